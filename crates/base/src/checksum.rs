@@ -1,0 +1,28 @@
+//! The checksum of everything that TarnDB writes: CRC-32 (IEEE 802.3, reflected, as in zlib).
+
+/// CRC-32 of `bytes`.
+#[must_use]
+pub fn checksum(bytes: &[u8]) -> u32 {
+    crc32fast::hash(bytes)
+}
+
+/// CRC-32 of the concatenation of `parts`.
+#[must_use]
+pub fn checksum_parts(parts: &[&[u8]]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    for part in parts {
+        hasher.update(part);
+    }
+    hasher.finalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matches_the_published_check_value() {
+        assert_eq!(checksum(b"123456789"), 0xCBF4_3926);
+        assert_eq!(checksum_parts(&[b"1234", b"", b"56789"]), 0xCBF4_3926);
+    }
+}

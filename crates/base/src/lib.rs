@@ -1,0 +1,15 @@
+//! What every other crate stands on: ids, sizes, checksums, seeded randomness and aligned buffers.
+//!
+//! Nothing here knows a protocol, a file or a clock.
+
+mod aligned;
+mod checksum;
+mod ids;
+mod rng;
+mod size;
+
+pub use aligned::{AlignedBuffer, BLOCK_BYTES};
+pub use checksum::{checksum, checksum_parts};
+pub use ids::{CoreId, SLOT_COUNT, Slot, TableId, Token};
+pub use rng::Rng;
+pub use size::{ParseSizeError, format_size, parse_size};

@@ -1,0 +1,1 @@
+//! Benchmarks: frames through a shard in process, and load over sockets.

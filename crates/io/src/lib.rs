@@ -1,0 +1,19 @@
+//! The seams to the outside: what a node may ask of clock, disk and network, and what it is told back.
+//!
+//! Everything is a value: a request goes out, a completion comes in. `io-linux` serves these seams with io_uring; the simulator
+//! serves them with a fake machine. Nothing below `node` sees anything else of the world.
+//!
+//! One core is one thread: a [`Reactor`] drives one [`Handler`] and calls it with everything that happened; the handler answers by
+//! calling the reactor. Neither is ever shared between threads; cores speak by messages.
+
+mod disk;
+mod network;
+mod reactor;
+mod stable;
+mod time;
+
+pub use disk::{DiskCompletion, DiskError, DiskRequest, DiskTag, FileId, WriteSource};
+pub use network::{ConnectionId, ListenerId, Placement};
+pub use reactor::{Handler, Reactor, Turn};
+pub use stable::StableMemory;
+pub use time::Now;

@@ -1,0 +1,86 @@
+//! The contract between the thing that waits and the thing that acts.
+
+use crate::{ConnectionId, DiskCompletion, DiskRequest, DiskTag, ListenerId, Now};
+use base::CoreId;
+use std::net::SocketAddr;
+
+/// What a handler may do while it is called. One reactor serves one core on one thread.
+pub trait Reactor {
+    /// What cores send one another.
+    type Message: Send + 'static;
+
+    /// The time at the start of this batch of events.
+    fn now(&self) -> Now;
+
+    /// This core.
+    fn core(&self) -> CoreId;
+
+    /// How many cores the node has.
+    fn cores(&self) -> u16;
+
+    /// The connection's output: append reply bytes; they are sent after the handler returns, in order. `None` when the connection is gone.
+    ///
+    /// The buffer holds only what has not been handed to the kernel; its length is the backlog of this turn.
+    fn output(&mut self, connection: ConnectionId) -> Option<&mut Vec<u8>>;
+
+    /// Bytes accepted for sending and not yet taken by the kernel, `output` included: a client that does not read makes this grow.
+    fn unsent_bytes(&self, connection: ConnectionId) -> usize;
+
+    /// Stops (`false`) or resumes (`true`) receiving from a connection: the back-pressure of a client that sends faster than it reads.
+    ///
+    /// Bytes that had already been received are still delivered.
+    fn set_reading(&mut self, connection: ConnectionId, reading: bool);
+
+    /// Closes a connection once its output is sent (at most a bounded time later). `closed` follows.
+    fn close(&mut self, connection: ConnectionId);
+
+    /// Starts a disk operation.
+    fn submit(&mut self, tag: DiskTag, request: DiskRequest);
+
+    /// Sends a message to another core (or to this one: it arrives in the next turn). Never blocks; delivery keeps the order per pair of cores.
+    fn send(&mut self, to: CoreId, message: Self::Message);
+
+    /// Fills `bytes` with entropy for ids and seeds.
+    fn entropy(&mut self, bytes: &mut [u8]);
+
+    /// Ends the node: all cores stop after their current turn.
+    fn stop(&mut self);
+}
+
+/// When the reactor must call `turn` again although nothing happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// There is more work: poll for events without waiting.
+    Again,
+    /// At this monotonic time in microseconds, or at the next event.
+    At(u64),
+    /// At the next event.
+    Idle,
+}
+
+/// What a core does with events. Called from one thread; must never block.
+pub trait Handler<R: Reactor> {
+    /// A connection was accepted on `listener` and belongs to this core now.
+    fn accepted(&mut self, reactor: &mut R, connection: ConnectionId, listener: ListenerId, peer: SocketAddr);
+
+    /// Bytes arrived, in order, in whatever cut the network made.
+    fn received(&mut self, reactor: &mut R, connection: ConnectionId, bytes: &[u8]);
+
+    /// The connection's output has been taken by the kernel entirely after a time when it was not.
+    fn drained(&mut self, reactor: &mut R, connection: ConnectionId);
+
+    /// The connection is gone, by either side.
+    fn closed(&mut self, reactor: &mut R, connection: ConnectionId);
+
+    /// A disk operation ended.
+    fn completed(&mut self, reactor: &mut R, completion: DiskCompletion);
+
+    /// Another core sent something.
+    fn message(&mut self, reactor: &mut R, from: CoreId, message: R::Message);
+
+    /// The operator asked the node to end (SIGTERM): drain, then call [`Reactor::stop`].
+    fn stopping(&mut self, reactor: &mut R);
+
+    /// Called once after each batch of events and when the time asked for has come: background work in small slices belongs here.
+    fn turn(&mut self, reactor: &mut R) -> Turn;
+}

@@ -1,0 +1,1 @@
+//! Nouns shared by every protocol: keys, rows, cells, types, schema, operations.

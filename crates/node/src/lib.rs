@@ -1,0 +1,1 @@
+//! A whole node, generic over io: listeners, sessions, routing, schema changes, timers.

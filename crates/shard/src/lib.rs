@@ -1,0 +1,1 @@
+//! One core's data: runs operations against the engine, parks them on a miss.
