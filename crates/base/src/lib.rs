@@ -7,9 +7,11 @@ mod checksum;
 mod ids;
 mod rng;
 mod size;
+mod time;
 
 pub use aligned::{AlignedBuffer, BLOCK_BYTES};
 pub use checksum::{checksum, checksum_parts};
 pub use ids::{CoreId, SLOT_COUNT, Slot, TableId, Token};
 pub use rng::Rng;
 pub use size::{ParseSizeError, format_size, parse_size};
+pub use time::Now;

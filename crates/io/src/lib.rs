@@ -10,10 +10,9 @@ mod disk;
 mod network;
 mod reactor;
 mod stable;
-mod time;
 
+pub use base::Now;
 pub use disk::{DiskCompletion, DiskError, DiskRequest, DiskTag, FileId, WriteSource};
 pub use network::{ConnectionId, ListenerId, Placement};
 pub use reactor::{Handler, Reactor, Turn};
 pub use stable::StableMemory;
-pub use time::Now;

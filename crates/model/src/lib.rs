@@ -1,1 +1,9 @@
-//! Nouns shared by every protocol: keys, rows, cells, types, schema, operations.
+//! Nouns shared by every protocol: types, schema, rows, and the operation that a protocol runs on a partition.
+
+pub mod operation;
+pub mod row;
+mod schema;
+mod types;
+
+pub use schema::{Column, ColumnId, ColumnKind, Keyspace, Order, Replication, Schema, Table, TableOptions};
+pub use types::{DataType, Frozen, UserType};

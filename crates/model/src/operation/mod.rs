@@ -1,0 +1,166 @@
+//! What a protocol asks of a shard: a function from stored rows to new rows and a reply, run as a whole on the core that owns them.
+//!
+//! An operation runs against rows that are in memory. When it needs one that is not, the store answers [`Stop::Miss`]; the shard forgets
+//! what the operation staged and wrote, reads the row, and runs it again from the start. So an operation is atomic and linearizable without
+//! locks, and must not have effects but through its arguments.
+//!
+//! Within a partition, rows are ordered by the bytes of their clustering key. By convention
+//! - the empty key is the partition's own row: static columns, and the deletion of the whole partition as the row's deletion. In a table
+//!   without clustering columns it is the only row;
+//! - keys that start with [`RANGE_DELETION_PREFIX`] are deletions of a range of keys;
+//! - the keys of rows start with a byte of at least [`FIRST_ROW_BYTE`].
+
+mod writes;
+
+pub use writes::{StagedRow, WriteSet};
+
+use crate::row::RowKind;
+use base::{Now, TableId, Token};
+
+/// First byte of the clustering key under which the deletion of a range is kept.
+pub const RANGE_DELETION_PREFIX: u8 = 0x01;
+
+/// Clustering keys of rows start with this byte or a larger one.
+pub const FIRST_ROW_BYTE: u8 = 0x10;
+
+/// A partition of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartitionKey<'a> {
+    /// The table.
+    pub table: TableId,
+    /// The hash of `bytes`, by the protocol's partitioner.
+    pub token: Token,
+    /// The serialized partition key.
+    pub bytes: &'a [u8],
+}
+
+/// A row met by a scan of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct ScannedRow<'a> {
+    /// Its partition.
+    pub partition: PartitionKey<'a>,
+    /// Its clustering key.
+    pub clustering: &'a [u8],
+    /// Its bytes: see [`crate::row`].
+    pub row: &'a [u8],
+}
+
+/// Where a scan of a table starts: at the first row at or after this one in (token, partition, clustering) order.
+#[derive(Clone, Copy, Debug)]
+pub struct Position<'a> {
+    /// The token.
+    pub token: Token,
+    /// The partition key; empty for the first with this token.
+    pub partition: &'a [u8],
+    /// The clustering key; empty for the partition's first row.
+    pub clustering: &'a [u8],
+}
+
+/// Whether a scan goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visit {
+    /// Give me the next row.
+    Continue,
+    /// I have what I need.
+    Stop,
+}
+
+/// The order of a scan within a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Ascending clustering keys.
+    Forward,
+    /// Descending clustering keys.
+    Reverse,
+}
+
+/// Why an operation could not go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Stop {
+    /// A row is on the device: the shard reads it and runs the operation again.
+    #[error("a row is not in memory yet")]
+    Miss,
+    /// A stored row is damaged and no replica could repair it.
+    #[error("the stored row at segment {segment}, offset {offset} is damaged; restore it from a backup or replica")]
+    Damaged {
+        /// The log segment.
+        segment: u32,
+        /// Bytes from the segment's start.
+        offset: u32,
+    },
+    /// The device failed to read.
+    #[error("the device could not be read; see the server's log")]
+    Device,
+}
+
+/// The rows of a shard, as an operation sees them: all writes before it, none after it, and none of its own.
+pub trait RowStore {
+    /// The stored row at `clustering`.
+    ///
+    /// # Errors
+    /// [`Stop`] when it cannot be had now.
+    fn get(&self, partition: &PartitionKey<'_>, clustering: &[u8]) -> Result<Option<&[u8]>, Stop>;
+
+    /// Visits the rows of a partition with `from <= clustering key < to` (to the end when `to` is `None`).
+    ///
+    /// # Errors
+    /// [`Stop`] when a row cannot be had now; the rows before it have been visited.
+    fn scan(
+        &self,
+        partition: &PartitionKey<'_>,
+        from: &[u8],
+        to: Option<&[u8]>,
+        direction: Direction,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> Visit,
+    ) -> Result<(), Stop>;
+
+    /// Visits the rows of a table on this shard from `from` to the last with a token of at most `until`, in ring order.
+    ///
+    /// # Errors
+    /// As [`RowStore::scan`].
+    fn scan_table(
+        &self,
+        table: TableId,
+        from: Position<'_>,
+        until: Token,
+        visit: &mut dyn FnMut(ScannedRow<'_>) -> Visit,
+    ) -> Result<(), Stop>;
+}
+
+/// What an operation may know besides rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Context {
+    /// The time this batch of work started.
+    pub now: Now,
+    /// Larger in each run on this shard: the write timestamp of writes that bring none, in microseconds near the wall clock.
+    pub timestamp_us: i64,
+    /// Different in each run on this node: for identifiers that must be unique.
+    pub nonce: u64,
+}
+
+impl Context {
+    /// Seconds since the epoch, for expiry.
+    #[must_use]
+    pub fn now_s(&self) -> u32 {
+        self.now.wall_s().clamp(0, i64::from(u32::MAX)) as u32
+    }
+}
+
+/// A protocol's work on one shard.
+pub trait Operation: Send {
+    /// Runs once: reads from `store`, stages rows in `writes`, appends the reply. The shard applies the writes as one atomic group when
+    /// this returns `Ok`, and only then sends the reply. The caller's mistakes are replies, not errors.
+    ///
+    /// # Errors
+    /// [`Stop`] from the store, unchanged.
+    fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, reply: &mut Vec<u8>) -> Result<(), Stop>;
+}
+
+/// When the engine may forget a row, given how long its table remembers deletions.
+#[must_use]
+pub fn purge_after_s(kind: RowKind, gc_grace_s: u32) -> Option<u32> {
+    match kind {
+        RowKind::Lasting => None,
+        RowKind::Passing { gone_at_s } => Some(gone_at_s.saturating_add(gc_grace_s)),
+    }
+}

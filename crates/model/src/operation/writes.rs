@@ -1,0 +1,191 @@
+//! The rows an operation wants written, in one arena that is used again for the next operation.
+
+use super::PartitionKey;
+use base::{TableId, Token};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
+
+/// Up to this many rows are searched one by one; above, by a map.
+const LINEAR_ROWS_MAX: usize = 16;
+
+/// Rows staged by an operation. A key is staged once: staging it again replaces it.
+#[derive(Debug, Default)]
+pub struct WriteSet {
+    bytes: Vec<u8>,
+    rows: Vec<Entry>,
+    by_key: HashMap<u64, Vec<u32>>,
+    open: Option<Entry>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    table: TableId,
+    token: Token,
+    partition: Range<usize>,
+    clustering: Range<usize>,
+    row: Range<usize>,
+    purge_after_s: Option<u32>,
+}
+
+/// One staged row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StagedRow<'a> {
+    /// Its partition.
+    pub partition: PartitionKey<'a>,
+    /// Its clustering key.
+    pub clustering: &'a [u8],
+    /// Its bytes.
+    pub row: &'a [u8],
+    /// From when on (seconds since the epoch) the engine may forget it; `None` is never.
+    pub purge_after_s: Option<u32>,
+}
+
+impl WriteSet {
+    /// Forgets all rows and keeps the memory, up to a bound.
+    pub fn clear(&mut self) {
+        const KEPT_BYTES_MAX: usize = 1 << 20;
+        self.bytes.clear();
+        self.bytes.shrink_to(KEPT_BYTES_MAX);
+        self.rows.clear();
+        if !self.by_key.is_empty() {
+            self.by_key = HashMap::new();
+        }
+        self.open = None;
+    }
+
+    /// How many rows are staged.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether none is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Starts a row: append its bytes to the buffer, then call [`WriteSet::end`].
+    pub fn begin(&mut self, partition: &PartitionKey<'_>, clustering: &[u8]) -> &mut Vec<u8> {
+        if let Some(abandoned) = self.open.take() {
+            self.bytes.truncate(abandoned.partition.start);
+        }
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(partition.bytes);
+        let middle = self.bytes.len();
+        self.bytes.extend_from_slice(clustering);
+        let end = self.bytes.len();
+        self.open = Some(Entry {
+            table: partition.table,
+            token: partition.token,
+            partition: start..middle,
+            clustering: middle..end,
+            row: end..end,
+            purge_after_s: None,
+        });
+        &mut self.bytes
+    }
+
+    /// Ends the row that [`WriteSet::begin`] started.
+    ///
+    /// # Panics
+    /// When none was started.
+    pub fn end(&mut self, purge_after_s: Option<u32>) {
+        let mut entry = self.open.take().expect("`begin` comes before `end`");
+        entry.row.end = self.bytes.len();
+        entry.purge_after_s = purge_after_s;
+        let before = if self.rows.is_empty() { None } else { self.position(&self.view_key(&entry), &self.bytes[entry.clustering.clone()]) };
+        if let Some(before) = before {
+            self.rows[before] = entry;
+            return;
+        }
+        if self.rows.len() >= LINEAR_ROWS_MAX {
+            if self.by_key.is_empty() {
+                for index in 0..self.rows.len() {
+                    let hash = self.hash(&self.rows[index]);
+                    self.by_key.entry(hash).or_default().push(index as u32);
+                }
+            }
+            let hash = self.hash(&entry);
+            self.by_key.entry(hash).or_default().push(self.rows.len() as u32);
+        }
+        self.rows.push(entry);
+    }
+
+    /// The staged row of this key.
+    #[must_use]
+    pub fn find(&self, partition: &PartitionKey<'_>, clustering: &[u8]) -> Option<&[u8]> {
+        if self.rows.is_empty() {
+            return None;
+        }
+        self.position(partition, clustering).map(|index| &self.bytes[self.rows[index].row.clone()])
+    }
+
+    /// The staged rows, in the order in which their keys were first staged.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = StagedRow<'_>> {
+        self.rows.iter().map(|entry| StagedRow {
+            partition: self.view_key(entry),
+            clustering: &self.bytes[entry.clustering.clone()],
+            row: &self.bytes[entry.row.clone()],
+            purge_after_s: entry.purge_after_s,
+        })
+    }
+
+    fn view_key(&self, entry: &Entry) -> PartitionKey<'_> {
+        PartitionKey { table: entry.table, token: entry.token, bytes: &self.bytes[entry.partition.clone()] }
+    }
+
+    fn matches(&self, entry: &Entry, partition: &PartitionKey<'_>, clustering: &[u8]) -> bool {
+        entry.token == partition.token
+            && entry.table == partition.table
+            && self.bytes[entry.clustering.clone()] == *clustering
+            && self.bytes[entry.partition.clone()] == *partition.bytes
+    }
+
+    fn position(&self, partition: &PartitionKey<'_>, clustering: &[u8]) -> Option<usize> {
+        if self.by_key.is_empty() {
+            return self.rows.iter().position(|entry| self.matches(entry, partition, clustering));
+        }
+        let hash = hash_key(partition, clustering);
+        let candidates = self.by_key.get(&hash)?;
+        candidates.iter().map(|index| *index as usize).find(|index| self.matches(&self.rows[*index], partition, clustering))
+    }
+
+    fn hash(&self, entry: &Entry) -> u64 {
+        hash_key(&self.view_key(entry), &self.bytes[entry.clustering.clone()])
+    }
+}
+
+fn hash_key(partition: &PartitionKey<'_>, clustering: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (partition.table, partition.token, partition.bytes, clustering).hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn staging_a_key_again_replaces_it_however_many_there_are() {
+        for count in [1u64, 3, 16, 17, 200] {
+            let mut writes = WriteSet::default();
+            for round in 0..2u8 {
+                for key in 0..count {
+                    let bytes = key.to_be_bytes();
+                    let partition = PartitionKey { table: TableId(1), token: Token(key as i64 / 2), bytes: &bytes };
+                    writes.begin(&partition, b"c").push(round);
+                    writes.end(None);
+                }
+            }
+            assert_eq!(writes.len() as u64, count);
+            assert!(writes.rows().all(|row| row.row == [1] && row.clustering == b"c"));
+            let partition = PartitionKey { table: TableId(1), token: Token(0), bytes: &0u64.to_be_bytes() };
+            assert_eq!(writes.find(&partition, b"c"), Some(&[1u8][..]));
+            assert_eq!(writes.find(&partition, b"d"), None);
+            writes.clear();
+            assert!(writes.is_empty() && writes.find(&partition, b"c").is_none());
+        }
+    }
+}

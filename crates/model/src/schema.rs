@@ -1,0 +1,177 @@
+//! The schema: keyspaces, tables, columns. Immutable values; a change makes a new [`Schema`] that shares what it did not touch.
+
+use crate::types::{DataType, UserType};
+use base::TableId;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Everything that is declared on this node or cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schema {
+    /// Changes with every change of the schema; the same on all nodes that agree.
+    pub version: u128,
+    /// The id the next table gets. Ids are never used again.
+    pub next_table: TableId,
+    /// By name.
+    pub keyspaces: BTreeMap<String, Arc<Keyspace>>,
+}
+
+/// A keyspace (namespace, database).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keyspace {
+    /// Its name.
+    pub name: String,
+    /// How its rows are replicated.
+    pub replication: Replication,
+    /// Kept for drivers and DESCRIBE: TarnDB's writes are always durable.
+    pub durable_writes: bool,
+    /// Tables by name.
+    pub tables: BTreeMap<String, Arc<Table>>,
+    /// User types by name.
+    pub types: BTreeMap<String, Arc<UserType>>,
+}
+
+/// The replication map as it was declared: `class` and its parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replication {
+    /// `org.apache.cassandra.locator.SimpleStrategy` or `...NetworkTopologyStrategy`, in full.
+    pub class: String,
+    /// The other entries (`replication_factor` or a data centre's name → factor).
+    pub parameters: BTreeMap<String, String>,
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// The engine's id.
+    pub id: TableId,
+    /// The id drivers see.
+    pub uuid: u128,
+    /// The keyspace's name.
+    pub keyspace: String,
+    /// Its name.
+    pub name: String,
+    /// All columns: partition key by position, clustering by position, then static and regular columns by name. This is the order
+    /// of `SELECT *`.
+    pub columns: Vec<Column>,
+    /// How many of `columns`, from the first, make the partition key.
+    pub partition_key_len: usize,
+    /// How many of `columns`, after the partition key, make the clustering key.
+    pub clustering_len: usize,
+    /// The id the next column gets. Ids are never used again, so cells of a dropped column are never taken for another's.
+    pub next_column: ColumnId,
+    /// Options of `WITH`.
+    pub options: TableOptions,
+}
+
+/// Identifies a static or regular column within its table's rows. Key columns have ids, too, but no cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ColumnId(pub u16);
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its id.
+    pub id: ColumnId,
+    /// Its name.
+    pub name: String,
+    /// What part it plays.
+    pub kind: ColumnKind,
+    /// The order of a clustering column.
+    pub order: Order,
+    /// Its type.
+    pub data_type: DataType,
+}
+
+/// What part a column plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ColumnKind {
+    /// Part of the partition key.
+    PartitionKey,
+    /// Part of the clustering key.
+    Clustering,
+    /// One value for the whole partition.
+    Static,
+    /// A value in each row.
+    Regular,
+}
+
+/// The order of a clustering column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// Smallest first.
+    Ascending,
+    /// Largest first.
+    Descending,
+}
+
+/// Options of `CREATE TABLE … WITH`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableOptions {
+    /// For people.
+    pub comment: String,
+    /// Seconds; 0 is never.
+    pub default_time_to_live: u32,
+    /// Seconds a tombstone is kept at least.
+    pub gc_grace_seconds: u32,
+    /// Options that TarnDB keeps for drivers and DESCRIBE but has no use for, as CQL literals by name (`compaction`, `caching`, …).
+    pub kept: BTreeMap<String, String>,
+}
+
+impl Default for TableOptions {
+    fn default() -> Self {
+        Self { comment: String::new(), default_time_to_live: 0, gc_grace_seconds: 864_000, kept: BTreeMap::new() }
+    }
+}
+
+impl Table {
+    /// The partition key's columns.
+    #[must_use]
+    pub fn partition_key(&self) -> &[Column] {
+        &self.columns[..self.partition_key_len]
+    }
+
+    /// The clustering key's columns.
+    #[must_use]
+    pub fn clustering(&self) -> &[Column] {
+        &self.columns[self.partition_key_len..self.partition_key_len + self.clustering_len]
+    }
+
+    /// Static and regular columns.
+    #[must_use]
+    pub fn value_columns(&self) -> &[Column] {
+        &self.columns[self.partition_key_len + self.clustering_len..]
+    }
+
+    /// The column `name` and its position in `columns`.
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<(usize, &Column)> {
+        self.columns.iter().enumerate().find(|(_, column)| column.name == name)
+    }
+
+    /// Whether it has static columns.
+    #[must_use]
+    pub fn has_static(&self) -> bool {
+        self.value_columns().iter().any(|column| column.kind == ColumnKind::Static)
+    }
+
+    /// Whether its columns are counters.
+    #[must_use]
+    pub fn is_counter(&self) -> bool {
+        self.value_columns().iter().any(|column| column.data_type == DataType::Counter)
+    }
+}
+
+impl Schema {
+    /// A schema without user keyspaces.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self { version: 0, next_table: TableId(1), keyspaces: BTreeMap::new() }
+    }
+
+    /// The table `keyspace.table`.
+    #[must_use]
+    pub fn table(&self, keyspace: &str, table: &str) -> Option<&Arc<Table>> {
+        self.keyspaces.get(keyspace)?.tables.get(table)
+    }
+}
