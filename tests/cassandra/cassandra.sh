@@ -38,6 +38,7 @@ start() {
   fetch_jars
   [[ ${KEEP_DATA:-0} = 1 ]] || rm -rf "${home:?}/data"
   write_configuration "$port" $((port + 1))
+  rm -f "$home/log/"*.log
   local exports=() item
   while read -r item; do
     [[ -z $item || $item = \#* ]] || exports+=("$item")

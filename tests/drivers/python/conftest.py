@@ -1,0 +1,148 @@
+"""Fixtures: which server to test, sessions on it, a keyspace a module and a table a test.
+
+The server is TARNDB_TEST_CQL (host:port) when that is set; TARNDB_TEST_RESTART is then the command that restarts it (it is
+given `kill` or `term` as its last word) and without it the restart tests are skipped. With neither, a private server is
+started here. `not_yet.txt` lists tests that TarnDB is known to fail: they must fail, or the line must go.
+"""
+
+import contextlib
+import itertools
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import tempfile
+
+import pytest
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy, TokenAwarePolicy
+
+import server
+
+EXTERNAL = os.environ.get("TARNDB_TEST_CQL")
+# Set for a server that is not TarnDB (Apache Cassandra): `not_yet.txt` does not apply to it.
+PEER = os.environ.get("TARNDB_TEST_PEER")
+names = itertools.count()
+
+
+def pytest_collection_modifyitems(items):
+    """Marks the tests of not_yet.txt as expected failures, strictly: one that passes fails the run."""
+    lines = (pathlib.Path(__file__).parent / "not_yet.txt").read_text().splitlines()
+    known = {line.split("#")[0].strip() for line in lines} - {""}
+    unknown = known - {item.nodeid for item in items} - {item.nodeid.split("[")[0] for item in items}
+    whole_suite = len({item.fspath for item in items}) > 5
+    if unknown and whole_suite:
+        raise pytest.UsageError(f"not_yet.txt names tests that do not exist: {sorted(unknown)}")
+    for item in items:
+        if not PEER and (item.nodeid in known or item.nodeid.split("[")[0] in known):
+            item.add_marker(pytest.mark.xfail(strict=True, reason="listed in not_yet.txt"))
+
+
+@pytest.fixture(scope="session")
+def endpoint():
+    """host and port of the server under test."""
+    if EXTERNAL:
+        host, port = EXTERNAL.rsplit(":", 1)
+        yield host, int(port)
+        return
+    directory = tempfile.mkdtemp(prefix="python-", dir=run_directory())
+    private = server.Server(directory)
+    host, port = private.start().rsplit(":", 1)
+    os.environ["TARNDB_TEST_RESTART"] = shlex.join(["python3", server.__file__, "restart", directory])
+    yield host, int(port)
+    private.stop()
+
+
+def run_directory() -> pathlib.Path:
+    """Where private servers keep their data: on the disk of the source tree, since O_DIRECT needs a real one."""
+    directory = server.ROOT / ".cache" / "run"
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+@pytest.fixture(scope="session")
+def restart(endpoint):
+    """A function that ends the server with `kill` or `term` and returns once it is ready again."""
+    command = os.environ.get("TARNDB_TEST_RESTART")
+    if not command:
+        pytest.skip("the server under test is not ours to restart")
+
+    def restart_server(how: str):
+        subprocess.run([*shlex.split(command), how], check=True, stdout=subprocess.DEVNULL, timeout=150)
+
+    return restart_server
+
+
+@pytest.fixture(scope="session")
+def connect(endpoint):
+    """A context manager that connects with the given Cluster options and gives the session."""
+
+    @contextlib.contextmanager
+    def connect_session(keyspace=None, profile=None, **options):
+        host, port = endpoint
+        if profile is None:
+            profile = ExecutionProfile(
+                load_balancing_policy=TokenAwarePolicy(RoundRobinPolicy()), request_timeout=20
+            )
+        options.setdefault("protocol_version", 4)
+        cluster = Cluster(
+            [host],
+            port=port,
+            execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+            reconnection_policy=ConstantReconnectionPolicy(0.1, max_attempts=None),
+            connect_timeout=20,
+            **options,
+        )
+        try:
+            yield cluster.connect(keyspace)
+        finally:
+            cluster.shutdown()
+
+    return connect_session
+
+
+@pytest.fixture(scope="session")
+def shared_session(connect):
+    """One session on protocol v4 that all tests may use, as long as they do not change its state."""
+    with connect() as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def keyspace(shared_session, request):
+    """A keyspace of this module, empty at its start."""
+    name = "py_" + re.sub(r"\W", "_", request.module.__name__.removeprefix("test_"))
+    shared_session.execute(f"DROP KEYSPACE IF EXISTS {name}")
+    create_keyspace(shared_session, name)
+    yield name
+    shared_session.execute(f"DROP KEYSPACE {name}")
+
+
+def create_keyspace(session, name: str):
+    """One replica: the suites also run against a single Cassandra node."""
+    session.execute(
+        f"CREATE KEYSPACE {name} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+    )
+
+
+@pytest.fixture
+def table(shared_session, keyspace):
+    """A function that creates a table from its column definitions and returns its full name."""
+
+    def create_table(columns: str, options: str = "") -> str:
+        name = f"{keyspace}.t{next(names)}"
+        shared_session.execute(f"CREATE TABLE {name} ({columns}) {'WITH ' + options if options else ''}")
+        return name
+
+    return create_table
+
+
+@pytest.fixture
+def run(shared_session):
+    """A function that executes a statement and returns its rows as a list of tuples."""
+
+    def run_statement(statement, values=None, **options):
+        return [tuple(row) for row in shared_session.execute(statement, values, **options)]
+
+    return run_statement

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""A private TarnDB server for one run of a driver suite: start, restart, stop.
+
+The state of a server is a directory: its data, its log, and `state.json` with the process id and the ports. All commands
+are given that directory, so that a suite in any language can ask for a restart by running a command:
+
+    server.py start   DIR             start on free ports with empty data; prints host:port of CQL
+    server.py restart DIR kill|term   end the process (SIGKILL or SIGTERM) and start it again on the same data and ports
+    server.py stop    DIR             end the process and delete its data; the log stays when the process died by itself
+
+Invariants: only the process that this directory names is ever signalled; a start returns once the server has printed its
+ready line; ports stay the same over a restart.
+"""
+
+import json
+import os
+import pathlib
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+START_SECONDS_MAX = 60
+STOP_SECONDS_MAX = 60
+
+
+class ServerFailed(Exception):
+    """The server did not start or did not stop; the message ends with the last lines of its log."""
+
+
+def binary() -> str:
+    """The program under test: TARNDB_TEST_BINARY, or the release build."""
+    return os.environ.get("TARNDB_TEST_BINARY", str(ROOT / "target" / "release" / "tarndb"))
+
+
+class Server:
+    """One server process and its directory."""
+
+    def __init__(self, directory):
+        self.directory = pathlib.Path(directory)
+        self.state_path = self.directory / "state.json"
+        self.log_path = self.directory / "server.log"
+
+    def state(self) -> dict:
+        """What `start` wrote down: pid, cql (host:port), and every key=value of the ready line."""
+        return json.loads(self.state_path.read_text())
+
+    def start(self) -> str:
+        """Starts a server on free ports with an empty data directory and returns CQL's host:port."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        return self._launch(cql_port=0, shard_aware_port=0)
+
+    def restart(self, how: str) -> str:
+        """Ends the server with SIGKILL (`kill`) or SIGTERM (`term`) and starts it on the same data and ports."""
+        state = self.state()
+        self._end(state["pid"], {"kill": signal.SIGKILL, "term": signal.SIGTERM}[how])
+        return self._launch(
+            cql_port=int(state["cql"].rsplit(":", 1)[1]),
+            shard_aware_port=int(state.get("cql-shard-aware", ":0").rsplit(":", 1)[1]),
+        )
+
+    def stop(self):
+        """Ends the server and deletes its directory. Raises if the process had already died by itself."""
+        if not self.state_path.exists():
+            return
+        pid = self.state()["pid"]
+        if not alive(pid):
+            raise ServerFailed(f"the server (pid {pid}) had died before it was stopped\n{self.log_tail()}")
+        self._end(pid, signal.SIGTERM)
+        shutil.rmtree(self.directory)
+
+    def log_tail(self) -> str:
+        """The last lines that the server printed."""
+        return "".join(self.log_path.read_text(errors="replace").splitlines(keepends=True)[-40:])
+
+    def _launch(self, cql_port: int, shard_aware_port: int) -> str:
+        command = [
+            binary(), "start",
+            "--data-dir", str(self.directory / "data"),
+            "--listen", "127.0.0.1",
+            "--cql-port", str(cql_port),
+            "--cql-shard-aware-port", str(shard_aware_port),
+            "--http-port", "0",
+            "--cores", os.environ.get("TARNDB_TEST_CORES", "2"),
+            "--memory-limit", os.environ.get("TARNDB_TEST_MEMORY", "512M"),
+        ]
+        with open(self.log_path, "ab") as log:
+            log_start = log.tell()
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.directory, start_new_session=True
+            )
+        ready = self._wait_ready(process, log_start)
+        self.state_path.write_text(json.dumps({**ready, "pid": process.pid}))
+        return ready["cql"]
+
+    def _wait_ready(self, process, log_start: int) -> dict:
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while time.monotonic() < deadline:
+            with open(self.log_path, "rb") as log:
+                log.seek(log_start)
+                for line in log.read().decode(errors="replace").splitlines(keepends=True):
+                    if line.startswith("tarndb ready") and line.endswith("\n"):
+                        return dict(word.split("=", 1) for word in line.split() if "=" in word)
+            if process.poll() is not None:
+                raise ServerFailed(f"the server ended with status {process.returncode}\n{self.log_tail()}")
+            time.sleep(0.02)
+        self._end(process.pid, signal.SIGKILL)
+        raise ServerFailed(f"no ready line within {START_SECONDS_MAX} s\n{self.log_tail()}")
+
+    def _end(self, pid: int, how: signal.Signals):
+        if not alive(pid):
+            raise ServerFailed(f"the server (pid {pid}) had died by itself\n{self.log_tail()}")
+        descriptor = os.pidfd_open(pid)
+        try:
+            signal.pidfd_send_signal(descriptor, how)
+            if not select.select([descriptor], [], [], STOP_SECONDS_MAX)[0]:
+                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+                raise ServerFailed(f"{how.name} did not end the server within {STOP_SECONDS_MAX} s\n{self.log_tail()}")
+        finally:
+            os.close(descriptor)
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs; one that has ended but was not waited for does not."""
+    try:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except FileNotFoundError:
+        return False
+    return fields[0] not in ("Z", "X")
+
+
+def main(arguments) -> int:
+    match arguments:
+        case ["start", directory]:
+            print(Server(directory).start())
+        case ["restart", directory, ("kill" | "term") as how]:
+            print(Server(directory).restart(how))
+        case ["stop", directory]:
+            Server(directory).stop()
+        case _:
+            print(__doc__, file=sys.stderr)
+            return 2
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except ServerFailed as failure:
+        sys.exit(f"server.py: {failure}")
