@@ -1,0 +1,28 @@
+//! CQL values: everything that is known about the bytes of one value.
+//!
+//! A value is always its serialization of the native protocol (version 3 and later), as it stands on the wire, in memory and in the
+//! log; null is `None` around it. The files follow a value's way: it arrives as bytes ([`validate`]) or as a literal of a statement
+//! ([`literal`], [`build`]), becomes part of a key ([`token`], [`comparable`]), is compared ([`order`]), is computed with
+//! ([`function`], [`aggregate`]) and leaves as text or JSON ([`text`], [`json`]).
+//!
+//! Invariants: nothing here panics on any bytes, allocates by a length that was not checked against the bytes that are there, or
+//! recurses deeper than the type does ([`TYPE_DEPTH_MAX`]). Functions other than [`validate()`] and `decode` expect validated bytes and
+//! give an unspecified but harmless answer for others.
+
+pub mod build;
+pub mod comparable;
+mod decimal;
+pub mod error;
+pub mod layout;
+pub mod order;
+pub mod token;
+pub mod validate;
+mod vint;
+
+pub use error::{Container, ValueError};
+pub use order::compare;
+pub use token::{PartitionKey, partition_key, token};
+pub use validate::{normalize, validate};
+
+/// How many levels of collections, tuples and user types a type may have.
+pub const TYPE_DEPTH_MAX: usize = 32;
