@@ -1,0 +1,140 @@
+//! What precedes a message in a body, as the frame's flags announce it.
+//!
+//! ```text
+//! request    [custom payload] message            (the tracing flag only asks for a trace)
+//! response   [tracing id] [warnings] [custom payload] message
+//! ```
+
+use super::writer::{write_bytes_map, write_string_list};
+use super::{BytesMap, Frame, FrameFlags, FrameHeader, ProtocolVersion, Reader, StringList, VersionedFeature, WireError};
+
+/// Whether a client asks for a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tracing {
+    /// No trace.
+    #[default]
+    Off,
+    /// Trace the request and answer with the trace's id.
+    Requested,
+}
+
+/// What accompanies a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestEnvelope<'a> {
+    /// Whether a trace is asked for.
+    pub tracing: Tracing,
+    /// The client's own data (v4 and later).
+    pub custom_payload: BytesMap<'a>,
+}
+
+impl<'a> RequestEnvelope<'a> {
+    /// Reads it from the start of a request's body; the message follows in the reader.
+    ///
+    /// # Errors
+    /// [`WireError::NotInVersion`] for a custom payload in v3, and all errors of a `[bytes map]`.
+    #[inline]
+    pub fn read(frame: &Frame<'a>) -> Result<(Self, Reader<'a>), WireError> {
+        let mut reader = Reader::new(frame.body);
+        let FrameHeader { version, flags, .. } = frame.header;
+        let tracing = if flags.contains(FrameFlags::TRACING) { Tracing::Requested } else { Tracing::Off };
+        let custom_payload = if !flags.contains(FrameFlags::CUSTOM_PAYLOAD) {
+            BytesMap::default()
+        } else if version >= ProtocolVersion::V4 {
+            reader.bytes_map()?
+        } else {
+            return Err(WireError::NotInVersion { feature: VersionedFeature::CustomPayload, version });
+        };
+        Ok((Self { tracing, custom_payload }, reader))
+    }
+
+    /// The flags that announce it.
+    #[must_use]
+    pub fn flags(&self, version: ProtocolVersion) -> FrameFlags {
+        let mut flags = FrameFlags::NONE;
+        if self.tracing == Tracing::Requested {
+            flags |= FrameFlags::TRACING;
+        }
+        if version >= ProtocolVersion::V4 && !self.custom_payload.is_empty() {
+            flags |= FrameFlags::CUSTOM_PAYLOAD;
+        }
+        flags
+    }
+
+    /// Appends it, as [`RequestEnvelope::flags`] of the same version announces it.
+    pub fn write(&self, out: &mut Vec<u8>, version: ProtocolVersion) {
+        if self.flags(version).contains(FrameFlags::CUSTOM_PAYLOAD) {
+            self.custom_payload.write(out);
+        }
+    }
+}
+
+/// What accompanies a response that is being written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ResponseExtras<'a> {
+    /// Id of the trace that was asked for.
+    pub tracing_id: Option<[u8; 16]>,
+    /// Warnings, which drivers log; v3 has none and they are left out.
+    pub warnings: &'a [String],
+    /// Data for the client; v3 has none and it is left out.
+    pub custom_payload: &'a [(&'a str, &'a [u8])],
+}
+
+impl ResponseExtras<'_> {
+    /// The flags that announce it.
+    #[must_use]
+    pub fn flags(&self, version: ProtocolVersion) -> FrameFlags {
+        let mut flags = FrameFlags::NONE;
+        if self.tracing_id.is_some() {
+            flags |= FrameFlags::TRACING;
+        }
+        if version >= ProtocolVersion::V4 {
+            if !self.warnings.is_empty() {
+                flags |= FrameFlags::WARNING;
+            }
+            if !self.custom_payload.is_empty() {
+                flags |= FrameFlags::CUSTOM_PAYLOAD;
+            }
+        }
+        flags
+    }
+
+    /// Appends it, as [`ResponseExtras::flags`] of the same version announces it.
+    pub fn write(&self, out: &mut Vec<u8>, version: ProtocolVersion) {
+        let flags = self.flags(version);
+        if let Some(tracing_id) = self.tracing_id {
+            out.extend_from_slice(&tracing_id);
+        }
+        if flags.contains(FrameFlags::WARNING) {
+            write_string_list(out, self.warnings.iter().map(String::as_str));
+        }
+        if flags.contains(FrameFlags::CUSTOM_PAYLOAD) {
+            write_bytes_map(out, self.custom_payload.iter().map(|(key, value)| (*key, Some(*value))));
+        }
+    }
+}
+
+/// What accompanies a response that was received.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResponseEnvelope<'a> {
+    /// Id of the trace that was asked for.
+    pub tracing_id: Option<[u8; 16]>,
+    /// Warnings.
+    pub warnings: StringList<'a>,
+    /// The server's data for the client.
+    pub custom_payload: BytesMap<'a>,
+}
+
+impl<'a> ResponseEnvelope<'a> {
+    /// Reads it from the start of a response's body; the message follows in the reader.
+    ///
+    /// # Errors
+    /// All errors of a `[uuid]`, a `[string list]` and a `[bytes map]`.
+    pub fn read(frame: &Frame<'a>) -> Result<(Self, Reader<'a>), WireError> {
+        let mut reader = Reader::new(frame.body);
+        let flags = frame.header.flags;
+        let tracing_id = if flags.contains(FrameFlags::TRACING) { Some(reader.uuid()?) } else { None };
+        let warnings = if flags.contains(FrameFlags::WARNING) { reader.string_list()? } else { StringList::default() };
+        let custom_payload = if flags.contains(FrameFlags::CUSTOM_PAYLOAD) { reader.bytes_map()? } else { BytesMap::default() };
+        Ok((Self { tracing_id, warnings, custom_payload }, reader))
+    }
+}

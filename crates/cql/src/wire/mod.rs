@@ -1,0 +1,65 @@
+//! The native protocol, versions 3, 4 and 5, of server and client: pure functions and the state of a connection, no I/O.
+//!
+//! ```text
+//! bytes ─► FrameDecoder ─► Frame ─► Request::decode ─► (session, executor)
+//! bytes ◄─ FrameEncoder ◄─ begin … end ◄─ write_void, begin_rows, ErrorResponse::write, … ◄─┘
+//! ```
+//! A client goes the same way with [`Request::write`] and [`Response::decode`].
+//!
+//! Invariants: nothing here panics on bytes from outside; no length is used before it has been checked against the bytes that are there; decoding
+//! a request allocates nothing, and a frame that lies whole in the receive buffer is read where it lies.
+
+mod batch;
+mod checksum;
+mod collections;
+mod compression;
+mod consistency;
+mod decoder;
+mod encoder;
+mod envelope;
+mod error;
+mod event;
+mod failure;
+mod frame;
+mod marshal;
+mod metadata;
+mod opcode;
+mod parameters;
+mod reader;
+mod request;
+mod response;
+mod rows;
+mod segment;
+mod types;
+mod values;
+mod version;
+pub mod writer;
+
+pub use batch::{Batch, BatchBuffer, BatchKind, BatchStatement, BatchStatements};
+pub use collections::{BytesMap, StringList, StringMap, StringMultimap};
+pub use compression::{Compression, CompressionWorkspace};
+pub use consistency::Consistency;
+pub use decoder::{FrameDecoder, Frames};
+pub use encoder::FrameEncoder;
+pub use envelope::{RequestEnvelope, ResponseEnvelope, ResponseExtras, Tracing};
+pub use error::WireError;
+pub use event::{ChangeKind, Event, EventKind, SchemaChange, SchemaTarget};
+pub use failure::{DataPresent, ErrorKind, ErrorResponse, Failures, Progress, WriteType};
+pub use frame::{
+    Direction, FRAME_BODY_BYTES_MAX, FRAME_HEADER_BYTES, Frame, FrameFlags, FrameHeader, FrameMark, StreamId, begin_frame, end_frame,
+};
+pub use marshal::{marshal_class, parse_marshal_class};
+pub use metadata::{ColumnSpec, KeyIndexes, ReceivedColumn, ReceivedColumns, ReceivedMetadata, ResultMetadata, RowsDescription};
+pub use opcode::Opcode;
+pub use parameters::{CommonParameters, QueryParameters, ResultColumns};
+pub use reader::{Notation, Reader};
+pub use request::{Execute, Prepare, Query, Request, write_register, write_startup};
+pub use response::{
+    Prepared, ReceivedPrepared, Response, ResultResponse, write_auth_token, write_authenticate, write_schema_change, write_set_keyspace,
+    write_supported, write_void,
+};
+pub use rows::{Cells, Rows, RowsMark, begin_rows, end_rows};
+pub use segment::{SEGMENT_PAYLOAD_BYTES_MAX, SEGMENT_TRAILER_BYTES, SegmentContent, SegmentFormat, SegmentHeader};
+pub use types::{EncodedType, TYPE_DEPTH_MAX, write_type};
+pub use values::{Value, ValueNames, Values, ValuesBuffer, ValuesIter};
+pub use version::{ProtocolVersion, VersionedFeature, write_unsupported_version};
