@@ -3,3 +3,4 @@
 pub mod value;
 
 pub mod wire;
+pub mod language;

@@ -1,0 +1,51 @@
+//! The language of CQL: the text of one statement in, a typed tree out. No I/O, no schema, no clock.
+//!
+//! On the path: a QUERY or PREPARE message's text comes here; what comes out is checked against the schema and executed elsewhere.
+//! The files, in the order that text passes through them: `lexer` (with `token`, `keyword`), `parser`, `ast`; `error` is what comes
+//! out instead, `quote` is the way back for names.
+//!
+//! The grammar is that of Apache Cassandra 5.0 (CQL 3.4.7), which holds that of 4.1, with these additions: ScyllaDB's `USING
+//! TIMEOUT`, `BYPASS CACHE`, `PRUNE MATERIALIZED VIEW`, `REDUCEFUNC`, local indexes and `DESC … AND PASSWORDS`; `CREATE TABLE … LIKE`;
+//! a comment may end with the text; numbers need no space after a minus sign.
+//!
+//! Invariants: any text gives a [`Parsed`] or a [`SyntaxError`], never a panic; time is linear in the text's length (names that are
+//! looked at twice, a bounded number of times each); the stack is bounded by [`NESTING_MAX`]; nothing is allocated that the text
+//! does not hold.
+
+pub mod ast;
+mod error;
+pub mod keyword;
+pub mod lexer;
+mod parser;
+mod quote;
+pub mod token;
+
+pub use ast::Statement;
+pub use error::{Expected, QUOTED_CHARACTERS_MAX, SyntaxError, SyntaxErrorKind};
+pub use quote::quote_identifier;
+
+use ast::Identifier;
+
+/// How deep brackets, types, casts and signs may nest.
+pub const NESTING_MAX: usize = 64;
+/// How many operators one expression may have: they nest too, in the tree.
+pub const EXPRESSION_OPERATORS_MAX: usize = 256;
+/// How many bind markers a statement may have: the protocol counts them in 16 bits.
+pub const BIND_MARKERS_MAX: usize = 65_535;
+
+/// A statement and the values it waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parsed {
+    /// The statement.
+    pub statement: Statement,
+    /// The bind markers, left to right, with the name of those written `:name`; at most [`BIND_MARKERS_MAX`].
+    pub markers: Vec<Option<Identifier>>,
+}
+
+/// The one statement that `text` is. Semicolons after it are ignored.
+///
+/// # Errors
+/// Anything else: see [`SyntaxErrorKind`].
+pub fn parse(text: &str) -> Result<Parsed, SyntaxError> {
+    parser::parse(text)
+}
