@@ -2,50 +2,51 @@
 # Runs a single Apache Cassandra node on loopback, the peer that every suite here must also pass on.
 #
 #   tests/cassandra/cassandra.sh start [port]   fetch with Maven, start, wait until CQL answers (default port 9142)
-#   tests/cassandra/cassandra.sh stop           stop the node that `start` started, by its process id
-#   tests/cassandra/cassandra.sh status         say whether it runs
+#   tests/cassandra/cassandra.sh stop [port]    stop the node that `start` started, by its process id
+#   tests/cassandra/cassandra.sh status [port]  say whether it runs
 #
-# Data, configuration and logs are in .cache/cassandra; `start` begins with empty data unless KEEP_DATA=1.
+# Data, configuration and logs are in .cache/cassandra/PORT, so that several can run side by side (a node takes its port and
+# the two above it); `start` begins with empty data unless KEEP_DATA=1.
 # The heap is CASSANDRA_HEAP (default 1500M). Needs a JDK 17 and Maven. Not part of `make test`.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-home="$root/.cache/cassandra"
+jars="$root/.cache/cassandra/lib"
+port=${2:-9142}
+home="$root/.cache/cassandra/$port"
 pid_file="$home/pid"
 say() { echo "cassandra: $*"; }
 running() { [[ -s $pid_file ]] && kill -0 "$(cat "$pid_file")" 2>/dev/null; }
 
 fetch_jars() {
-  local stamp="$home/.stamp"
+  local stamp="$jars/.stamp"
   if [[ -f $stamp && $stamp -nt $here/pom.xml ]]; then return; fi
   say "fetching Apache Cassandra and the jars that it needs with Maven"
-  mkdir -p "$home"
-  (cd "$here" && mvn -B -q -Dmaven.repo.local="$root/.cache/m2" dependency:copy-dependencies -DoutputDirectory="$home/lib")
+  mkdir -p "$jars"
+  (cd "$here" && mvn -B -q -Dmaven.repo.local="$root/.cache/m2" dependency:copy-dependencies -DoutputDirectory="$jars")
   touch "$stamp"
 }
 
 write_configuration() {
-  local port=$1 storage_port=$2
   mkdir -p "$home/conf" "$home/log"
-  sed -e "s|@HOME@|$home|g" -e "s|@CQL_PORT@|$port|g" -e "s|@STORAGE_PORT@|$storage_port|g" \
+  sed -e "s|@HOME@|$home|g" -e "s|@CQL_PORT@|$port|g" -e "s|@STORAGE_PORT@|$((port + 1))|g" \
     "$here/cassandra.yaml.in" > "$home/conf/cassandra.yaml"
   cp "$here/logback.xml" "$home/conf/logback.xml"
 }
 
 start() {
-  local port=${1:-9142}
   if running; then say "already running, pid $(cat "$pid_file")"; return; fi
   fetch_jars
   [[ ${KEEP_DATA:-0} = 1 ]] || rm -rf "${home:?}/data"
-  write_configuration "$port" $((port + 1))
+  write_configuration
   rm -f "$home/log/"*.log
   local exports=() item
   while read -r item; do
     [[ -z $item || $item = \#* ]] || exports+=("$item")
   done < "$here/jvm17.options"
   local jamm
-  jamm=$(ls "$home"/lib/jamm-*.jar)
-  say "starting on 127.0.0.1:$port (log: .cache/cassandra/log)"
+  jamm=$(ls "$jars"/jamm-*.jar)
+  say "starting on 127.0.0.1:$port (log: .cache/cassandra/$port/log)"
   # nohup and setsid: the node outlives this script and is stopped by its own id only.
   nohup setsid nice java -Xms"${CASSANDRA_HEAP:-1500M}" -Xmx"${CASSANDRA_HEAP:-1500M}" -Xss512k -XX:+UseG1GC \
     -javaagent:"$jamm" "${exports[@]}" \
@@ -53,7 +54,7 @@ start() {
     -Dcassandra.storagedir="$home/data" -Dcassandra.logdir="$home/log" \
     -Dcassandra-foreground=yes -Dcassandra.skip_wait_for_gossip_to_settle=0 -Dcassandra.ring_delay_ms=1 \
     -Djava.net.preferIPv4Stack=true -Dcassandra.jmx.local.port=$((port + 2)) \
-    -cp "$home/conf:$home/lib/*" org.apache.cassandra.service.CassandraDaemon \
+    -cp "$home/conf:$jars/*" org.apache.cassandra.service.CassandraDaemon \
     > "$home/log/stdout.log" 2>&1 < /dev/null &
   echo $! > "$pid_file"
   local waited=0
@@ -80,8 +81,8 @@ stop() {
 }
 
 case "${1:-}" in
-  start) shift; start "$@" ;;
+  start) start ;;
   stop) stop ;;
   status) if running; then say "running, pid $(cat "$pid_file")"; else say "not running"; exit 1; fi ;;
-  *) sed -n '2,10p' "$0"; exit 2 ;;
+  *) sed -n '2,11p' "$0"; exit 2 ;;
 esac

@@ -1,0 +1,53 @@
+# The two commands are `make run` and `make test`; each installs what it lacks and says what it is doing.
+#   make run           build and start a single node on loopback, data in ./tarndb-data (ARGS="--cores 2" adds flags)
+#   make test          everything: check, cargo tests, real drivers; stops at the first stage that fails
+#   make check         formatting, lints, crate edges; never writes
+#   make fix           formatting and what clippy can mend
+#   make drivers       the driver suites only; SUITES="python go" chooses
+#   make peer-cassandra   an Apache Cassandra on 127.0.0.1:9142, for TARNDB_TEST_CQL=127.0.0.1:9142 make drivers
+#   make bench, make microbench   figures over sockets, figures in process
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := run
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+export TARNDB_TEST_BINARY ?= $(abspath $(TARGET))/release/tarndb
+SUITES ?=
+
+.PHONY: run build test check fix drivers bench microbench peer-cassandra stop-peer-cassandra
+
+run: build
+	@exec $(TARGET)/release/tarndb start $(ARGS)
+
+build:
+	@echo "==> building the release binary (the first time takes minutes)"
+	@cargo build --release --locked --package tarndb-server
+
+test:
+	@scripts/test.sh
+
+check:
+	cargo fmt --all --check
+	cargo fmt --manifest-path tests/drivers/rust/Cargo.toml --check
+	scripts/check-edges.py
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+fix:
+	cargo fmt --all
+	cargo fmt --manifest-path tests/drivers/rust/Cargo.toml
+	cargo clippy --workspace --all-targets --fix --allow-dirty --allow-staged
+
+drivers: build
+	@scripts/drivers.sh $(SUITES)
+
+bench: build
+	@scripts/bench.sh
+
+microbench:
+	@cargo run --release --locked --package tarndb-bench
+
+peer-cassandra:
+	@tests/cassandra/cassandra.sh start
+
+stop-peer-cassandra:
+	@tests/cassandra/cassandra.sh stop

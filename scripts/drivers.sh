@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Runs driver suites, each against a private server on free ports with empty data.
+#
+#   scripts/drivers.sh [suite...]                            all of them, or those named
+#   TARNDB_TEST_CQL=127.0.0.1:9142 scripts/drivers.sh python against a server that already runs: Apache Cassandra after
+#                                                            `make peer-cassandra`; restart tests are then skipped
+#
+# A suite is a directory with install.sh (brings its client; at once the second time) and run.sh (runs it; its last line is
+# "N passed, N failed[, N skipped]"). Both end with status 77 when a tool that they need cannot be had. To run.sh are given
+# TARNDB_TEST_CQL=host:port, TARNDB_TEST_RESTART (a command that takes `kill` or `term`; empty when the server is not ours)
+# and TARNDB_TEST_PEER (not empty when the server is not TarnDB). Ends with 1 if any suite failed.
+set -euo pipefail
+. "$(dirname "$0")/steps.sh"
+
+all=(python-cassandra python-scylla cqlsh rust java go node latte ycsb)
+directory_of() {
+  case $1 in
+    python-*) echo "$root/tests/drivers/python" ;;
+    ycsb) echo "$root/tests/ycsb" ;;
+    *) echo "$root/tests/drivers/$1" ;;
+  esac
+}
+
+suites=()
+for name in "${@:-all}"; do
+  case $name in
+    all) suites+=("${all[@]}") ;;
+    python) suites+=(python-cassandra python-scylla) ;;
+    *)
+      if [[ " ${all[*]} " != *" $name "* ]]; then
+        say "no suite is called '$name'; there are: ${all[*]} (python stands for both)"
+        exit 2
+      fi
+      suites+=("$name") ;;
+  esac
+done
+
+server="" # directory of the private server that runs now
+stop_server() {
+  [[ -n $server ]] || return 0
+  local directory=$server
+  server=""
+  python3 "$root/tests/drivers/server.py" stop "$directory"
+}
+trap 'stop_server || true' EXIT
+
+run_suite() { # run_suite NAME: 0 passed, 77 skipped, else failed; the log is .cache/log/NAME.log
+  local name=$1 directory log status=0
+  directory=$(directory_of "$name")
+  log="$cache/log/$name.log"
+  say "$name: $(sed -n '2s/^# *//p' "$directory/run.sh")"
+  TARNDB_SUITE=$name bash "$directory/install.sh" || return $?
+  export TARNDB_SUITE=$name
+  if [[ -n ${TARNDB_TEST_CQL:-} ]]; then
+    # A server of somebody else's: Cassandra, unless it is said not to be a peer.
+    TARNDB_TEST_PEER=${TARNDB_TEST_PEER-1} run_logged "$directory" "$log" || status=$?
+  else
+    local started="$cache/run/$name-$$" cql
+    cql=$(python3 "$root/tests/drivers/server.py" start "$started") || return 1
+    server=$started
+    TARNDB_TEST_CQL=$cql TARNDB_TEST_PEER='' TARNDB_TEST_CORES=${TARNDB_TEST_CORES:-2} \
+      TARNDB_TEST_RESTART="python3 $root/tests/drivers/server.py restart $started" \
+      run_logged "$directory" "$log" || status=$?
+    stop_server || status=1
+  fi
+  return "$status"
+}
+
+run_logged() {
+  timeout --kill-after=10 "${TARNDB_SUITE_SECONDS_MAX:-600}" bash "$1/run.sh" 2>&1 | tee "$2"
+  local status=${PIPESTATUS[0]}
+  (( status != 124 )) || say "gave up after ${TARNDB_SUITE_SECONDS_MAX:-600} s"
+  return "$status"
+}
+
+failed=0
+results="$cache/log/drivers.txt"
+: > "$results"
+for name in "${suites[@]}"; do
+  began=$SECONDS
+  status=0
+  run_suite "$name" || status=$?
+  took="$((SECONDS - began)) s"
+  last=$(grep -aE '[0-9]+ passed' "$cache/log/$name.log" 2> /dev/null | tail -1 || true)
+  case $status in
+    0) printf '%-17s %s (%s)\n' "$name" "${last:-no closing line}" "$took" >> "$results" ;;
+    77) printf '%-17s %s\n' "$name" "skipped: a tool is missing, see above" >> "$results" ;;
+    *)
+      printf '%-17s %s (%s, status %s)\n' "$name" "FAILED: ${last:-no closing line}" "$took" "$status" >> "$results"
+      failed=1 ;;
+  esac
+done
+say "driver suites"
+cat "$results"
+exit "$failed"

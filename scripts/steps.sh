@@ -1,0 +1,28 @@
+# Sourced by the scripts here: what a step says, and how it knows that it was done before.
+#
+# A step is done when .cache/stamps/NAME holds the digest of the files that it depends on; it is compared by content, so
+# that a fresh checkout with a kept .cache starts at once.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cache="$root/.cache"
+mkdir -p "$cache/stamps" "$cache/log" "$cache/run"
+
+say() { printf '%s\n' "==> $*"; }
+
+# A tool that a suite cannot do without is missing: say so and end with 77, which the runner counts as skipped.
+skip() {
+  printf '%s\n' "SKIPPED: $*"
+  exit 77
+}
+
+# step_is_done NAME FILE...: the step ran before with exactly these files.
+step_is_done() {
+  [[ -f "$cache/stamps/$1" && "$(cat "$cache/stamps/$1")" == "$(digest "${@:2}")" ]]
+}
+
+# step_done NAME FILE...: remember that it ran.
+step_done() {
+  digest "${@:2}" > "$cache/stamps/$1"
+}
+
+digest() { cat -- "$@" | sha256sum | cut -d' ' -f1; }
