@@ -36,6 +36,14 @@ write_configuration() {
 
 start() {
   if running; then say "already running, pid $(cat "$pid_file")"; return; fi
+  local taken
+  for taken in "$port" $((port + 1)) $((port + 2)); do
+    # A node of somebody else's would otherwise answer in place of this one.
+    if (exec 3<> "/dev/tcp/127.0.0.1/$taken") 2> /dev/null; then
+      say "port $taken is in use by another process: give another port"
+      exit 1
+    fi
+  done
   fetch_jars
   [[ ${KEEP_DATA:-0} = 1 ]] || rm -rf "${home:?}/data"
   write_configuration
