@@ -1,1 +1,42 @@
-//! The only crate with system calls: an io_uring reactor a core, direct I/O, core pinning.
+//! The only crate with system calls: one event loop a core, sockets, direct disk I/O, core pinning, stable memory.
+//!
+//! [`start`] runs one pinned thread a core. Each owns a [`LinuxReactor`], which serves the seams of crate `io`: sockets through
+//! edge-triggered epoll with plain `recv` and `send`, disk through io_uring, other cores through bounded rings, all on one wait
+//! (`docs/decisions/0002-socket-io.md` says why sockets do not go through the ring).
+//!
+//! Nothing is shared between cores but the rings between them, a wake-up flag each, and a few node-wide atomics.
+#![allow(unsafe_code, reason = "system calls, io_uring and shared mappings; every block says why it is sound")]
+
+mod blobs;
+mod clock;
+mod connection;
+mod connections;
+mod control;
+mod cpus;
+mod data_dir;
+mod disk;
+mod entropy;
+mod epoll;
+mod errno;
+mod event_loop;
+mod files;
+mod host;
+mod listener;
+mod machine;
+mod mailbox;
+mod mapped;
+mod output_pool;
+mod reactor;
+mod signals;
+mod socket;
+
+pub use blobs::{BlobError, read_blobs};
+pub use cpus::available_cpus;
+pub use data_dir::{DataDirError, DataDirLock, lock_data_dir};
+pub use entropy::fill_with_entropy;
+pub use files::FileError;
+pub use host::{free_bytes, memory_bytes};
+pub use machine::{CoreEnv, ListenerOptions, Machine, Options, Pinning, Signals, StartError, start};
+pub use mapped::{MappedMemory, MappedMemoryError};
+pub use reactor::LinuxReactor;
+pub use signals::exit_now;

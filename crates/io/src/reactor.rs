@@ -43,6 +43,14 @@ pub trait Reactor {
     /// Fills `bytes` with entropy for ids and seeds.
     fn entropy(&mut self, bytes: &mut [u8]);
 
+    /// Lets the whole node's listeners accept from now on; until then clients are refused. Asked once, by whichever core knows that all are ready.
+    ///
+    /// The default does nothing, for reactors without listeners.
+    fn start_accepting(&mut self) {}
+
+    /// Closes the whole node's listeners: new clients are refused, connections stay. The first step of a drain.
+    fn stop_accepting(&mut self) {}
+
     /// Ends the node: all cores stop after their current turn.
     fn stop(&mut self);
 }

@@ -1,0 +1,452 @@
+//! One core's loop: wait, read the clocks, call the handler with everything that happened, give it its turn, wake peers, submit disk
+//! operations, send.
+//!
+//! Invariants: the loop sleeps only when nothing is left to do; each source is taken in bounded bites, so none starves another; a
+//! connection's bytes are delivered in order and never after `closed`.
+
+use crate::clock;
+use crate::connection::{Connection, Flush, Phase};
+use crate::control::Control;
+use crate::epoll::{Epoll, Timer, Wait};
+use crate::errno::Errno;
+use crate::reactor::{Envelope, LinuxReactor};
+use crate::signals::{SignalSource, exit_now};
+use crate::socket;
+use io::{ConnectionId, Handler, ListenerId, Placement, Reactor, Turn};
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// The receive buffer of a core: what one connection may deliver before the next one has its turn.
+const RECEIVE_BYTES: usize = 64 * 1024;
+/// How many connections one listener may bring in before the other events have their turn.
+const ACCEPTS_MAX: usize = 64;
+/// How long accepting rests when the process has no descriptors or memory left for a connection.
+const ACCEPT_REST_US: u64 = 100_000;
+/// How soon a core looks again whether a peer's full ring has space.
+const BACKED_UP_US: u64 = 100;
+/// At most one warning about refused connections in this time.
+const REFUSED_WARNING_US: u64 = 1_000_000;
+
+/// Tokens with this index are not connections.
+const SPECIAL: u32 = u32::MAX;
+const TOKEN_WAKE: u64 = special(0);
+const TOKEN_TIMER: u64 = special(1);
+const TOKEN_DISK: u64 = special(2);
+const TOKEN_SIGNALS: u64 = special(3);
+/// Listener `n` has the token `TOKEN_LISTENERS + n`.
+const TOKEN_LISTENERS: u64 = special(16);
+
+const fn special(number: u32) -> u64 {
+    ((SPECIAL as u64) << 32) | number as u64
+}
+
+const CONNECTION_EVENTS: libc::c_int = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
+
+/// Whether this core watches the listeners.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Watching {
+    /// No: the node is not ready, or drains.
+    No,
+    /// Yes.
+    Yes,
+    /// Not before this time: resources had run out.
+    RestingUntil(u64),
+}
+
+/// A core's loop and what it waits with.
+pub(crate) struct EventLoop<M> {
+    epoll: Epoll,
+    timer: Timer,
+    signals: Option<SignalSource>,
+    pub(crate) reactor: LinuxReactor<M>,
+    connections_max: u32,
+    receive_buffer: Box<[u8]>,
+    seen_generation: u32,
+    told_stopping: bool,
+    watching: Watching,
+    refused: u64,
+    refused_warned_us: u64,
+}
+
+impl<M: Send + 'static> EventLoop<M> {
+    /// Opens what the loop waits with, on the thread that will run it.
+    pub(crate) fn new(reactor: LinuxReactor<M>, signals: Option<SignalSource>, connections_max: u32) -> Result<Self, Errno> {
+        let (epoll, timer) = (Epoll::new()?, Timer::new()?);
+        let own = &reactor.control.cores[usize::from(reactor.core().0)];
+        epoll.add(own.wake_descriptor(), libc::EPOLLIN | libc::EPOLLET, TOKEN_WAKE)?;
+        epoll.add(timer.descriptor(), libc::EPOLLIN | libc::EPOLLET, TOKEN_TIMER)?;
+        if let Some(completions) = reactor.disk.descriptor() {
+            epoll.add(completions, libc::EPOLLIN | libc::EPOLLET, TOKEN_DISK)?;
+        }
+        if let Some(signals) = &signals {
+            epoll.add(signals.descriptor(), libc::EPOLLIN, TOKEN_SIGNALS)?;
+        }
+        Ok(Self {
+            epoll,
+            timer,
+            signals,
+            reactor,
+            connections_max,
+            receive_buffer: vec![0; RECEIVE_BYTES].into_boxed_slice(),
+            // Different from the control's: the first batch looks at all flags.
+            seen_generation: u32::MAX,
+            told_stopping: false,
+            watching: Watching::No,
+            refused: 0,
+            refused_warned_us: 0,
+        })
+    }
+
+    /// Runs until the node stops.
+    pub(crate) fn run<H: Handler<LinuxReactor<M>>>(mut self, mut handler: H) {
+        let mut turn = Turn::Again;
+        loop {
+            let wait = self.prepare_wait(turn);
+            let count = self.epoll.wait(wait).expect("waiting fails only for invalid arguments");
+            self.reactor.control.cores[usize::from(self.reactor.core().0)].announce_awake();
+            self.reactor.now = clock::read();
+            if self.reactor.control.generation() != self.seen_generation {
+                self.control_changed(&mut handler);
+            }
+            if matches!(self.watching, Watching::RestingUntil(at_us) if at_us <= self.reactor.now.monotonic_us) {
+                self.watch_listeners();
+            }
+            self.deliver_completions(&mut handler);
+            self.deliver_messages(&mut handler);
+            self.read_on(&mut handler);
+            for index in 0..count {
+                let (events, token) = self.epoll.event(index);
+                self.event(&mut handler, events, token);
+            }
+            self.cut_late_connections(&mut handler);
+            turn = handler.turn(&mut self.reactor);
+            self.start_work();
+            self.flush_dirty(&mut handler);
+            // Closing connections may have made the handler send again.
+            self.start_work();
+            if self.reactor.control.is_stopped() {
+                break;
+            }
+        }
+        drop(handler);
+        self.reactor.disk.finish();
+    }
+
+    /// Gives other cores and the kernel the work that the handler made.
+    fn start_work(&mut self) {
+        let control = Arc::clone(&self.reactor.control);
+        self.reactor.mailbox.announce(&control);
+        self.reactor.disk.submit();
+    }
+
+    /// Decides whether to sleep, and arms the timer for the earliest deadline.
+    fn prepare_wait(&mut self, turn: Turn) -> Wait {
+        if turn == Turn::Again || !self.reactor.readable.is_empty() || self.reactor.disk.is_ready() {
+            return Wait::Poll;
+        }
+        let now_us = self.reactor.now.monotonic_us;
+        let deadlines = [
+            if let Turn::At(at_us) = turn { Some(at_us) } else { None },
+            self.reactor.ending.front().map(|(at_us, _)| *at_us),
+            if let Watching::RestingUntil(at_us) = self.watching { Some(at_us) } else { None },
+            self.reactor.mailbox.is_backed_up().then_some(now_us + BACKED_UP_US),
+        ];
+        if let Some(deadline_us) = deadlines.into_iter().flatten().min() {
+            if deadline_us <= now_us {
+                return Wait::Poll;
+            }
+            self.timer.arm(deadline_us).expect("a timer takes every time");
+        }
+        let own = &self.reactor.control.cores[usize::from(self.reactor.core().0)];
+        own.announce_sleep();
+        let has_work =
+            self.reactor.mailbox.has_mail() || own.has_completions() || self.reactor.control.generation() != self.seen_generation;
+        if has_work { Wait::Poll } else { Wait::Sleep }
+    }
+
+    fn control_changed<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H) {
+        self.seen_generation = self.reactor.control.generation();
+        match (self.reactor.control.is_open(), self.watching) {
+            (true, Watching::No) => self.watch_listeners(),
+            (false, Watching::Yes | Watching::RestingUntil(_)) => self.unwatch_listeners(Watching::No),
+            _ => {}
+        }
+        if self.reactor.control.is_stopping() && !self.told_stopping {
+            self.told_stopping = true;
+            handler.stopping(&mut self.reactor);
+        }
+    }
+
+    fn deliver_completions<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H) {
+        self.reactor.disk.submit();
+        while let Some(completion) = self.reactor.disk.next_completion() {
+            handler.completed(&mut self.reactor, completion);
+        }
+        let own = &self.reactor.control.cores[usize::from(self.reactor.core().0)];
+        if own.has_completions() {
+            for completion in own.take_completions() {
+                handler.completed(&mut self.reactor, completion);
+            }
+        }
+    }
+
+    fn deliver_messages<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H) {
+        let own = self.reactor.core();
+        for _ in 0..self.reactor.mailbox.own_len() {
+            if let Some(Envelope::Message(message)) = self.reactor.mailbox.receive_own() {
+                handler.message(&mut self.reactor, own, message);
+            }
+        }
+        for from in 0..self.reactor.cores() {
+            for _ in 0..self.reactor.mailbox.inbound_len(usize::from(from)) {
+                match self.reactor.mailbox.receive(usize::from(from)) {
+                    Some(Envelope::Message(message)) => handler.message(&mut self.reactor, base::CoreId(from), message),
+                    Some(Envelope::Connection { socket, listener, peer }) => self.adopt(handler, socket, listener, peer),
+                    None => break,
+                }
+            }
+        }
+    }
+
+    fn event<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H, events: u32, token: u64) {
+        match token {
+            // These only end the wait; what they tell of is looked at in every batch.
+            TOKEN_WAKE | TOKEN_DISK => {}
+            TOKEN_TIMER => self.timer.fired(),
+            TOKEN_SIGNALS => self.take_signals(),
+            _ if token >= TOKEN_LISTENERS => self.accept(handler, ListenerId((token - TOKEN_LISTENERS) as u16)),
+            _ => {
+                let id = ConnectionId { index: (token >> 32) as u32, generation: token as u32 };
+                self.connection_event(handler, id, events as libc::c_int);
+            }
+        }
+    }
+
+    fn connection_event<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H, id: ConnectionId, events: libc::c_int) {
+        let Some(connection) = self.reactor.connections.get_mut(id) else { return };
+        if events & libc::EPOLLOUT != 0 && connection.blocked {
+            connection.blocked = false;
+            if self.flush(handler, id) == Some(Flush::Done) {
+                handler.drained(&mut self.reactor, id);
+            }
+        }
+        let Some(connection) = self.reactor.connections.get_mut(id) else { return };
+        if events & (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) != 0 {
+            connection.ending = true;
+        }
+        if events & (libc::EPOLLERR | libc::EPOLLHUP) != 0 && !connection.reading {
+            // Both directions are gone, and a handler that does not read would never hear of it.
+            self.remove(handler, id);
+            return;
+        }
+        connection.readable = true;
+        if !connection.queued {
+            self.read(handler, id);
+        }
+    }
+
+    /// Reads on from connections that had more than one bite, or that read again.
+    fn read_on<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H) {
+        let count = self.reactor.readable.len();
+        for index in 0..count {
+            let id = self.reactor.readable[index];
+            if let Some(connection) = self.reactor.connections.get_mut(id) {
+                connection.queued = false;
+                self.read(handler, id);
+            }
+        }
+        self.reactor.readable.drain(..count);
+    }
+
+    /// Delivers one bite of a connection's bytes.
+    fn read<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H, id: ConnectionId) {
+        let Some(connection) = self.reactor.connections.get_mut(id) else { return };
+        if !connection.wants_reading() {
+            return;
+        }
+        let phase = connection.phase;
+        match connection.receive(&mut self.receive_buffer) {
+            Ok(0) => match phase {
+                Phase::Open => self.reactor.close(id),
+                Phase::Flushing => {}
+                Phase::Lingering => self.remove(handler, id),
+            },
+            Ok(count) => {
+                if phase == Phase::Open {
+                    handler.received(&mut self.reactor, id, &self.receive_buffer[..count]);
+                }
+                self.reactor.mark_readable(id);
+            }
+            Err(errno) if errno.is_would_block() => self.reactor.mark_readable(id),
+            Err(Errno(libc::EINTR)) => self.reactor.mark_readable(id),
+            Err(_) => self.remove(handler, id),
+        }
+    }
+
+    fn flush_dirty<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H) {
+        let mut index = 0;
+        // Closing a connection may make others dirty: the list grows while it is walked.
+        while let Some(id) = self.reactor.dirty.get(index).copied() {
+            index += 1;
+            if let Some(connection) = self.reactor.connections.get_mut(id) {
+                connection.dirty = false;
+                self.flush(handler, id);
+            }
+        }
+        self.reactor.dirty.clear();
+    }
+
+    /// Sends; moves a connection that ends on. `None` when it is gone.
+    fn flush<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H, id: ConnectionId) -> Option<Flush> {
+        let connection = self.reactor.connections.get_mut(id)?;
+        let Ok(flush) = connection.flush(&mut self.reactor.pool) else {
+            self.remove(handler, id);
+            return None;
+        };
+        if flush == Flush::Done && connection.phase == Phase::Flushing {
+            if connection.ended {
+                self.remove(handler, id);
+                return None;
+            }
+            connection.linger();
+        }
+        Some(flush)
+    }
+
+    fn cut_late_connections<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H) {
+        while let Some((at_us, id)) = self.reactor.ending.front().copied() {
+            if self.reactor.connections.get(id).is_some() {
+                if at_us > self.reactor.now.monotonic_us {
+                    return;
+                }
+                self.remove(handler, id);
+            }
+            self.reactor.ending.pop_front();
+        }
+    }
+
+    fn remove<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H, id: ConnectionId) {
+        if let Some(mut connection) = self.reactor.connections.remove(id) {
+            connection.release(&mut self.reactor.pool);
+            drop(connection);
+            self.forget_connection(self.reactor.core().0);
+            handler.closed(&mut self.reactor, id);
+        }
+    }
+
+    fn accept<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H, listener: ListenerId) {
+        let control = Arc::clone(&self.reactor.control);
+        if self.watching != Watching::Yes {
+            return;
+        }
+        let socket = &control.listeners[usize::from(listener.0)];
+        for _ in 0..ACCEPTS_MAX {
+            match socket::accept(socket.descriptor()) {
+                Ok((connection, peer)) => self.place(handler, &control, connection, listener, peer),
+                Err(errno) if errno.is_would_block() => return,
+                Err(Errno(code @ (libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))) => {
+                    tracing::warn!(errno = code, "no descriptors or memory left for another connection: accepting rests for 100 ms");
+                    self.unwatch_listeners(Watching::RestingUntil(self.reactor.now.monotonic_us + ACCEPT_REST_US));
+                    return;
+                }
+                // The listener was closed by the node.
+                Err(Errno(libc::EINVAL)) => return,
+                // This client failed before it was accepted; the next one may be fine.
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Gives an accepted connection to its core, or refuses it when that one is full.
+    fn place<H: Handler<LinuxReactor<M>>>(
+        &mut self,
+        handler: &mut H,
+        control: &Control,
+        socket: OwnedFd,
+        listener: ListenerId,
+        peer: SocketAddr,
+    ) {
+        let target = match control.listeners[usize::from(listener.0)].placement {
+            Placement::Spread => emptiest_core(control),
+            Placement::ByClientPort => peer.port() % self.reactor.cores(),
+        };
+        let connections = &control.cores[usize::from(target)].connections;
+        if connections.fetch_add(1, std::sync::atomic::Ordering::Relaxed) >= self.connections_max {
+            self.forget_connection(target);
+            self.refuse();
+            return;
+        }
+        if target == self.reactor.core().0 {
+            self.adopt(handler, socket, listener, peer);
+        } else {
+            self.reactor.mailbox.send(base::CoreId(target), Envelope::Connection { socket, listener, peer });
+        }
+    }
+
+    fn forget_connection(&self, core: u16) {
+        let connections = &self.reactor.control.cores[usize::from(core)].connections;
+        connections.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    fn refuse(&mut self) {
+        self.refused += 1;
+        let now_us = self.reactor.now.monotonic_us;
+        if now_us.saturating_sub(self.refused_warned_us) >= REFUSED_WARNING_US {
+            self.refused_warned_us = now_us;
+            tracing::warn!(
+                refused = self.refused,
+                connections_max = self.connections_max,
+                "too many connections on a core: new ones are closed at once"
+            );
+        }
+    }
+
+    fn adopt<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H, socket: OwnedFd, listener: ListenerId, peer: SocketAddr) {
+        let connection = Connection::new(socket);
+        let descriptor = connection.descriptor();
+        let id = self.reactor.connections.insert(connection);
+        let token = (u64::from(id.index) << 32) | u64::from(id.generation);
+        if let Err(Errno(code)) = self.epoll.add(descriptor, CONNECTION_EVENTS, token) {
+            tracing::warn!(errno = code, "the kernel cannot watch another connection: closed");
+            self.reactor.connections.remove(id);
+            self.forget_connection(self.reactor.core().0);
+            return;
+        }
+        handler.accepted(&mut self.reactor, id, listener, peer);
+    }
+
+    fn watch_listeners(&mut self) {
+        self.watching = Watching::Yes;
+        for (number, listener) in self.reactor.control.listeners.iter().enumerate() {
+            // Exclusive: one client does not wake all cores.
+            let added = self.epoll.add(listener.descriptor(), libc::EPOLLIN | libc::EPOLLEXCLUSIVE, TOKEN_LISTENERS + number as u64);
+            added.expect("a listener is watched once");
+        }
+    }
+
+    fn unwatch_listeners(&mut self, watching: Watching) {
+        if self.watching == Watching::Yes {
+            for listener in &self.reactor.control.listeners {
+                self.epoll.remove(listener.descriptor()).expect("a watched listener can be unwatched");
+            }
+        }
+        self.watching = watching;
+    }
+
+    fn take_signals(&mut self) {
+        while let Some(number) = self.signals.as_ref().and_then(SignalSource::next) {
+            if self.reactor.control.ask_to_stop() {
+                tracing::warn!(signal = number, "second signal: ending at once without draining");
+                exit_now(128 + number);
+            }
+            tracing::info!(signal = number, "draining; a second signal ends at once");
+        }
+    }
+}
+
+/// The core with fewest connections, the first of equals.
+fn emptiest_core(control: &Control) -> u16 {
+    let loads = control.cores.iter().map(|core| core.connections.load(std::sync::atomic::Ordering::Relaxed));
+    loads.enumerate().min_by_key(|(_, load)| *load).map_or(0, |(core, _)| core as u16)
+}

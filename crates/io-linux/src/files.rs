@@ -1,0 +1,97 @@
+//! A shard's files, opened for direct I/O.
+
+use crate::errno::Errno;
+use crate::host::free_bytes_of;
+use io::DiskError;
+use std::fs::{File, OpenOptions};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Why a shard's file could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot open the data file {}: {source}", path.display())]
+pub struct FileError {
+    /// The file.
+    pub path: PathBuf,
+    /// Why.
+    pub source: std::io::Error,
+}
+
+/// An open file or block device.
+#[derive(Debug)]
+pub(crate) struct DataFile {
+    file: File,
+    kind: Kind,
+    /// How many bytes have their space reserved.
+    pub(crate) length: u64,
+}
+
+/// What a path named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Grows by reserving space.
+    Regular,
+    /// Has the length it has.
+    Device,
+}
+
+impl DataFile {
+    /// Opens or creates `path`. A filesystem without direct I/O is used through its cache, with a warning.
+    pub(crate) fn open(path: &Path) -> Result<Self, FileError> {
+        let error = |source| FileError { path: path.to_owned(), source };
+        let file = match open_with(path, libc::O_DIRECT) {
+            Err(refusal) if refusal.raw_os_error() == Some(libc::EINVAL) => {
+                tracing::warn!(path = %path.display(), "the filesystem has no direct I/O: reads and writes go through its cache");
+                open_with(path, 0)
+            }
+            other => other,
+        }
+        .map_err(error)?;
+        let metadata = file.metadata().map_err(error)?;
+        if metadata.file_type().is_block_device() {
+            let length = device_bytes(&file).map_err(|errno| error(errno.into()))?;
+            return Ok(Self { file, kind: Kind::Device, length });
+        }
+        Ok(Self { file, kind: Kind::Regular, length: metadata.len() })
+    }
+
+    pub(crate) fn descriptor(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+
+    /// The outcome of extending that needs no work: it is as long already, a device, or larger than what is free.
+    ///
+    /// The last is asked here because a filesystem may fill itself up entirely before it says that it cannot reserve so much.
+    pub(crate) fn extend_at_once(&self, length: u64) -> Option<Result<(), DiskError>> {
+        if length <= self.length {
+            return Some(Ok(()));
+        }
+        if self.kind == Kind::Device {
+            return Some(Err(DiskError::Full));
+        }
+        let free = free_bytes_of(&self.file).ok()?;
+        (length - self.length > free).then_some(Err(DiskError::Full))
+    }
+
+    /// Makes the file longer on a filesystem that cannot reserve space.
+    pub(crate) fn grow_without_reserving(&mut self, length: u64) -> Result<(), Errno> {
+        self.file.set_len(length).map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EIO)))?;
+        self.length = self.length.max(length);
+        Ok(())
+    }
+}
+
+fn open_with(path: &Path, flags: libc::c_int) -> std::io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).custom_flags(flags).open(path)
+}
+
+fn device_bytes(file: &File) -> Result<u64, Errno> {
+    let mut bytes = 0u64;
+    // SAFETY: BLKGETSIZE64 writes one u64.
+    Errno::check(unsafe { libc::ioctl(file.as_raw_fd(), BLKGETSIZE64, &raw mut bytes) })?;
+    Ok(bytes)
+}
+
+/// `_IOR(0x12, 114, size_t)`, see `linux/fs.h`.
+const BLKGETSIZE64: libc::c_ulong = 0x8008_1272;

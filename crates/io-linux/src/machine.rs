@@ -1,0 +1,335 @@
+//! Starts a node's cores: binds listeners, opens files, pins one thread a core, runs its loop.
+//!
+//! Everything that can fail for reasons of the environment fails before the first handler is made, as a typed error.
+
+use crate::blobs;
+use crate::clock;
+use crate::control::{Accepting, Control};
+use crate::cpus::{available_cpus, pin_this_thread};
+use crate::disk::DiskQueue;
+use crate::entropy::fill_with_entropy;
+use crate::event_loop::EventLoop;
+use crate::files::{DataFile, FileError};
+use crate::listener::Listener;
+use crate::mailbox::{Mailbox, mailboxes};
+use crate::reactor::{Envelope, LinuxReactor};
+use crate::signals::{SignalSource, exit_now};
+use base::CoreId;
+use io::{Handler, Now, Placement};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+
+/// The exit code of a bug: a core panicked.
+const EXIT_BUG: i32 = 70;
+
+/// A listening socket to open.
+#[derive(Clone, Debug)]
+pub struct ListenerOptions {
+    /// Where; port 0 becomes a free one.
+    pub address: SocketAddr,
+    /// Which core gets its connections.
+    pub placement: Placement,
+}
+
+/// Whether threads are bound to CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pinning {
+    /// Core `n` runs on the `n`th CPU of the process's affinity mask, if there are as many.
+    InOrder,
+    /// The kernel decides.
+    Off,
+}
+
+/// Whether the node listens to SIGTERM and SIGINT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signals {
+    /// The first drains, the second ends the process at once.
+    Drain,
+    /// They are left alone: several machines in one process, as in tests.
+    Ignore,
+}
+
+/// What a machine is made of, besides its handlers.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Listening sockets; their order gives them their [`io::ListenerId`].
+    pub listeners: Vec<ListenerOptions>,
+    /// For each core the files whose order gives them their [`io::FileId`]; missing ones are created empty. May be shorter than the number of cores.
+    pub files: Vec<Vec<PathBuf>>,
+    /// Where blobs are; created when missing. Without it, replacing a blob is an error.
+    pub blob_dir: Option<PathBuf>,
+    /// How many connections one core serves; more are accepted and closed at once.
+    pub connections_max: u32,
+    /// How many disk operations of one core the kernel has at once, 1 to 4,096; more wait.
+    pub disk_in_flight_max: u32,
+    /// Whether threads are bound to CPUs.
+    pub pinning: Pinning,
+    /// Whether signals drain the node.
+    pub signals: Signals,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            listeners: Vec::new(),
+            files: Vec::new(),
+            blob_dir: None,
+            connections_max: 10_000,
+            disk_in_flight_max: 128,
+            pinning: Pinning::InOrder,
+            signals: Signals::Drain,
+        }
+    }
+}
+
+/// Why a machine could not start. All are of the environment.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// An address could not be bound or listened on.
+    #[error("cannot listen on {address}: {source}{}", remedy_of_listening(source))]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A data file could not be opened.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The kernel has no io_uring for us.
+    #[error(
+        "io_uring is not available: {source}; it needs Linux 5.11 or later, and kernel.io_uring_disabled=0 or a container that allows it"
+    )]
+    Ring {
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A thread, an event queue or the blob directory could not be made.
+    #[error("the operating system refuses what a core needs: {source}")]
+    Core {
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+fn remedy_of_listening(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => "; another server has this port: stop it or choose another port",
+        std::io::ErrorKind::PermissionDenied => "; ports below 1024 need privileges: choose another port",
+        std::io::ErrorKind::AddrNotAvailable => "; this machine has no such address: choose one of its own",
+        _ => "",
+    }
+}
+
+/// What a core's handler is made with, on its own thread.
+#[derive(Debug)]
+pub struct CoreEnv {
+    /// This core.
+    pub core: CoreId,
+    /// How many cores the node has.
+    pub cores: u16,
+    /// The time.
+    pub now: Now,
+    /// The length in bytes of each of this core's files.
+    pub file_bytes: Vec<u64>,
+}
+
+impl CoreEnv {
+    /// Fills `bytes` with entropy.
+    pub fn entropy(&mut self, bytes: &mut [u8]) {
+        fill_with_entropy(bytes);
+    }
+}
+
+/// A running node.
+pub struct Machine {
+    control: Arc<Control>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Starts one core for each of `factories`, which make the cores' handlers on the cores' threads.
+///
+/// Clients are refused until a handler calls [`io::Reactor::start_accepting`].
+///
+/// # Errors
+/// When a socket, file, ring or thread cannot be had.
+///
+/// # Panics
+/// When there is no factory or more than 65,535, or more file lists than cores.
+pub fn start<M, H, F>(options: Options, factories: Vec<F>) -> Result<Machine, StartError>
+where
+    M: Send + 'static,
+    H: Handler<LinuxReactor<M>> + 'static,
+    F: FnOnce(&mut CoreEnv) -> H + Send + 'static,
+{
+    let cores = u16::try_from(factories.len()).expect("a node has at most 65,535 cores");
+    assert!(cores > 0, "a node has at least one core");
+    assert!(options.files.len() <= factories.len(), "each core has one list of files");
+    raise_descriptor_limit();
+    let core_error = |source: std::io::Error| StartError::Core { source };
+    let mut signals = match options.signals {
+        Signals::Drain => Some(SignalSource::open().map_err(|errno| core_error(errno.into()))?),
+        Signals::Ignore => None,
+    };
+    let control = Arc::new(Control::new(factories.len(), bind(&options.listeners)?).map_err(|errno| core_error(errno.into()))?);
+    let (blobs, blob_thread) = blobs::start_writer(options.blob_dir.clone(), Arc::clone(&control)).map_err(core_error)?;
+    let cpus = choose_cpus(options.pinning, factories.len());
+    let (report, reports) = mpsc::channel();
+    let mut threads = vec![blob_thread];
+    let mut go_ahead = Vec::new();
+    for (factory, mailbox) in factories.into_iter().zip(mailboxes(cores)) {
+        let number = usize::from(mailbox.core().0);
+        let (go, wait_for_go) = mpsc::channel::<()>();
+        go_ahead.push(go);
+        let core = Core {
+            mailbox,
+            control: Arc::clone(&control),
+            blobs: blobs.clone(),
+            files: options.files.get(number).cloned().unwrap_or_default(),
+            cpu: cpus.as_ref().map(|cpus| cpus[number]),
+            signals: signals.take(),
+            connections_max: options.connections_max,
+            disk_in_flight_max: options.disk_in_flight_max.clamp(1, 4096),
+        };
+        let report = report.clone();
+        let thread = thread::Builder::new().name(format!("tarndb-core-{number}")).spawn(move || {
+            let _guard = EndProcessOnPanic { core: number };
+            match core.open() {
+                Ok((event_loop, mut env)) => {
+                    let _ = report.send(Ok(()));
+                    drop(report);
+                    // An error here is another core's failure to start.
+                    if wait_for_go.recv().is_ok() {
+                        let handler = factory(&mut env);
+                        event_loop.run(handler);
+                    }
+                }
+                Err(error) => {
+                    let _ = report.send(Err(error));
+                }
+            }
+        });
+        threads.push(thread.map_err(core_error)?);
+    }
+    drop(report);
+    for result in reports {
+        result?;
+    }
+    for go in go_ahead {
+        let _ = go.send(());
+    }
+    Ok(Machine { control, threads })
+}
+
+impl Machine {
+    /// The addresses of the listeners, with the ports that were chosen.
+    #[must_use]
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.control.listeners.iter().map(|listener| listener.address).collect()
+    }
+
+    /// Blocks until clients are accepted. `false`: the node ended before.
+    ///
+    /// # Errors
+    /// When a listener could not be opened; the node ends then.
+    pub fn wait_accepting(&self) -> Result<bool, StartError> {
+        match self.control.wait_accepting() {
+            Accepting::Open => Ok(true),
+            Accepting::NotYet | Accepting::Closed => Ok(false),
+            Accepting::Failed { listener, code } => Err(StartError::Listen {
+                address: self.control.listeners[listener].address,
+                source: std::io::Error::from_raw_os_error(code),
+            }),
+        }
+    }
+
+    /// Asks the node to drain and end, as SIGTERM does.
+    pub fn terminate(&self) {
+        self.control.ask_to_stop();
+    }
+
+    /// Blocks until all cores have ended.
+    pub fn join(self) {
+        for thread in self.threads {
+            // A core that panics ends the process; the blob thread cannot.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What a core's thread starts from.
+struct Core<M> {
+    mailbox: Mailbox<Envelope<M>>,
+    control: Arc<Control>,
+    blobs: blobs::BlobSender,
+    files: Vec<PathBuf>,
+    cpu: Option<usize>,
+    signals: Option<SignalSource>,
+    connections_max: u32,
+    disk_in_flight_max: u32,
+}
+
+impl<M: Send + 'static> Core<M> {
+    /// Opens what the core needs, on its thread.
+    fn open(self) -> Result<(EventLoop<M>, CoreEnv), StartError> {
+        let (core, cores) = (self.mailbox.core(), self.mailbox.cores());
+        if let Some(cpu) = self.cpu
+            && let Err(errno) = pin_this_thread(cpu)
+        {
+            tracing::warn!(core = core.0, cpu, errno = errno.0, "cannot pin a core to its CPU");
+        }
+        let files = self.files.iter().map(|path| DataFile::open(path)).collect::<Result<Vec<_>, _>>()?;
+        let file_bytes = files.iter().map(|file| file.length).collect();
+        let disk = DiskQueue::new(files, self.disk_in_flight_max).map_err(|source| StartError::Ring { source })?;
+        let reactor = LinuxReactor::new(self.control, self.mailbox, disk, self.blobs);
+        let event_loop = EventLoop::new(reactor, self.signals, self.connections_max);
+        let event_loop = event_loop.map_err(|errno| StartError::Core { source: errno.into() })?;
+        Ok((event_loop, CoreEnv { core, cores, now: clock::read(), file_bytes }))
+    }
+}
+
+fn bind(listeners: &[ListenerOptions]) -> Result<Vec<Listener>, StartError> {
+    let bind = |options: &ListenerOptions| {
+        Listener::bind(options).map_err(|errno| StartError::Listen { address: options.address, source: errno.into() })
+    };
+    listeners.iter().map(bind).collect()
+}
+
+fn choose_cpus(pinning: Pinning, cores: usize) -> Option<Vec<usize>> {
+    if pinning == Pinning::Off {
+        return None;
+    }
+    let cpus = available_cpus();
+    if cores > cpus.len() {
+        tracing::warn!(cores, cpus = cpus.len(), "more cores than CPUs: threads are not pinned and will disturb one another");
+        return None;
+    }
+    Some(cpus)
+}
+
+/// Every connection is a descriptor: allow as many as the process may have.
+fn raise_descriptor_limit() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit is valid for writing.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } == 0 && limit.rlim_cur < limit.rlim_max {
+        limit.rlim_cur = limit.rlim_max;
+        // SAFETY: the limit is valid. When it is refused, the lower one stays.
+        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+    }
+}
+
+/// A node without one of its cores must not go on: its slots would hang.
+struct EndProcessOnPanic {
+    core: usize,
+}
+
+impl Drop for EndProcessOnPanic {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("tarndb: core {} panicked (above): this is a bug; the process ends", self.core);
+            exit_now(EXIT_BUG);
+        }
+    }
+}

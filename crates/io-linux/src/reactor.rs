@@ -1,0 +1,171 @@
+//! The seams of crate `io`, served to one core's handler.
+//!
+//! Nothing here waits: calls change state that the event loop acts on when the handler has returned.
+
+use crate::blobs::{BlobRequest, BlobSender};
+use crate::clock;
+use crate::connection::Phase;
+use crate::connections::Connections;
+use crate::control::Control;
+use crate::disk::DiskQueue;
+use crate::entropy::fill_with_entropy;
+use crate::mailbox::Mailbox;
+use crate::output_pool::OutputPool;
+use base::CoreId;
+use io::{ConnectionId, DiskRequest, DiskTag, ListenerId, Now, Reactor};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// How long a connection may take to send its last bytes and to see its peer close.
+const CLOSE_US_MAX: u64 = 5_000_000;
+
+/// What goes between cores.
+pub(crate) enum Envelope<M> {
+    /// The handlers' own.
+    Message(M),
+    /// A connection that another core accepted for this one.
+    Connection { socket: OwnedFd, listener: ListenerId, peer: SocketAddr },
+}
+
+/// One core's reactor; `M` is what cores send one another.
+pub struct LinuxReactor<M> {
+    pub(crate) now: Now,
+    pub(crate) control: Arc<Control>,
+    pub(crate) mailbox: Mailbox<Envelope<M>>,
+    pub(crate) connections: Connections,
+    pub(crate) pool: OutputPool,
+    /// Connections with output to flush.
+    pub(crate) dirty: Vec<ConnectionId>,
+    /// Connections to read from without waiting for an event.
+    pub(crate) readable: Vec<ConnectionId>,
+    /// Connections that end, by the monotonic time at which they are cut; all are given equally long, so this is in order.
+    pub(crate) ending: VecDeque<(u64, ConnectionId)>,
+    pub(crate) disk: DiskQueue,
+    blobs: BlobSender,
+}
+
+impl<M> LinuxReactor<M> {
+    pub(crate) fn new(control: Arc<Control>, mailbox: Mailbox<Envelope<M>>, disk: DiskQueue, blobs: BlobSender) -> Self {
+        Self {
+            now: clock::read(),
+            control,
+            mailbox,
+            connections: Connections::default(),
+            pool: OutputPool::default(),
+            dirty: Vec::new(),
+            readable: Vec::new(),
+            ending: VecDeque::new(),
+            disk,
+            blobs,
+        }
+    }
+
+    /// Has the connection flushed at the end of this batch.
+    pub(crate) fn mark_dirty(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.connections.get_mut(id)
+            && !connection.dirty
+        {
+            connection.dirty = true;
+            self.dirty.push(id);
+        }
+    }
+
+    /// Has the connection read from in the next batch, if there may be something to read.
+    pub(crate) fn mark_readable(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.connections.get_mut(id)
+            && connection.wants_reading()
+            && !connection.queued
+        {
+            connection.queued = true;
+            self.readable.push(id);
+        }
+    }
+}
+
+impl<M: Send + 'static> Reactor for LinuxReactor<M> {
+    type Message = M;
+
+    #[inline]
+    fn now(&self) -> Now {
+        self.now
+    }
+
+    #[inline]
+    fn core(&self) -> CoreId {
+        self.mailbox.core()
+    }
+
+    #[inline]
+    fn cores(&self) -> u16 {
+        self.mailbox.cores()
+    }
+
+    #[inline]
+    fn output(&mut self, id: ConnectionId) -> Option<&mut Vec<u8>> {
+        let connection = self.connections.get_mut(id)?;
+        if connection.phase != Phase::Open {
+            return None;
+        }
+        if !connection.dirty {
+            connection.dirty = true;
+            self.dirty.push(id);
+        }
+        if connection.output.capacity() == 0 {
+            connection.output = self.pool.take();
+        }
+        Some(&mut connection.output)
+    }
+
+    #[inline]
+    fn unsent_bytes(&self, id: ConnectionId) -> usize {
+        self.connections.get(id).map_or(0, |connection| connection.unsent_bytes())
+    }
+
+    fn set_reading(&mut self, id: ConnectionId, reading: bool) {
+        if let Some(connection) = self.connections.get_mut(id) {
+            connection.reading = reading;
+            self.mark_readable(id);
+        }
+    }
+
+    fn close(&mut self, id: ConnectionId) {
+        let Some(connection) = self.connections.get_mut(id) else { return };
+        if connection.phase == Phase::Open {
+            connection.phase = Phase::Flushing;
+            self.ending.push_back((self.now.monotonic_us + CLOSE_US_MAX, id));
+            self.mark_dirty(id);
+            self.mark_readable(id);
+        }
+    }
+
+    fn submit(&mut self, tag: DiskTag, request: DiskRequest) {
+        if let DiskRequest::ReplaceBlob { name, bytes } = request {
+            let request = BlobRequest { core: self.mailbox.core(), tag, name, bytes };
+            self.blobs.send(request).expect("the blob thread outlives the cores");
+        } else {
+            self.disk.start(tag, request);
+        }
+    }
+
+    fn send(&mut self, to: CoreId, message: M) {
+        self.mailbox.send(to, Envelope::Message(message));
+    }
+
+    fn entropy(&mut self, bytes: &mut [u8]) {
+        fill_with_entropy(bytes);
+    }
+
+    fn start_accepting(&mut self) {
+        self.control.start_accepting();
+    }
+
+    fn stop_accepting(&mut self) {
+        self.control.stop_accepting();
+    }
+
+    fn stop(&mut self) {
+        self.control.stop();
+    }
+}

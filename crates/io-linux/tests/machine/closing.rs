@@ -1,0 +1,148 @@
+//! How connections end.
+
+use crate::scripted::{Event, Node, listening};
+use io::{Placement, Reactor, Turn};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
+
+/// Answers everything with `count` bytes and closes.
+fn answer_and_close(count: usize) -> (Node, mpsc::Receiver<Instant>) {
+    let (closed, closings) = mpsc::channel();
+    let node = Node::start::<()>(1, listening(Placement::Spread), move |_| {
+        let closed = closed.clone();
+        Box::new(move |reactor, event| {
+            match event {
+                Event::Received(connection, _) => {
+                    reactor.output(connection).unwrap().resize(count, 7);
+                    reactor.close(connection);
+                    assert!(reactor.output(connection).is_none(), "a closing connection takes no output");
+                }
+                Event::Closed(_) => closed.send(Instant::now()).unwrap(),
+                _ => {}
+            }
+            Turn::Idle
+        })
+    });
+    (node, closings)
+}
+
+#[test]
+fn a_close_sends_all_output_first_even_when_unread_bytes_wait() {
+    let (node, closings) = answer_and_close(8 << 20);
+    let mut stream = node.connect();
+    // More than the server reads before it closes: a plain close would reset the connection and lose the reply.
+    stream.write_all(&[1; 300_000]).unwrap();
+    let mut reply = Vec::new();
+    stream.read_to_end(&mut reply).unwrap();
+    assert_eq!(reply.len(), 8 << 20);
+    drop(stream);
+    closings.recv().unwrap();
+}
+
+#[test]
+fn a_client_that_does_not_take_the_last_bytes_is_cut_after_five_seconds() {
+    let (node, closings) = answer_and_close(64 << 20);
+    let mut stream = node.connect();
+    let start = Instant::now();
+    stream.write_all(b"x").unwrap();
+    let closed = closings.recv().unwrap();
+    let took = closed - start;
+    assert!(took >= Duration::from_millis(4_900), "closed after {took:?}");
+    let mut reply = Vec::new();
+    let end = stream.read_to_end(&mut reply);
+    assert!(end.is_err() || reply.len() < 64 << 20);
+}
+
+#[test]
+fn a_reset_connection_is_reported_once() {
+    let (closed, closings) = mpsc::channel();
+    let node = Node::start::<()>(1, listening(Placement::Spread), move |_| {
+        let closed = closed.clone();
+        Box::new(move |reactor, event| {
+            match event {
+                Event::Received(connection, bytes) => {
+                    let reply = bytes.to_vec();
+                    reactor.output(connection).unwrap().extend_from_slice(&reply);
+                }
+                Event::Closed(connection) => {
+                    assert!(reactor.output(connection).is_none());
+                    assert_eq!(reactor.unsent_bytes(connection), 0);
+                    reactor.close(connection);
+                    reactor.set_reading(connection, true);
+                    closed.send(connection).unwrap();
+                }
+                _ => {}
+            }
+            Turn::Idle
+        })
+    });
+    let mut stream = node.connect();
+    stream.write_all(b"unread reply").unwrap();
+    let mut byte = [0];
+    stream.read_exact(&mut byte).unwrap();
+    // Dropping a socket with unread bytes resets the connection.
+    drop(stream);
+    closings.recv().unwrap();
+    drop(node);
+    assert!(closings.recv().is_err(), "closed was reported twice");
+}
+
+#[test]
+fn a_peer_that_vanishes_while_paused_is_noticed() {
+    let (closed, closings) = mpsc::channel();
+    let node = Node::start::<()>(1, listening(Placement::Spread), move |_| {
+        let closed = closed.clone();
+        Box::new(move |reactor, event| {
+            match event {
+                Event::Received(connection, _) => {
+                    reactor.set_reading(connection, false);
+                    // More than the kernel's buffers take, so that the rest waits for the client.
+                    reactor.output(connection).unwrap().resize(64 << 20, 7);
+                }
+                Event::Closed(connection) => closed.send(connection).unwrap(),
+                _ => {}
+            }
+            Turn::Idle
+        })
+    });
+    let mut stream = node.connect();
+    stream.write_all(b"x").unwrap();
+    let mut byte = [0];
+    stream.read_exact(&mut byte).unwrap();
+    drop(stream);
+    closings.recv().unwrap();
+}
+
+#[test]
+fn connections_above_the_bound_are_closed_at_once_and_places_are_used_again() {
+    let options = io_linux::Options { connections_max: 3, ..listening(Placement::Spread) };
+    let accepted = Arc::new(Mutex::new(0));
+    let counter = Arc::clone(&accepted);
+    let node = Node::start::<()>(1, options, move |_| {
+        let counter = Arc::clone(&counter);
+        Box::new(move |reactor, event| {
+            if let Event::Accepted(..) = event {
+                *counter.lock().unwrap() += 1;
+            }
+            crate::scripted::echo(reactor, event)
+        })
+    });
+    let is_served = |stream: &mut TcpStream| {
+        let mut byte = [0];
+        stream.write_all(b"x").is_ok() && matches!(stream.read(&mut byte), Ok(1))
+    };
+    let mut served: Vec<_> = (0..3).map(|_| node.connect()).collect();
+    assert!(served.iter_mut().all(is_served));
+    for _ in 0..20 {
+        assert!(!is_served(&mut node.connect()));
+    }
+    assert!(served.iter_mut().all(is_served));
+    let mut leaving = served.pop().unwrap();
+    leaving.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(leaving.read(&mut [0]).unwrap(), 0);
+    // The place was free before the client saw the end of stream.
+    assert!(is_served(&mut node.connect()));
+    assert_eq!(*accepted.lock().unwrap(), 4);
+}

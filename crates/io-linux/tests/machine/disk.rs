@@ -1,0 +1,208 @@
+//! Disk operations on real files.
+
+use crate::scripted::{Event, Folder, Node};
+use base::{AlignedBuffer, BLOCK_BYTES, Rng};
+use io::{DiskCompletion, DiskError, DiskRequest, DiskTag, FileId, Reactor, Turn, WriteSource};
+use io_linux::{Options, read_blobs};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::mpsc;
+
+const FILE: FileId = FileId(0);
+
+/// A way to make requests on the core's thread, where their buffers live.
+type Step = Box<dyn FnMut(&mut io_linux::LinuxReactor<()>, Option<DiskCompletion>) -> bool>;
+
+/// Runs `step` with nothing once and then with each completion, until it says that it is done.
+fn run(options: Options, step: impl Fn() -> Step + Clone + Send + 'static) {
+    let (report, reports) = mpsc::channel();
+    let node = Node::start::<()>(1, options, move |_| {
+        let (mut step, report) = (step(), report.clone());
+        let mut started = false;
+        Box::new(move |reactor, event| {
+            let done = match event {
+                Event::Turn if !started => {
+                    started = true;
+                    step(reactor, None)
+                }
+                Event::Completed(completion) => step(reactor, Some(completion)),
+                _ => false,
+            };
+            if done {
+                report.send(()).unwrap();
+            }
+            Turn::Idle
+        })
+    });
+    reports.recv().unwrap();
+    drop(node);
+}
+
+fn one_file(path: PathBuf) -> Options {
+    Options { files: vec![vec![path]], ..Options::default() }
+}
+
+fn filled(seed: u64, bytes: usize) -> AlignedBuffer {
+    let mut buffer = AlignedBuffer::zeroed(bytes);
+    Rng::new(seed).fill(&mut buffer);
+    buffer
+}
+
+#[test]
+fn what_is_written_is_read_back_after_extend_and_sync() {
+    let folder = Folder::new();
+    let path = folder.0.join("data");
+    run(one_file(path.clone()), || {
+        Box::new(|reactor, completion| {
+            let Some(DiskCompletion { tag, result, buffer }) = completion else {
+                reactor.submit(DiskTag(1), DiskRequest::Extend { file: FILE, length: 1 << 20 });
+                return false;
+            };
+            assert_eq!(result, Ok(()), "{tag:?}");
+            match tag.0 {
+                1 => {
+                    let source = WriteSource::Owned(filled(1, 4 * BLOCK_BYTES), 2 * BLOCK_BYTES);
+                    reactor.submit(DiskTag(2), DiskRequest::Write { file: FILE, offset: 8192, source });
+                }
+                2 => {
+                    assert_eq!(buffer.unwrap().len(), 4 * BLOCK_BYTES, "the buffer comes back");
+                    let shared = Rc::new(filled(2, 4 * BLOCK_BYTES));
+                    let source = WriteSource::Shared(shared, BLOCK_BYTES..3 * BLOCK_BYTES);
+                    reactor.submit(DiskTag(3), DiskRequest::Write { file: FILE, offset: 8192 + 2 * 4096, source });
+                }
+                3 => reactor.submit(DiskTag(4), DiskRequest::Sync { file: FILE }),
+                4 => {
+                    let buffer = AlignedBuffer::zeroed(5 * BLOCK_BYTES);
+                    reactor.submit(DiskTag(5), DiskRequest::Read { file: FILE, offset: 8192, buffer });
+                }
+                _ => {
+                    let read = buffer.unwrap();
+                    assert!(read[..2 * BLOCK_BYTES] == filled(1, 4 * BLOCK_BYTES)[..2 * BLOCK_BYTES]);
+                    assert!(read[2 * BLOCK_BYTES..4 * BLOCK_BYTES] == filled(2, 4 * BLOCK_BYTES)[BLOCK_BYTES..3 * BLOCK_BYTES]);
+                    assert!(read[4 * BLOCK_BYTES..].iter().all(|byte| *byte == 0));
+                    return true;
+                }
+            }
+            false
+        })
+    });
+    assert_eq!(std::fs::metadata(path).unwrap().len(), 1 << 20);
+}
+
+#[test]
+fn more_operations_than_fit_in_flight_all_complete_once() {
+    const COUNT: u64 = 500;
+    let folder = Folder::new();
+    let options = Options { disk_in_flight_max: 5, ..one_file(folder.0.join("data")) };
+    run(options, || {
+        let (mut written, mut read) = (vec![false; COUNT as usize], vec![false; COUNT as usize]);
+        Box::new(move |reactor, completion| {
+            let Some(DiskCompletion { tag, result, buffer }) = completion else {
+                for number in 0..COUNT {
+                    let source = WriteSource::Owned(filled(number, BLOCK_BYTES), BLOCK_BYTES);
+                    reactor.submit(DiskTag(number), DiskRequest::Write { file: FILE, offset: number * 4096, source });
+                }
+                return false;
+            };
+            assert_eq!(result, Ok(()));
+            let number = tag.0 % COUNT;
+            let seen = if tag.0 < COUNT { &mut written } else { &mut read };
+            assert!(!std::mem::replace(&mut seen[number as usize], true), "{tag:?} completed twice");
+            if tag.0 < COUNT {
+                let buffer = AlignedBuffer::zeroed(BLOCK_BYTES);
+                reactor.submit(DiskTag(COUNT + number), DiskRequest::Read { file: FILE, offset: number * 4096, buffer });
+            } else {
+                assert!(buffer.unwrap()[..] == filled(number, BLOCK_BYTES)[..]);
+            }
+            read.iter().all(|seen| *seen)
+        })
+    });
+}
+
+#[test]
+fn reading_past_the_end_says_how_much_there_was() {
+    let folder = Folder::new();
+    let path = folder.0.join("data");
+    std::fs::write(&path, vec![7; 2 * BLOCK_BYTES + 100]).unwrap();
+    run(one_file(path), || {
+        Box::new(|reactor, completion| {
+            let Some(completion) = completion else {
+                reactor.submit(DiskTag(1), DiskRequest::Read { file: FILE, offset: 0, buffer: AlignedBuffer::zeroed(4 * BLOCK_BYTES) });
+                return false;
+            };
+            assert_eq!(completion.result, Err(DiskError::Short { got: 2 * BLOCK_BYTES + 100, wanted: 4 * BLOCK_BYTES }));
+            assert!(completion.buffer.is_some());
+            true
+        })
+    });
+}
+
+#[test]
+fn extending_beyond_the_filesystem_is_full_and_the_file_still_works() {
+    let folder = Folder::new();
+    run(one_file(folder.0.join("data")), || {
+        Box::new(|reactor, completion| {
+            match completion {
+                None => reactor.submit(DiskTag(1), DiskRequest::Extend { file: FILE, length: 1 << 43 }),
+                Some(DiskCompletion { tag: DiskTag(1), result, .. }) => {
+                    assert_eq!(result, Err(DiskError::Full));
+                    let source = WriteSource::Owned(filled(1, BLOCK_BYTES), BLOCK_BYTES);
+                    reactor.submit(DiskTag(2), DiskRequest::Write { file: FILE, offset: 0, source });
+                }
+                Some(completion) => {
+                    assert_eq!(completion.result, Ok(()));
+                    return true;
+                }
+            }
+            false
+        })
+    });
+}
+
+#[test]
+fn a_filesystem_without_direct_io_is_used_through_its_cache() {
+    let path = PathBuf::from(format!("/dev/shm/tarndb-direct-{}", std::process::id()));
+    run(one_file(path.clone()), || {
+        Box::new(|reactor, completion| {
+            let Some(completion) = completion else {
+                let source = WriteSource::Owned(filled(1, BLOCK_BYTES), BLOCK_BYTES);
+                reactor.submit(DiskTag(1), DiskRequest::Write { file: FILE, offset: 0, source });
+                return false;
+            };
+            assert_eq!(completion.result, Ok(()));
+            true
+        })
+    });
+    assert!(std::fs::read(&path).unwrap() == filled(1, BLOCK_BYTES)[..]);
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn a_replaced_blob_is_there_when_it_completes() {
+    let folder = Folder::new();
+    let directory = folder.0.join("blobs");
+    let copy = directory.clone();
+    run(Options { blob_dir: Some(directory), ..Options::default() }, move || {
+        let directory = copy.clone();
+        Box::new(move |reactor, completion| {
+            match completion {
+                None => {
+                    for (tag, bytes) in [(1, "one"), (2, "two")] {
+                        let (name, bytes) = ("schema".to_owned(), bytes.as_bytes().to_vec());
+                        reactor.submit(DiskTag(tag), DiskRequest::ReplaceBlob { name, bytes });
+                    }
+                    reactor.submit(DiskTag(3), DiskRequest::ReplaceBlob { name: "../escape".to_owned(), bytes: vec![] });
+                }
+                Some(DiskCompletion { tag: DiskTag(3), result, .. }) => {
+                    assert!(matches!(result, Err(DiskError::Device { .. })));
+                    return true;
+                }
+                Some(ref completion) => assert_eq!(completion.result, Ok(())),
+            }
+            if matches!(&completion, Some(DiskCompletion { tag: DiskTag(2), .. })) {
+                assert_eq!(read_blobs(&directory).unwrap()["schema"], b"two");
+            }
+            false
+        })
+    });
+}

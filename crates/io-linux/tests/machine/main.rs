@@ -1,0 +1,11 @@
+//! The machine as its handlers and clients see it, over real sockets, files and threads.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod closing;
+mod disk;
+mod messages;
+mod placement;
+mod scripted;
+mod stable_memory;
+mod starting;
+mod streams;
