@@ -3,7 +3,10 @@
 pub mod operation;
 pub mod row;
 mod schema;
+pub mod schema_blob;
 mod types;
 
-pub use schema::{Column, ColumnId, ColumnKind, Keyspace, Order, Replication, Schema, Table, TableOptions};
+pub use schema::{
+    Column, ColumnId, ColumnKind, DroppedColumn, KeptOption, Keyspace, Order, Replication, Schema, Table, TableOptions,
+};
 pub use types::{DataType, Frozen, UserType};

@@ -60,8 +60,21 @@ pub struct Table {
     pub clustering_len: usize,
     /// The id the next column gets. Ids are never used again, so cells of a dropped column are never taken for another's.
     pub next_column: ColumnId,
+    /// Columns that were there once, by name: what may take such a name again depends on what had it.
+    pub dropped_columns: BTreeMap<String, DroppedColumn>,
     /// Options of `WITH`.
     pub options: TableOptions,
+}
+
+/// What is remembered of a column that was dropped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DroppedColumn {
+    /// What part it played: static or regular.
+    pub kind: ColumnKind,
+    /// Its type, with tuples in place of user types, so that those can be dropped, too.
+    pub data_type: DataType,
+    /// The write timestamp of the drop, in microseconds since the epoch.
+    pub dropped_at_us: i64,
 }
 
 /// Identifies a static or regular column within its table's rows. Key columns have ids, too, but no cells.
@@ -114,8 +127,18 @@ pub struct TableOptions {
     pub default_time_to_live: u32,
     /// Seconds a tombstone is kept at least.
     pub gc_grace_seconds: u32,
-    /// Options that TarnDB keeps for drivers and DESCRIBE but has no use for, as CQL literals by name (`compaction`, `caching`, …).
-    pub kept: BTreeMap<String, String>,
+    /// Options that differ from their defaults and that TarnDB keeps for drivers and DESCRIBE but has no use for, by name
+    /// (`compaction`, `caching`, …).
+    pub kept: BTreeMap<String, KeptOption>,
+}
+
+/// The value of an option in [`TableOptions::kept`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeptOption {
+    /// A text, number or boolean, as text without quotes.
+    Scalar(String),
+    /// A map of texts.
+    Map(BTreeMap<String, String>),
 }
 
 impl Default for TableOptions {

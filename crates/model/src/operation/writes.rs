@@ -6,6 +6,9 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
+/// Buffers larger than this are not kept.
+const KEPT_BYTES_MAX: usize = 1 << 20;
+
 /// Up to this many rows are searched one by one; above, by a map.
 const LINEAR_ROWS_MAX: usize = 16;
 
@@ -16,6 +19,7 @@ pub struct WriteSet {
     rows: Vec<Entry>,
     by_key: HashMap<u64, Vec<u32>>,
     open: Option<Entry>,
+    scratch: Vec<u8>,
 }
 
 #[derive(Clone, Debug)]
@@ -44,7 +48,6 @@ pub struct StagedRow<'a> {
 impl WriteSet {
     /// Forgets all rows and keeps the memory, up to a bound.
     pub fn clear(&mut self) {
-        const KEPT_BYTES_MAX: usize = 1 << 20;
         self.bytes.clear();
         self.bytes.shrink_to(KEPT_BYTES_MAX);
         self.rows.clear();
@@ -52,6 +55,19 @@ impl WriteSet {
             self.by_key = HashMap::new();
         }
         self.open = None;
+    }
+
+    /// An empty buffer for an operation's own use, kept between operations; give it back with [`WriteSet::put_scratch`].
+    #[must_use]
+    pub fn take_scratch(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.scratch)
+    }
+
+    /// Gives back what [`WriteSet::take_scratch`] lent.
+    pub fn put_scratch(&mut self, mut scratch: Vec<u8>) {
+        scratch.clear();
+        scratch.shrink_to(KEPT_BYTES_MAX);
+        self.scratch = scratch;
     }
 
     /// How many rows are staged.

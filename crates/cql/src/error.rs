@@ -1,0 +1,60 @@
+//! What a statement can be answered with besides its result.
+
+/// An error in CQL's own terms: a code and a message as Cassandra words it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CqlError {
+    /// 0x2000: the text is not CQL.
+    #[error("{0}")]
+    Syntax(String),
+    /// 0x2200: correct CQL that cannot be done.
+    #[error("{0}")]
+    Invalid(String),
+    /// 0x2300: a configuration problem in a schema statement.
+    #[error("{0}")]
+    Config(String),
+    /// 0x2400: the keyspace or table exists.
+    #[error("{message}")]
+    AlreadyExists {
+        /// The keyspace.
+        keyspace: String,
+        /// The table; empty for a keyspace.
+        table: String,
+        /// For people.
+        message: String,
+    },
+    /// 0x2100: not allowed.
+    #[error("{0}")]
+    Unauthorized(String),
+    /// 0x2500: this prepared statement is not known here: prepare it again.
+    #[error("Prepared query with ID {} not found (either the query was not prepared on this host (maybe the host has been restarted?) or you have prepared too many queries and it has been evicted from the internal cache)", hex(.0))]
+    Unprepared([u8; 16]),
+    /// 0x000A: the message breaks the protocol.
+    #[error("{0}")]
+    Protocol(String),
+    /// 0x0000: something unexpected here.
+    #[error("{0}")]
+    Server(String),
+    /// 0x1001: too much at once; try again later.
+    #[error("{0}")]
+    Overloaded(String),
+    /// 0x1300: a read failed on the device or met damage.
+    #[error("{0}")]
+    ReadFailure(String),
+    /// 0x1500: a write failed on the device.
+    #[error("{0}")]
+    WriteFailure(String),
+    /// 0x1003: a truncation failed.
+    #[error("{0}")]
+    Truncate(String),
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl CqlError {
+    /// An [`CqlError::Invalid`] from anything that reads as text.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::Invalid(message.into())
+    }
+}

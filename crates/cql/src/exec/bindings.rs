@@ -1,0 +1,220 @@
+//! Values bound to a statement's markers, and the evaluation of terms.
+
+use crate::CqlError;
+use crate::plan::{Marker, Term};
+use crate::value;
+use crate::wire::{ValueNames, Value, Values};
+use model::operation::Context;
+use smallvec::SmallVec;
+use std::borrow::Cow;
+
+/// The values of one execution by marker index, checked against the markers' types.
+#[derive(Clone, Debug, Default)]
+pub struct Bindings<'a> {
+    values: SmallVec<[Value<'a>; 16]>,
+}
+
+/// A term's value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bound<'a> {
+    /// Null.
+    Null,
+    /// Nothing was bound: leave alone what it would set.
+    Unset,
+    /// Wire bytes.
+    Bytes(Cow<'a, [u8]>),
+}
+
+/// What terms are evaluated in.
+#[derive(Clone, Copy, Debug)]
+pub struct Environment<'a> {
+    /// The bound values.
+    pub bindings: &'a Bindings<'a>,
+    /// Time and a nonce, for functions such as `now()`.
+    pub context: &'a Context,
+}
+
+impl<'a> Bindings<'a> {
+    /// Checks `values` against `markers`.
+    ///
+    /// # Errors
+    /// Too few or too many values, unknown or missing names, bytes that are not of the marker's type.
+    #[inline]
+    pub fn new(markers: &[Marker], values: &Values<'a>) -> Result<Self, CqlError> {
+        if values.names() == ValueNames::Present {
+            return Self::named(markers, values);
+        }
+        if values.len() != markers.len() {
+            return Err(CqlError::Invalid(format!(
+                "there were {} markers(?) in CQL but {} bound variables",
+                markers.len(),
+                values.len()
+            )));
+        }
+        let mut bound = SmallVec::new();
+        for (marker, value) in markers.iter().zip(values.iter()) {
+            check(marker, value)?;
+            bound.push(value);
+        }
+        Ok(Self { values: bound })
+    }
+
+    fn named(markers: &[Marker], values: &Values<'a>) -> Result<Self, CqlError> {
+        let mut bound = SmallVec::new();
+        for marker in markers {
+            let value = values
+                .iter_named()
+                .filter(|(name, _)| *name == Some(marker.name.as_str()))
+                .map(|(_, value)| value)
+                .last()
+                .ok_or_else(|| CqlError::Invalid(format!("Invalid amount of bind variables: no value for '{}'", marker.name)))?;
+            check(marker, value)?;
+            bound.push(value);
+        }
+        Ok(Self { values: bound })
+    }
+
+    /// The value of marker `index`.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, index: u16) -> Value<'a> {
+        self.values.get(usize::from(index)).copied().unwrap_or(Value::Null)
+    }
+
+    /// A copy that owns its bytes, for an operation that outlives its frame.
+    #[must_use]
+    pub fn to_owned_values(&self) -> OwnedValues {
+        let mut owned = OwnedValues::default();
+        for value in &self.values {
+            owned.ends.push(match value {
+                Value::Null => Slot::Null,
+                Value::Unset => Slot::Unset,
+                Value::Bytes(bytes) => {
+                    owned.bytes.extend_from_slice(bytes);
+                    Slot::End(owned.bytes.len())
+                }
+            });
+        }
+        owned
+    }
+}
+
+fn check(marker: &Marker, value: Value<'_>) -> Result<(), CqlError> {
+    match value {
+        Value::Bytes(bytes) => value::validate(&marker.data_type, bytes)
+            .map_err(|error| CqlError::Invalid(format!("Invalid value for '{}' of type {}: {error}", marker.name, marker.data_type))),
+        _ => Ok(()),
+    }
+}
+
+/// Bound values that own their bytes.
+#[derive(Clone, Debug, Default)]
+pub struct OwnedValues {
+    bytes: Vec<u8>,
+    ends: Vec<Slot>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Slot {
+    Null,
+    Unset,
+    End(usize),
+}
+
+impl OwnedValues {
+    /// The values, borrowed; they were checked when they were first bound.
+    #[must_use]
+    pub fn bindings(&self) -> Bindings<'_> {
+        let mut start = 0;
+        let values = self
+            .ends
+            .iter()
+            .map(|slot| match *slot {
+                Slot::Null => Value::Null,
+                Slot::Unset => Value::Unset,
+                Slot::End(end) => {
+                    let bytes = &self.bytes[start..end];
+                    start = end;
+                    Value::Bytes(bytes)
+                }
+            })
+            .collect();
+        Bindings { values }
+    }
+}
+
+impl<'a> Bound<'a> {
+    /// The bytes, with null and unset alike `None`.
+    #[must_use]
+    pub fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            Self::Null | Self::Unset => None,
+        }
+    }
+
+    /// The bytes, or `error` for null and unset.
+    ///
+    /// # Errors
+    /// `error` when there are none.
+    pub fn require(self, error: impl FnOnce() -> CqlError) -> Result<Cow<'a, [u8]>, CqlError> {
+        match self {
+            Self::Bytes(bytes) => Ok(bytes),
+            Self::Null | Self::Unset => Err(error()),
+        }
+    }
+}
+
+impl Term {
+    /// The term's value.
+    ///
+    /// # Errors
+    /// A function that fails, or null where a collection must not have it.
+    #[inline]
+    pub fn evaluate<'a>(&'a self, environment: &Environment<'a>) -> Result<Bound<'a>, CqlError> {
+        Ok(match self {
+            Self::Bind(index) => match environment.bindings.get(*index) {
+                Value::Bytes(bytes) => Bound::Bytes(Cow::Borrowed(bytes)),
+                Value::Null => Bound::Null,
+                Value::Unset => Bound::Unset,
+            },
+            Self::Constant(bytes) => Bound::Bytes(Cow::Borrowed(bytes)),
+            Self::Null => Bound::Null,
+            composed => composed.evaluate_composed(environment)?,
+        })
+    }
+
+    fn evaluate_composed<'a>(&'a self, environment: &Environment<'a>) -> Result<Bound<'a>, CqlError> {
+        let mut out = Vec::new();
+        let element = |term: &'a Term| -> Result<Cow<'a, [u8]>, CqlError> {
+            term.evaluate(environment)?.require(|| CqlError::invalid("null is not supported inside collections"))
+        };
+        match self {
+            Self::List(terms) => {
+                let elements = terms.iter().map(element).collect::<Result<Vec<_>, _>>()?;
+                value::build::list(elements.iter().map(|bytes| &**bytes), &mut out);
+            }
+            Self::Set(element_type, terms) => {
+                let elements = terms.iter().map(element).collect::<Result<Vec<_>, _>>()?;
+                value::build::set(element_type, elements.iter().map(|bytes| &**bytes).collect(), &mut out);
+            }
+            Self::Map(key_type, entries) => {
+                let entries =
+                    entries.iter().map(|(key, value)| Ok((element(key)?, element(value)?))).collect::<Result<Vec<_>, CqlError>>()?;
+                value::build::map(key_type, entries.iter().map(|(key, value)| (&**key, &**value)).collect(), &mut out);
+            }
+            Self::Fields(terms) => {
+                let fields = terms.iter().map(|term| term.evaluate(environment)).collect::<Result<Vec<_>, _>>()?;
+                value::build::tuple(fields.iter().map(Bound::bytes), &mut out);
+            }
+            Self::Vector(element_type, terms) => {
+                for term in terms {
+                    value::build::vector_element(element_type, &element(term)?, &mut out);
+                }
+            }
+            Self::Call(call) => return super::element::call(call, environment),
+            Self::Null | Self::Constant(_) | Self::Bind(_) => return self.evaluate(environment),
+        }
+        Ok(Bound::Bytes(Cow::Owned(out)))
+    }
+}

@@ -1,0 +1,283 @@
+//! Conditional writes: INSERT IF NOT EXISTS, UPDATE and DELETE IF …
+//!
+//! The partition's owner decides alone, so a condition costs a read of the row in memory and no extra round. A conditional write gets a
+//! timestamp larger than any in the row it changes: it must not lose to a write that came before it with a clock ahead of ours.
+
+use super::modify::Writer;
+use super::{Bound, Failure, Options, element, keys};
+use crate::CqlError;
+use crate::plan::{Comparator, Condition, ConditionTarget, Conditions, Modify, RowTarget};
+use crate::reply::{self, ResultColumn};
+use crate::value::{self, layout};
+use model::operation::PartitionKey;
+use model::row::{Content, RowView};
+use model::{ColumnKind, DataType};
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+/// The rows a conditional statement looks at.
+pub(super) struct Existing {
+    clustering: Vec<u8>,
+    static_row: Option<Vec<u8>>,
+    row: Option<Vec<u8>>,
+}
+
+/// Runs a conditional statement on its only partition and appends the reply frame.
+pub(super) fn run_single(
+    writer: &mut Writer<'_>,
+    plan: &Modify,
+    partition: &PartitionKey<'_>,
+    options: &Options,
+    out: &mut Vec<u8>,
+) -> Result<(), Failure> {
+    let existing = existing(writer, plan, partition)?;
+    let applied = holds(writer, plan, &existing)?;
+    if applied {
+        let timestamp = next_timestamp(writer, std::slice::from_ref(&existing));
+        writer.apply(plan, partition, timestamp)?;
+    }
+    write_outcome(writer, out, options, partition, applied, &[(plan, &existing)]);
+    Ok(())
+}
+
+/// The timestamp of a conditional write over these rows.
+pub(super) fn next_timestamp(writer: &Writer<'_>, existing: &[Existing]) -> i64 {
+    existing
+        .iter()
+        .flat_map(|rows| [rows.row.as_deref(), rows.static_row.as_deref()])
+        .flatten()
+        .map(|row| element::newest_timestamp(RowView::new(row)).saturating_add(1))
+        .fold(writer.environment.context.timestamp_us, i64::max)
+}
+
+/// Reads the rows that a statement's conditions are about.
+pub(super) fn existing(writer: &Writer<'_>, plan: &Modify, partition: &PartitionKey<'_>) -> Result<Existing, Failure> {
+    let table = &*plan.table;
+    let own_row = writer.store.get(partition, &[])?.map(<[u8]>::to_vec);
+    if table.clustering_len == 0 {
+        return Ok(Existing { clustering: Vec::new(), static_row: None, row: own_row });
+    }
+    if plan.target == RowTarget::Static {
+        return Ok(Existing { clustering: Vec::new(), static_row: own_row, row: None });
+    }
+    if plan.clustering.tuples.is_some() || plan.clustering.keys.iter().any(crate::plan::KeyTerm::is_in) {
+        return Err(CqlError::invalid("IN on the clustering key columns is not supported with conditional updates").into());
+    }
+    let mut clustering = Vec::new();
+    keys::clustering_key(table, &plan.clustering.keys, writer.environment, &mut clustering)?;
+    let hidden = writer.deletions(partition)?.covering(&clustering);
+    let row = writer.store.get(partition, &clustering)?;
+    let row = match (row, hidden) {
+        (Some(row), Some(hidden)) => {
+            let mut visible = Vec::new();
+            let order = super::modify::TableOrder(table);
+            let view = RowView::new(row);
+            model::row::merge(view, view, Some(hidden), &order, writer.now_s, table.options.gc_grace_seconds, &mut visible);
+            Some(visible)
+        }
+        (row, _) => row.map(<[u8]>::to_vec),
+    };
+    Ok(Existing { clustering, static_row: own_row, row })
+}
+
+impl Existing {
+    fn exists(&self, plan: &Modify, now_s: u32) -> bool {
+        let row = if plan.target == RowTarget::Static { &self.static_row } else { &self.row };
+        row.as_ref().is_some_and(|row| RowView::new(row).is_live(now_s))
+    }
+
+    /// Whether there is anything to show: the row, or static columns of its partition.
+    fn shows(&self, plan: &Modify, now_s: u32) -> bool {
+        self.exists(plan, now_s) || self.static_row.as_ref().is_some_and(|row| RowView::new(row).is_live(now_s))
+    }
+
+    /// The value of the column at `position` as a read at `now_s` sees it.
+    fn value(&self, plan: &Modify, partition_key: &[u8], position: usize, now_s: u32) -> Option<Vec<u8>> {
+        let table = &*plan.table;
+        let column = &table.columns[position];
+        let row = match column.kind {
+            ColumnKind::PartitionKey => {
+                return value::PartitionKey::new(partition_key, table.partition_key_len).nth(position).map(<[u8]>::to_vec);
+            }
+            ColumnKind::Clustering => {
+                if self.clustering.is_empty() {
+                    return None;
+                }
+                let mut rest = self.clustering.as_slice();
+                let mut bytes = Vec::new();
+                for column in &table.clustering()[..=position - table.partition_key_len] {
+                    bytes.clear();
+                    let reversed = column.order == model::Order::Descending;
+                    value::comparable::decode(&column.data_type, reversed, &mut rest, &mut bytes).ok()?;
+                }
+                return Some(bytes);
+            }
+            ColumnKind::Static => self.static_row.as_ref()?,
+            ColumnKind::Regular => self.row.as_ref()?,
+        };
+        let cell = RowView::new(row).cells().find(|cell| cell.column == column.id)?;
+        match cell.content {
+            Content::Complex(complex) => {
+                let mut bytes = Vec::new();
+                element::assemble(&column.data_type, &complex, now_s, &mut bytes).then_some(bytes)
+            }
+            _ => cell.live_value(now_s).map(<[u8]>::to_vec),
+        }
+    }
+}
+
+/// Whether a statement's conditions hold.
+pub(super) fn holds(writer: &Writer<'_>, plan: &Modify, existing: &Existing) -> Result<bool, Failure> {
+    let now_s = writer.now_s;
+    Ok(match &plan.conditions {
+        Conditions::None => true,
+        Conditions::NotExists => !existing.exists(plan, now_s),
+        Conditions::Exists => existing.exists(plan, now_s),
+        Conditions::Columns(conditions) => {
+            for condition in conditions {
+                if !condition_holds(writer, plan, existing, condition)? {
+                    return Ok(false);
+                }
+            }
+            true
+        }
+    })
+}
+
+fn condition_holds(writer: &Writer<'_>, plan: &Modify, existing: &Existing, condition: &Condition) -> Result<bool, CqlError> {
+    let column = &plan.table.columns[condition.column.position];
+    // Conditions are about value columns: no partition key is needed.
+    let whole = existing.value(plan, &[], condition.column.position, writer.now_s);
+    let (actual, data_type) = match &condition.target {
+        ConditionTarget::Column => (whole, column.data_type.clone()),
+        ConditionTarget::Field(number) => {
+            let DataType::Udt(user, _) = &column.data_type else { return Ok(false) };
+            let field = whole.as_deref().and_then(|bytes| layout::fields(bytes).nth(usize::from(*number)).flatten().map(<[u8]>::to_vec));
+            (field, user.fields[usize::from(*number)].1.clone())
+        }
+        ConditionTarget::Element(key) => {
+            let key = key
+                .evaluate(writer.environment)?
+                .require(|| CqlError::Invalid(format!("Invalid null value for element access on {}", column.name)))?;
+            element_of(&column.data_type, whole.as_deref(), &key)?
+        }
+    };
+    let mut expected: Vec<Option<Cow<'_, [u8]>>> = Vec::with_capacity(condition.values.len());
+    for term in &condition.values {
+        match term.evaluate(writer.environment)? {
+            Bound::Bytes(bytes) if condition.in_list => {
+                expected.extend(layout::elements(&bytes).map(|bytes| Some(Cow::Owned(bytes.to_vec()))));
+            }
+            Bound::Bytes(bytes) => expected.push(Some(element::normalized(&data_type, bytes))),
+            Bound::Null => expected.push(None),
+            Bound::Unset => return Err(CqlError::invalid("Invalid 'unset' value in condition")),
+        }
+    }
+    compare(condition.operator, &data_type, actual.as_deref(), &expected)
+}
+
+/// `collection[key]` and its type.
+fn element_of(data_type: &DataType, whole: Option<&[u8]>, key: &[u8]) -> Result<(Option<Vec<u8>>, DataType), CqlError> {
+    Ok(match data_type {
+        DataType::List(element, _) => {
+            let index = <[u8; 4]>::try_from(key).map_or(-1, i32::from_be_bytes);
+            let index = usize::try_from(index).map_err(|_| CqlError::Invalid(format!("Invalid negative list index {index}")))?;
+            (whole.and_then(|bytes| layout::elements(bytes).nth(index).map(<[u8]>::to_vec)), (**element).clone())
+        }
+        DataType::Map(key_type, element, _) => {
+            let found = whole.and_then(|bytes| {
+                layout::entries(bytes)
+                    .find(|(candidate, _)| value::compare(key_type, candidate, key).is_eq())
+                    .map(|(_, value)| value.to_vec())
+            });
+            (found, (**element).clone())
+        }
+        other => (None, other.clone()),
+    })
+}
+
+fn compare(
+    operator: Comparator,
+    data_type: &DataType,
+    actual: Option<&[u8]>,
+    expected: &[Option<Cow<'_, [u8]>>],
+) -> Result<bool, CqlError> {
+    let equal = |expected: &Option<Cow<'_, [u8]>>| match (actual, expected) {
+        (None, None) => true,
+        // An empty collection is one that is not there.
+        (None, Some(bytes)) => data_type.is_multi_cell() && data_type.is_collection() && layout::count(bytes) == 0,
+        (Some(_), None) => false,
+        (Some(actual), Some(expected)) => value::compare(data_type, actual, expected).is_eq(),
+    };
+    let Some(first) = expected.first() else { return Ok(operator == Comparator::NotIn) };
+    let ordering = || -> Result<Option<Ordering>, CqlError> {
+        let Some(expected) = first else {
+            return Err(CqlError::invalid("Invalid comparison with null for operator other than = and !="));
+        };
+        Ok(actual.map(|actual| value::compare(data_type, actual, expected)))
+    };
+    Ok(match operator {
+        Comparator::Equal => equal(first),
+        Comparator::NotEqual => !equal(first),
+        Comparator::In => expected.iter().any(equal),
+        Comparator::NotIn => !expected.iter().any(equal),
+        Comparator::Less => ordering()?.is_some_and(Ordering::is_lt),
+        Comparator::LessOrEqual => ordering()?.is_some_and(Ordering::is_le),
+        Comparator::Greater => ordering()?.is_some_and(Ordering::is_gt),
+        Comparator::GreaterOrEqual => ordering()?.is_some_and(Ordering::is_ge),
+        _ => return Err(CqlError::invalid("This operator is not supported in IF conditions")),
+    })
+}
+
+/// Appends the result of conditional statements: `[applied]`, and when they were not, what stands in the way.
+pub(super) fn write_outcome(
+    writer: &Writer<'_>,
+    out: &mut Vec<u8>,
+    options: &Options,
+    partition: &PartitionKey<'_>,
+    applied: bool,
+    statements: &[(&Modify, &Existing)],
+) {
+    let Some((first, _)) = statements.first() else { return };
+    let table = &*first.table;
+    let mut columns = vec![ResultColumn { name: "[applied]".to_owned(), data_type: DataType::Boolean }];
+    let mut rows = Vec::new();
+    if !applied {
+        let positions = shown_columns(statements);
+        let mut seen: Vec<&[u8]> = Vec::new();
+        for (plan, existing) in statements {
+            if !existing.shows(plan, writer.now_s) || seen.contains(&existing.clustering.as_slice()) {
+                continue;
+            }
+            seen.push(&existing.clustering);
+            let mut row = vec![Some(vec![0])];
+            row.extend(positions.iter().map(|position| existing.value(plan, partition.bytes, *position, writer.now_s)));
+            rows.push(row);
+        }
+        if !rows.is_empty() {
+            columns.extend(positions.iter().map(|position| {
+                let column = &table.columns[*position];
+                ResultColumn { name: column.name.clone(), data_type: column.data_type.clone() }
+            }));
+        }
+    }
+    if rows.is_empty() {
+        rows.push(vec![Some(vec![u8::from(applied)])]);
+    }
+    reply::write_rows(out, options.version, options.stream, &table.keyspace, &table.name, &columns, &rows);
+}
+
+/// The columns that a refusal shows: those the condition is about, or all.
+fn shown_columns(statements: &[(&Modify, &Existing)]) -> Vec<usize> {
+    let [(plan, _)] = statements else {
+        return statements.first().map(|(plan, _)| (0..plan.table.columns.len()).collect()).unwrap_or_default();
+    };
+    let Conditions::Columns(conditions) = &plan.conditions else { return (0..plan.table.columns.len()).collect() };
+    let mut positions: Vec<usize> = Vec::new();
+    for condition in conditions {
+        if !positions.contains(&condition.column.position) {
+            positions.push(condition.column.position);
+        }
+    }
+    positions
+}

@@ -1,0 +1,299 @@
+//! Collections and user types with a cell for each element: what assignments do to them, and what a read makes of them.
+
+use super::modify::Writer;
+use super::{Bound, Environment, Failure};
+use crate::CqlError;
+use crate::plan::{Assignment, Call, Term};
+use crate::value::{self, build, layout};
+use model::row::{Complex, Content, Deletion, ElementContent, RowView, RowWriter, Stamp};
+use model::{ColumnId, DataType};
+use std::borrow::Cow;
+
+/// A list may have this many elements at most: positions are found by walking it.
+const LIST_ELEMENTS_MAX: usize = 65_535;
+
+/// What an update does to one element.
+enum Change {
+    Value(Vec<u8>),
+    Delete,
+}
+
+/// Frozen sets and maps are stored sorted and without duplicates; everything else is stored as it came.
+#[inline]
+pub(super) fn normalized<'a>(data_type: &DataType, bytes: Cow<'a, [u8]>) -> Cow<'a, [u8]> {
+    let may_differ = matches!(
+        data_type,
+        DataType::List(..) | DataType::Set(..) | DataType::Map(..) | DataType::Tuple(_) | DataType::Udt(..) | DataType::Vector(..)
+    );
+    if !may_differ {
+        return bytes;
+    }
+    match value::normalize(data_type, &bytes) {
+        Ok(Cow::Owned(sorted)) => Cow::Owned(sorted),
+        _ => bytes,
+    }
+}
+
+/// Appends the complex cell that results from all assignments to one column.
+pub(super) fn encode_complex<'p>(
+    writer: &mut Writer<'_>,
+    column: ColumnId,
+    data_type: &DataType,
+    assignments: impl Iterator<Item = &'p Assignment>,
+    stamp: Stamp,
+    old: Option<RowView<'_>>,
+    row: &mut RowWriter<'_>,
+) -> Result<(), Failure> {
+    let mut deletion = None;
+    let mut changes: Vec<(Vec<u8>, Change)> = Vec::new();
+    let mut touched = false;
+    for assignment in assignments {
+        touched |= one_assignment(writer, column, data_type, assignment, stamp, old, &mut deletion, &mut changes)?;
+    }
+    if !touched {
+        return Ok(());
+    }
+    // Later assignments to the same element stand: the sort is stable and the last of equals is kept.
+    changes.sort_by(|(one, _), (other, _)| compare_paths(data_type, one, other));
+    changes.reverse();
+    changes.dedup_by(|(one, _), (other, _)| one == other);
+    changes.reverse();
+    let mut cell = row.complex(column, deletion);
+    for (path, change) in &changes {
+        match change {
+            Change::Value(bytes) => cell.value(path, stamp, bytes),
+            Change::Delete => cell.tombstone(path, stamp.timestamp, writer.now_s),
+        }
+    }
+    cell.finish();
+    Ok(())
+}
+
+fn compare_paths(data_type: &DataType, one: &[u8], other: &[u8]) -> std::cmp::Ordering {
+    match data_type {
+        DataType::Set(path, _) | DataType::Map(path, _, _) => value::compare(path, one, other),
+        _ => one.cmp(other),
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "one step of `encode_complex`, with its accumulators")]
+fn one_assignment(
+    writer: &mut Writer<'_>,
+    column: ColumnId,
+    data_type: &DataType,
+    assignment: &Assignment,
+    stamp: Stamp,
+    old: Option<RowView<'_>>,
+    deletion: &mut Option<Deletion>,
+    changes: &mut Vec<(Vec<u8>, Change)>,
+) -> Result<bool, Failure> {
+    let environment = writer.environment;
+    match assignment {
+        Assignment::Set(term) => {
+            let bound = term.evaluate(environment)?;
+            if bound == Bound::Unset {
+                return Ok(false);
+            }
+            // What is written now has the statement's timestamp; what was there before must be older than that.
+            *deletion = Some(Deletion { timestamp: stamp.timestamp - 1, deleted_at_s: writer.now_s });
+            changes.clear();
+            if let Bound::Bytes(bytes) = bound {
+                add_all(writer, data_type, &bytes, changes)?;
+            }
+        }
+        Assignment::Delete => {
+            *deletion = Some(Deletion { timestamp: stamp.timestamp, deleted_at_s: writer.now_s });
+            changes.clear();
+        }
+        Assignment::Append(term) => match term.evaluate(environment)? {
+            Bound::Bytes(bytes) => add_all(writer, data_type, &bytes, changes)?,
+            Bound::Null => {}
+            Bound::Unset => return Ok(false),
+        },
+        Assignment::Prepend(term) => match term.evaluate(environment)? {
+            Bound::Bytes(bytes) => {
+                let elements: Vec<&[u8]> = layout::elements(&bytes).collect();
+                let base = (1u64 << 63).wrapping_sub(environment.context.timestamp_us as u64);
+                let first = (u64::MAX >> 1) - (writer.list_sequence + elements.len() as u64);
+                writer.list_sequence += elements.len() as u64;
+                for (offset, element) in elements.iter().enumerate() {
+                    changes.push((list_path(base, first + offset as u64), Change::Value(element.to_vec())));
+                }
+            }
+            Bound::Null => {}
+            Bound::Unset => return Ok(false),
+        },
+        Assignment::Remove(term) => match term.evaluate(environment)? {
+            Bound::Bytes(bytes) => match data_type {
+                DataType::List(element_type, _) => {
+                    let unwanted: Vec<&[u8]> = layout::elements(&bytes).collect();
+                    for (path, value) in live_elements(old, column, writer.now_s) {
+                        if unwanted.iter().any(|other| value::compare(element_type, other, value).is_eq()) {
+                            changes.push((path.to_vec(), Change::Delete));
+                        }
+                    }
+                }
+                _ => changes.extend(layout::elements(&bytes).map(|key| (key.to_vec(), Change::Delete))),
+            },
+            Bound::Null => {}
+            Bound::Unset => return Ok(false),
+        },
+        Assignment::SetElement(key, term) => {
+            let value = term.evaluate(environment)?;
+            if value == Bound::Unset {
+                return Ok(false);
+            }
+            let key = key.evaluate(environment)?.require(|| CqlError::invalid("Invalid null or unset value for a collection key"))?;
+            let path = match data_type {
+                DataType::List(..) => list_position(old, column, &key, writer.now_s)?,
+                _ => key.into_owned(),
+            };
+            changes.push((path, value.bytes().map_or(Change::Delete, |bytes| Change::Value(bytes.to_vec()))));
+        }
+        Assignment::DeleteElement(key) => {
+            let key = key.evaluate(environment)?.require(|| CqlError::invalid("Invalid null or unset value for a collection key"))?;
+            let path = match data_type {
+                DataType::List(..) => list_position(old, column, &key, writer.now_s)?,
+                _ => key.into_owned(),
+            };
+            changes.push((path, Change::Delete));
+        }
+        Assignment::SetField(number, term) => {
+            let value = term.evaluate(environment)?;
+            if value == Bound::Unset {
+                return Ok(false);
+            }
+            let path = number.to_be_bytes().to_vec();
+            changes.push((path, value.bytes().map_or(Change::Delete, |bytes| Change::Value(bytes.to_vec()))));
+        }
+        Assignment::Count { .. } => return Err(CqlError::invalid("Invalid operation for a collection").into()),
+    }
+    Ok(true)
+}
+
+/// Adds the elements of a whole collection value.
+fn add_all(writer: &mut Writer<'_>, data_type: &DataType, bytes: &[u8], changes: &mut Vec<(Vec<u8>, Change)>) -> Result<(), CqlError> {
+    match data_type {
+        DataType::List(..) => {
+            let base = (1u64 << 63).wrapping_add(writer.environment.context.timestamp_us as u64);
+            for element in layout::elements(bytes) {
+                changes.push((list_path(base, (1 << 63) + writer.list_sequence), Change::Value(element.to_vec())));
+                writer.list_sequence += 1;
+            }
+        }
+        DataType::Set(..) => changes.extend(layout::elements(bytes).map(|element| (element.to_vec(), Change::Value(Vec::new())))),
+        DataType::Map(..) => {
+            changes.extend(layout::entries(bytes).map(|(key, value)| (key.to_vec(), Change::Value(value.to_vec()))));
+        }
+        DataType::Udt(..) => {
+            for (number, field) in layout::fields(bytes).enumerate() {
+                let change = field.map_or(Change::Delete, |bytes| Change::Value(bytes.to_vec()));
+                changes.push(((number as u16).to_be_bytes().to_vec(), change));
+            }
+        }
+        _ => return Err(CqlError::Server(format!("{data_type} has no elements"))),
+    }
+    Ok(())
+}
+
+/// A list's element is stored under the time of its writing (before 2⁶³ when prepended, mirrored) and a number within the operation.
+fn list_path(time: u64, sequence: u64) -> Vec<u8> {
+    let mut path = Vec::with_capacity(16);
+    path.extend_from_slice(&time.to_be_bytes());
+    path.extend_from_slice(&sequence.to_be_bytes());
+    path
+}
+
+fn live_elements<'a>(old: Option<RowView<'a>>, column: ColumnId, now_s: u32) -> Vec<(&'a [u8], &'a [u8])> {
+    complex_of(old, column)
+        .map(|complex| complex.live(now_s).take(LIST_ELEMENTS_MAX).map(|(path, value, _)| (path, value)).collect())
+        .unwrap_or_default()
+}
+
+fn complex_of<'a>(row: Option<RowView<'a>>, column: ColumnId) -> Option<Complex<'a>> {
+    match row?.cells().find(|cell| cell.column == column)?.content {
+        Content::Complex(complex) => Some(complex),
+        _ => None,
+    }
+}
+
+fn list_position(old: Option<RowView<'_>>, column: ColumnId, index: &[u8], now_s: u32) -> Result<Vec<u8>, CqlError> {
+    let index = <[u8; 4]>::try_from(index).map(i32::from_be_bytes).map_err(|_| CqlError::invalid("Invalid list index"))?;
+    let elements = live_elements(old, column, now_s);
+    if elements.is_empty() {
+        return Err(CqlError::invalid("Attempted to set an element on a list which is null"));
+    }
+    let size = elements.len();
+    usize::try_from(index)
+        .ok()
+        .and_then(|index| elements.get(index))
+        .map(|(path, _)| path.to_vec())
+        .ok_or_else(|| CqlError::Invalid(format!("List index {index} out of bound, list has size {size}")))
+}
+
+/// Appends the wire value that a read at `now_s` sees in a complex cell; `false` when nothing is there, which reads as null.
+pub(super) fn assemble(data_type: &DataType, complex: &Complex<'_>, now_s: u32, out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    let mut count = 0i32;
+    match data_type {
+        DataType::Udt(user, _) => {
+            let mut fields: Vec<Option<&[u8]>> = vec![None; user.fields.len()];
+            for (path, value, _) in complex.live(now_s) {
+                let number = <[u8; 2]>::try_from(path).map(u16::from_be_bytes).unwrap_or(u16::MAX);
+                if let Some(field) = fields.get_mut(usize::from(number)) {
+                    *field = Some(value);
+                    count += 1;
+                }
+            }
+            if count > 0 {
+                build::tuple(fields.into_iter(), out);
+            }
+        }
+        _ => {
+            out.extend_from_slice(&0i32.to_be_bytes());
+            for (path, value, _) in complex.live(now_s) {
+                if !matches!(data_type, DataType::List(..)) {
+                    build::field(Some(path), out);
+                }
+                if !matches!(data_type, DataType::Set(..)) {
+                    build::field(Some(value), out);
+                }
+                count += 1;
+            }
+            out[start..start + 4].copy_from_slice(&count.to_be_bytes());
+        }
+    }
+    if count == 0 {
+        out.truncate(start);
+    }
+    count > 0
+}
+
+/// The largest write timestamp of a row: a conditional write must be newer.
+pub(super) fn newest_timestamp(row: RowView<'_>) -> i64 {
+    let mut newest = row.liveness().map_or(i64::MIN, |stamp| stamp.timestamp);
+    if let Some(deletion) = row.deletion() {
+        newest = newest.max(deletion.timestamp);
+    }
+    for cell in row.cells() {
+        match cell.content {
+            Content::Complex(complex) => {
+                newest = newest.max(complex.deletion.map_or(i64::MIN, |deletion| deletion.timestamp));
+                for element in complex.elements() {
+                    let ElementContent::Value(_) | ElementContent::Tombstone(_) = element.content;
+                    newest = newest.max(element.stamp.timestamp);
+                }
+            }
+            _ => newest = newest.max(cell.stamp.timestamp),
+        }
+    }
+    newest
+}
+
+/// Calls a native function on terms.
+pub(super) fn call<'a>(call: &'a Call, environment: &Environment<'a>) -> Result<Bound<'a>, CqlError> {
+    let arguments = call.arguments.iter().map(|term: &Term| term.evaluate(environment)).collect::<Result<Vec<_>, _>>()?;
+    let arguments: Vec<Option<&[u8]>> = arguments.iter().map(Bound::bytes).collect();
+    let result = super::function::call(&call.function, &arguments, environment.context)?;
+    Ok(result.map_or(Bound::Null, |bytes| Bound::Bytes(Cow::Owned(bytes))))
+}

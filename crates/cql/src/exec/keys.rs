@@ -1,0 +1,290 @@
+//! Partition and clustering keys from terms.
+
+use super::{Bound, Environment};
+use crate::CqlError;
+use crate::plan::{ClusteringPlan, KeyTerm, SliceBound, Term, TupleKeys};
+use crate::value::{self, comparable, layout};
+use model::operation::FIRST_ROW_BYTE;
+use model::{Column, DataType, Order, Table};
+use std::borrow::Cow;
+
+/// No more keys than this come of the INs of one statement.
+const KEYS_MAX: usize = 65_535;
+
+/// Appended to a whole component's encoding, it sorts after everything that starts with it.
+const AFTER: u8 = 0xFF;
+
+/// Clustering keys with `from <= key < to`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KeyRange {
+    /// The first key.
+    pub from: Vec<u8>,
+    /// The end, without it; `None` is the end of the partition.
+    pub to: Option<Vec<u8>>,
+    /// Whether `from` is the whole clustering key of one row, so that a lookup will do.
+    pub single: bool,
+}
+
+/// The partition key when every column has one value, built in `scratch` unless it is bound as it is stored.
+///
+/// # Errors
+/// Null, unset or too long values.
+#[inline]
+pub fn single_partition_key<'s>(
+    table: &Table,
+    terms: &'s [KeyTerm],
+    environment: &Environment<'s>,
+    scratch: &'s mut Vec<u8>,
+) -> Result<&'s [u8], CqlError> {
+    if let [KeyTerm::Equal(term)] = terms {
+        return match key_value(term, &table.columns[0], environment)? {
+            Cow::Borrowed(bytes) => check_key(bytes),
+            Cow::Owned(bytes) => {
+                *scratch = bytes;
+                check_key(scratch)
+            }
+        };
+    }
+    let mut values = smallvec::SmallVec::<[Cow<'_, [u8]>; 4]>::new();
+    for (term, column) in terms.iter().zip(table.partition_key()) {
+        let KeyTerm::Equal(term) = term else { return Err(CqlError::Server("a key with IN is not single".to_owned())) };
+        values.push(key_value(term, column, environment)?);
+    }
+    scratch.clear();
+    value::partition_key(values.iter().map(|bytes| &**bytes), scratch).map_err(|error| CqlError::Invalid(error.to_string()))?;
+    Ok(scratch)
+}
+
+fn check_key(bytes: &[u8]) -> Result<&[u8], CqlError> {
+    if bytes.is_empty() {
+        return Err(CqlError::invalid("Key may not be empty"));
+    }
+    if bytes.len() > usize::from(u16::MAX) {
+        return Err(CqlError::Invalid(format!("Key length of {} is longer than maximum of 65535", bytes.len())));
+    }
+    Ok(bytes)
+}
+
+/// The partition keys of a statement, each once, in the order of their values.
+///
+/// # Errors
+/// Null, unset or too long values, or more keys than a statement may have.
+pub fn partition_keys(table: &Table, terms: &[KeyTerm], environment: &Environment<'_>) -> Result<Vec<Vec<u8>>, CqlError> {
+    let mut choices = Vec::with_capacity(terms.len());
+    let mut total = 1usize;
+    for (term, column) in terms.iter().zip(table.partition_key()) {
+        let values = column_values(term, column, environment)?;
+        total = total.saturating_mul(values.len());
+        if total > KEYS_MAX {
+            return Err(CqlError::Invalid(format!("the IN restrictions give more than {KEYS_MAX} partitions")));
+        }
+        choices.push(values);
+    }
+    let mut keys = Vec::with_capacity(total);
+    for mut index in 0..total {
+        let mut parts: Vec<&[u8]> = vec![&[]; choices.len()];
+        for (position, values) in choices.iter().enumerate().rev() {
+            parts[position] = &values[index % values.len()];
+            index /= values.len();
+        }
+        let mut key = Vec::new();
+        value::partition_key(parts.iter().copied(), &mut key).map_err(|error| CqlError::Invalid(error.to_string()))?;
+        check_key(&key)?;
+        keys.push(key);
+    }
+    Ok(keys)
+}
+
+fn null_key(column: &Column) -> CqlError {
+    CqlError::Invalid(format!("Invalid null value in condition for column {}", column.name))
+}
+
+fn key_value<'a>(term: &'a Term, column: &Column, environment: &Environment<'a>) -> Result<Cow<'a, [u8]>, CqlError> {
+    match term.evaluate(environment)? {
+        Bound::Bytes(bytes) => Ok(normal(&column.data_type, bytes)),
+        Bound::Null => Err(null_key(column)),
+        Bound::Unset => Err(CqlError::Invalid(format!("Invalid unset value for column {}", column.name))),
+    }
+}
+
+/// Frozen sets and maps are stored sorted; everything else is as it came.
+fn normal<'a>(data_type: &DataType, bytes: Cow<'a, [u8]>) -> Cow<'a, [u8]> {
+    match data_type {
+        DataType::Set(..) | DataType::Map(..) | DataType::List(..) | DataType::Tuple(_) | DataType::Udt(..) | DataType::Vector(..) => {
+            match value::normalize(data_type, &bytes) {
+                Ok(Cow::Owned(sorted)) => Cow::Owned(sorted),
+                _ => bytes,
+            }
+        }
+        _ => bytes,
+    }
+}
+
+/// The values of `=` or `IN` on a column, sorted in the column's order, each once.
+fn column_values<'a>(term: &'a KeyTerm, column: &Column, environment: &Environment<'a>) -> Result<Vec<Cow<'a, [u8]>>, CqlError> {
+    let mut values = match term {
+        KeyTerm::Equal(term) => return Ok(vec![key_value(term, column, environment)?]),
+        KeyTerm::In(terms) => terms.iter().map(|term| key_value(term, column, environment)).collect::<Result<Vec<_>, _>>()?,
+        KeyTerm::InList(term) => {
+            let list = match term.evaluate(environment)? {
+                Bound::Bytes(list) => list,
+                Bound::Null => return Err(CqlError::Invalid(format!("Invalid null value for column {}", column.name))),
+                Bound::Unset => return Err(CqlError::Invalid(format!("Invalid unset value for column {}", column.name))),
+            };
+            layout::elements(&list).map(|bytes| Cow::Owned(bytes.to_vec())).collect()
+        }
+    };
+    values.sort_by(|one, other| value::compare(&column.data_type, one, other));
+    values.dedup();
+    Ok(values)
+}
+
+fn encode(column: &Column, bytes: &[u8], out: &mut Vec<u8>) {
+    comparable::encode(&column.data_type, bytes, column.order == Order::Descending, out);
+}
+
+/// Appends the clustering key when every column has one value.
+///
+/// # Errors
+/// Null or unset values.
+pub(super) fn clustering_key(table: &Table, terms: &[KeyTerm], environment: &Environment<'_>, out: &mut Vec<u8>) -> Result<(), CqlError> {
+    for (term, column) in terms.iter().zip(table.clustering()) {
+        let KeyTerm::Equal(term) = term else { return Err(CqlError::Server("a key with IN is not single".to_owned())) };
+        encode(column, &key_value(term, column, environment)?, out);
+    }
+    check_clustering(out)
+}
+
+fn check_clustering(key: &[u8]) -> Result<(), CqlError> {
+    if key.len() > usize::from(u16::MAX) {
+        return Err(CqlError::Invalid(format!("Key length of {} is longer than maximum of 65535", key.len())));
+    }
+    Ok(())
+}
+
+/// The ranges of clustering keys a statement is about, in stored order and not overlapping.
+///
+/// # Errors
+/// Null or unset values, or more keys than a statement may have.
+pub fn clustering_ranges(table: &Table, plan: &ClusteringPlan, environment: &Environment<'_>) -> Result<Vec<KeyRange>, CqlError> {
+    let columns = table.clustering();
+    let (prefixes, fixed) = match &plan.tuples {
+        Some(tuples) => tuple_prefixes(columns, tuples, environment)?,
+        None => (column_prefixes(columns, &plan.keys, environment)?, plan.keys.len()),
+    };
+    let mut ranges = Vec::with_capacity(prefixes.len());
+    for prefix in prefixes {
+        check_clustering(&prefix)?;
+        ranges.push(if fixed == columns.len() {
+            KeyRange { to: Some(with(&prefix, 0)), from: prefix, single: true }
+        } else {
+            slice(&columns[fixed..], prefix, plan.lower.as_ref(), plan.upper.as_ref(), environment)?
+        });
+    }
+    ranges.sort();
+    ranges.dedup();
+    Ok(ranges)
+}
+
+fn with(prefix: &[u8], byte: u8) -> Vec<u8> {
+    let mut key = Vec::with_capacity(prefix.len() + 1);
+    key.extend_from_slice(prefix);
+    key.push(byte);
+    key
+}
+
+fn column_prefixes(columns: &[Column], keys: &[KeyTerm], environment: &Environment<'_>) -> Result<Vec<Vec<u8>>, CqlError> {
+    let mut prefixes = vec![Vec::new()];
+    for (term, column) in keys.iter().zip(columns) {
+        let values = column_values(term, column, environment)?;
+        if prefixes.len().saturating_mul(values.len()) > KEYS_MAX {
+            return Err(CqlError::Invalid(format!("the IN restrictions give more than {KEYS_MAX} rows")));
+        }
+        let mut longer = Vec::with_capacity(prefixes.len() * values.len());
+        for prefix in &prefixes {
+            for bytes in &values {
+                let mut key = prefix.clone();
+                encode(column, bytes, &mut key);
+                longer.push(key);
+            }
+        }
+        prefixes = longer;
+    }
+    Ok(prefixes)
+}
+
+fn tuple_prefixes(columns: &[Column], tuples: &TupleKeys, environment: &Environment<'_>) -> Result<(Vec<Vec<u8>>, usize), CqlError> {
+    let from_tuple = |tuple: &[u8]| -> Result<(Vec<u8>, usize), CqlError> {
+        let mut key = Vec::new();
+        let mut count = 0;
+        for (field, column) in layout::fields(tuple).zip(columns) {
+            encode(column, field.ok_or_else(|| null_key(column))?, &mut key);
+            count += 1;
+        }
+        Ok((key, count))
+    };
+    let invalid = || CqlError::invalid("Invalid null value in condition on a tuple of clustering columns");
+    let mut fixed = 0;
+    let mut prefixes = Vec::new();
+    match tuples {
+        TupleKeys::Terms(tuples) => {
+            for terms in tuples {
+                let mut key = Vec::new();
+                for (term, column) in terms.iter().zip(columns) {
+                    encode(column, &key_value(term, column, environment)?, &mut key);
+                }
+                fixed = terms.len();
+                prefixes.push(key);
+            }
+        }
+        TupleKeys::Tuples(terms) => {
+            for term in terms {
+                let (key, count) = from_tuple(&term.evaluate(environment)?.require(invalid)?)?;
+                fixed = count;
+                prefixes.push(key);
+            }
+        }
+        TupleKeys::List(term) => {
+            let list = term.evaluate(environment)?.require(invalid)?;
+            for tuple in layout::elements(&list) {
+                let (key, count) = from_tuple(tuple)?;
+                fixed = count;
+                prefixes.push(key);
+            }
+        }
+    }
+    Ok((prefixes, fixed))
+}
+
+/// A range on the columns after `prefix`. Bounds are in the columns' own order; a descending column turns them around.
+fn slice(
+    columns: &[Column],
+    prefix: Vec<u8>,
+    lower: Option<&SliceBound>,
+    upper: Option<&SliceBound>,
+    environment: &Environment<'_>,
+) -> Result<KeyRange, CqlError> {
+    let descending = columns.first().is_some_and(|column| column.order == Order::Descending);
+    let (first, last) = if descending { (upper, lower) } else { (lower, upper) };
+    let bound = |bound: &SliceBound| -> Result<Vec<u8>, CqlError> {
+        let mut key = prefix.clone();
+        for (term, column) in bound.terms.iter().zip(columns) {
+            encode(column, &key_value(term, column, environment)?, &mut key);
+        }
+        check_clustering(&key)?;
+        Ok(key)
+    };
+    let from = match first {
+        Some(slice) if slice.inclusive => bound(slice)?,
+        Some(slice) => with(&bound(slice)?, AFTER),
+        None if prefix.is_empty() => vec![FIRST_ROW_BYTE],
+        None => prefix.clone(),
+    };
+    let to = match last {
+        Some(slice) if slice.inclusive => Some(with(&bound(slice)?, AFTER)),
+        Some(slice) => Some(bound(slice)?),
+        None if prefix.is_empty() => None,
+        None => Some(with(&prefix, AFTER)),
+    };
+    Ok(KeyRange { from, to, single: false })
+}

@@ -1,0 +1,50 @@
+//! Running plans.
+//!
+//! [`Execution`] is one statement with its values: it says where it must run and is a [`model::operation::Operation`] there. What needs
+//! several partitions is driven by a [`Coordinator`] on the core that holds the connection.
+//!
+//! A statement's way: [`Bindings`] (values against markers) → keys (`keys`) → on the shard `modify` or `fetch` → the reply.
+
+mod batch;
+mod bindings;
+mod condition;
+mod coordinator;
+mod element;
+mod execution;
+mod fetch;
+mod keys;
+mod modify;
+mod rows;
+mod select;
+mod store;
+
+pub use batch::{BatchStatement, start_many};
+pub use bindings::{Bindings, Bound, Environment, OwnedValues};
+pub use coordinator::{Coordinator, Part, Step};
+pub use execution::{Execution, Options, Work, start};
+pub use keys::{KeyRange, clustering_ranges, partition_keys, single_partition_key};
+pub use store::MemoryStore;
+
+use crate::CqlError;
+use model::operation::Stop;
+
+/// Why a statement did not run to its end.
+#[derive(Debug)]
+pub enum Failure {
+    /// The client gets this error.
+    Error(CqlError),
+    /// The shard must do something first.
+    Stop(Stop),
+}
+
+impl From<CqlError> for Failure {
+    fn from(error: CqlError) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<Stop> for Failure {
+    fn from(stop: Stop) -> Self {
+        Self::Stop(stop)
+    }
+}

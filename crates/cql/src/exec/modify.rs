@@ -1,0 +1,391 @@
+//! INSERT, UPDATE and DELETE on the shard that owns the partition.
+//!
+//! A statement becomes an update row; the stored row is merged with it and the result staged as the row's new whole. The old row is always
+//! read: cells it has and the update lacks stay, and timestamps decide.
+//!
+//! A deletion of a partition is kept in the partition's own row (empty clustering key), one of a range in a row of its own; both hide later
+//! writes with older timestamps. Rows that they hide now are turned into tombstones at once, up to [`CLEANED_ROWS_MAX`]; beyond, the
+//! deletion is kept for ever and reads hide the rows.
+
+use super::{Environment, Execution, Failure, KeyRange, element, keys};
+use crate::plan::{Assignment, ColumnRef, Modify, ModifyKind, RowTarget, Term};
+use crate::{CqlError, reply, value};
+use model::operation::{Context, Direction, FIRST_ROW_BYTE, PartitionKey, RANGE_DELETION_PREFIX, RowStore, Visit, WriteSet, purge_after_s};
+use model::row::{Deletion, ElementOrder, RowKind, RowView, RowWriter, Stamp, merge};
+use model::{ColumnId, DataType, Table};
+use std::cmp::Ordering;
+
+/// How many rows one deletion turns into tombstones itself.
+const CLEANED_ROWS_MAX: usize = 2_000;
+
+/// Cassandra's bound: 20 years.
+const TTL_S_MAX: i32 = 630_720_000;
+
+/// What writes of one statement have in common.
+pub(super) struct Writer<'a> {
+    pub(super) environment: &'a Environment<'a>,
+    pub(super) store: &'a dyn RowStore,
+    pub(super) writes: &'a mut WriteSet,
+    pub(super) now_s: u32,
+    /// Makes list positions of one operation different.
+    pub(super) list_sequence: u64,
+}
+
+/// Runs a statement on its only partition and appends the reply frame.
+pub(super) fn run_single(
+    execution: &Execution<'_>,
+    plan: &Modify,
+    context: &Context,
+    store: &dyn RowStore,
+    writes: &mut WriteSet,
+    out: &mut Vec<u8>,
+) -> Result<(), Failure> {
+    let environment = Environment { bindings: &execution.bindings, context };
+    let options = &execution.options;
+    let mut scratch = Vec::new();
+    let key = keys::single_partition_key(&plan.table, &plan.partition, &environment, &mut scratch)?;
+    let partition = PartitionKey { table: plan.table.id, token: value::token(key), bytes: key };
+    let mut writer = Writer { environment: &environment, store, writes, now_s: options.now_s(context), list_sequence: 0 };
+    if plan.is_conditional() {
+        return super::condition::run_single(&mut writer, plan, &partition, options, out);
+    }
+    let timestamp = timestamp(plan.timestamp.as_ref(), &environment)?.or(options.timestamp).unwrap_or(context.timestamp_us);
+    writer.apply(plan, &partition, timestamp)?;
+    reply::write_void(out, options.version, options.stream);
+    Ok(())
+}
+
+/// The value of USING TIMESTAMP.
+pub(super) fn timestamp(term: Option<&Term>, environment: &Environment<'_>) -> Result<Option<i64>, CqlError> {
+    let Some(term) = term else { return Ok(None) };
+    match term.evaluate(environment)? {
+        super::Bound::Bytes(bytes) => {
+            let bytes = <[u8; 8]>::try_from(&*bytes).map_err(|_| CqlError::invalid("Invalid timestamp value"))?;
+            match i64::from_be_bytes(bytes) {
+                i64::MIN => Err(CqlError::invalid("The timestamp is out of range: the smallest 64-bit integer is reserved")),
+                timestamp => Ok(Some(timestamp)),
+            }
+        }
+        super::Bound::Null => Err(CqlError::invalid("Invalid null value of timestamp")),
+        super::Bound::Unset => Ok(None),
+    }
+}
+
+fn time_to_live(plan: &Modify, environment: &Environment<'_>) -> Result<u32, CqlError> {
+    let Some(term) = &plan.ttl else { return Ok(plan.table.options.default_time_to_live) };
+    let ttl = match term.evaluate(environment)? {
+        super::Bound::Bytes(bytes) => {
+            i32::from_be_bytes(<[u8; 4]>::try_from(&*bytes).map_err(|_| CqlError::invalid("Invalid TTL value"))?)
+        }
+        super::Bound::Null => 0,
+        super::Bound::Unset => return Ok(plan.table.options.default_time_to_live),
+    };
+    if ttl < 0 {
+        return Err(CqlError::Invalid(format!("A TTL must be greater or equal to 0, but was {ttl}")));
+    }
+    if ttl > TTL_S_MAX {
+        return Err(CqlError::Invalid(format!("ttl is too large. requested ({ttl}) maximum ({TTL_S_MAX})")));
+    }
+    Ok(ttl.unsigned_abs())
+}
+
+/// Deletions of a partition and of ranges in it.
+#[derive(Default)]
+pub(super) struct Deletions {
+    partition: Option<Deletion>,
+    ranges: Vec<(Vec<u8>, Option<Vec<u8>>, Deletion)>,
+}
+
+impl Deletions {
+    fn note(&mut self, clustering: &[u8], row: &[u8]) {
+        let Some(deletion) = RowView::new(row).deletion() else { return };
+        if clustering.is_empty() {
+            self.partition = Deletion::later(self.partition, Some(deletion));
+        } else if let Some((from, to)) = parse_range_key(clustering) {
+            self.ranges.push((from.to_vec(), to.map(<[u8]>::to_vec), deletion));
+        }
+    }
+
+    /// The latest deletion that covers `clustering`.
+    pub(super) fn covering(&self, clustering: &[u8]) -> Option<Deletion> {
+        self.ranges
+            .iter()
+            .filter(|(from, to, _)| from.as_slice() <= clustering && to.as_ref().is_none_or(|to| clustering < to.as_slice()))
+            .fold(self.partition, |latest, (_, _, deletion)| Deletion::later(latest, Some(*deletion)))
+    }
+}
+
+/// The key under which the deletion of a range is stored: prefix, length of `from`, `from`, `to` (empty: to the end).
+fn range_key(range: &KeyRange) -> Vec<u8> {
+    let mut key = Vec::with_capacity(3 + range.from.len() + range.to.as_ref().map_or(0, Vec::len));
+    key.push(RANGE_DELETION_PREFIX);
+    key.extend_from_slice(&(range.from.len() as u16).to_be_bytes());
+    key.extend_from_slice(&range.from);
+    key.extend_from_slice(range.to.as_deref().unwrap_or_default());
+    key
+}
+
+fn parse_range_key(key: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
+    let (length, rest) = key.strip_prefix(&[RANGE_DELETION_PREFIX])?.split_first_chunk::<2>()?;
+    let (from, to) = rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))?;
+    Some((from, if to.is_empty() { None } else { Some(to) }))
+}
+
+/// The order of elements by the type of their column.
+pub(super) struct TableOrder<'a>(pub(super) &'a Table);
+
+impl ElementOrder for TableOrder<'_> {
+    fn compare(&self, column: ColumnId, one: &[u8], other: &[u8]) -> Ordering {
+        match self.0.columns.iter().find(|candidate| candidate.id == column).map(|column| &column.data_type) {
+            Some(DataType::Set(path, _) | DataType::Map(path, _, _)) => value::compare(path, one, other),
+            // Positions of lists and numbers of fields sort by their bytes.
+            _ => one.cmp(other),
+        }
+    }
+}
+
+impl Writer<'_> {
+    /// Stages what a statement writes, whatever its conditions.
+    pub(super) fn apply(&mut self, plan: &Modify, partition: &PartitionKey<'_>, timestamp: i64) -> Result<(), Failure> {
+        let ttl_s = time_to_live(plan, self.environment)?;
+        let stamp = if ttl_s == 0 {
+            Stamp::at(timestamp)
+        } else {
+            Stamp { timestamp, ttl_s, expires_at_s: self.now_s.saturating_add(ttl_s) }
+        };
+        let table = &*plan.table;
+        if table.clustering_len == 0 {
+            return match plan.target {
+                RowTarget::Rows | RowTarget::Static => self.apply_row(plan, &plan.assignments, partition, &[], None, stamp),
+                RowTarget::Range | RowTarget::Partition => self.delete_row(table, partition, &[], None, timestamp),
+            };
+        }
+        let deletions = self.deletions(partition)?;
+        match plan.target {
+            RowTarget::Static => self.apply_static(plan, partition, stamp)?,
+            RowTarget::Rows => {
+                if !plan.static_assignments.is_empty() {
+                    self.apply_static(plan, partition, stamp)?;
+                }
+                if plan.simple {
+                    let mut key = Vec::new();
+                    keys::clustering_key(table, &plan.clustering.keys, self.environment, &mut key)?;
+                    return self.apply_row(plan, &plan.assignments, partition, &key, deletions.covering(&key), stamp);
+                }
+                if plan.kind == ModifyKind::Update && plan.assignments.is_empty() {
+                    return Ok(());
+                }
+                for range in keys::clustering_ranges(table, &plan.clustering, self.environment)? {
+                    let hidden = deletions.covering(&range.from);
+                    if plan.kind == ModifyKind::Delete && plan.assignments.is_empty() && plan.static_assignments.is_empty() {
+                        self.delete_row(table, partition, &range.from, hidden, timestamp)?;
+                    } else if plan.kind != ModifyKind::Delete || !plan.assignments.is_empty() {
+                        self.apply_row(plan, &plan.assignments, partition, &range.from, hidden, stamp)?;
+                    }
+                }
+            }
+            RowTarget::Range => {
+                for range in keys::clustering_ranges(table, &plan.clustering, self.environment)? {
+                    if range.single {
+                        self.delete_row(table, partition, &range.from, deletions.covering(&range.from), timestamp)?;
+                    } else {
+                        let key = range_key(&range);
+                        self.delete_many(table, partition, &key, &range.from, range.to.as_deref(), timestamp)?;
+                    }
+                }
+            }
+            RowTarget::Partition => self.delete_many(table, partition, &[], &[FIRST_ROW_BYTE], None, timestamp)?,
+        }
+        Ok(())
+    }
+
+    fn apply_static(&mut self, plan: &Modify, partition: &PartitionKey<'_>, stamp: Stamp) -> Result<(), Failure> {
+        // The partition's own row has its deletion within, which the merge respects.
+        self.write_row(&plan.table, partition, &[], None, |writer, old, out| {
+            writer.encode(plan, &plan.static_assignments, false, stamp, old, out)
+        })
+    }
+
+    fn apply_row(
+        &mut self,
+        plan: &Modify,
+        assignments: &[(ColumnRef, Assignment)],
+        partition: &PartitionKey<'_>,
+        clustering: &[u8],
+        hidden_by: Option<Deletion>,
+        stamp: Stamp,
+    ) -> Result<(), Failure> {
+        if plan.kind == ModifyKind::Delete && assignments.is_empty() {
+            return self.delete_row(&plan.table, partition, clustering, hidden_by, stamp.timestamp);
+        }
+        let liveness = plan.kind == ModifyKind::Insert;
+        self.write_row(&plan.table, partition, clustering, hidden_by, |writer, old, out| {
+            writer.encode(plan, assignments, liveness, stamp, old, out)
+        })
+    }
+
+    fn delete_row(
+        &mut self,
+        table: &Table,
+        partition: &PartitionKey<'_>,
+        clustering: &[u8],
+        hidden_by: Option<Deletion>,
+        timestamp: i64,
+    ) -> Result<(), Failure> {
+        let deletion = Deletion { timestamp, deleted_at_s: self.now_s };
+        self.write_row(table, partition, clustering, hidden_by, |_, _, out| {
+            Ok(RowWriter::new(out, Stamp::at(timestamp), false, Some(deletion)).finish())
+        })
+    }
+
+    /// Deletes rows with `from <= key < to` and remembers that under `marker`.
+    fn delete_many(
+        &mut self,
+        table: &Table,
+        partition: &PartitionKey<'_>,
+        marker: &[u8],
+        from: &[u8],
+        to: Option<&[u8]>,
+        timestamp: i64,
+    ) -> Result<(), Failure> {
+        let mut covered: Vec<Vec<u8>> = Vec::new();
+        let mut more = false;
+        self.store.scan(partition, from, to, Direction::Forward, &mut |clustering, _| {
+            more = covered.len() == CLEANED_ROWS_MAX;
+            if more {
+                return Visit::Stop;
+            }
+            covered.push(clustering.to_vec());
+            Visit::Continue
+        })?;
+        for staged in self.writes.rows().filter(|row| row.partition == *partition) {
+            let within = staged.clustering >= from && to.is_none_or(|to| staged.clustering < to);
+            if within && !covered.iter().any(|key| key == staged.clustering) {
+                covered.push(staged.clustering.to_vec());
+            }
+        }
+        // A deletion that still hides stored rows must never be forgotten.
+        let deleted_at_s = if more { u32::MAX } else { self.now_s };
+        let deletion = Deletion { timestamp, deleted_at_s };
+        self.write_row(table, partition, marker, None, |_, _, out| {
+            Ok(RowWriter::new(out, Stamp::at(timestamp), false, Some(deletion)).finish())
+        })?;
+        for clustering in covered {
+            self.delete_row(table, partition, &clustering, None, timestamp)?;
+        }
+        Ok(())
+    }
+
+    /// The deletions of a partition, stored and staged.
+    pub(super) fn deletions(&self, partition: &PartitionKey<'_>) -> Result<Deletions, Failure> {
+        let mut deletions = Deletions::default();
+        self.store.scan(partition, &[], Some(&[RANGE_DELETION_PREFIX + 1]), Direction::Forward, &mut |clustering, row| {
+            deletions.note(clustering, row);
+            Visit::Continue
+        })?;
+        for staged in self.writes.rows().filter(|row| row.partition == *partition) {
+            deletions.note(staged.clustering, staged.row);
+        }
+        Ok(deletions)
+    }
+
+    /// Stages the merge of the stored (or staged) row with what `encode` appends.
+    fn write_row(
+        &mut self,
+        table: &Table,
+        partition: &PartitionKey<'_>,
+        clustering: &[u8],
+        hidden_by: Option<Deletion>,
+        encode: impl FnOnce(&mut Self, Option<RowView<'_>>, &mut Vec<u8>) -> Result<RowKind, Failure>,
+    ) -> Result<(), Failure> {
+        let gc_grace_s = table.options.gc_grace_seconds;
+        let store = self.store;
+        let mut update = self.writes.take_scratch();
+        let staged = self.writes.find(partition, clustering).map(<[u8]>::to_vec);
+        let old = match &staged {
+            Some(row) => Some(row.as_slice()),
+            None => store.get(partition, clustering)?,
+        };
+        let encoded = encode(self, old.map(RowView::new), &mut update);
+        let kind = match encoded {
+            Ok(kind) => kind,
+            Err(failure) => {
+                self.writes.put_scratch(update);
+                return Err(failure);
+            }
+        };
+        let out = self.writes.begin(partition, clustering);
+        let kind = match (old, hidden_by) {
+            (None, None) => {
+                out.extend_from_slice(&update);
+                kind
+            }
+            (old, hidden_by) => {
+                const EMPTY: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80];
+                let old = RowView::new(old.unwrap_or(EMPTY));
+                merge(old, RowView::new(&update), hidden_by, &TableOrder(table), self.now_s, gc_grace_s, out)
+            }
+        };
+        self.writes.end(purge_after_s(kind, gc_grace_s));
+        self.writes.put_scratch(update);
+        Ok(())
+    }
+
+    /// Appends the update row of assignments, which are by ascending column id.
+    fn encode(
+        &mut self,
+        plan: &Modify,
+        assignments: &[(ColumnRef, Assignment)],
+        liveness: bool,
+        stamp: Stamp,
+        old: Option<RowView<'_>>,
+        out: &mut Vec<u8>,
+    ) -> Result<RowKind, Failure> {
+        let table = &*plan.table;
+        let mut row = RowWriter::new(out, stamp, liveness, None);
+        let mut rest = assignments;
+        while let Some(((column, assignment), after)) = rest.split_first() {
+            let data_type = &table.columns[column.position].data_type;
+            if data_type.is_multi_cell() {
+                let same = 1 + after.iter().take_while(|(other, _)| other.id == column.id).count();
+                let (group, after) = rest.split_at(same);
+                let assignments = group.iter().map(|(_, assignment)| assignment);
+                element::encode_complex(self, column.id, data_type, assignments, stamp, old, &mut row)?;
+                rest = after;
+                continue;
+            }
+            rest = after;
+            match assignment {
+                Assignment::Set(term) => match term.evaluate(self.environment)? {
+                    super::Bound::Bytes(bytes) => row.value(column.id, stamp, &element::normalized(data_type, bytes)),
+                    super::Bound::Null => row.tombstone(column.id, stamp.timestamp, self.now_s),
+                    super::Bound::Unset => {}
+                },
+                Assignment::Delete => row.tombstone(column.id, stamp.timestamp, self.now_s),
+                Assignment::Count { by, negative } => {
+                    if let Some(sum) = self.count(column.id, by, *negative, old)? {
+                        row.value(column.id, stamp, &sum.to_be_bytes());
+                    }
+                }
+                _ => return Err(CqlError::invalid("Invalid operation for a column that is not a collection").into()),
+            }
+        }
+        Ok(row.finish())
+    }
+
+    fn count(&self, column: ColumnId, by: &Term, negative: bool, old: Option<RowView<'_>>) -> Result<Option<i64>, Failure> {
+        let delta = match by.evaluate(self.environment)? {
+            super::Bound::Bytes(bytes) => {
+                i64::from_be_bytes(<[u8; 8]>::try_from(&*bytes).map_err(|_| CqlError::invalid("Invalid counter value"))?)
+            }
+            super::Bound::Null => return Err(CqlError::invalid("Invalid null value for counter increment").into()),
+            super::Bound::Unset => return Ok(None),
+        };
+        let before = old
+            .and_then(|row| row.cells().find(|cell| cell.column == column))
+            .and_then(|cell| cell.live_value(self.now_s))
+            .and_then(|bytes| <[u8; 8]>::try_from(bytes).ok())
+            .map_or(0, i64::from_be_bytes);
+        Ok(Some(if negative { before.wrapping_sub(delta) } else { before.wrapping_add(delta) }))
+    }
+}

@@ -1,0 +1,173 @@
+//! From a text to a [`Prepared`] statement.
+
+use super::{Batch, BatchKind, Marker, Modify, Statement};
+use crate::language::{self, ast};
+use crate::plan::KeyTerm;
+use crate::{CqlError, system};
+use md5::{Digest, Md5};
+use model::{DataType, Schema, Table};
+use std::sync::Arc;
+
+/// A statement planned against one version of the schema.
+#[derive(Debug)]
+pub struct Prepared {
+    /// What drivers execute it by: the MD5 of keyspace and text, as Cassandra computes it.
+    pub id: [u8; 16],
+    /// The plan.
+    pub statement: Statement,
+    /// Bind markers in text order.
+    pub markers: Vec<Marker>,
+    /// Keyspace and table of the markers, when there is one table.
+    pub table: Option<(String, String)>,
+    /// The markers that make the partition key, in key order, when markers do: drivers route by them.
+    pub partition_key_markers: Vec<u16>,
+    /// The text, to prepare it again after a schema change.
+    pub text: String,
+    /// The keyspace it was prepared in.
+    pub keyspace: Option<String>,
+    /// The schema it was planned against.
+    pub schema_version: u128,
+}
+
+/// Plans one statement.
+pub struct Planner<'a> {
+    /// What names mean.
+    pub(super) schema: &'a Schema,
+    /// The connection's keyspace.
+    pub(super) keyspace: Option<&'a str>,
+    /// Names given with `:name`.
+    names: Vec<Option<ast::Identifier>>,
+    /// Filled as terms are planned.
+    markers: Vec<Option<Marker>>,
+}
+
+/// Parses and plans `text`.
+///
+/// # Errors
+/// Syntax errors, unknown names, wrong types: in Cassandra's words.
+pub fn prepare(schema: &Schema, keyspace: Option<&str>, text: &str) -> Result<Prepared, CqlError> {
+    let parsed = language::parse(text).map_err(|error| CqlError::Syntax(error.to_string()))?;
+    let count = parsed.markers.len();
+    let mut planner = Planner { schema, keyspace, names: parsed.markers, markers: vec![None; count] };
+    let statement = planner.statement(parsed.statement)?;
+    let markers = planner
+        .markers
+        .into_iter()
+        .map(|marker| marker.ok_or_else(|| CqlError::invalid("A bind marker stands where no value can be bound")))
+        .collect::<Result<Vec<_>, _>>()?;
+    let (table, partition): (Option<&Table>, &[KeyTerm]) = match &statement {
+        Statement::Select(plan) => (Some(&plan.table), &plan.partition),
+        Statement::Modify(plan) => (Some(&plan.table), &plan.partition),
+        Statement::Batch(batch) => match batch.statements.first() {
+            Some(first) if batch.statements.iter().all(|other| other.table.id == first.table.id) => (Some(&first.table), &first.partition),
+            _ => (None, &[]),
+        },
+        _ => (None, &[]),
+    };
+    let mut hasher = Md5::new();
+    hasher.update(keyspace.unwrap_or_default().as_bytes());
+    hasher.update(text.as_bytes());
+    Ok(Prepared {
+        id: hasher.finalize().into(),
+        partition_key_markers: partition_key_markers(table, partition),
+        table: table.map(|table| (table.keyspace.clone(), table.name.clone())),
+        statement,
+        markers,
+        text: text.to_owned(),
+        keyspace: keyspace.map(str::to_owned),
+        schema_version: schema.version,
+    })
+}
+
+fn partition_key_markers(table: Option<&Table>, partition: &[KeyTerm]) -> Vec<u16> {
+    let markers: Vec<u16> = partition
+        .iter()
+        .filter_map(|term| if let KeyTerm::Equal(super::Term::Bind(index)) = term { Some(*index) } else { None })
+        .collect();
+    if table.is_some_and(|table| table.partition_key_len == markers.len()) { markers } else { Vec::new() }
+}
+
+impl Planner<'_> {
+    fn statement(&mut self, statement: ast::Statement) -> Result<Statement, CqlError> {
+        use ast::Statement as S;
+        Ok(match statement {
+            S::Select(select) => Statement::Select(Arc::new(self.select(&select)?)),
+            S::Insert(insert) => Statement::Modify(Arc::new(self.insert(&insert)?)),
+            S::Update(update) => Statement::Modify(Arc::new(self.update(&update)?)),
+            S::Delete(delete) => Statement::Modify(Arc::new(self.delete(&delete)?)),
+            S::Batch(batch) => Statement::Batch(self.batch(&batch)?),
+            S::Truncate(truncate) => {
+                let table = self.table(&truncate.table)?;
+                if system::is_system_keyspace(&table.keyspace) {
+                    return Err(CqlError::Unauthorized(format!("Cannot TRUNCATE a table of the system keyspace {}", table.keyspace)));
+                }
+                Statement::Truncate(table)
+            }
+            S::Use(name) => {
+                if !self.schema.keyspaces.contains_key(name.as_str()) && !system::is_system_keyspace(name.as_str()) {
+                    return Err(CqlError::Invalid(format!("Keyspace '{}' does not exist", name.as_str())));
+                }
+                Statement::Use(name.as_str().to_owned())
+            }
+            describe @ S::Describe(_) => Statement::Describe(Box::new(describe)),
+            S::PruneView(_) => return Err(CqlError::invalid("Materialized views are not supported by TarnDB yet")),
+            other => Statement::Schema(Box::new(other)),
+        })
+    }
+
+    fn batch(&mut self, batch: &ast::Batch) -> Result<Batch, CqlError> {
+        let kind = match batch.kind {
+            ast::BatchKind::Logged => BatchKind::Logged,
+            ast::BatchKind::Unlogged => BatchKind::Unlogged,
+            ast::BatchKind::Counter => BatchKind::Counter,
+        };
+        if batch.attributes.time_to_live.is_some() {
+            return Err(CqlError::invalid("Global TTL on the BATCH statement is not supported."));
+        }
+        let timestamp =
+            batch.attributes.timestamp.as_ref().map(|term| self.term(term, &DataType::BigInt, "[timestamp]")).transpose()?;
+        let mut statements = Vec::with_capacity(batch.statements.len());
+        for statement in &batch.statements {
+            let modify: Modify = match statement {
+                ast::Modification::Insert(insert) => self.insert(insert)?,
+                ast::Modification::Update(update) => self.update(update)?,
+                ast::Modification::Delete(delete) => self.delete(delete)?,
+            };
+            if timestamp.is_some() && modify.timestamp.is_some() {
+                return Err(CqlError::invalid("Timestamp must be set either on BATCH or individual statements"));
+            }
+            statements.push(Arc::new(modify));
+        }
+        if timestamp.is_some() && statements.iter().any(|statement| statement.is_conditional()) {
+            return Err(CqlError::invalid("Cannot provide custom timestamp for conditional BATCH"));
+        }
+        Ok(Batch { kind, timestamp, statements })
+    }
+
+    /// The table a statement names.
+    pub(super) fn table(&self, name: &ast::QualifiedName) -> Result<Arc<Table>, CqlError> {
+        let keyspace = name.keyspace.as_ref().map(ast::Identifier::as_str).or(self.keyspace).ok_or_else(|| {
+            CqlError::invalid("No keyspace has been specified. USE a keyspace, or explicitly specify keyspace.tablename")
+        })?;
+        if let Some(table) = system::table(keyspace, name.name.as_str()) {
+            return Ok(table);
+        }
+        if !self.schema.keyspaces.contains_key(keyspace) && !system::is_system_keyspace(keyspace) {
+            return Err(CqlError::Invalid(format!("keyspace {keyspace} does not exist")));
+        }
+        self.schema
+            .table(keyspace, name.name.as_str())
+            .cloned()
+            .ok_or_else(|| CqlError::Invalid(format!("table {} does not exist", name.name.as_str())))
+    }
+
+    /// Notes what marker `index` must be bound with.
+    pub(super) fn mark(&mut self, index: u16, name: &str, data_type: &DataType) -> super::Term {
+        let slot = usize::from(index);
+        let name = self.names.get(slot).and_then(Option::as_ref).map_or(name, |given| given.as_str()).to_owned();
+        if let Some(marker) = self.markers.get_mut(slot) {
+            *marker = Some(Marker { name, data_type: data_type.clone() });
+        }
+        super::Term::Bind(index)
+    }
+}

@@ -1,0 +1,35 @@
+//! A term: a value known now, or once values are bound.
+
+use model::DataType;
+
+/// What gives a value when a statement runs.
+#[derive(Clone, Debug)]
+pub enum Term {
+    /// Null.
+    Null,
+    /// Wire bytes known when the statement was prepared.
+    Constant(Box<[u8]>),
+    /// The value bound to this marker.
+    Bind(u16),
+    /// `(a, b, …)` or a literal collection with parts that are not constant.
+    List(Vec<Term>),
+    /// A set literal: sorted by the element type when it is built.
+    Set(DataType, Vec<Term>),
+    /// A map literal: sorted by the key type when it is built.
+    Map(DataType, Vec<(Term, Term)>),
+    /// A tuple or user type: fields in order, a missing one is null.
+    Fields(Vec<Term>),
+    /// A vector literal.
+    Vector(DataType, Vec<Term>),
+    /// A function of other terms.
+    Call(Box<Call>),
+}
+
+/// A call of a native function.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Which function, resolved.
+    pub function: crate::value::function::FunctionSpec,
+    /// Its arguments.
+    pub arguments: Vec<Term>,
+}

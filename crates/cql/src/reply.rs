@@ -1,0 +1,112 @@
+//! Reply frames.
+//!
+//! Everything here appends one whole plain frame; compression and segments are put around it by the session, where the connection needs them.
+
+use crate::CqlError;
+use crate::plan::Statement;
+use crate::wire::{
+    ColumnSpec, Consistency, DataPresent, Direction, ErrorKind, ErrorResponse, Failures, Opcode, Progress, ProtocolVersion, ResponseExtras,
+    ResultColumns, ResultMetadata, RowsDescription, StreamId, WriteType, begin_frame, begin_rows, end_frame, end_rows, writer,
+};
+use model::DataType;
+
+/// Appends a frame whose body `write` appends; a body that is too long becomes an error frame.
+#[inline]
+pub fn write_frame(out: &mut Vec<u8>, version: ProtocolVersion, stream: StreamId, opcode: Opcode, write: impl FnOnce(&mut Vec<u8>)) {
+    write_frame_with(out, version, stream, opcode, &ResponseExtras::default(), write);
+}
+
+/// As [`write_frame`], with warnings and the like.
+#[inline]
+pub fn write_frame_with(
+    out: &mut Vec<u8>,
+    version: ProtocolVersion,
+    stream: StreamId,
+    opcode: Opcode,
+    extras: &ResponseExtras<'_>,
+    write: impl FnOnce(&mut Vec<u8>),
+) {
+    let mark = begin_frame(out, version, Direction::Response, extras.flags(version), stream, opcode);
+    extras.write(out, version);
+    write(out);
+    if end_frame(out, mark).is_err() {
+        let error = CqlError::invalid("The result is larger than a frame may be; ask for it in pages");
+        write_error(out, version, stream, &error);
+    }
+}
+
+/// Appends the result of a statement that returns nothing.
+#[inline]
+pub fn write_void(out: &mut Vec<u8>, version: ProtocolVersion, stream: StreamId) {
+    write_frame(out, version, stream, Opcode::Result, crate::wire::write_void);
+}
+
+/// Appends an error.
+pub fn write_error(out: &mut Vec<u8>, version: ProtocolVersion, stream: StreamId, error: &CqlError) {
+    // One node holds all replicas there are.
+    let progress = Progress { consistency: Consistency::One, received: 0, required: 1 };
+    let kind = match error {
+        CqlError::Syntax(_) => ErrorKind::Syntax,
+        CqlError::Invalid(_) => ErrorKind::Invalid,
+        CqlError::Config(_) => ErrorKind::Config,
+        CqlError::AlreadyExists { keyspace, table, .. } => ErrorKind::AlreadyExists { keyspace, table },
+        CqlError::Unauthorized(_) => ErrorKind::Unauthorized,
+        CqlError::Unprepared(id) => ErrorKind::Unprepared { id },
+        CqlError::Protocol(_) => ErrorKind::Protocol,
+        CqlError::Server(_) => ErrorKind::Server,
+        CqlError::Overloaded(_) => ErrorKind::Overloaded,
+        CqlError::Truncate(_) => ErrorKind::Truncate,
+        CqlError::ReadFailure(_) => {
+            ErrorKind::ReadFailure { progress, failures: Failures::default(), data_present: DataPresent::No }
+        }
+        CqlError::WriteFailure(_) => {
+            ErrorKind::WriteFailure { progress, failures: Failures::default(), write_type: WriteType::Simple }
+        }
+    };
+    let message = error.to_string();
+    write_frame(out, version, stream, Opcode::Error, |body| ErrorResponse { message: &message, kind }.write(body, version));
+}
+
+/// A column of a result that is described with the result itself.
+#[derive(Clone, Debug)]
+pub struct ResultColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub data_type: DataType,
+}
+
+/// Appends a result of rows that were collected.
+pub fn write_rows(
+    out: &mut Vec<u8>,
+    version: ProtocolVersion,
+    stream: StreamId,
+    keyspace: &str,
+    table: &str,
+    columns: &[ResultColumn],
+    rows: &[Vec<Option<Vec<u8>>>],
+) {
+    let specs: Vec<ColumnSpec<'_>> = columns
+        .iter()
+        .map(|column| ColumnSpec { keyspace, table, name: &column.name, data_type: &column.data_type })
+        .collect();
+    let metadata = ResultMetadata::encode(version, &specs);
+    write_frame(out, version, stream, Opcode::Result, |body| {
+        let mark = begin_rows(body, &metadata, RowsDescription::Columns(ResultColumns::Described), None);
+        for cell in rows.iter().flatten() {
+            writer::write_bytes(body, cell.as_deref());
+        }
+        end_rows(body, mark, u32::try_from(rows.len()).unwrap_or(u32::MAX));
+    });
+}
+
+/// Whether a statement's result has columns that are only known when it runs.
+#[must_use]
+pub fn describes_itself(statement: &Statement) -> bool {
+    match statement {
+        Statement::Modify(plan) => plan.is_conditional(),
+        Statement::Batch(batch) => batch.statements.iter().any(|statement| statement.is_conditional()),
+        Statement::Describe(_) => true,
+        _ => false,
+    }
+}

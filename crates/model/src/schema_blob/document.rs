@@ -1,0 +1,460 @@
+//! The JSON document of the schema blob, field by field, and the way from and to [`Schema`].
+//!
+//! Names of fields and variants are the format: a rename needs a new format number.
+
+use super::{FORMAT, Inconsistency, SchemaBlobError, TYPE_DEPTH_MAX};
+use crate::schema::{
+    Column, ColumnId, ColumnKind, DroppedColumn, KeptOption, Keyspace, Order, Replication, Schema, Table, TableOptions,
+};
+use crate::types::{DataType, Frozen, UserType};
+use base::TableId;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What is read first: the rest may have changed its meaning.
+#[derive(Deserialize)]
+pub(super) struct FormatOnly {
+    pub(super) format: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SchemaDocument {
+    format: u32,
+    pub(super) version: String,
+    next_table: u32,
+    keyspaces: Vec<KeyspaceDocument>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeyspaceDocument {
+    name: String,
+    replication_class: String,
+    replication_parameters: BTreeMap<String, String>,
+    durable_writes: bool,
+    types: Vec<TypeDeclaration>,
+    tables: Vec<TableDocument>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TypeDeclaration {
+    name: String,
+    fields: Vec<(String, TypeDocument)>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TableDocument {
+    name: String,
+    id: u32,
+    uuid: String,
+    columns: Vec<ColumnDocument>,
+    next_column: u16,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    dropped_columns: Vec<DroppedDocument>,
+    comment: String,
+    default_time_to_live: u32,
+    gc_grace_seconds: u32,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    options: BTreeMap<String, OptionDocument>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ColumnDocument {
+    name: String,
+    id: u16,
+    kind: KindDocument,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    descending: bool,
+    r#type: TypeDocument,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DroppedDocument {
+    name: String,
+    kind: KindDocument,
+    r#type: TypeDocument,
+    dropped_at_us: i64,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum KindDocument {
+    PartitionKey,
+    Clustering,
+    Static,
+    Regular,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum OptionDocument {
+    Scalar(String),
+    Map(BTreeMap<String, String>),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum TypeDocument {
+    Ascii,
+    BigInt,
+    Blob,
+    Boolean,
+    Counter,
+    Date,
+    Decimal,
+    Double,
+    Duration,
+    Float,
+    Inet,
+    Int,
+    SmallInt,
+    Text,
+    Time,
+    Timestamp,
+    TimeUuid,
+    TinyInt,
+    Uuid,
+    Varint,
+    List { element: Box<TypeDocument>, frozen: bool },
+    Set { element: Box<TypeDocument>, frozen: bool },
+    Map { key: Box<TypeDocument>, value: Box<TypeDocument>, frozen: bool },
+    Tuple(Vec<TypeDocument>),
+    Udt { name: String, frozen: bool },
+    Vector { element: Box<TypeDocument>, dimension: u16 },
+    Custom(String),
+}
+
+/// A UUID or version as the document has it.
+pub(super) fn hex(value: u128) -> String {
+    format!("{value:032x}")
+}
+
+impl SchemaDocument {
+    pub(super) fn of(schema: &Schema) -> Self {
+        Self {
+            format: FORMAT,
+            version: hex(schema.version),
+            next_table: schema.next_table.0,
+            keyspaces: schema.keyspaces.values().map(|keyspace| KeyspaceDocument::of(keyspace)).collect(),
+        }
+    }
+
+    pub(super) fn into_schema(self) -> Result<Schema, SchemaBlobError> {
+        let fault = |name: &str, fault| SchemaBlobError::Inconsistent { keyspace: name.to_owned(), name: String::new(), fault };
+        let version = from_hex(&self.version).ok_or_else(|| fault("", Inconsistency::Uuid))?;
+        let mut table_ids = BTreeSet::new();
+        let mut keyspaces = BTreeMap::new();
+        for document in self.keyspaces {
+            let keyspace = document.into_keyspace(self.next_table, &mut table_ids)?;
+            if let Some(former) = keyspaces.insert(keyspace.name.clone(), Arc::new(keyspace)) {
+                return Err(fault(&former.name, Inconsistency::NameTwice));
+            }
+        }
+        Ok(Schema { version, next_table: TableId(self.next_table), keyspaces })
+    }
+}
+
+impl KeyspaceDocument {
+    fn of(keyspace: &Keyspace) -> Self {
+        Self {
+            name: keyspace.name.clone(),
+            replication_class: keyspace.replication.class.clone(),
+            replication_parameters: keyspace.replication.parameters.clone(),
+            durable_writes: keyspace.durable_writes,
+            types: keyspace.types.values().map(|user| TypeDeclaration::of(user)).collect(),
+            tables: keyspace.tables.values().map(|table| TableDocument::of(table)).collect(),
+        }
+    }
+
+    fn into_keyspace(self, next_table: u32, table_ids: &mut BTreeSet<u32>) -> Result<Keyspace, SchemaBlobError> {
+        let keyspace = self.name;
+        let at = |name: String| {
+            let keyspace = keyspace.clone();
+            move |fault| SchemaBlobError::Inconsistent { keyspace, name, fault }
+        };
+        let mut declared = BTreeMap::new();
+        for declaration in self.types {
+            if let Some(twice) = declared.insert(declaration.name.clone(), declaration) {
+                return Err(at(twice.name)(Inconsistency::NameTwice));
+            }
+        }
+        let mut resolver = Resolver { keyspace: &keyspace, declared, types: BTreeMap::new() };
+        while let Some(name) = resolver.declared.keys().next().cloned() {
+            resolver.user_type(&name, 0).map_err(at(name))?;
+        }
+        let mut tables = BTreeMap::new();
+        for document in self.tables {
+            let name = document.name.clone();
+            if document.id >= next_table || !table_ids.insert(document.id) {
+                return Err(at(name)(Inconsistency::Id));
+            }
+            let table = document.into_table(&mut resolver).map_err(at(name.clone()))?;
+            if tables.insert(name.clone(), Arc::new(table)).is_some() {
+                return Err(at(name)(Inconsistency::NameTwice));
+            }
+        }
+        let types = resolver.types;
+        let replication = Replication { class: self.replication_class, parameters: self.replication_parameters };
+        Ok(Keyspace { name: keyspace, replication, durable_writes: self.durable_writes, tables, types })
+    }
+}
+
+impl TypeDeclaration {
+    fn of(user: &UserType) -> Self {
+        let fields = user.fields.iter().map(|(name, data_type)| (name.clone(), TypeDocument::of(data_type))).collect();
+        Self { name: user.name.clone(), fields }
+    }
+}
+
+impl TableDocument {
+    fn of(table: &Table) -> Self {
+        Self {
+            name: table.name.clone(),
+            id: table.id.0,
+            uuid: hex(table.uuid),
+            columns: table.columns.iter().map(ColumnDocument::of).collect(),
+            next_column: table.next_column.0,
+            dropped_columns: table.dropped_columns.iter().map(|(name, dropped)| DroppedDocument::of(name, dropped)).collect(),
+            comment: table.options.comment.clone(),
+            default_time_to_live: table.options.default_time_to_live,
+            gc_grace_seconds: table.options.gc_grace_seconds,
+            options: table.options.kept.iter().map(|(name, value)| (name.clone(), OptionDocument::of(value))).collect(),
+        }
+    }
+
+    fn into_table(self, resolver: &mut Resolver<'_>) -> Result<Table, Inconsistency> {
+        let (mut ids, mut names) = (BTreeSet::new(), BTreeSet::new());
+        for column in &self.columns {
+            if column.id >= self.next_column || !ids.insert(column.id) {
+                return Err(Inconsistency::Id);
+            }
+            if !names.insert(column.name.as_str()) {
+                return Err(Inconsistency::NameTwice);
+            }
+        }
+        let count = |kind| self.columns.iter().filter(|column| column.kind == kind).count();
+        let (partition_key_len, clustering_len) = (count(KindDocument::PartitionKey), count(KindDocument::Clustering));
+        if partition_key_len == 0 || !self.columns.is_sorted_by_key(|column| column.kind.rank()) {
+            return Err(Inconsistency::ColumnOrder);
+        }
+        let columns = self.columns.into_iter().map(|column| column.into_column(resolver)).collect::<Result<_, _>>()?;
+        let mut dropped_columns = BTreeMap::new();
+        for dropped in self.dropped_columns {
+            let data_type = resolver.data_type(dropped.r#type, 0)?;
+            let value = DroppedColumn { kind: dropped.kind.kind(), data_type, dropped_at_us: dropped.dropped_at_us };
+            dropped_columns.insert(dropped.name, value);
+        }
+        Ok(Table {
+            id: TableId(self.id),
+            uuid: from_hex(&self.uuid).ok_or(Inconsistency::Uuid)?,
+            keyspace: resolver.keyspace.to_owned(),
+            name: self.name,
+            columns,
+            partition_key_len,
+            clustering_len,
+            next_column: ColumnId(self.next_column),
+            dropped_columns,
+            options: TableOptions {
+                comment: self.comment,
+                default_time_to_live: self.default_time_to_live,
+                gc_grace_seconds: self.gc_grace_seconds,
+                kept: self.options.into_iter().map(|(name, value)| (name, value.into_option())).collect(),
+            },
+        })
+    }
+}
+
+impl ColumnDocument {
+    fn of(column: &Column) -> Self {
+        Self {
+            name: column.name.clone(),
+            id: column.id.0,
+            kind: KindDocument::of(column.kind),
+            descending: column.order == Order::Descending,
+            r#type: TypeDocument::of(&column.data_type),
+        }
+    }
+
+    fn into_column(self, resolver: &mut Resolver<'_>) -> Result<Column, Inconsistency> {
+        Ok(Column {
+            id: ColumnId(self.id),
+            name: self.name,
+            kind: self.kind.kind(),
+            order: if self.descending { Order::Descending } else { Order::Ascending },
+            data_type: resolver.data_type(self.r#type, 0)?,
+        })
+    }
+}
+
+impl DroppedDocument {
+    fn of(name: &str, dropped: &DroppedColumn) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: KindDocument::of(dropped.kind),
+            r#type: TypeDocument::of(&dropped.data_type),
+            dropped_at_us: dropped.dropped_at_us,
+        }
+    }
+}
+
+impl KindDocument {
+    fn of(kind: ColumnKind) -> Self {
+        match kind {
+            ColumnKind::PartitionKey => Self::PartitionKey,
+            ColumnKind::Clustering => Self::Clustering,
+            ColumnKind::Static => Self::Static,
+            ColumnKind::Regular => Self::Regular,
+        }
+    }
+
+    fn kind(self) -> ColumnKind {
+        match self {
+            Self::PartitionKey => ColumnKind::PartitionKey,
+            Self::Clustering => ColumnKind::Clustering,
+            Self::Static => ColumnKind::Static,
+            Self::Regular => ColumnKind::Regular,
+        }
+    }
+
+    /// Key columns first.
+    fn rank(self) -> u8 {
+        match self {
+            Self::PartitionKey => 0,
+            Self::Clustering => 1,
+            Self::Static | Self::Regular => 2,
+        }
+    }
+}
+
+impl OptionDocument {
+    fn of(value: &KeptOption) -> Self {
+        match value {
+            KeptOption::Scalar(text) => Self::Scalar(text.clone()),
+            KeptOption::Map(entries) => Self::Map(entries.clone()),
+        }
+    }
+
+    fn into_option(self) -> KeptOption {
+        match self {
+            Self::Scalar(text) => KeptOption::Scalar(text),
+            Self::Map(entries) => KeptOption::Map(entries),
+        }
+    }
+}
+
+impl TypeDocument {
+    fn of(data_type: &DataType) -> Self {
+        let boxed = |inner: &DataType| Box::new(Self::of(inner));
+        let is_frozen = |frozen: &Frozen| *frozen == Frozen::Yes;
+        match data_type {
+            DataType::Ascii => Self::Ascii,
+            DataType::BigInt => Self::BigInt,
+            DataType::Blob => Self::Blob,
+            DataType::Boolean => Self::Boolean,
+            DataType::Counter => Self::Counter,
+            DataType::Date => Self::Date,
+            DataType::Decimal => Self::Decimal,
+            DataType::Double => Self::Double,
+            DataType::Duration => Self::Duration,
+            DataType::Float => Self::Float,
+            DataType::Inet => Self::Inet,
+            DataType::Int => Self::Int,
+            DataType::SmallInt => Self::SmallInt,
+            DataType::Text => Self::Text,
+            DataType::Time => Self::Time,
+            DataType::Timestamp => Self::Timestamp,
+            DataType::TimeUuid => Self::TimeUuid,
+            DataType::TinyInt => Self::TinyInt,
+            DataType::Uuid => Self::Uuid,
+            DataType::Varint => Self::Varint,
+            DataType::List(element, frozen) => Self::List { element: boxed(element), frozen: is_frozen(frozen) },
+            DataType::Set(element, frozen) => Self::Set { element: boxed(element), frozen: is_frozen(frozen) },
+            DataType::Map(key, value, frozen) => Self::Map { key: boxed(key), value: boxed(value), frozen: is_frozen(frozen) },
+            DataType::Tuple(fields) => Self::Tuple(fields.iter().map(Self::of).collect()),
+            DataType::Udt(user, frozen) => Self::Udt { name: user.name.clone(), frozen: is_frozen(frozen) },
+            DataType::Vector(element, dimension) => Self::Vector { element: boxed(element), dimension: *dimension },
+            DataType::Custom(class) => Self::Custom(class.to_string()),
+        }
+    }
+}
+
+/// Turns types of the document into data types, user types by name.
+struct Resolver<'a> {
+    keyspace: &'a str,
+    /// User types that are not resolved yet. One that is being resolved is in neither map, so that a cycle meets an unknown name.
+    declared: BTreeMap<String, TypeDeclaration>,
+    types: BTreeMap<String, Arc<UserType>>,
+}
+
+impl Resolver<'_> {
+    fn user_type(&mut self, name: &str, depth: usize) -> Result<Arc<UserType>, Inconsistency> {
+        if let Some(user) = self.types.get(name) {
+            return Ok(Arc::clone(user));
+        }
+        let declaration = self.declared.remove(name).ok_or(Inconsistency::UnknownType)?;
+        let mut fields = Vec::with_capacity(declaration.fields.len());
+        for (field, data_type) in declaration.fields {
+            if fields.iter().any(|(other, _)| *other == field) {
+                return Err(Inconsistency::NameTwice);
+            }
+            fields.push((field, self.data_type(data_type, depth + 1)?));
+        }
+        let user = Arc::new(UserType { keyspace: self.keyspace.to_owned(), name: name.to_owned(), fields });
+        self.types.insert(name.to_owned(), Arc::clone(&user));
+        Ok(user)
+    }
+
+    fn data_type(&mut self, document: TypeDocument, depth: usize) -> Result<DataType, Inconsistency> {
+        if depth > TYPE_DEPTH_MAX {
+            return Err(Inconsistency::TypeDepth);
+        }
+        let frozen_if = |frozen| if frozen { Frozen::Yes } else { Frozen::No };
+        Ok(match document {
+            TypeDocument::Ascii => DataType::Ascii,
+            TypeDocument::BigInt => DataType::BigInt,
+            TypeDocument::Blob => DataType::Blob,
+            TypeDocument::Boolean => DataType::Boolean,
+            TypeDocument::Counter => DataType::Counter,
+            TypeDocument::Date => DataType::Date,
+            TypeDocument::Decimal => DataType::Decimal,
+            TypeDocument::Double => DataType::Double,
+            TypeDocument::Duration => DataType::Duration,
+            TypeDocument::Float => DataType::Float,
+            TypeDocument::Inet => DataType::Inet,
+            TypeDocument::Int => DataType::Int,
+            TypeDocument::SmallInt => DataType::SmallInt,
+            TypeDocument::Text => DataType::Text,
+            TypeDocument::Time => DataType::Time,
+            TypeDocument::Timestamp => DataType::Timestamp,
+            TypeDocument::TimeUuid => DataType::TimeUuid,
+            TypeDocument::TinyInt => DataType::TinyInt,
+            TypeDocument::Uuid => DataType::Uuid,
+            TypeDocument::Varint => DataType::Varint,
+            TypeDocument::List { element, frozen } => DataType::List(self.part(*element, depth)?, frozen_if(frozen)),
+            TypeDocument::Set { element, frozen } => DataType::Set(self.part(*element, depth)?, frozen_if(frozen)),
+            TypeDocument::Map { key, value, frozen } => {
+                DataType::Map(self.part(*key, depth)?, self.part(*value, depth)?, frozen_if(frozen))
+            }
+            TypeDocument::Tuple(fields) => {
+                DataType::Tuple(fields.into_iter().map(|field| self.data_type(field, depth + 1)).collect::<Result<_, _>>()?)
+            }
+            TypeDocument::Udt { name, frozen } => DataType::Udt(self.user_type(&name, depth)?, frozen_if(frozen)),
+            TypeDocument::Vector { element, dimension } => DataType::Vector(self.part(*element, depth)?, dimension),
+            TypeDocument::Custom(class) => DataType::Custom(class.into()),
+        })
+    }
+
+    fn part(&mut self, document: TypeDocument, depth: usize) -> Result<Arc<DataType>, Inconsistency> {
+        self.data_type(document, depth + 1).map(Arc::new)
+    }
+}
+
+fn from_hex(text: &str) -> Option<u128> {
+    (text.len() == 32).then(|| u128::from_str_radix(text, 16).ok())?
+}

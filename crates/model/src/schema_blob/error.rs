@@ -1,0 +1,61 @@
+//! Why bytes are not a schema.
+
+/// Bytes that are not a schema that this program understands.
+#[derive(Debug, thiserror::Error)]
+pub enum SchemaBlobError {
+    /// The last line is not a checksum: the blob is cut off, or is something else.
+    #[error("the schema does not end with its checksum: it is cut off or overwritten; restore it from a backup")]
+    NoChecksum,
+    /// The content is not what was written.
+    #[error("the schema is damaged: its checksum is {stored:08x}, its content gives {computed:08x}; restore it from a backup")]
+    Checksum {
+        /// As the blob says.
+        stored: u32,
+        /// As its content gives.
+        computed: u32,
+    },
+    /// A newer program wrote it.
+    #[error("the schema has format {found}, and this program reads formats up to {supported}: run the newer program that wrote it")]
+    Newer {
+        /// The blob's format.
+        found: u32,
+        /// The newest format that is understood.
+        supported: u32,
+    },
+    /// It is not the JSON that its format promises.
+    #[error("the schema is not what its format promises: {0}")]
+    Json(#[from] serde_json::Error),
+    /// Its parts contradict each other.
+    #[error("the schema contradicts itself in {keyspace}.{name}: {fault}")]
+    Inconsistent {
+        /// The keyspace.
+        keyspace: String,
+        /// The table or type; empty for the keyspace itself.
+        name: String,
+        /// What is wrong.
+        fault: Inconsistency,
+    },
+}
+
+/// What contradicts what in a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Inconsistency {
+    /// Two things of one name.
+    #[error("the name is there twice")]
+    NameTwice,
+    /// Two things of one id, or an id that was not given out yet.
+    #[error("an id is there twice, or was never given out")]
+    Id,
+    /// Key columns are missing or not in front.
+    #[error("its columns are not in the order of partition key, clustering key, others")]
+    ColumnOrder,
+    /// A type refers to a user type that is not there.
+    #[error("a type refers to a user type that is not there")]
+    UnknownType,
+    /// Types contain each other, or nest too deep.
+    #[error("a type contains itself or has more levels than any may have")]
+    TypeDepth,
+    /// A UUID is not 32 hexadecimal digits.
+    #[error("a UUID is not 32 hexadecimal digits")]
+    Uuid,
+}
