@@ -5,6 +5,12 @@
 
 use std::sync::Arc;
 
+/// How many levels of collections, tuples, vectors and user types a type may have.
+pub const TYPE_DEPTH_MAX: usize = 32;
+/// How many parts a type may have when every user type in it is written out: types that contain one another twice, level by level,
+/// would grow without bound.
+pub const TYPE_PARTS_MAX: usize = 10_000;
+
 /// The type of a column or of a part of one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum DataType {
@@ -97,6 +103,26 @@ impl DataType {
         matches!(self, Self::List(..) | Self::Set(..) | Self::Map(..))
     }
 
+    /// Whether it has at most [`TYPE_DEPTH_MAX`] levels and [`TYPE_PARTS_MAX`] parts. Stops as soon as it knows.
+    #[must_use]
+    pub fn is_within_bounds(&self) -> bool {
+        let mut parts_left = TYPE_PARTS_MAX;
+        self.fits(TYPE_DEPTH_MAX, &mut parts_left)
+    }
+
+    fn fits(&self, levels_left: usize, parts_left: &mut usize) -> bool {
+        let Some(left) = parts_left.checked_sub(1) else { return false };
+        *parts_left = left;
+        let mut part = |part: &Self| levels_left.checked_sub(1).is_some_and(|levels| part.fits(levels, parts_left));
+        match self {
+            Self::List(element, _) | Self::Set(element, _) | Self::Vector(element, _) => part(element),
+            Self::Map(key, value, _) => part(key) && part(value),
+            Self::Tuple(fields) => fields.iter().all(part),
+            Self::Udt(user, _) => user.fields.iter().all(|(_, field)| part(field)),
+            _ => true,
+        }
+    }
+
     /// The same type with itself, and all that it is built from, frozen.
     #[must_use]
     pub fn frozen(&self) -> Self {
@@ -168,6 +194,18 @@ fn quoted(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn types_that_double_at_each_level_are_out_of_bounds() {
+        let list = |levels| (0..levels).fold(DataType::Int, |inner, _| DataType::List(Arc::new(inner), Frozen::Yes));
+        assert!(list(TYPE_DEPTH_MAX).is_within_bounds());
+        assert!(!list(TYPE_DEPTH_MAX + 1).is_within_bounds());
+        let doubled = (0..TYPE_DEPTH_MAX).fold(DataType::Int, |inner, _| {
+            let fields = vec![("a".to_owned(), inner.clone()), ("b".to_owned(), inner)];
+            DataType::Udt(Arc::new(UserType { keyspace: "k".to_owned(), name: "t".to_owned(), fields }), Frozen::Yes)
+        });
+        assert!(!doubled.is_within_bounds());
+    }
 
     #[test]
     fn names_read_as_cql() {

@@ -2,11 +2,9 @@
 //!
 //! Names of fields and variants are the format: a rename needs a new format number.
 
-use super::{FORMAT, Inconsistency, SchemaBlobError, TYPE_DEPTH_MAX};
-use crate::schema::{
-    Column, ColumnId, ColumnKind, DroppedColumn, KeptOption, Keyspace, Order, Replication, Schema, Table, TableOptions,
-};
-use crate::types::{DataType, Frozen, UserType};
+use super::{FORMAT, Inconsistency, SchemaBlobError};
+use crate::schema::{Column, ColumnId, ColumnKind, DroppedColumn, KeptOption, Keyspace, Order, Replication, Schema, Table, TableOptions};
+use crate::types::{DataType, Frozen, TYPE_DEPTH_MAX, UserType};
 use base::TableId;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -406,13 +404,16 @@ impl Resolver<'_> {
             fields.push((field, self.data_type(data_type, depth + 1)?));
         }
         let user = Arc::new(UserType { keyspace: self.keyspace.to_owned(), name: name.to_owned(), fields });
+        if !DataType::Udt(Arc::clone(&user), Frozen::Yes).is_within_bounds() {
+            return Err(Inconsistency::TypeBounds);
+        }
         self.types.insert(name.to_owned(), Arc::clone(&user));
         Ok(user)
     }
 
     fn data_type(&mut self, document: TypeDocument, depth: usize) -> Result<DataType, Inconsistency> {
         if depth > TYPE_DEPTH_MAX {
-            return Err(Inconsistency::TypeDepth);
+            return Err(Inconsistency::TypeBounds);
         }
         let frozen_if = |frozen| if frozen { Frozen::Yes } else { Frozen::No };
         Ok(match document {

@@ -49,12 +49,12 @@ pub enum Inconsistency {
     /// Key columns are missing or not in front.
     #[error("its columns are not in the order of partition key, clustering key, others")]
     ColumnOrder,
-    /// A type refers to a user type that is not there.
-    #[error("a type refers to a user type that is not there")]
+    /// A type refers to a user type that is not there, or to itself.
+    #[error("a type refers to a user type that is not there, or to itself")]
     UnknownType,
-    /// Types contain each other, or nest too deep.
-    #[error("a type contains itself or has more levels than any may have")]
-    TypeDepth,
+    /// A type is too deep or has too many parts.
+    #[error("a type has more levels or parts than any may have")]
+    TypeBounds,
     /// A UUID is not 32 hexadecimal digits.
     #[error("a UUID is not 32 hexadecimal digits")]
     Uuid,

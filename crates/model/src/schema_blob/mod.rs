@@ -19,8 +19,6 @@ use document::{FormatOnly, SchemaDocument};
 
 /// The format that [`encode`] writes, and the newest that [`decode`] reads.
 pub const FORMAT: u32 = 1;
-/// How many levels of collections, tuples and user types a type may have; the schema statements and the codecs hold to the same.
-pub const TYPE_DEPTH_MAX: usize = 32;
 
 const CHECKSUM_PREFIX: &[u8] = b"crc32 ";
 /// `crc32 `, eight digits, a line feed.

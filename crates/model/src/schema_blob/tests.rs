@@ -1,0 +1,185 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::schema::{Column, ColumnId, ColumnKind, DroppedColumn, KeptOption, Keyspace, Order, Replication, Table, TableOptions};
+use crate::types::{DataType, Frozen, UserType};
+use base::TableId;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+fn column(id: u16, name: &str, kind: ColumnKind, order: Order, data_type: DataType) -> Column {
+    Column { id: ColumnId(id), name: name.to_owned(), kind, order, data_type }
+}
+
+/// A schema with everything in it that a schema can have.
+fn full() -> Schema {
+    use ColumnKind::{Clustering, PartitionKey, Regular, Static};
+    use Order::{Ascending, Descending};
+    let text = || Arc::new(DataType::Text);
+    let inner =
+        Arc::new(UserType { keyspace: "shop".to_owned(), name: "Money".to_owned(), fields: vec![("cents".to_owned(), DataType::BigInt)] });
+    let outer = Arc::new(UserType {
+        keyspace: "shop".to_owned(),
+        name: "address".to_owned(),
+        fields: vec![
+            ("street".to_owned(), DataType::Text),
+            ("fee".to_owned(), DataType::Udt(Arc::clone(&inner), Frozen::Yes)),
+            ("tags".to_owned(), DataType::Set(text(), Frozen::Yes)),
+        ],
+    });
+    let columns = vec![
+        column(0, "id", PartitionKey, Ascending, DataType::Uuid),
+        column(1, "at", Clustering, Descending, DataType::Timestamp),
+        column(2, "owner", Static, Ascending, DataType::Text),
+        column(9, "home", Regular, Ascending, DataType::Udt(Arc::clone(&outer), Frozen::No)),
+        column(3, "legacy", Regular, Ascending, DataType::Custom("org.example.Type".into())),
+        column(
+            4,
+            "m",
+            Regular,
+            Ascending,
+            DataType::Map(text(), Arc::new(DataType::List(Arc::new(DataType::Int), Frozen::Yes)), Frozen::No),
+        ),
+        column(5, "pair", Regular, Ascending, DataType::Tuple([DataType::Int, DataType::Duration].into())),
+        column(6, "v", Regular, Ascending, DataType::Vector(Arc::new(DataType::Float), 3)),
+    ];
+    let dropped = DroppedColumn { kind: Regular, data_type: DataType::List(text(), Frozen::No), dropped_at_us: 1_700_000_000_000_001 };
+    let caching = KeptOption::Map(BTreeMap::from([("keys".to_owned(), "NONE".to_owned())]));
+    let options = TableOptions {
+        comment: "it's\na \"comment\"".to_owned(),
+        default_time_to_live: 60,
+        gc_grace_seconds: 10,
+        kept: BTreeMap::from([("caching".to_owned(), caching), ("speculative_retry".to_owned(), KeptOption::Scalar("99p".to_owned()))]),
+    };
+    let table = Table {
+        id: TableId(7),
+        uuid: 0x5a1c_395e_b41f_11e5_9f22_ba0b_e048_3c18,
+        keyspace: "shop".to_owned(),
+        name: "orders".to_owned(),
+        columns,
+        partition_key_len: 1,
+        clustering_len: 1,
+        next_column: ColumnId(10),
+        dropped_columns: BTreeMap::from([("old".to_owned(), dropped)]),
+        options,
+    };
+    let keyspace = Keyspace {
+        name: "shop".to_owned(),
+        replication: Replication {
+            class: "org.apache.cassandra.locator.SimpleStrategy".to_owned(),
+            parameters: BTreeMap::from([("replication_factor".to_owned(), "1".to_owned())]),
+        },
+        durable_writes: true,
+        tables: BTreeMap::from([(table.name.clone(), Arc::new(table))]),
+        types: BTreeMap::from([(inner.name.clone(), Arc::clone(&inner)), (outer.name.clone(), Arc::clone(&outer))]),
+    };
+    Schema { version: 0x1234, next_table: TableId(8), keyspaces: BTreeMap::from([(keyspace.name.clone(), Arc::new(keyspace))]) }
+}
+
+/// `document` with a checksum that is right.
+fn sealed(document: &str) -> Vec<u8> {
+    format!("{document}crc32 {:08x}\n", base::checksum(document.as_bytes())).into_bytes()
+}
+
+fn document_of(schema: &Schema) -> String {
+    let bytes = encode(schema);
+    String::from_utf8(bytes[..bytes.len() - CHECKSUM_LINE_BYTES].to_vec()).unwrap()
+}
+
+fn fault_of(document: &str) -> Inconsistency {
+    match decode(&sealed(document)) {
+        Err(SchemaBlobError::Inconsistent { fault, .. }) => fault,
+        other => panic!("not an inconsistency: {other:?}"),
+    }
+}
+
+#[test]
+fn a_schema_survives_the_round_trip() {
+    assert_eq!(decode(&encode(&full())).unwrap(), full());
+    assert_eq!(decode(&encode(&Schema::empty())).unwrap(), Schema::empty());
+}
+
+#[test]
+fn the_format_is_that_of_the_golden_file() {
+    let golden = include_bytes!("../../tests/golden/schema-1.json");
+    if std::env::var_os("TARNDB_WRITE_GOLDEN").is_some() {
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/schema-1.json"), encode(&full())).unwrap();
+    }
+    assert_eq!(String::from_utf8_lossy(&encode(&full())), String::from_utf8_lossy(golden));
+    assert_eq!(decode(golden).unwrap(), full());
+}
+
+#[test]
+fn every_changed_byte_is_found() {
+    let blob = encode(&full());
+    for position in 0..blob.len() {
+        let mut damaged = blob.clone();
+        damaged[position] ^= 1;
+        assert!(decode(&damaged).is_err(), "byte {position}");
+    }
+}
+
+#[test]
+fn every_cut_is_found() {
+    let blob = encode(&full());
+    for len in 0..blob.len() {
+        assert!(decode(&blob[..len]).is_err(), "cut at {len}");
+    }
+}
+
+#[test]
+fn a_newer_format_is_named_even_if_its_fields_are_unknown() {
+    let error = decode(&sealed("{\"format\": 2, \"galaxies\": []}\n")).unwrap_err();
+    assert!(matches!(error, SchemaBlobError::Newer { found: 2, supported: FORMAT }), "{error}");
+}
+
+#[test]
+fn unknown_fields_of_this_format_are_an_error() {
+    let error = decode(&sealed(&document_of(&full()).replace("durable_writes", "durable_rights"))).unwrap_err();
+    assert!(matches!(error, SchemaBlobError::Json(_)), "{error}");
+}
+
+#[test]
+fn parts_that_do_not_fit_together_are_errors() {
+    let document = document_of(&full());
+    assert_eq!(fault_of(&document.replace("\"next_table\": 8", "\"next_table\": 7")), Inconsistency::Id);
+    assert_eq!(fault_of(&document.replace("\"next_column\": 10", "\"next_column\": 9")), Inconsistency::Id);
+    assert_eq!(fault_of(&document.replace("\"id\": 5", "\"id\": 6")), Inconsistency::Id);
+    assert_eq!(fault_of(&document.replace("\"name\": \"pair\"", "\"name\": \"m\"")), Inconsistency::NameTwice);
+    assert_eq!(fault_of(&document.replace("\"static\"", "\"partition_key\"")), Inconsistency::ColumnOrder);
+    assert_eq!(fault_of(&document.replace("\"partition_key\"", "\"clustering\"")), Inconsistency::ColumnOrder);
+    assert_eq!(
+        fault_of(&document.replace("\"name\": \"Money\",\n          \"fields\"", "\"name\": \"Monet\",\n          \"fields\"")),
+        Inconsistency::UnknownType
+    );
+    assert_eq!(fault_of(&document.replace("5a1c395e", "5a1c395")), Inconsistency::Uuid);
+}
+
+#[test]
+fn types_that_contain_each_other_are_an_error_and_no_endless_loop() {
+    let keyspace = |types: &str| {
+        format!(
+            "{{\"format\":1,\"version\":\"{:032x}\",\"next_table\":1,\"keyspaces\":[{{\"name\":\"k\",\"replication_class\":\"\",\
+             \"replication_parameters\":{{}},\"durable_writes\":true,\"types\":[{types}],\"tables\":[]}}]}}\n",
+            0
+        )
+    };
+    let refer =
+        |from: &str, to: &str| format!("{{\"name\":\"{from}\",\"fields\":[[\"f\",{{\"udt\":{{\"name\":\"{to}\",\"frozen\":true}}}}]]}}");
+    assert_eq!(fault_of(&keyspace(&refer("a", "a"))), Inconsistency::UnknownType);
+    assert_eq!(fault_of(&keyspace(&format!("{},{}", refer("a", "b"), refer("b", "a")))), Inconsistency::UnknownType);
+    assert_eq!(fault_of(&keyspace(&refer("a", "nowhere"))), Inconsistency::UnknownType);
+    let chain: Vec<String> = (0..100_000).map(|n| refer(&format!("t{n:06}"), &format!("t{:06}", n + 1))).collect();
+    assert_eq!(fault_of(&keyspace(&chain.join(","))), Inconsistency::TypeBounds);
+    let deep = format!("{{\"name\":\"a\",\"fields\":[[\"f\",{}\"int\"{}]]}}", "{\"tuple\":[".repeat(200), "]}".repeat(200));
+    assert!(matches!(decode(&sealed(&keyspace(&deep))), Err(SchemaBlobError::Json(_))));
+}
+
+#[test]
+fn the_content_does_not_depend_on_the_version() {
+    let mut other = full();
+    other.version = 99;
+    assert_eq!(content(&other), content(&full()));
+    assert_ne!(encode(&other), encode(&full()));
+    assert_ne!(content(&full()), content(&Schema::empty()));
+}
