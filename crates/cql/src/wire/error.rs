@@ -17,7 +17,7 @@ pub enum WireError {
         stream: StreamId,
     },
     /// A frame has another version than the first one of its connection.
-    #[error("Invalid message version. Got {} but previous messages on this connection had version {}", .got.number(), .expected.number())]
+    #[error("Invalid message version. Got {got} but previous messages on this connection had version {expected}")]
     VersionChanged {
         /// The connection's version.
         expected: ProtocolVersion,

@@ -35,7 +35,7 @@ static SIMPLE: [(&str, DataType); 20] = [
     ("IntegerType", DataType::Varint),
 ];
 
-/// Whether a frozen type says so: inside one that does, none does.
+/// Whether a frozen type says so: inside one that does, and inside a tuple, none does.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Freezing {
     Named,
@@ -66,7 +66,7 @@ fn write_class(name: &mut String, data_type: &DataType, freezing: Freezing) {
         DataType::List(element, _) => write_parameters(name, "ListType", [&**element], freezing),
         DataType::Set(element, _) => write_parameters(name, "SetType", [&**element], freezing),
         DataType::Map(key, value, _) => write_parameters(name, "MapType", [&**key, &**value], freezing),
-        DataType::Tuple(fields) => write_parameters(name, "TupleType", fields.iter(), freezing),
+        DataType::Tuple(fields) => write_parameters(name, "TupleType", fields.iter(), Freezing::Implied),
         DataType::Udt(user_type, _) => {
             let _ = write!(name, "{PACKAGE}UserType({},", user_type.keyspace);
             write_hex(name, &user_type.name);

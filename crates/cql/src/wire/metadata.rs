@@ -84,7 +84,7 @@ impl ResultMetadata {
     pub(super) fn write_for_rows(&self, out: &mut Vec<u8>, description: RowsDescription<'_>, paging_state: Option<&[u8]>) {
         let mut flags = match description {
             RowsDescription::Columns(ResultColumns::Described) => self.flags,
-            RowsDescription::Columns(ResultColumns::Skipped) => NO_METADATA,
+            RowsDescription::Columns(ResultColumns::Skipped) => self.flags | NO_METADATA,
             RowsDescription::Changed { .. } => self.flags | METADATA_CHANGED,
         };
         if paging_state.is_some() {

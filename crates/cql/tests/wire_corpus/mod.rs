@@ -124,8 +124,8 @@ pub(crate) fn request_frames(version: ProtocolVersion) -> Vec<Vec<u8>> {
 }
 
 pub(crate) fn user_type() -> DataType {
-    let fields = vec![("street".to_owned(), DataType::Text), ("no".to_owned(), DataType::List(Arc::new(DataType::SmallInt), Frozen::No))];
-    DataType::Udt(Arc::new(UserType { keyspace: "ks".to_owned(), name: "address".to_owned(), fields }), Frozen::No)
+    let fields = vec![("streo".to_owned(), DataType::Text), ("no".to_owned(), DataType::List(Arc::new(DataType::SmallInt), Frozen::No))];
+    DataType::Udt(Arc::new(UserType { keyspace: "ks".to_owned(), name: "ploz".to_owned(), fields }), Frozen::No)
 }
 
 /// A type of every sort, not frozen, as a decoder gives them back.
