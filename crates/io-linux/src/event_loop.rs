@@ -435,7 +435,8 @@ impl<M: Send + 'static> EventLoop<M> {
     }
 
     fn take_signals(&mut self) {
-        while let Some(number) = self.signals.as_ref().and_then(SignalSource::next) {
+        let Some((count, number)) = self.signals.as_ref().map(SignalSource::take) else { return };
+        for _ in 0..count {
             if self.reactor.control.ask_to_stop() {
                 tracing::warn!(signal = number, "second signal: ending at once without draining");
                 exit_now(128 + number);

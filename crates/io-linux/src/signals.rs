@@ -1,51 +1,65 @@
 //! SIGTERM and SIGINT as events of core 0.
 //!
-//! Both are blocked in every thread before the cores start, so that only the descriptor sees them.
+//! A handler, not a blocked signal: it works whichever thread the kernel picks, also one that was started before, and child processes
+//! inherit nothing.
 
+use crate::control::open_event_counter;
 use crate::errno::Errno;
-use std::mem::{size_of, zeroed};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::mem::zeroed;
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicI32, Ordering};
 
-/// A descriptor from which pending signals are read.
+/// Where the handler writes to; it has no other way to know.
+static COUNTER: AtomicI32 = AtomicI32::new(-1);
+/// The number of the last signal.
+static LAST: AtomicI32 = AtomicI32::new(0);
+
+/// A counter of signals.
 #[derive(Debug)]
 pub(crate) struct SignalSource {
-    descriptor: OwnedFd,
+    counter: OwnedFd,
 }
 
 impl SignalSource {
-    /// Blocks both signals in this thread and all threads that it starts from now on.
+    /// Handles both signals from now on. The last source opened gets them.
     pub(crate) fn open() -> Result<Self, Errno> {
-        // SAFETY: all-zero is a valid sigset_t, and the calls below only change it.
-        let mut set: libc::sigset_t = unsafe { zeroed() };
-        // SAFETY: the set is valid; the numbers are of existing signals.
-        unsafe {
-            libc::sigemptyset(&raw mut set);
-            libc::sigaddset(&raw mut set, libc::SIGTERM);
-            libc::sigaddset(&raw mut set, libc::SIGINT);
+        let counter = open_event_counter()?;
+        // The handler keeps its own descriptor for the life of the process, so that it never writes to a closed or reused one.
+        let for_handler = counter.try_clone().map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EIO)))?;
+        COUNTER.store(for_handler.into_raw_fd(), Ordering::Relaxed);
+        for signal in [libc::SIGTERM, libc::SIGINT] {
+            // SAFETY: all-zero is a valid sigaction.
+            let mut action: libc::sigaction = unsafe { zeroed() };
+            action.sa_sigaction = note_signal as *const () as libc::sighandler_t;
+            action.sa_flags = libc::SA_RESTART;
+            // SAFETY: the action is valid, and its handler calls only what a handler may call.
+            Errno::check(unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) })?;
         }
-        // SAFETY: the set is valid and the old mask is not asked for.
-        let result = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
-        if result != 0 {
-            return Err(Errno(result));
-        }
-        // SAFETY: the set is valid.
-        let descriptor = Errno::check(unsafe { libc::signalfd(-1, &raw const set, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC) })?;
-        // SAFETY: the descriptor is new and owned by nobody else.
-        Ok(Self { descriptor: unsafe { OwnedFd::from_raw_fd(descriptor) } })
+        Ok(Self { counter })
     }
 
-    /// The number of the next pending signal.
-    pub(crate) fn next(&self) -> Option<i32> {
-        // SAFETY: all-zero is a valid signalfd_siginfo.
-        let mut info: libc::signalfd_siginfo = unsafe { zeroed() };
-        let size = size_of::<libc::signalfd_siginfo>();
-        // SAFETY: the record is valid for writing `size` bytes.
-        let got = unsafe { libc::read(self.descriptor.as_raw_fd(), (&raw mut info).cast(), size) };
-        (got == size as isize).then_some(info.ssi_signo as i32)
+    /// How many signals came since the last call, and the number of the last.
+    pub(crate) fn take(&self) -> (u64, i32) {
+        let mut count = 0u64;
+        // SAFETY: reads the eight bytes of a live integer.
+        let got = unsafe { libc::read(self.counter.as_raw_fd(), (&raw mut count).cast(), size_of::<u64>()) };
+        (if got == 8 { count } else { 0 }, LAST.load(Ordering::Relaxed))
     }
 
     pub(crate) fn descriptor(&self) -> RawFd {
-        self.descriptor.as_raw_fd()
+        self.counter.as_raw_fd()
+    }
+}
+
+/// The handler: may be called at any point of any thread, so it only stores and writes, and leaves errno as it was.
+extern "C" fn note_signal(signal: libc::c_int) {
+    LAST.store(signal, Ordering::Relaxed);
+    let one = 1u64;
+    // SAFETY: errno is this thread's; write reads the eight bytes of a live integer.
+    unsafe {
+        let errno = *libc::__errno_location();
+        libc::write(COUNTER.load(Ordering::Relaxed), (&raw const one).cast(), size_of::<u64>());
+        *libc::__errno_location() = errno;
     }
 }
 

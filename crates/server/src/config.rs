@@ -1,0 +1,161 @@
+//! The configuration of a node: every setting with a value, checked.
+
+use crate::settings::{Durability, Pin, Settings, Size};
+use std::net::{IpAddr, Ipv4Addr};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+/// Why settings are no configuration.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ConfigError {
+    /// A number is outside its range.
+    #[error("{key} is {value}, but must be from {least} to {most}")]
+    Range {
+        /// The setting.
+        key: &'static str,
+        /// What was given.
+        value: u64,
+        /// The least allowed.
+        least: u64,
+        /// The most allowed.
+        most: u64,
+    },
+    /// A size is too small to work with.
+    #[error("{key} is {value}, but must be at least {least}")]
+    TooSmall {
+        /// The setting.
+        key: &'static str,
+        /// What was given.
+        value: Size,
+        /// The least allowed.
+        least: Size,
+    },
+    /// Two listeners have one port.
+    #[error("{one} and {other} are both {port}: each needs its own port (0 picks a free one)")]
+    SamePort {
+        /// A setting.
+        one: &'static str,
+        /// Another.
+        other: &'static str,
+        /// The port.
+        port: u16,
+    },
+}
+
+/// What this machine or container has, where a default depends on it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Host {
+    pub(crate) memory_bytes: u64,
+}
+
+/// A checked configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Config {
+    pub(crate) data_dir: PathBuf,
+    pub(crate) listen: IpAddr,
+    pub(crate) cql_port: u16,
+    pub(crate) cql_shard_aware_port: u16,
+    pub(crate) http_port: u16,
+    /// `None`: as the data directory says, or all CPUs for a new one.
+    pub(crate) cores: Option<u16>,
+    pub(crate) memory_limit: Size,
+    /// `None`: as the data directory says, or a share of the free space for a new one.
+    pub(crate) capacity: Option<Size>,
+    pub(crate) durability: Durability,
+    pub(crate) flush_interval_ms: u64,
+    pub(crate) connections_per_core: u32,
+    pub(crate) pin: Pin,
+}
+
+/// How many cores a node may have.
+pub(crate) const CORES: RangeInclusive<u64> = 1..=1024;
+const MEMORY_LIMIT_LEAST: Size = Size(64 << 20);
+/// The smallest capacity.
+pub(crate) const CAPACITY_LEAST: Size = Size(256 << 20);
+
+impl Config {
+    /// Checks settings and fills in defaults.
+    pub(crate) fn new(settings: Settings, host: Host) -> Result<Self, ConfigError> {
+        let config = Self {
+            data_dir: settings.data_dir.unwrap_or_else(|| PathBuf::from("./tarndb-data")),
+            listen: settings.listen.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+            cql_port: settings.cql_port.unwrap_or(9042),
+            cql_shard_aware_port: settings.cql_shard_aware_port.unwrap_or(19042),
+            http_port: settings.http_port.unwrap_or(8080),
+            cores: settings.cores,
+            memory_limit: settings.memory_limit.unwrap_or(Size(host.memory_bytes / 2).max(MEMORY_LIMIT_LEAST)),
+            capacity: settings.capacity,
+            durability: settings.durability.unwrap_or(Durability::Memory),
+            flush_interval_ms: settings.flush_interval_ms.unwrap_or(100),
+            connections_per_core: settings.connections_per_core.unwrap_or(10_000),
+            pin: settings.pin.unwrap_or(Pin::Cpus),
+        };
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        if let Some(cores) = self.cores {
+            in_range("cores", cores.into(), CORES)?;
+        }
+        in_range("flush_interval_ms", self.flush_interval_ms, 1..=10_000)?;
+        in_range("connections_per_core", self.connections_per_core.into(), 1..=1_000_000)?;
+        at_least("memory_limit", self.memory_limit, MEMORY_LIMIT_LEAST)?;
+        if let Some(capacity) = self.capacity {
+            at_least("capacity", capacity, CAPACITY_LEAST)?;
+        }
+        let ports = [("cql_port", self.cql_port), ("cql_shard_aware_port", self.cql_shard_aware_port), ("http_port", self.http_port)];
+        for (index, (one, port)) in ports.into_iter().enumerate() {
+            if let Some((other, _)) = ports[index + 1..].iter().find(|(_, other)| port != 0 && *other == port) {
+                return Err(ConfigError::SamePort { one, other, port });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn in_range(key: &'static str, value: u64, range: RangeInclusive<u64>) -> Result<(), ConfigError> {
+    let (least, most) = (*range.start(), *range.end());
+    if range.contains(&value) { Ok(()) } else { Err(ConfigError::Range { key, value, least, most }) }
+}
+
+fn at_least(key: &'static str, value: Size, least: Size) -> Result<(), ConfigError> {
+    if value >= least { Ok(()) } else { Err(ConfigError::TooSmall { key, value, least }) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const HOST: Host = Host { memory_bytes: 8 << 30 };
+
+    #[test]
+    fn without_settings_it_is_a_single_node_on_loopback() {
+        let config = Config::new(Settings::default(), HOST).unwrap();
+        assert_eq!(config.listen, IpAddr::V4(Ipv4Addr::LOCALHOST));
+        assert_eq!((config.cql_port, config.cql_shard_aware_port, config.http_port), (9042, 19042, 8080));
+        assert_eq!(config.memory_limit, Size(4 << 30));
+        assert_eq!((config.durability, config.flush_interval_ms), (Durability::Memory, 100));
+    }
+
+    #[test]
+    fn flags_go_before_the_file() {
+        let flags = Settings { cql_port: Some(1), ..Settings::default() };
+        let file = Settings { cql_port: Some(2), http_port: Some(3), ..Settings::default() };
+        let config = Config::new(flags.or(file), HOST).unwrap();
+        assert_eq!((config.cql_port, config.http_port), (1, 3));
+    }
+
+    #[test]
+    fn values_outside_their_range_are_refused_with_the_range() {
+        let refused = |settings| Config::new(settings, HOST).unwrap_err().to_string();
+        let error = refused(Settings { cores: Some(0), ..Settings::default() });
+        assert_eq!(error, "cores is 0, but must be from 1 to 1024");
+        let error = refused(Settings { memory_limit: Some(Size(1 << 20)), ..Settings::default() });
+        assert_eq!(error, "memory_limit is 1 MiB, but must be at least 64 MiB");
+        let error = refused(Settings { cql_port: Some(8080), ..Settings::default() });
+        assert_eq!(error, "cql_port and http_port are both 8080: each needs its own port (0 picks a free one)");
+        Config::new(Settings { cql_port: Some(0), http_port: Some(0), ..Settings::default() }, HOST).unwrap();
+    }
+}

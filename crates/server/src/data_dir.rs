@@ -1,0 +1,216 @@
+//! The data directory: its lock, where its files are, and what was fixed when it was made.
+//!
+//! | path | content |
+//! |---|---|
+//! | `LOCK` | locked by the process that uses the directory; holds its id |
+//! | `layout.toml` | number of cores and capacity, written at the first start |
+//! | `blobs/` | small files replaced as a whole: schema, identity |
+//! | `shard-N.data` | the log of core N's shard, opened for direct I/O |
+//! | `shard-N.buffer` | the stable memory of core N's shard |
+
+use crate::config::{CAPACITY_LEAST, CORES, Config};
+use crate::settings::Size;
+use io_linux::{DataDirError, DataDirLock, free_bytes, lock_data_dir};
+use serde::Deserialize;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The only layout so far.
+const FORMAT: u32 = 1;
+/// The share of the free space that a new node takes, in percent.
+const CAPACITY_PERCENT: u64 = 80;
+
+/// Why a data directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LayoutError {
+    /// It is locked or not accessible.
+    #[error(transparent)]
+    Directory(#[from] DataDirError),
+    /// A file of it could not be read or written.
+    #[error("cannot use {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The layout file is damaged.
+    #[error("{} is damaged: {source}; restore it (it says how many cores and how much space the data was laid out for)", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: Box<toml::de::Error>,
+    },
+    /// A newer version made the directory.
+    #[error("{} has format {found}, and this version knows only {FORMAT}: use the version that made it, or a newer one", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+    },
+    /// Data is laid out for another number of cores.
+    #[error("the data in {} is laid out for {made} cores, not {asked}: start without --cores, or with --cores {made}", path.display())]
+    Cores {
+        /// The directory.
+        path: PathBuf,
+        /// What it was made for.
+        made: u16,
+        /// What was asked for.
+        asked: u16,
+    },
+    /// There is too little room for a new node.
+    #[error("{} has {free} free, and a new node needs {needed}: make room, choose another --data-dir, or set --capacity", path.display())]
+    NoRoom {
+        /// The directory.
+        path: PathBuf,
+        /// What is free.
+        free: Size,
+        /// What is needed.
+        needed: Size,
+    },
+}
+
+/// A locked data directory and what was fixed when it was made.
+#[derive(Debug)]
+pub(crate) struct DataDir {
+    _lock: DataDirLock,
+    path: PathBuf,
+    pub(crate) cores: u16,
+    pub(crate) capacity: Size,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Layout {
+    format: u32,
+    cores: u16,
+    capacity: Size,
+}
+
+impl DataDir {
+    /// Locks the directory; makes it when it is new.
+    pub(crate) fn open(config: &Config, cpus: usize) -> Result<Self, LayoutError> {
+        let lock = lock_data_dir(&config.data_dir)?;
+        let path = config.data_dir.join("layout.toml");
+        let made = match std::fs::read_to_string(&path) {
+            Ok(text) => Some(parse(&path, &text)?),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(source) => return Err(LayoutError::Io { path, source }),
+        };
+        let layout = match &made {
+            Some(made) => reuse(made, config)?,
+            None => design(config, cpus)?,
+        };
+        if made.is_none_or(|made| made.capacity != layout.capacity) {
+            write(&config.data_dir, &path, &layout).map_err(|source| LayoutError::Io { path, source })?;
+        }
+        Ok(Self { _lock: lock, path: config.data_dir.clone(), cores: layout.cores, capacity: layout.capacity })
+    }
+
+    pub(crate) fn blobs(&self) -> PathBuf {
+        self.path.join("blobs")
+    }
+
+    pub(crate) fn shard_file(&self, core: u16) -> PathBuf {
+        self.path.join(format!("shard-{core}.data"))
+    }
+}
+
+fn parse(path: &Path, text: &str) -> Result<Layout, LayoutError> {
+    let layout: Layout = toml::from_str(text).map_err(|source| LayoutError::Damaged { path: path.to_owned(), source: Box::new(source) })?;
+    if layout.format == FORMAT { Ok(layout) } else { Err(LayoutError::Format { path: path.to_owned(), found: layout.format }) }
+}
+
+/// The layout of a directory that has data.
+fn reuse(made: &Layout, config: &Config) -> Result<Layout, LayoutError> {
+    match config.cores {
+        Some(asked) if asked != made.cores => Err(LayoutError::Cores { path: config.data_dir.clone(), made: made.cores, asked }),
+        _ => Ok(Layout { format: FORMAT, cores: made.cores, capacity: config.capacity.unwrap_or(made.capacity) }),
+    }
+}
+
+/// The layout of a new directory.
+fn design(config: &Config, cpus: usize) -> Result<Layout, LayoutError> {
+    let path = &config.data_dir;
+    let free = free_bytes(path).map_err(|source| LayoutError::Io { path: path.clone(), source })?;
+    let capacity = config.capacity.unwrap_or(Size(free / 100 * CAPACITY_PERCENT));
+    if capacity < CAPACITY_LEAST || free < CAPACITY_LEAST.0 {
+        return Err(LayoutError::NoRoom { path: path.clone(), free: Size(free), needed: CAPACITY_LEAST });
+    }
+    let cores = config.cores.unwrap_or(u16::try_from(cpus).unwrap_or(u16::MAX).clamp(1, *CORES.end() as u16));
+    Ok(Layout { format: FORMAT, cores, capacity })
+}
+
+fn write(directory: &Path, path: &Path, layout: &Layout) -> std::io::Result<()> {
+    let temporary = directory.join("layout.toml~");
+    let mut file = std::fs::File::create(&temporary)?;
+    write!(file, "format = {}\ncores = {}\ncapacity = {}\n", layout.format, layout.cores, layout.capacity.0)?;
+    file.sync_all()?;
+    std::fs::rename(&temporary, path)?;
+    std::fs::File::open(directory)?.sync_all()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::config::Host;
+    use crate::settings::Settings;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("tarndb-layout-{name}-{}", std::process::id()));
+            let _ = std::fs::remove_dir_all(&path);
+            Self(path)
+        }
+
+        fn open(&self, settings: Settings) -> Result<DataDir, LayoutError> {
+            let settings = Settings { data_dir: Some(self.0.clone()), ..settings };
+            DataDir::open(&Config::new(settings, Host { memory_bytes: 1 << 30 }).unwrap(), 3)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn what_was_chosen_at_the_first_start_stays() {
+        let folder = Folder::new("stays");
+        let first = folder.open(Settings::default()).unwrap();
+        let (cores, capacity) = (first.cores, first.capacity);
+        assert_eq!(cores, 3);
+        assert!(matches!(folder.open(Settings::default()).unwrap_err(), LayoutError::Directory(DataDirError::InUse { .. })));
+        drop(first);
+        let again = folder.open(Settings { cores: Some(3), ..Settings::default() }).unwrap();
+        assert_eq!((again.cores, again.capacity), (cores, capacity));
+        drop(again);
+        let error = folder.open(Settings { cores: Some(4), ..Settings::default() }).unwrap_err();
+        assert!(error.to_string().contains("laid out for 3 cores, not 4: start without --cores"), "{error}");
+    }
+
+    #[test]
+    fn capacity_can_be_changed_later() {
+        let folder = Folder::new("capacity");
+        drop(folder.open(Settings { capacity: Some(Size(1 << 30)), ..Settings::default() }).unwrap());
+        drop(folder.open(Settings { capacity: Some(Size(2 << 30)), ..Settings::default() }).unwrap());
+        assert_eq!(folder.open(Settings::default()).unwrap().capacity, Size(2 << 30));
+    }
+
+    #[test]
+    fn a_damaged_or_newer_layout_is_refused() {
+        let folder = Folder::new("damaged");
+        drop(folder.open(Settings::default()).unwrap());
+        let path = folder.0.join("layout.toml");
+        std::fs::write(&path, "format = 1\ncores =").unwrap();
+        assert!(matches!(folder.open(Settings::default()).unwrap_err(), LayoutError::Damaged { .. }));
+        std::fs::write(&path, "format = 2\ncores = 3\ncapacity = 1").unwrap();
+        assert!(matches!(folder.open(Settings::default()).unwrap_err(), LayoutError::Format { found: 2, .. }));
+    }
+}

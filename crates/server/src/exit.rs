@@ -1,0 +1,79 @@
+//! Why the process ends, and the exit code that says so.
+//!
+//! | code | meaning |
+//! |---|---|
+//! | 0 | ended as asked |
+//! | 2 | the command line or the configuration is wrong |
+//! | 3 | the environment: a port in use, no space, a locked data directory |
+//! | 4 | stored data is damaged |
+//! | 70 | a bug |
+//! | 128 + n | ended at once by a second signal n |
+
+use crate::config::ConfigError;
+use crate::data_dir::LayoutError;
+use crate::settings_file::SettingsFileError;
+use io_linux::{BlobError, StartError};
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+const USAGE: u8 = 2;
+const ENVIRONMENT: u8 = 3;
+const CORRUPTION: u8 = 4;
+const BUG: i32 = 70;
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The configuration file.
+    #[error(transparent)]
+    SettingsFile(#[from] SettingsFileError),
+    /// A setting's value.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The log filter.
+    #[error("`{filter}` is not a log filter: {source}")]
+    LogFilter {
+        /// What was given.
+        filter: String,
+        /// What is wrong with it.
+        source: tracing_subscriber::filter::ParseError,
+    },
+    /// The data directory.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// The small files.
+    #[error(transparent)]
+    Blobs(#[from] BlobError),
+    /// What cores need of the operating system.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The health port.
+    #[error("cannot listen on {address} for health checks: {source}; choose another --http-port")]
+    Http {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+impl Failure {
+    /// The code that the process ends with.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::SettingsFile(_) | Self::Config(_) | Self::LogFilter { .. } | Self::Layout(LayoutError::Cores { .. }) => USAGE,
+            Self::Layout(LayoutError::Damaged { .. }) => CORRUPTION,
+            Self::Layout(_) | Self::Blobs(_) | Self::Start(_) | Self::Http { .. } => ENVIRONMENT,
+        })
+    }
+}
+
+/// A panic anywhere ends the whole process: a node that lost a thread must not go on.
+pub(crate) fn end_with_bug_code_on_panic() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        eprintln!("tarndb: this is a bug; please report the lines above (version {})", env!("CARGO_PKG_VERSION"));
+        io_linux::exit_now(BUG);
+    }));
+}

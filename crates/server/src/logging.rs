@@ -1,0 +1,13 @@
+//! Log lines: one event with its fields a line, on standard error.
+
+use crate::exit::Failure;
+use tracing_subscriber::EnvFilter;
+
+/// Logs from now on what `filter` lets through; without one what RUST_LOG says, or `info`.
+pub(crate) fn start(filter: Option<&str>) -> Result<(), Failure> {
+    let from_environment = std::env::var("RUST_LOG").ok();
+    let text = filter.or(from_environment.as_deref()).unwrap_or("info");
+    let filter = EnvFilter::try_new(text).map_err(|source| Failure::LogFilter { filter: text.to_owned(), source })?;
+    tracing_subscriber::fmt().compact().with_writer(std::io::stderr).with_env_filter(filter).init();
+    Ok(())
+}

@@ -1,0 +1,32 @@
+//! The binary `tarndb`: reads the command line, dispatches to a command, and turns its outcome into an exit code.
+
+mod cli;
+mod config;
+mod data_dir;
+mod exit;
+mod health;
+mod logging;
+mod placeholder;
+mod settings;
+mod settings_file;
+mod start;
+mod suggestion;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    exit::end_with_bug_code_on_panic();
+    let Cli { command } = Cli::parse();
+    let outcome = match command {
+        Command::Start(arguments) => start::run(arguments),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("tarndb: {failure}");
+            failure.exit_code()
+        }
+    }
+}

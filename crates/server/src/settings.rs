@@ -1,0 +1,147 @@
+//! The settings of a node as they are given: the same names and forms as flags, environment variables and keys of the file.
+//!
+//! `docs/reference/config.md` lists each with unit, default and range; a test compares.
+
+use base::{ParseSizeError, format_size, parse_size};
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+use std::fmt;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// What may be set; nothing that is not given has a value here.
+#[derive(Args, Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Settings {
+    /// Where everything is kept; created when missing [default: ./tarndb-data].
+    #[arg(long, value_name = "DIR", env = "TARNDB_DATA_DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// The address to listen on [default: 127.0.0.1].
+    #[arg(long, value_name = "ADDRESS", env = "TARNDB_LISTEN")]
+    pub(crate) listen: Option<IpAddr>,
+    /// The port for Cassandra drivers; 0 picks a free one [default: 9042].
+    #[arg(long, value_name = "PORT", env = "TARNDB_CQL_PORT")]
+    pub(crate) cql_port: Option<u16>,
+    /// The port on which the client's own port chooses the core; 0 picks a free one [default: 19042].
+    #[arg(long, value_name = "PORT", env = "TARNDB_CQL_SHARD_AWARE_PORT")]
+    pub(crate) cql_shard_aware_port: Option<u16>,
+    /// The port for health checks; 0 picks a free one [default: 8080].
+    #[arg(long, value_name = "PORT", env = "TARNDB_HTTP_PORT")]
+    pub(crate) http_port: Option<u16>,
+    /// How many cores to use, 1 to 1024 [default: as the data directory was made, at first the CPUs this process may use].
+    #[arg(long, value_name = "N", env = "TARNDB_CORES")]
+    pub(crate) cores: Option<u16>,
+    /// Memory to use at most, at least 64MiB [default: half of what the machine or container has].
+    #[arg(long, value_name = "SIZE", env = "TARNDB_MEMORY_LIMIT")]
+    pub(crate) memory_limit: Option<Size>,
+    /// Disk space that data files may take, at least 256MiB [default: 80 % of what is free at the first start].
+    #[arg(long, value_name = "SIZE", env = "TARNDB_CAPACITY")]
+    pub(crate) capacity: Option<Size>,
+    /// When a write is acknowledged [default: memory].
+    #[arg(long, value_enum, value_name = "WHEN", env = "TARNDB_DURABILITY")]
+    pub(crate) durability: Option<Durability>,
+    /// How long an acknowledged write may be in memory only, in milliseconds, 1 to 10000 [default: 100].
+    #[arg(long, value_name = "MS", env = "TARNDB_FLUSH_INTERVAL_MS")]
+    pub(crate) flush_interval_ms: Option<u64>,
+    /// How many client connections a core serves, 1 to 1000000 [default: 10000].
+    #[arg(long, value_name = "N", env = "TARNDB_CONNECTIONS_PER_CORE")]
+    pub(crate) connections_per_core: Option<u32>,
+    /// Whether each core's thread stays on its own CPU [default: cpus].
+    #[arg(long, value_enum, value_name = "WHERE", env = "TARNDB_PIN")]
+    pub(crate) pin: Option<Pin>,
+    /// What to log, as a filter: `warn`, `info`, `debug`, `info,tarndb_node=debug` [default: info, or RUST_LOG].
+    #[arg(long, value_name = "FILTER", env = "TARNDB_LOG")]
+    pub(crate) log: Option<String>,
+}
+
+impl Settings {
+    /// These, and where they say nothing, `other`.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            data_dir: self.data_dir.or(other.data_dir),
+            listen: self.listen.or(other.listen),
+            cql_port: self.cql_port.or(other.cql_port),
+            cql_shard_aware_port: self.cql_shard_aware_port.or(other.cql_shard_aware_port),
+            http_port: self.http_port.or(other.http_port),
+            cores: self.cores.or(other.cores),
+            memory_limit: self.memory_limit.or(other.memory_limit),
+            capacity: self.capacity.or(other.capacity),
+            durability: self.durability.or(other.durability),
+            flush_interval_ms: self.flush_interval_ms.or(other.flush_interval_ms),
+            connections_per_core: self.connections_per_core.or(other.connections_per_core),
+            pin: self.pin.or(other.pin),
+            log: self.log.or(other.log),
+        }
+    }
+
+    /// The names of all keys, as the file has them.
+    pub(crate) fn keys() -> Vec<String> {
+        let command = Self::augment_args(clap::Command::new("keys"));
+        command.get_arguments().map(|argument| argument.get_id().to_string()).collect()
+    }
+}
+
+/// When a write is acknowledged.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Durability {
+    /// When it survives the death of the process; the device has it after the flush interval.
+    Memory,
+    /// When the device has it.
+    Device,
+}
+
+/// Where threads run.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Pin {
+    /// Core n stays on the nth CPU that the process may use.
+    Cpus,
+    /// Where the kernel likes: for several nodes on one machine.
+    Off,
+}
+
+/// A number of bytes, written `512MiB`, `4GiB` or as a plain number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Size(pub(crate) u64);
+
+impl FromStr for Size {
+    type Err = ParseSizeError;
+    fn from_str(text: &str) -> Result<Self, ParseSizeError> {
+        parse_size(text).map(Self)
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&format_size(self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "a size: a number of bytes, or text with KiB, MiB, GiB or TiB")]
+        enum Form {
+            Bytes(u64),
+            Text(String),
+        }
+        match Form::deserialize(deserializer)? {
+            Form::Bytes(bytes) => Ok(Self(bytes)),
+            Form::Text(text) => text.parse().map_err(serde::de::Error::custom),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reference_lists_exactly_the_settings_that_exist() {
+        let reference = include_str!("../../../docs/reference/config.md");
+        let listed: Vec<&str> = reference.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+        assert_eq!(listed, Settings::keys());
+    }
+}

@@ -1,0 +1,80 @@
+//! `tarndb start`: settings → data directory → listeners, files and cores → ready.
+
+use crate::cli::StartArguments;
+use crate::config::{Config, Host};
+use crate::data_dir::DataDir;
+use crate::exit::Failure;
+use crate::health::Health;
+use crate::logging;
+use crate::placeholder::Placeholder;
+use crate::settings::Pin;
+use crate::settings_file;
+use io::Placement;
+use io_linux::{CoreEnv, ListenerOptions, Machine, Options, Pinning, Signals};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// Runs a node until it is asked to end.
+pub(crate) fn run(arguments: StartArguments) -> Result<(), Failure> {
+    let StartArguments { config, settings } = arguments;
+    let settings = match config {
+        Some(path) => settings.or(settings_file::read(&path)?),
+        None => settings,
+    };
+    logging::start(settings.log.as_deref())?;
+    let config = Config::new(settings, Host { memory_bytes: io_linux::memory_bytes() })?;
+    let data_dir = DataDir::open(&config, io_linux::available_cpus().len())?;
+    let health = Health::start(SocketAddr::new(config.listen, config.http_port))?;
+    let machine = start_cores(&config, &data_dir)?;
+    if machine.wait_accepting()? {
+        health.accepting();
+        announce(&config, &data_dir, &machine.addresses(), health.address);
+    }
+    machine.join();
+    tracing::info!("ended");
+    Ok(())
+}
+
+/// Wires a node's cores to this machine.
+fn start_cores(config: &Config, data_dir: &DataDir) -> Result<Machine, Failure> {
+    let blobs = io_linux::read_blobs(&data_dir.blobs())?;
+    tracing::info!(cores = data_dir.cores, capacity = %data_dir.capacity, memory_limit = %config.memory_limit, blobs = blobs.len(), "starting");
+    let options = Options {
+        listeners: vec![
+            ListenerOptions { address: SocketAddr::new(config.listen, config.cql_port), placement: Placement::Spread },
+            ListenerOptions { address: SocketAddr::new(config.listen, config.cql_shard_aware_port), placement: Placement::ByClientPort },
+        ],
+        files: (0..data_dir.cores).map(|core| vec![data_dir.shard_file(core)]).collect(),
+        blob_dir: Some(data_dir.blobs()),
+        connections_max: config.connections_per_core,
+        pinning: match config.pin {
+            Pin::Cpus => Pinning::InOrder,
+            Pin::Off => Pinning::Off,
+        },
+        signals: Signals::Drain,
+        ..Options::default()
+    };
+    let factories = (0..data_dir.cores).map(|_| |_: &mut CoreEnv| Placeholder { started: false }).collect();
+    Ok(io_linux::start::<(), _, _>(options, factories)?)
+}
+
+/// Says that the node is ready: one line for programs, one for people.
+fn announce(config: &Config, data_dir: &DataDir, addresses: &[SocketAddr], http: SocketAddr) {
+    let [cql, shard_aware] = addresses else { unreachable!("two listeners were opened") };
+    println!(
+        "tarndb ready version={} cql={cql} shard-aware={shard_aware} http={http} data={} cores={} memory_limit={}",
+        env!("CARGO_PKG_VERSION"),
+        config.data_dir.display(),
+        data_dir.cores,
+        config.memory_limit.to_string().replace(' ', ""),
+    );
+    println!("connect with:  cqlsh {} {}", reachable(cql.ip()), cql.port());
+}
+
+/// An address that a client on this machine can connect to.
+fn reachable(listen: IpAddr) -> IpAddr {
+    match listen {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
+        other => other,
+    }
+}

@@ -1,0 +1,174 @@
+//! The binary as an operator meets it: what it prints, what it refuses, how it ends.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+
+/// A data directory of one test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn tarndb(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tarndb"));
+    command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("TARNDB_") || name == "RUST_LOG") {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// `start` on free ports with its own data directory.
+fn start(folder: &Folder, more: &[&str]) -> Command {
+    let mut command = tarndb(&["start", "--cql-port", "0", "--cql-shard-aware-port", "0", "--http-port", "0", "--pin", "off"]);
+    command.arg("--data-dir").arg(folder.0.join("data")).args(more);
+    command
+}
+
+struct Server {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+    ready: String,
+}
+
+impl Server {
+    fn start(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        let mut ready = String::new();
+        lines.read_line(&mut ready).unwrap();
+        assert!(ready.starts_with("tarndb ready "), "{ready}");
+        Self { child, lines, ready }
+    }
+
+    fn field(&self, name: &str) -> &str {
+        let start = format!("{name}=");
+        self.ready.split_whitespace().find_map(|field| field.strip_prefix(start.as_str())).unwrap()
+    }
+
+    fn signal(&self, name: &str) {
+        let status = Command::new("sh").args(["-c", &format!("kill -{name} {}", self.child.id())]).status().unwrap();
+        assert!(status.success());
+    }
+
+    fn wait(&mut self) -> ExitStatus {
+        self.child.wait().unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs to the end; the exit code and what was said on standard error.
+fn refused(mut command: Command) -> (i32, String) {
+    let output = command.output().unwrap();
+    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn a_started_node_says_where_it_is_and_ends_on_sigterm() {
+    let folder = Folder::new("ready");
+    let mut server = Server::start(start(&folder, &["--cores", "2", "--memory-limit", "1.5GiB"]));
+    assert_eq!((server.field("cores"), server.field("memory_limit")), ("2", "1.5GiB"));
+    let cql = server.field("cql").to_owned();
+    TcpStream::connect(&cql).unwrap();
+    TcpStream::connect(server.field("shard-aware")).unwrap();
+    let mut connect = String::new();
+    server.lines.read_line(&mut connect).unwrap();
+    assert_eq!(connect, format!("connect with:  cqlsh 127.0.0.1 {}\n", cql.split(':').next_back().unwrap()));
+    let mut http = TcpStream::connect(server.field("http")).unwrap();
+    http.write_all(b"GET /health HTTP/1.1\r\n\r\n").unwrap();
+    let mut reply = String::new();
+    http.read_to_string(&mut reply).unwrap();
+    assert!(reply.starts_with("HTTP/1.1 200 OK\r\n"), "{reply}");
+    server.signal("TERM");
+    assert_eq!(server.wait().code(), Some(0));
+    assert!(TcpStream::connect(&cql).is_err());
+}
+
+#[test]
+fn a_data_directory_has_one_server_and_is_free_after_kill() {
+    let folder = Folder::new("locked");
+    let mut first = Server::start(start(&folder, &[]));
+    let (code, message) = refused(start(&folder, &[]));
+    assert_eq!(code, 3);
+    assert!(message.contains(&format!("in use by process {}", first.child.id())), "{message}");
+    first.child.kill().unwrap();
+    first.wait();
+    Server::start(start(&folder, &[]));
+}
+
+#[test]
+fn a_port_in_use_ends_with_three_and_names_the_address() {
+    let folder = Folder::new("port");
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    for flag in ["--cql-port", "--cql-shard-aware-port", "--http-port"] {
+        let mut command = tarndb(&["start"]);
+        for other in ["--cql-port", "--cql-shard-aware-port", "--http-port"] {
+            command.args([other, if other == flag { &port } else { "0" }]);
+        }
+        command.arg("--data-dir").arg(folder.0.join("data"));
+        let (code, message) = refused(command);
+        assert_eq!(code, 3, "{message}");
+        assert!(message.contains(&format!("127.0.0.1:{port}")), "{message}");
+    }
+}
+
+#[test]
+fn wrong_usage_ends_with_two_and_says_what_is_right() {
+    let folder = Folder::new("usage");
+    let (code, message) = refused(start(&folder, &["--core", "2"]));
+    assert!(code == 2 && message.contains("--cores"), "{message}");
+    let (code, message) = refused(start(&folder, &["--memory-limit", "1MiB"]));
+    assert!(code == 2 && message.contains("at least 64 MiB"), "{message}");
+    let (code, message) = refused(start(&folder, &["--log", "tarndb=loud"]));
+    assert!(code == 2 && message.contains("not a log filter"), "{message}");
+    let file = folder.0.join("tarndb.toml");
+    std::fs::write(&file, "cql_prt = 1\n").unwrap();
+    let (code, message) = refused(start(&folder, &["--config", file.to_str().unwrap()]));
+    assert!(code == 2 && message.contains("did you mean `cql_port`?"), "{message}");
+    let (code, message) = refused(start(&folder, &["--config", "/does/not/exist"]));
+    assert!(code == 2 && message.contains("/does/not/exist"), "{message}");
+}
+
+#[test]
+fn settings_come_from_flags_then_variables_then_the_file() {
+    let folder = Folder::new("order");
+    let file = folder.0.join("tarndb.toml");
+    std::fs::write(&file, "cores = 3\nmemory_limit = \"100MiB\"\nconnections_per_core = 5\n").unwrap();
+    let mut command = start(&folder, &["--cores", "1", "--config", file.to_str().unwrap()]);
+    command.env("TARNDB_MEMORY_LIMIT", "200MiB").env("TARNDB_CORES", "2");
+    let server = Server::start(command);
+    assert_eq!((server.field("cores"), server.field("memory_limit")), ("1", "200MiB"));
+}
+
+#[test]
+fn another_number_of_cores_than_the_data_was_made_for_is_refused() {
+    let folder = Folder::new("cores");
+    let mut server = Server::start(start(&folder, &["--cores", "2"]));
+    server.signal("INT");
+    assert_eq!(server.wait().code(), Some(0));
+    let (code, message) = refused(start(&folder, &["--cores", "1"]));
+    assert!(code == 2 && message.contains("laid out for 2 cores"), "{message}");
+    assert_eq!(Server::start(start(&folder, &[])).field("cores"), "2");
+}
