@@ -43,14 +43,6 @@ pub enum SyntaxErrorKind {
         /// The text before it, and the token in brackets.
         context: Box<str>,
     },
-    /// There is text after the end of the statement.
-    #[error("missing EOF at '{found}' ({context})")]
-    TextAfterEnd {
-        /// The first token too many, shortened.
-        found: Box<str>,
-        /// The text before it, and the token in brackets.
-        context: Box<str>,
-    },
     /// No token starts with this character.
     #[error("no viable alternative at character '{character}'")]
     UnknownCharacter {
@@ -82,9 +74,9 @@ pub enum SyntaxErrorKind {
     #[error("Invalid property value: ? (bind variables are not supported in DDL queries)")]
     MarkerInProperty,
     /// An option is given twice.
-    #[error("Multiple definition for property '{name}'")]
+    #[error("Multiple definitions for property '{name}'")]
     DuplicateProperty {
-        /// The option.
+        /// The option, shortened.
         name: Box<str>,
     },
     /// `a = b + …` with two different columns.
@@ -128,13 +120,45 @@ impl fmt::Display for Expected {
     }
 }
 
-impl SyntaxError {
-    /// The error `kind` at byte `offset` of `text`.
-    pub(super) fn at(text: &str, offset: usize, kind: SyntaxErrorKind) -> Self {
-        let before = text.get(..offset).unwrap_or(text);
+/// An error before its message is made: the parser makes some that nobody sees, so they must cost nothing.
+#[derive(Debug)]
+pub(super) struct Fault {
+    /// Byte offset of the offending token or character.
+    pub(super) start: usize,
+    /// Byte offset after it.
+    pub(super) end: usize,
+    /// What is wrong.
+    pub(super) reason: Reason,
+}
+
+/// Why a [`Fault`] is one.
+#[derive(Debug)]
+pub(super) enum Reason {
+    /// [`SyntaxErrorKind::NoViableAlternative`]
+    NoViableAlternative,
+    /// [`SyntaxErrorKind::Mismatch`]
+    Mismatch(TokenKind),
+    /// Any other.
+    Kind(SyntaxErrorKind),
+}
+
+impl Fault {
+    /// The error for a client that sent `text`.
+    pub(super) fn into_error(self, text: &str) -> SyntaxError {
+        let before = text.get(..self.start).unwrap_or(text);
         let line = 1 + before.bytes().filter(|byte| *byte == b'\n').count();
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Self { line, column: before[line_start..].chars().count(), kind }
+        let column = before[line_start..].chars().count();
+        let found = if self.start < text.len() { shortened(text.get(self.start..self.end).unwrap_or_default()) } else { "<EOF>" };
+        let context = || context(before, found, text.get(self.end..).unwrap_or_default());
+        let kind = match self.reason {
+            Reason::NoViableAlternative => SyntaxErrorKind::NoViableAlternative { found: found.into(), context: context() },
+            Reason::Mismatch(expected) => {
+                SyntaxErrorKind::Mismatch { found: found.into(), expected: Expected(expected), context: context() }
+            }
+            Reason::Kind(kind) => kind,
+        };
+        SyntaxError { line, column, kind }
     }
 }
 
@@ -143,11 +167,11 @@ pub(super) fn shortened(text: &str) -> &str {
     text.char_indices().nth(QUOTED_CHARACTERS_MAX).map_or(text, |(end, _)| &text[..end])
 }
 
-/// The text just before `start` and the token that starts there in brackets, on one line.
-pub(super) fn context(text: &str, start: usize, found: &str) -> Box<str> {
-    let before = text.get(..start).unwrap_or(text);
+/// The text just before a token and the token in brackets, on one line, with dots where text was left out.
+fn context(before: &str, found: &str, after: &str) -> Box<str> {
     let cut = before.char_indices().rev().nth(QUOTED_CHARACTERS_MAX - 1).map_or(0, |(index, _)| index);
-    let ellipsis = if cut > 0 { "..." } else { "" };
+    let head = if cut > 0 { "..." } else { "" };
+    let tail = if after.trim().is_empty() { "" } else { "..." };
     let before: String = before[cut..].chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
-    format!("{ellipsis}{before}[{found}]...").into()
+    format!("{head}{before}[{found}]{tail}").into()
 }

@@ -1,26 +1,25 @@
 //! Text to tokens, one at a time: names, literals, operators; comments and white space vanish.
 //!
 //! The lexer is a cursor of two words: the parser copies it to look ahead. It reads each byte a bounded number of times, keeps
-//! nothing, and every token range lies on character boundaries. A sign is never part of a number here: `-` is a token of its own
-//! and the parser joins the two, so that `a -3` and `a - 3` mean the same.
+//! nothing, and every token range lies on character boundaries. A sign is never part of a number here: `-` is a token of its own,
+//! and the parser joins the two.
 
 use super::{
-    error::{SyntaxError, SyntaxErrorKind},
+    error::{Fault, Reason, SyntaxErrorKind},
     keyword::Keyword,
     token::{Token, TokenKind},
 };
 
 /// A position in a statement's text.
 #[derive(Clone, Copy, Debug)]
-pub struct Lexer<'a> {
+pub(super) struct Lexer<'a> {
     text: &'a str,
     position: usize,
 }
 
 impl<'a> Lexer<'a> {
     /// A lexer at the start of `text`.
-    #[must_use]
-    pub fn new(text: &'a str) -> Self {
+    pub(super) fn new(text: &'a str) -> Self {
         Self { text, position: 0 }
     }
 
@@ -28,7 +27,7 @@ impl<'a> Lexer<'a> {
     ///
     /// # Errors
     /// A character that starts no token, or a string, quoted name or comment without an end.
-    pub fn next_token(&mut self) -> Result<Token, SyntaxError> {
+    pub(super) fn next_token(&mut self) -> Result<Token, Fault> {
         self.skip_blank()?;
         let start = self.position;
         let rest = &self.text.as_bytes()[start..];
@@ -45,7 +44,7 @@ impl<'a> Lexer<'a> {
                 Some(symbol) => symbol,
                 None => {
                     let character = self.text[start..].chars().next().unwrap_or(char::REPLACEMENT_CHARACTER);
-                    return Err(self.error(start, SyntaxErrorKind::UnknownCharacter { character }));
+                    return Err(fault(start, SyntaxErrorKind::UnknownCharacter { character }));
                 }
             },
         };
@@ -53,11 +52,7 @@ impl<'a> Lexer<'a> {
         Ok(Token { kind, start, end: self.position })
     }
 
-    fn error(&self, offset: usize, kind: SyntaxErrorKind) -> SyntaxError {
-        SyntaxError::at(self.text, offset, kind)
-    }
-
-    fn skip_blank(&mut self) -> Result<(), SyntaxError> {
+    fn skip_blank(&mut self) -> Result<(), Fault> {
         let bytes = self.text.as_bytes();
         loop {
             let rest = &bytes[self.position..];
@@ -68,7 +63,7 @@ impl<'a> Lexer<'a> {
                 }
                 [b'/', b'*', body @ ..] => {
                     let Some(end) = body.windows(2).position(|pair| pair == b"*/") else {
-                        return Err(self.error(self.position, SyntaxErrorKind::Unterminated { terminator: "'*/'" }));
+                        return Err(fault(self.position, SyntaxErrorKind::Unterminated { terminator: "'*/'" }));
                     };
                     self.position += end + 4;
                 }
@@ -78,7 +73,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// The length of the quoted text at the cursor, both quotes included; a doubled quote does not end it.
-    fn quoted_length(&self, quote: u8) -> Result<usize, SyntaxError> {
+    fn quoted_length(&self, quote: u8) -> Result<usize, Fault> {
         let rest = &self.text.as_bytes()[self.position..];
         let mut length = 1;
         while let Some(found) = rest[length..].iter().position(|byte| *byte == quote) {
@@ -89,15 +84,19 @@ impl<'a> Lexer<'a> {
             length += 1;
         }
         let terminator = if quote == b'"' { "'\"'" } else { "'''" };
-        Err(self.error(self.position, SyntaxErrorKind::Unterminated { terminator }))
+        Err(fault(self.position, SyntaxErrorKind::Unterminated { terminator }))
     }
 
-    fn dollar_length(&self) -> Result<usize, SyntaxError> {
+    fn dollar_length(&self) -> Result<usize, Fault> {
         match self.text[self.position + 2..].find("$$") {
             Some(end) => Ok(end + 4),
-            None => Err(self.error(self.position, SyntaxErrorKind::Unterminated { terminator: "'$$'" })),
+            None => Err(fault(self.position, SyntaxErrorKind::Unterminated { terminator: "'$$'" })),
         }
     }
+}
+
+fn fault(start: usize, kind: SyntaxErrorKind) -> Fault {
+    Fault { start, end: start, reason: Reason::Kind(kind) }
 }
 
 fn symbol(rest: &[u8]) -> Option<(TokenKind, usize)> {
@@ -397,7 +396,7 @@ mod tests {
                     Err(error) => break error,
                 }
             };
-            assert_eq!(error.to_string(), message);
+            assert_eq!(error.into_error(text).to_string(), message);
         }
     }
 }

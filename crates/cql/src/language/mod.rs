@@ -6,7 +6,7 @@
 //!
 //! The grammar is that of Apache Cassandra 5.0 (CQL 3.4.7), which holds that of 4.1, with these additions: ScyllaDB's `USING
 //! TIMEOUT`, `BYPASS CACHE`, `PRUNE MATERIALIZED VIEW`, `REDUCEFUNC`, local indexes and `DESC … AND PASSWORDS`; `CREATE TABLE … LIKE`;
-//! a comment may end with the text; numbers need no space after a minus sign.
+//! a comment may end with the text; a user may be named with any word that a role may.
 //!
 //! Invariants: any text gives a [`Parsed`] or a [`SyntaxError`], never a panic; time is linear in the text's length (names that are
 //! looked at twice, a bounded number of times each); the stack is bounded by [`NESTING_MAX`]; nothing is allocated that the text
@@ -15,14 +15,15 @@
 pub mod ast;
 mod error;
 pub mod keyword;
-pub mod lexer;
+mod lexer;
 mod parser;
 mod quote;
-pub mod token;
+mod token;
 
 pub use ast::Statement;
 pub use error::{Expected, QUOTED_CHARACTERS_MAX, SyntaxError, SyntaxErrorKind};
 pub use quote::quote_identifier;
+pub use token::TokenKind;
 
 use ast::Identifier;
 
@@ -47,5 +48,5 @@ pub struct Parsed {
 /// # Errors
 /// Anything else: see [`SyntaxErrorKind`].
 pub fn parse(text: &str) -> Result<Parsed, SyntaxError> {
-    parser::parse(text)
+    parser::parse(text).map_err(|fault| fault.into_error(text))
 }

@@ -8,19 +8,18 @@ use super::keyword::Keyword;
 
 /// One lexical element of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Token {
+pub(super) struct Token {
     /// What it is.
     pub kind: TokenKind,
     /// Byte offset of its first byte.
-    pub start: usize,
+    pub(super) start: usize,
     /// Byte offset after its last byte.
-    pub end: usize,
+    pub(super) end: usize,
 }
 
 impl Token {
     /// The bytes of the statement that the token covers.
-    #[must_use]
-    pub fn range(&self) -> Range<usize> {
+    pub(super) fn range(&self) -> Range<usize> {
         self.start..self.end
     }
 }

@@ -23,6 +23,14 @@ pub enum WhereExpression {
 }
 
 /// A comparison of something in the row with values.
+///
+/// | target | comparisons |
+/// |---|---|
+/// | `Column` in WHERE | all |
+/// | `Element` in WHERE | `Compare` |
+/// | `Token` | `Compare`, `Between` |
+/// | `Tuple` | `Compare`, `In`, `NotIn`, `Between`; each value is a [`Term::Tuple`] or a [`Term::Marker`] |
+/// | any in IF | `Compare`, `In`, `Contains`, `ContainsKey` |
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Relation {
     /// What is compared.

@@ -91,7 +91,7 @@ impl Parser<'_> {
                 match password.replace(name) {
                     Some(first) if first != name => {
                         parser.restore(start);
-                        return Err(parser.error_here(SyntaxErrorKind::ExclusiveRoleOptions { first, second: name }));
+                        return Err(parser.fault_here(SyntaxErrorKind::ExclusiveRoleOptions { first, second: name }));
                     }
                     _ => {}
                 }

@@ -2,9 +2,9 @@
 
 use super::Parse;
 use crate::language::{
-    BIND_MARKERS_MAX, EXPRESSION_OPERATORS_MAX, Expected, NESTING_MAX, Parsed, Statement, SyntaxError, SyntaxErrorKind,
+    BIND_MARKERS_MAX, EXPRESSION_OPERATORS_MAX, NESTING_MAX, Parsed, Statement, SyntaxErrorKind,
     ast::{BindMarker, Identifier},
-    error::{context, shortened},
+    error::{Fault, Reason},
     keyword::Keyword,
     lexer::Lexer,
     token::{Token, TokenKind},
@@ -38,14 +38,17 @@ impl<'a> Parser<'a> {
     }
 
     /// The result, if the text ends here.
-    pub(super) fn finish(self, statement: Statement) -> Parse<Parsed> {
-        if self.token.kind != TokenKind::End {
-            return Err(self.fault(|found, context| SyntaxErrorKind::TextAfterEnd { found, context }));
-        }
+    pub(super) fn finish(mut self, statement: Statement) -> Parse<Parsed> {
+        self.expect(TokenKind::End)?;
         Ok(Parsed { statement, markers: self.markers })
     }
 
     // --- looking ---
+
+    /// The current token.
+    pub(super) fn token(&self) -> Token {
+        self.token
+    }
 
     pub(super) fn kind(&self) -> TokenKind {
         self.token.kind
@@ -178,7 +181,7 @@ impl<'a> Parser<'a> {
     /// Runs `rule` one level deeper; the outermost level starts a new expression.
     pub(super) fn nested<Output>(&mut self, rule: impl FnOnce(&mut Self) -> Parse<Output>) -> Parse<Output> {
         if self.depth == NESTING_MAX {
-            return Err(self.error_here(SyntaxErrorKind::TooDeep));
+            return Err(self.fault_here(SyntaxErrorKind::TooDeep));
         }
         if self.depth == 0 {
             self.operators = 0;
@@ -192,7 +195,7 @@ impl<'a> Parser<'a> {
     /// Counts one operator of the expression.
     pub(super) fn count_operator(&mut self) -> Parse<()> {
         if self.operators == EXPRESSION_OPERATORS_MAX {
-            return Err(self.error_here(SyntaxErrorKind::TooManyOperators));
+            return Err(self.fault_here(SyntaxErrorKind::TooManyOperators));
         }
         self.operators += 1;
         Ok(())
@@ -205,7 +208,7 @@ impl<'a> Parser<'a> {
                 self.markers.push(name);
                 Ok(BindMarker { index })
             }
-            _ => Err(self.error_here(SyntaxErrorKind::TooManyMarkers)),
+            _ => Err(self.fault_here(SyntaxErrorKind::TooManyMarkers)),
         }
     }
 
@@ -220,23 +223,22 @@ impl<'a> Parser<'a> {
     // --- faults ---
 
     /// The error `kind` at the current token.
-    pub(super) fn error_here(&self, kind: SyntaxErrorKind) -> SyntaxError {
-        SyntaxError::at(self.text, self.token.start, kind)
+    pub(super) fn fault_here(&self, kind: SyntaxErrorKind) -> Fault {
+        fault_at(self.token, kind)
     }
 
     /// Nothing that may stand here starts with the current token.
-    pub(super) fn unexpected(&self) -> SyntaxError {
-        self.fault(|found, context| SyntaxErrorKind::NoViableAlternative { found, context })
+    pub(super) fn unexpected(&self) -> Fault {
+        Fault { start: self.token.start, end: self.token.end, reason: Reason::NoViableAlternative }
     }
 
     /// Only `expected` may stand here.
-    pub(super) fn mismatch(&self, expected: TokenKind) -> SyntaxError {
-        self.fault(|found, context| SyntaxErrorKind::Mismatch { found, expected: Expected(expected), context })
+    pub(super) fn mismatch(&self, expected: TokenKind) -> Fault {
+        Fault { start: self.token.start, end: self.token.end, reason: Reason::Mismatch(expected) }
     }
+}
 
-    fn fault(&self, kind: impl FnOnce(Box<str>, Box<str>) -> SyntaxErrorKind) -> SyntaxError {
-        let found = if self.token.kind == TokenKind::End { "<EOF>" } else { shortened(self.token_text()) };
-        let context = context(self.text, self.token.start, found);
-        self.error_here(kind(found.into(), context))
-    }
+/// The error `kind` at `token`.
+pub(super) fn fault_at(token: Token, kind: SyntaxErrorKind) -> Fault {
+    Fault { start: token.start, end: token.end, reason: Reason::Kind(kind) }
 }

@@ -19,11 +19,11 @@ mod table;
 mod term;
 mod type_name;
 
-use super::{Parsed, SyntaxError, token::TokenKind};
+use super::{Parsed, error::Fault, token::TokenKind};
 use cursor::Parser;
 
 /// What every rule returns.
-type Parse<Output> = Result<Output, SyntaxError>;
+type Parse<Output> = Result<Output, Fault>;
 
 /// The one statement that `text` is.
 pub(super) fn parse(text: &str) -> Parse<Parsed> {

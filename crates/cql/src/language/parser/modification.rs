@@ -1,6 +1,10 @@
 //! Rules for INSERT, UPDATE, DELETE, BATCH, TRUNCATE.
 
-use super::{Parse, cursor::Parser, name::is_identifier};
+use super::{
+    Parse,
+    cursor::{Parser, fault_at},
+    name::is_identifier,
+};
 use crate::language::{
     SyntaxErrorKind,
     ast::{
@@ -98,6 +102,11 @@ impl Parser<'_> {
         if column_first {
             let adds = self.peek(1) == TokenKind::Plus;
             self.same_column(&column, if adds { "X = X + <value>" } else { "X = X - <value>" })?;
+            if self.negative_number_follows() {
+                // `c = c -1`: a literal, and so an addition
+                let value = self.integer_or_marker()?;
+                return Ok(Assignment::Add { column, value });
+            }
             self.advance()?;
             let value = self.term()?;
             return Ok(if adds { Assignment::Add { column, value } } else { Assignment::Subtract { column, value } });
@@ -112,8 +121,8 @@ impl Parser<'_> {
 
     /// A column that must be `column`; `form` is what the statement should look like.
     fn same_column(&mut self, column: &Identifier, form: &'static str) -> Parse<()> {
-        let error = self.error_here(SyntaxErrorKind::AssignmentForm { form });
-        if self.column()? == *column { Ok(()) } else { Err(error) }
+        let start = self.token();
+        if self.column()? == *column { Ok(()) } else { Err(fault_at(start, SyntaxErrorKind::AssignmentForm { form })) }
     }
 
     /// `DELETE …`

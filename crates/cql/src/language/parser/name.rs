@@ -59,7 +59,7 @@ impl Parser<'_> {
     /// The name of a keyspace, table, index or role, with a clear complaint about a bind marker; `place` is what it names.
     fn schema_name(&mut self, place: &'static str) -> Parse<Identifier> {
         if self.kind() == TokenKind::Question {
-            return Err(self.error_here(SyntaxErrorKind::MarkerAsName { place }));
+            return Err(self.fault_here(SyntaxErrorKind::MarkerAsName { place }));
         }
         self.identifier()
     }
@@ -106,7 +106,7 @@ impl Parser<'_> {
         let reserved = self.kind() == TokenKind::Identifier && is_reserved_type_name(self.token_text());
         if reserved {
             let name = self.token_text().into();
-            return Err(self.error_here(SyntaxErrorKind::ReservedTypeName { name }));
+            return Err(self.fault_here(SyntaxErrorKind::ReservedTypeName { name }));
         }
         Ok(QualifiedName { keyspace, name: self.identifier()? })
     }

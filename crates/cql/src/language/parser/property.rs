@@ -1,14 +1,18 @@
 //! Rules for what stands after WITH.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
-use super::{Parse, cursor::Parser, term::is_number};
+use super::{
+    Parse,
+    cursor::{Parser, fault_at},
+    term::is_number,
+};
 use crate::language::{
     SyntaxErrorKind,
     ast::{Literal, Property, PropertyValue},
-    error::shortened,
+    error::{Fault, shortened},
     keyword::Keyword,
-    token::TokenKind,
+    token::{Token, TokenKind},
 };
 
 impl Parser<'_> {
@@ -26,10 +30,10 @@ impl Parser<'_> {
 
     /// `name = value`, with a name that is not among `seen` yet.
     pub(super) fn property(&mut self, seen: &mut PropertyNames) -> Parse<Property> {
-        let start = self.error_here(SyntaxErrorKind::DuplicateProperty { name: shortened(self.token_text()).into() });
+        let start = self.token();
         let name = self.identifier()?;
         if !seen.0.insert(name.as_str().into()) {
-            return Err(start);
+            return Err(duplicate(start, &name));
         }
         self.expect(TokenKind::Equal)?;
         let value = match self.kind() {
@@ -50,12 +54,12 @@ impl Parser<'_> {
         if self.accept(TokenKind::CloseBrace)? {
             return Ok(entries);
         }
-        let mut seen = HashSet::new();
+        let mut seen = BTreeSet::new();
         loop {
-            let duplicate = self.error_here(SyntaxErrorKind::DuplicateProperty { name: shortened(self.token_text()).into() });
+            let start = self.token();
             let key = self.property_literal()?;
             if !seen.insert(key.raw_text().into_owned()) {
-                return Err(duplicate);
+                return Err(duplicate(start, &key.raw_text()));
             }
             self.expect(TokenKind::Colon)?;
             entries.push((key, self.property_literal()?));
@@ -69,7 +73,7 @@ impl Parser<'_> {
     /// A constant, perhaps negative, but not null.
     pub(super) fn property_literal(&mut self) -> Parse<Literal> {
         match self.kind() {
-            TokenKind::Question | TokenKind::Colon => Err(self.error_here(SyntaxErrorKind::MarkerInProperty)),
+            TokenKind::Question | TokenKind::Colon => Err(self.fault_here(SyntaxErrorKind::MarkerInProperty)),
             TokenKind::Keyword(Keyword::Null) => Err(self.unexpected()),
             TokenKind::Minus if is_number(self.peek(1)) => {
                 self.advance()?;
@@ -80,6 +84,10 @@ impl Parser<'_> {
     }
 }
 
+fn duplicate(token: Token, name: &str) -> Fault {
+    fault_at(token, SyntaxErrorKind::DuplicateProperty { name: shortened(name).into() })
+}
+
 /// The names of the properties that a statement has given so far.
 #[derive(Default)]
-pub(super) struct PropertyNames(HashSet<Box<str>>);
+pub(super) struct PropertyNames(BTreeSet<Box<str>>);

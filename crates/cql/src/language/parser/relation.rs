@@ -2,16 +2,24 @@
 
 use super::{Parse, cursor::Parser, name::is_identifier};
 use crate::language::{
-    ast::{CompareOperator, Comparison, ConditionClause, InValues, Relation, RelationTarget, WhereClause, WhereExpression},
+    ast::{CompareOperator, Comparison, ConditionClause, InValues, Relation, RelationTarget, Term, WhereClause, WhereExpression},
     keyword::Keyword,
     token::TokenKind,
 };
 
-/// Where a comparison stands: IF knows fewer than WHERE.
+/// What is compared, which decides how it may be compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Clause {
-    Where,
-    If,
+enum Side {
+    /// A column in WHERE.
+    Column,
+    /// An element of a column in WHERE.
+    Element,
+    /// `token(…)` in WHERE.
+    Token,
+    /// Several columns in WHERE.
+    Tuple,
+    /// Anything in IF.
+    Condition,
 }
 
 impl Parser<'_> {
@@ -41,8 +49,10 @@ impl Parser<'_> {
     }
 
     fn relation(&mut self) -> Parse<Relation> {
-        let target = match self.kind() {
-            TokenKind::OpenParenthesis if self.column_tuple_follows() => RelationTarget::Tuple(self.parenthesised_list(Self::column)?),
+        let (target, side) = match self.kind() {
+            TokenKind::OpenParenthesis if self.column_tuple_follows() => {
+                (RelationTarget::Tuple(self.parenthesised_list(Self::column)?), Side::Tuple)
+            }
             TokenKind::OpenParenthesis => {
                 self.advance()?;
                 let relation = self.nested(Self::relation)?;
@@ -51,20 +61,20 @@ impl Parser<'_> {
             }
             TokenKind::Keyword(Keyword::Token) => {
                 self.advance()?;
-                RelationTarget::Token(self.parenthesised_list(Self::column)?)
+                (RelationTarget::Token(self.parenthesised_list(Self::column)?), Side::Token)
             }
             _ => {
                 let column = self.column()?;
                 if self.accept(TokenKind::OpenBracket)? {
                     let key = self.term()?;
                     self.expect(TokenKind::CloseBracket)?;
-                    RelationTarget::Element { column, key }
+                    (RelationTarget::Element { column, key }, Side::Element)
                 } else {
-                    RelationTarget::Column(column)
+                    (RelationTarget::Column(column), Side::Column)
                 }
             }
         };
-        let comparison = self.comparison(Clause::Where)?;
+        let comparison = self.comparison(side)?;
         Ok(Relation { target, comparison })
     }
 
@@ -103,47 +113,68 @@ impl Parser<'_> {
         } else {
             RelationTarget::Column(column)
         };
-        let comparison = self.comparison(Clause::If)?;
+        let comparison = self.comparison(Side::Condition)?;
         Ok(Relation { target, comparison })
     }
 
-    fn comparison(&mut self, clause: Clause) -> Parse<Comparison> {
+    fn comparison(&mut self, side: Side) -> Parse<Comparison> {
         if let Some(operator) = compare_operator(self.kind()) {
             self.advance()?;
-            return Ok(Comparison::Compare(operator, self.term()?));
+            return Ok(Comparison::Compare(operator, self.compared(side)?));
         }
-        if self.accept_word(Keyword::In)? {
-            return Ok(Comparison::In(self.in_values()?));
-        }
-        if self.accept_word(Keyword::Contains)? {
-            let key = self.accept_key_of_contains()?;
-            let value = self.term()?;
-            return Ok(if key { Comparison::ContainsKey(value) } else { Comparison::Contains(value) });
-        }
-        if clause == Clause::If {
-            return Err(self.unexpected());
-        }
-        if self.accept_word(Keyword::Not)? {
-            if self.accept_word(Keyword::In)? {
-                return Ok(Comparison::NotIn(self.in_values()?));
+        let TokenKind::Keyword(keyword) = self.kind() else { return Err(self.unexpected()) };
+        match (keyword, side) {
+            (Keyword::In, Side::Column | Side::Tuple | Side::Condition) => {
+                self.advance()?;
+                Ok(Comparison::In(self.in_values(side)?))
             }
-            self.expect_word(Keyword::Contains)?;
-            let key = self.accept_key_of_contains()?;
-            let value = self.term()?;
-            return Ok(if key { Comparison::NotContainsKey(value) } else { Comparison::NotContains(value) });
+            (Keyword::Not, Side::Tuple) => {
+                self.expect_words(&[Keyword::Not, Keyword::In])?;
+                Ok(Comparison::NotIn(self.in_values(side)?))
+            }
+            (Keyword::Not, Side::Column) => {
+                self.advance()?;
+                if self.accept_word(Keyword::In)? {
+                    return Ok(Comparison::NotIn(self.in_values(side)?));
+                }
+                self.expect_word(Keyword::Contains)?;
+                let key = self.accept_key_of_contains()?;
+                let value = self.term()?;
+                Ok(if key { Comparison::NotContainsKey(value) } else { Comparison::NotContains(value) })
+            }
+            (Keyword::Contains, Side::Column | Side::Condition) => {
+                self.advance()?;
+                let key = self.accept_key_of_contains()?;
+                let value = self.term()?;
+                Ok(if key { Comparison::ContainsKey(value) } else { Comparison::Contains(value) })
+            }
+            (Keyword::Between, Side::Column | Side::Token | Side::Tuple) => {
+                self.advance()?;
+                let low = self.compared(side)?;
+                self.expect_word(Keyword::And)?;
+                Ok(Comparison::Between(low, self.compared(side)?))
+            }
+            (Keyword::Like, Side::Column) => {
+                self.advance()?;
+                Ok(Comparison::Like(self.term()?))
+            }
+            (Keyword::Is, Side::Column) => {
+                self.expect_words(&[Keyword::Is, Keyword::Not, Keyword::Null])?;
+                Ok(Comparison::IsNotNull)
+            }
+            _ => Err(self.unexpected()),
         }
-        if self.accept_word(Keyword::Between)? {
-            let low = self.term()?;
-            self.expect_word(Keyword::And)?;
-            return Ok(Comparison::Between(low, self.term()?));
+    }
+
+    /// One value to compare with: any term, but for a tuple of columns a tuple or a marker.
+    fn compared(&mut self, side: Side) -> Parse<Term> {
+        if side != Side::Tuple {
+            return self.term();
         }
-        if self.accept_word(Keyword::Like)? {
-            return Ok(Comparison::Like(self.term()?));
+        match self.kind() {
+            TokenKind::Question | TokenKind::Colon => Ok(Term::Marker(self.marker()?)),
+            _ => Ok(Term::Tuple(self.parenthesised_list(Self::term)?)),
         }
-        if self.accept_words(&[Keyword::Is, Keyword::Not, Keyword::Null])? {
-            return Ok(Comparison::IsNotNull);
-        }
-        Err(self.unexpected())
     }
 
     /// `KEY` after CONTAINS, unless it is the keyspace of a function.
@@ -152,10 +183,10 @@ impl Parser<'_> {
     }
 
     /// What stands after IN.
-    fn in_values(&mut self) -> Parse<InValues> {
+    fn in_values(&mut self, side: Side) -> Parse<InValues> {
         match self.kind() {
             TokenKind::Question | TokenKind::Colon => Ok(InValues::Marker(self.marker()?)),
-            _ => Ok(InValues::List(self.optional_list(Self::term)?)),
+            _ => Ok(InValues::List(self.optional_list(|parser| parser.compared(side))?)),
         }
     }
 }

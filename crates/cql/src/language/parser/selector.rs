@@ -33,6 +33,9 @@ impl Parser<'_> {
     fn selector_sum(&mut self) -> Parse<Selector> {
         let mut left = self.selector_product()?;
         while let Some(operator) = additive(self.kind()) {
+            if self.negative_number_follows() {
+                break;
+            }
             self.count_operator()?;
             self.advance()?;
             left = Selector::Arithmetic { operator, left: Box::new(left), right: Box::new(self.selector_product()?) };
@@ -187,14 +190,6 @@ impl Parser<'_> {
             TokenKind::Keyword(Keyword::As) => !is_identifier(self.peek(1)),
             TokenKind::Keyword(Keyword::Token) => true,
             kind => is_constant(kind) || is_identifier(kind),
-        }
-    }
-
-    /// Whether the current minus sign touches a number.
-    fn negative_number_follows(&self) -> bool {
-        match (self.peek_token(0), self.peek_token(1)) {
-            (Some(sign), Some(number)) => is_number(number.kind) && sign.end == number.start,
-            _ => false,
         }
     }
 

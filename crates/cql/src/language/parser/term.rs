@@ -48,6 +48,9 @@ impl Parser<'_> {
             if operator == ArithmeticOperator::Add && self.column_follows() {
                 break;
             }
+            if self.negative_number_follows() {
+                break;
+            }
             self.count_operator()?;
             self.advance()?;
             left = Term::Arithmetic { operator, left: Box::new(left), right: Box::new(self.product()?) };
@@ -77,7 +80,18 @@ impl Parser<'_> {
         if is_number(self.kind()) {
             return Ok(Term::Literal(self.negative_number()?));
         }
+        if self.negative_number_follows() {
+            self.advance()?;
+            return Ok(Term::Negation(Box::new(Term::Literal(self.negative_number()?))));
+        }
         Ok(Term::Negation(Box::new(self.simple_term()?)))
+    }
+
+    /// Whether the current token is a minus sign that touches a number: the two are a literal, never a subtraction, in Cassandra's
+    /// grammar. It is kept that way so that a UUID with a digit missing is an error and not arithmetic.
+    pub(super) fn negative_number_follows(&self) -> bool {
+        self.kind() == TokenKind::Minus
+            && self.peek_token(1).is_some_and(|number| is_number(number.kind) && self.token().end == number.start)
     }
 
     fn simple_term(&mut self) -> Parse<Term> {

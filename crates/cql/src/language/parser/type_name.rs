@@ -93,7 +93,7 @@ impl Parser<'_> {
             return Err(self.mismatch(TokenKind::Integer));
         }
         let text = self.token_text();
-        let dimension = text.parse().map_err(|_| self.error_here(SyntaxErrorKind::IntegerOutOfRange { text: shortened(text).into() }))?;
+        let dimension = text.parse().map_err(|_| self.fault_here(SyntaxErrorKind::IntegerOutOfRange { text: shortened(text).into() }))?;
         self.advance()?;
         self.expect(TokenKind::Greater)?;
         Ok(TypeName::Vector { element, dimension })
