@@ -57,6 +57,8 @@ impl<'a> Values<'a> {
             }
             reader.value(version)?;
         }
+        // No values have no names: one way to say it.
+        let names = if count == 0 { ValueNames::Absent } else { names };
         Ok(Self { version, names, count, bytes: reader.since(&start) })
     }
 
