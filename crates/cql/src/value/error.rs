@@ -61,6 +61,12 @@ pub enum ValueError {
         /// The value.
         nanoseconds: i64,
     },
+    /// More digits than any computation has.
+    #[error("Numbers may have at most {} bytes ({actual})", super::validate::NUMBER_BYTES_MAX)]
+    NumberTooLong {
+        /// How many bytes there were.
+        actual: usize,
+    },
     /// Three vints are needed and no more.
     #[error("A duration needs exactly three vints ({actual} bytes)")]
     DurationLayout {

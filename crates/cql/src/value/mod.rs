@@ -10,16 +10,22 @@
 //! give an unspecified but harmless answer for others.
 
 pub mod build;
+mod calendar;
 pub mod comparable;
 mod decimal;
 pub mod error;
+pub mod json;
 pub mod layout;
+pub mod literal;
 pub mod order;
+pub mod parse;
+pub mod text;
 pub mod token;
 pub mod validate;
 mod vint;
 
 pub use error::{Container, ValueError};
+pub use literal::{Literal, LiteralError};
 pub use order::compare;
 pub use token::{PartitionKey, partition_key, token};
 pub use validate::{normalize, validate};

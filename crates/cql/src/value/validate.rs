@@ -2,13 +2,18 @@
 //!
 //! Follows the native protocol's section "Data Type Serialization Formats" and what Cassandra 5.0 accepts, with its messages. Zero
 //! bytes are a legal value ("empty") of all types but date, time, smallint, tinyint, duration, collections and vectors. TarnDB is
-//! stricter in four places, where Cassandra accepts bytes that no client can mean: UTF-8 is exact (no lone surrogates, nothing above
-//! U+10FFFF), a time lies within its day, nothing follows the three vints of a duration, a collection's count is not negative.
+//! stricter in five places, where Cassandra accepts bytes that no client can mean: UTF-8 is exact (no lone surrogates, nothing above
+//! U+10FFFF), a time lies within its day, nothing follows the three vints of a duration, a collection's count is not negative, and a
+//! varint or decimal has at most [`NUMBER_BYTES_MAX`] bytes: to compare or print a number takes time that grows with its square, and a
+//! client must not be able to stop a core with one value.
 
 use super::error::{Container, FieldName, ValueError};
 use super::{TYPE_DEPTH_MAX, build, layout, order, vint};
 use model::DataType;
 use std::borrow::Cow;
+
+/// The longest varint, and the longest unscaled integer of a decimal: some 19,700 digits.
+pub const NUMBER_BYTES_MAX: usize = 8192;
 
 /// Nanoseconds of a day.
 pub(super) const DAY_NANOSECONDS: i64 = 86_400_000_000_000;
@@ -20,7 +25,7 @@ pub(super) const DAY_NANOSECONDS: i64 = 86_400_000_000_000;
 #[inline]
 pub fn validate(ty: &DataType, bytes: &[u8]) -> Result<(), ValueError> {
     match ty {
-        DataType::Blob | DataType::Custom(_) | DataType::Varint => Ok(()),
+        DataType::Blob | DataType::Custom(_) => Ok(()),
         DataType::Text => text(bytes),
         DataType::Int => length(bytes, 4, Empty::Allowed, "Expected 4 or 0 byte int"),
         DataType::BigInt | DataType::Counter => length(bytes, 8, Empty::Allowed, "Expected 8 or 0 byte long"),
@@ -121,7 +126,7 @@ fn text(bytes: &[u8]) -> Result<(), ValueError> {
 fn validate_rest(ty: &DataType, bytes: &[u8], depth: usize) -> Result<(), ValueError> {
     use Empty::{Allowed, Refused};
     match ty {
-        DataType::Blob | DataType::Custom(_) | DataType::Varint => Ok(()),
+        DataType::Blob | DataType::Custom(_) => Ok(()),
         DataType::Text => text(bytes),
         DataType::Int => length(bytes, 4, Allowed, "Expected 4 or 0 byte int"),
         DataType::BigInt | DataType::Counter => length(bytes, 8, Allowed, "Expected 8 or 0 byte long"),
@@ -131,7 +136,9 @@ fn validate_rest(ty: &DataType, bytes: &[u8], depth: usize) -> Result<(), ValueE
         },
         DataType::Boolean => length(bytes, 1, Allowed, "Expected 1 or 0 byte value"),
         DataType::Date => length(bytes, 4, Refused, "Expected 4 byte long for date"),
-        DataType::Decimal if bytes.is_empty() || bytes.len() >= 4 => Ok(()),
+        DataType::Varint => number(bytes),
+        DataType::Decimal if bytes.is_empty() => Ok(()),
+        DataType::Decimal if bytes.len() >= 4 => number(&bytes[4..]),
         DataType::Decimal => Err(ValueError::Length { expected: "Expected 0 or at least 4 bytes", actual: bytes.len() }),
         DataType::Double => length(bytes, 8, Allowed, "Expected 8 or 0 byte value for a double"),
         DataType::Float => length(bytes, 4, Allowed, "Expected 4 or 0 byte value for a float"),
@@ -185,6 +192,10 @@ fn validate_rest(ty: &DataType, bytes: &[u8], depth: usize) -> Result<(), ValueE
         }
         DataType::Vector(element, dimension) => vector(ty, element, *dimension, bytes, depth),
     }
+}
+
+fn number(integer: &[u8]) -> Result<(), ValueError> {
+    if integer.len() <= NUMBER_BYTES_MAX { Ok(()) } else { Err(ValueError::NumberTooLong { actual: integer.len() }) }
 }
 
 fn time(bytes: &[u8]) -> Result<(), ValueError> {

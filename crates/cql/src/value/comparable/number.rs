@@ -15,8 +15,8 @@ const SHORT_BYTES_MAX: usize = 64;
 const EXPONENT_BIAS: i64 = 1 << 39;
 /// Up to how many digits a whole number is read back without an exponent.
 const PLAIN_DIGITS_MAX: i64 = 64;
-/// How many zeros are put at the end of a number whose scale would not fit otherwise; a key has fewer digits.
-const ZEROS_MAX: i64 = 200_000;
+/// How many zeros are put at the end of a number whose scale would not fit otherwise; no value has as many digits.
+const ZEROS_MAX: i64 = 20_000;
 
 /// Appends the encoding of a two's complement integer in its shortest form.
 pub(super) fn put_varint(minimal: &[u8], out: &mut Vec<u8>) {

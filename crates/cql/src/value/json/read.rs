@@ -1,0 +1,344 @@
+//! JSON to values.
+
+use super::scan::{Kind, Scanner, SyntaxError};
+use crate::value::parse::{self, Excerpt, ParseError};
+use crate::value::{build, layout};
+use model::DataType;
+
+/// JSON that says no value of its type.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JsonError {
+    /// Not JSON.
+    #[error("Error decoding JSON string: {0}")]
+    Syntax(#[from] SyntaxError),
+    /// A string with a wrong text, or a number out of range.
+    #[error(transparent)]
+    Parse(#[from] ParseError),
+    /// Text in a string that is no varint or decimal.
+    #[error("Value '{text}' is not a valid representation of a {ty} value")]
+    Number {
+        /// The value.
+        text: Excerpt,
+        /// The type.
+        ty: DataType,
+    },
+    /// Text in a string that is no blob, or not a string.
+    #[error("Value '{text}' is not a valid blob representation")]
+    Blob {
+        /// The value.
+        text: Excerpt,
+    },
+    /// A value of another kind.
+    #[error("Expected {expected}, but got a {actual}: {text}")]
+    Kind {
+        /// What it should have been.
+        expected: &'static str,
+        /// What it is, by the name of Java's class.
+        actual: &'static str,
+        /// The value.
+        text: Excerpt,
+    },
+    /// Null in a list or vector.
+    #[error("Invalid null element in list")]
+    NullInList,
+    /// Null in a set.
+    #[error("Invalid null element in set")]
+    NullInSet,
+    /// Null as a value of a map.
+    #[error("Invalid null value in map")]
+    NullInMap,
+    /// A tuple with too few items.
+    #[error("Tuple is missing items (expected {expected}): {actual}")]
+    TupleShort {
+        /// How many its type has.
+        expected: usize,
+        /// How many there are.
+        actual: usize,
+    },
+    /// A tuple with too many items.
+    #[error("Tuple contains extra items (expected {expected}): {actual}")]
+    TupleLong {
+        /// How many its type has.
+        expected: usize,
+        /// How many there are at least.
+        actual: usize,
+    },
+    /// A vector of another dimension.
+    #[error("List had incorrect size: expected {expected} but given {actual}")]
+    Dimension {
+        /// The type's.
+        expected: usize,
+        /// How many elements there are.
+        actual: usize,
+    },
+    /// A user type has no such field.
+    #[error("Unknown field '{field}' in value of user defined type {user_type}")]
+    UnknownField {
+        /// The name.
+        field: Excerpt,
+        /// The type's name.
+        user_type: Excerpt,
+    },
+    /// A name twice, the second time with other quotes.
+    #[error("Duplicate column or field '{name}'")]
+    Duplicate {
+        /// The name.
+        name: Excerpt,
+    },
+}
+
+/// Appends the value of type `ty` that the JSON text says; false is null, and nothing was appended.
+///
+/// # Errors
+/// When the text is not JSON or says no value of `ty`; `out` may then hold a part of one.
+pub fn from_json(ty: &DataType, json: &str, out: &mut Vec<u8>) -> Result<bool, JsonError> {
+    let mut scanner = Scanner::new(json);
+    let some = value(&mut scanner, ty, out)?;
+    scanner.end()?;
+    Ok(some)
+}
+
+/// The members of a JSON object, which is a row: column names as the schema has them, and the JSON text of each value.
+///
+/// # Errors
+/// When the text is not a JSON object, or has a name twice.
+pub fn object(json: &str) -> Result<Vec<(String, &str)>, JsonError> {
+    let mut scanner = Scanner::new(json);
+    if scanner.kind()? != Kind::Object {
+        return Err(wrong_kind(&mut scanner, "a map")?);
+    }
+    let mut members: Vec<(String, &str)> = Vec::new();
+    scanner.object(|scanner, name| {
+        members.push((identifier(&name), scanner.any()?));
+        Ok::<(), JsonError>(())
+    })?;
+    scanner.end()?;
+    let mut names: Vec<&str> = members.iter().map(|(name, _)| name.as_str()).collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(JsonError::Duplicate { name: Excerpt::new(pair[0]) }),
+        None => Ok(members),
+    }
+}
+
+/// The name that a key of an object says: lower-cased unless it carries double quotes.
+fn identifier(key: &str) -> String {
+    match key.strip_prefix('"').and_then(|inner| inner.strip_suffix('"')) {
+        Some(inner) => inner.replace("\"\"", "\""),
+        None => key.to_lowercase(),
+    }
+}
+
+fn wrong_kind(scanner: &mut Scanner<'_>, expected: &'static str) -> Result<JsonError, SyntaxError> {
+    let kind = scanner.kind()?;
+    let text = scanner.any()?;
+    let actual = match kind {
+        Kind::Null => "null",
+        Kind::Boolean => "Boolean",
+        Kind::Integer if text.parse::<i32>().is_ok() => "Integer",
+        Kind::Integer if text.parse::<i64>().is_ok() => "Long",
+        Kind::Integer => "BigInteger",
+        Kind::Fraction => "Double",
+        Kind::String => "String",
+        Kind::Array => "ArrayList",
+        Kind::Object => "LinkedHashMap",
+    };
+    Ok(JsonError::Kind { expected, actual, text: Excerpt::new(text) })
+}
+
+/// What a message calls a value of a native type.
+fn expected(ty: &DataType) -> &'static str {
+    match ty {
+        DataType::Int => "an int value",
+        DataType::BigInt | DataType::Counter => "a bigint value",
+        DataType::SmallInt => "a smallint value",
+        DataType::TinyInt => "a tinyint value",
+        DataType::Float => "a float value",
+        DataType::Double => "a double value",
+        DataType::Boolean => "a boolean value",
+        DataType::Text => "a UTF-8 string",
+        DataType::Ascii => "an ASCII string",
+        DataType::Uuid => "a string representation of a uuid",
+        DataType::TimeUuid => "a string representation of a timeuuid",
+        DataType::Inet => "a string representation of an inet value",
+        DataType::Date => "a string representation of a date value",
+        DataType::Time => "a string representation of a time value",
+        DataType::Timestamp => "a long or a datestring representation of a timestamp value",
+        DataType::Duration => "a string representation of a duration",
+        DataType::List(..) | DataType::Vector(..) => "a list",
+        DataType::Set(..) => "a list (representing a set)",
+        DataType::Map(..) | DataType::Udt(..) => "a map",
+        DataType::Tuple(_) => "a list representation of a tuple",
+        DataType::Varint | DataType::Decimal | DataType::Blob | DataType::Custom(_) => "a string",
+    }
+}
+
+/// Appends the value that comes next; false is null.
+fn value(scanner: &mut Scanner<'_>, ty: &DataType, out: &mut Vec<u8>) -> Result<bool, JsonError> {
+    let kind = scanner.kind()?;
+    if kind == Kind::Null {
+        scanner.null()?;
+        return Ok(false);
+    }
+    match (ty, kind) {
+        (
+            DataType::List(..) | DataType::Set(..) | DataType::Map(..) | DataType::Tuple(_) | DataType::Udt(..) | DataType::Vector(..),
+            Kind::String,
+        ) => {
+            // JSON within a string: how a map's key says a value that is not a string.
+            let inner = scanner.string()?;
+            let mut scanner = Scanner::new(&inner);
+            if scanner.kind()? == Kind::String {
+                return Err(wrong_kind(&mut scanner, expected(ty))?);
+            }
+            let some = value(&mut scanner, ty, out)?;
+            scanner.end()?;
+            return Ok(some);
+        }
+        (DataType::List(element, _), Kind::Array) => {
+            let parts = elements(scanner, element, JsonError::NullInList)?;
+            build::list(parts.iter().map(Vec::as_slice), out);
+        }
+        (DataType::Set(element, _), Kind::Array) => {
+            let parts = elements(scanner, element, JsonError::NullInSet)?;
+            build::set(element, parts.iter().map(Vec::as_slice).collect(), out);
+        }
+        (DataType::Vector(element, dimension), Kind::Array) => {
+            let parts = elements(scanner, element, JsonError::NullInList)?;
+            if parts.len() != usize::from(*dimension) {
+                return Err(JsonError::Dimension { expected: usize::from(*dimension), actual: parts.len() });
+            }
+            for part in &parts {
+                if layout::fixed_length(element).is_some_and(|length| length != part.len()) {
+                    return Err(JsonError::NullInList);
+                }
+                build::vector_element(element, part, out);
+            }
+        }
+        (DataType::Map(key, value_type, _), Kind::Object) => {
+            let mut entries: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+            scanner.object(|scanner, name| {
+                let (mut k, mut v) = (Vec::new(), Vec::new());
+                map_key(key, &name, &mut k)?;
+                if !value(scanner, value_type, &mut v)? {
+                    return Err(JsonError::NullInMap);
+                }
+                entries.push((k, v));
+                Ok(())
+            })?;
+            build::map(key, entries.iter().map(|(k, v)| (k.as_slice(), v.as_slice())).collect(), out);
+        }
+        (DataType::Tuple(types), Kind::Array) => {
+            let mut position = 0;
+            scanner.array(|scanner| {
+                let ty = types.get(position).ok_or(JsonError::TupleLong { expected: types.len(), actual: position + 1 })?;
+                position += 1;
+                field(scanner, ty, out)
+            })?;
+            if position < types.len() {
+                return Err(JsonError::TupleShort { expected: types.len(), actual: position });
+            }
+        }
+        (DataType::Udt(user, _), Kind::Object) => {
+            let mut fields: Vec<Option<Vec<u8>>> = vec![None; user.fields.len()];
+            scanner.object(|scanner, name| {
+                let name = identifier(&name);
+                let Some(position) = user.fields.iter().position(|(field, _)| *field == name) else {
+                    return Err(JsonError::UnknownField { field: Excerpt::new(&name), user_type: Excerpt::new(&user.name) });
+                };
+                let mut bytes = Vec::new();
+                let some = value(scanner, &user.fields[position].1, &mut bytes)?;
+                fields[position] = some.then_some(bytes);
+                Ok(())
+            })?;
+            build::tuple(fields.iter().map(Option::as_deref), out);
+        }
+        _ => native(scanner, ty, kind, out)?,
+    }
+    Ok(true)
+}
+
+fn elements(scanner: &mut Scanner<'_>, element: &DataType, null: JsonError) -> Result<Vec<Vec<u8>>, JsonError> {
+    let mut parts = Vec::new();
+    scanner.array(|scanner| {
+        let mut part = Vec::new();
+        if !value(scanner, element, &mut part)? {
+            return Err(null.clone());
+        }
+        parts.push(part);
+        Ok(())
+    })?;
+    Ok(parts)
+}
+
+/// Appends a field of a tuple.
+fn field(scanner: &mut Scanner<'_>, ty: &DataType, out: &mut Vec<u8>) -> Result<(), JsonError> {
+    let mut bytes = Vec::new();
+    let some = value(scanner, ty, &mut bytes)?;
+    build::field(some.then_some(bytes.as_slice()), out);
+    Ok(())
+}
+
+/// Appends the value that a map's key says: text itself, other native types by their text, the rest as JSON.
+fn map_key(ty: &DataType, name: &str, out: &mut Vec<u8>) -> Result<(), JsonError> {
+    match ty {
+        DataType::List(..) | DataType::Set(..) | DataType::Map(..) | DataType::Tuple(_) | DataType::Udt(..) | DataType::Vector(..) => {
+            if from_json(ty, name, out)? {
+                Ok(())
+            } else {
+                Err(JsonError::NullInMap)
+            }
+        }
+        _ => string(ty, name, out),
+    }
+}
+
+/// Appends the value that a string says.
+fn string(ty: &DataType, text: &str, out: &mut Vec<u8>) -> Result<(), JsonError> {
+    let parsed = match ty {
+        DataType::Custom(_) => parse::parse(&DataType::Blob, text, out),
+        _ => parse::parse(ty, text, out),
+    };
+    parsed.map_err(|error| match ty {
+        DataType::Varint | DataType::Decimal => JsonError::Number { text: Excerpt::new(text), ty: ty.clone() },
+        DataType::Blob | DataType::Custom(_) => JsonError::Blob { text: Excerpt::new(text) },
+        _ => JsonError::Parse(error),
+    })
+}
+
+/// Appends a value of a native type.
+fn native(scanner: &mut Scanner<'_>, ty: &DataType, kind: Kind, out: &mut Vec<u8>) -> Result<(), JsonError> {
+    let numeric = match ty {
+        DataType::Float | DataType::Double | DataType::Decimal => matches!(kind, Kind::Integer | Kind::Fraction),
+        DataType::Int
+        | DataType::BigInt
+        | DataType::Counter
+        | DataType::SmallInt
+        | DataType::TinyInt
+        | DataType::Varint
+        | DataType::Timestamp => kind == Kind::Integer,
+        _ => false,
+    };
+    if kind == Kind::String {
+        return string(ty, &scanner.string()?, out);
+    }
+    if *ty == DataType::Boolean && kind == Kind::Boolean {
+        out.push(u8::from(scanner.boolean()?));
+        return Ok(());
+    }
+    if !numeric {
+        return Err(match ty {
+            DataType::Varint | DataType::Decimal => JsonError::Number { text: Excerpt::new(scanner.any()?), ty: ty.clone() },
+            DataType::Blob | DataType::Custom(_) => JsonError::Blob { text: Excerpt::new(scanner.any()?) },
+            _ => wrong_kind(scanner, expected(ty))?,
+        });
+    }
+    let mut ahead = scanner.clone();
+    let number = scanner.number()?;
+    match (ty, parse::parse(ty, number, out)) {
+        (_, Ok(())) => Ok(()),
+        (DataType::Int | DataType::BigInt | DataType::Counter, Err(_)) => Err(wrong_kind(&mut ahead, expected(ty))?),
+        (DataType::Varint | DataType::Decimal, Err(_)) => Err(JsonError::Number { text: Excerpt::new(number), ty: ty.clone() }),
+        (_, Err(error)) => Err(JsonError::Parse(error)),
+    }
+}
