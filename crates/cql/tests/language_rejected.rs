@@ -387,3 +387,30 @@ fn markers_are_counted_to_what_the_protocol_can_carry() {
     assert_eq!(parse(&markers(BIND_MARKERS_MAX)).unwrap().markers.len(), BIND_MARKERS_MAX);
     assert_eq!(rejected(&markers(BIND_MARKERS_MAX + 1)).kind, SyntaxErrorKind::TooManyMarkers);
 }
+
+/// Nesting and operators at their limits at once, in the smallest stack that a thread of ours may have.
+#[test]
+fn the_deepest_trees_fit_a_small_stack() {
+    const STACK_BYTES: usize = 512 * 1024;
+    let deepest = [
+        format!(
+            "INSERT INTO t (a) VALUES ({}{}{})",
+            "[1 + ".repeat(NESTING_MAX - 1),
+            vec!["1"; 180].join(" + "),
+            "]".repeat(NESTING_MAX - 1)
+        ),
+        format!("INSERT INTO t (a) VALUES ({}1{})", "(int) ".repeat(NESTING_MAX - 1), " + 1".repeat(EXPRESSION_OPERATORS_MAX)),
+        format!("SELECT {}a{}{} FROM t", "(".repeat(NESTING_MAX - 1), ".a".repeat(EXPRESSION_OPERATORS_MAX), ")".repeat(NESTING_MAX - 1)),
+        format!("SELECT {}a{} FROM t", "f(".repeat(NESTING_MAX - 1), ")".repeat(NESTING_MAX - 1)),
+        format!("SELECT * FROM t WHERE {}a = 1{}", "(".repeat(NESTING_MAX - 1), ")".repeat(NESTING_MAX - 1)),
+        format!("CREATE TABLE t (a {}int{})", "list<".repeat(NESTING_MAX - 1), ">".repeat(NESTING_MAX - 1)),
+    ];
+    for text in deepest {
+        let worker = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
+            let parsed = parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert_eq!(parsed.clone(), parsed);
+            assert!(!format!("{parsed:?}").is_empty());
+        });
+        worker.unwrap().join().unwrap();
+    }
+}
