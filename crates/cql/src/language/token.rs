@@ -24,7 +24,7 @@ impl Token {
     }
 }
 
-/// The kinds of [`Token`].
+/// The kinds of token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// A word that the grammar knows, reserved or not.
