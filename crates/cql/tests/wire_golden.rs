@@ -178,7 +178,7 @@ fn check_responses(expected: &mut Expected, version: ProtocolVersion) {
     expected.response("set_keyspace", version, Opcode::Result, |out| write_set_keyspace(out, "ks"));
     for (name, change) in ["keyspace", "table", "type", "function", "aggregate"].iter().zip(schema_changes()) {
         expected.response(&format!("schema_{name}"), version, Opcode::Result, |out| write_schema_change(out, &change, version));
-        let event = Event::Schema(change);
+        let event = Event::SchemaChange(change);
         expected.response(&format!("event_schema_{name}"), version, Opcode::Event, |out| event.write(out, version));
     }
     for (name, event) in ["new_node", "removed_node", "up", "down"].iter().zip(events()) {

@@ -138,7 +138,7 @@ fn responses_survive_encoding() {
         let responses: Vec<_> = frames.iter().map(|bytes| Response::decode(&parse(bytes)).unwrap()).collect();
         let of = |wanted: &Response<'_>| responses.iter().any(|(_, response)| response == wanted);
         for event in events() {
-            let function = matches!(&event, Event::Schema(SchemaChange { target, .. }) if matches!(target, SchemaTarget::Function { .. } | SchemaTarget::Aggregate { .. }));
+            let function = matches!(&event, Event::SchemaChange(SchemaChange { target, .. }) if matches!(target, SchemaTarget::Function { .. } | SchemaTarget::Aggregate { .. }));
             assert_eq!(of(&Response::Event(event.clone())), version >= ProtocolVersion::V4 || !function, "{event:?}");
         }
         for kind in errors() {

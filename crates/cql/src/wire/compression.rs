@@ -3,7 +3,8 @@
 //! Lengths are promised by the peer, so each is checked against the limit and against what the algorithm can reach at best before a byte is
 //! allocated for it. A v3/v4 LZ4 body starts with its uncompressed length (4 bytes, big-endian); Snappy carries its own; a v5 segment's header has it.
 //!
-//! [`CompressionWorkspace`] is what the algorithms work in. A core needs one, not a connection: ten thousand connections cost nothing.
+//! [`CompressionWorkspace`] is what the algorithms work in. A core needs one for each direction (a reply is encoded while the frames that it
+//! answers are still borrowed), not each connection: ten thousand connections cost nothing.
 
 use std::fmt;
 

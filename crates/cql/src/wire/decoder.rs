@@ -9,7 +9,8 @@
 //!                                         └─ part ── `large` ────────┘
 //! ```
 //! Invariants: bytes are delivered once and in order, however they are cut up on arrival; what is kept between two chunks is less than one
-//! frame or segment (plus what a caller left unread), and its memory never exceeds the bytes received; after an error every call gives it again.
+//! frame or segment (plus what a caller left unread), and memory for it grows with the bytes received, not with a length that a header promises;
+//! after an error every call gives it again.
 
 use std::ops::Range;
 

@@ -52,7 +52,7 @@ pub enum Event<'a> {
     /// A node does not answer.
     Down(SocketAddr),
     /// The schema has changed.
-    Schema(SchemaChange<'a>),
+    SchemaChange(SchemaChange<'a>),
 }
 
 /// What happened to something in the schema.
@@ -107,7 +107,7 @@ impl<'a> Event<'a> {
         match self {
             Self::NewNode(_) | Self::RemovedNode(_) => EventKind::TopologyChange,
             Self::Up(_) | Self::Down(_) => EventKind::StatusChange,
-            Self::Schema(_) => EventKind::SchemaChange,
+            Self::SchemaChange(_) => EventKind::SchemaChange,
         }
     }
 
@@ -119,7 +119,7 @@ impl<'a> Event<'a> {
             Self::RemovedNode(node) => ("REMOVED_NODE", node),
             Self::Up(node) => ("UP", node),
             Self::Down(node) => ("DOWN", node),
-            Self::Schema(change) => return change.write(out, version),
+            Self::SchemaChange(change) => return change.write(out, version),
         };
         write_string(out, word);
         write_inet(out, *node);
@@ -128,7 +128,7 @@ impl<'a> Event<'a> {
     pub(super) fn read(reader: &mut Reader<'a>) -> Result<Self, WireError> {
         let kind = EventKind::from_name(reader.string()?)?;
         if kind == EventKind::SchemaChange {
-            return Ok(Self::Schema(SchemaChange::read(reader)?));
+            return Ok(Self::SchemaChange(SchemaChange::read(reader)?));
         }
         let word = reader.string()?;
         let node = reader.inet()?;

@@ -1,5 +1,7 @@
 //! The kinds of message.
 
+use std::fmt;
+
 use super::WireError;
 
 /// The kind of message that a frame carries.
@@ -45,6 +47,35 @@ impl Opcode {
         Self::AuthResponse,
         Self::AuthSuccess,
     ];
+
+    /// Its name in the protocol's documents and in error messages.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "ERROR",
+            Self::Startup => "STARTUP",
+            Self::Ready => "READY",
+            Self::Authenticate => "AUTHENTICATE",
+            Self::Options => "OPTIONS",
+            Self::Supported => "SUPPORTED",
+            Self::Query => "QUERY",
+            Self::Result => "RESULT",
+            Self::Prepare => "PREPARE",
+            Self::Execute => "EXECUTE",
+            Self::Register => "REGISTER",
+            Self::Event => "EVENT",
+            Self::Batch => "BATCH",
+            Self::AuthChallenge => "AUTH_CHALLENGE",
+            Self::AuthResponse => "AUTH_RESPONSE",
+            Self::AuthSuccess => "AUTH_SUCCESS",
+        }
+    }
+}
+
+impl fmt::Display for Opcode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
 impl TryFrom<u8> for Opcode {

@@ -207,7 +207,7 @@ pub(crate) fn events() -> Vec<Event<'static>> {
     let node = SocketAddr::from(([127, 0, 0, 1], 9042));
     let other = SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], 9142));
     let mut events = vec![Event::NewNode(node), Event::RemovedNode(other), Event::Up(other), Event::Down(node)];
-    events.extend(schema_changes().into_iter().map(Event::Schema));
+    events.extend(schema_changes().into_iter().map(Event::SchemaChange));
     events
 }
 
