@@ -1,1 +1,17 @@
-//! A whole node, generic over io: listeners, sessions, routing, schema changes, timers.
+//! A whole node, generic over `io`: connections, routing to shards, schema changes.
+//!
+//! [`Core`] is one core's part and implements [`io::Handler`]; the production reactor and the simulator drive the same code.
+
+mod config;
+mod core;
+mod message;
+mod prepared;
+mod requests;
+mod schema_changes;
+mod statements;
+mod view;
+
+pub use crate::core::{Core, CoreParts, OnReady};
+pub use config::{NodeConfig, SCHEMA_BLOB, truncations_blob};
+pub use message::Message;
+pub use prepared::SharedStatements;

@@ -1,1 +1,12 @@
-//! One core's data: runs operations against the engine, parks them on a miss.
+//! One core's data: runs operations against the engine, and parks those that need a row from the device.
+//!
+//! An operation's way: [`Shard::run`] → rows in memory → staged writes → one atomic group in the log → reply. When a row is missing the caller
+//! parks the operation; the shard reads the row and runs it again, and gives the reply through [`Shard::next_finished`].
+
+mod error;
+mod parked;
+mod shard;
+mod store;
+
+pub use error::ShardError;
+pub use shard::{Outcome, Shard, Ticket, decode_truncations};

@@ -5,13 +5,53 @@ use crate::plan::{Marker, Term};
 use crate::value;
 use crate::wire::{ValueNames, Value, Values};
 use model::operation::Context;
-use smallvec::SmallVec;
 use std::borrow::Cow;
 
 /// The values of one execution by marker index, checked against the markers' types.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Bindings<'a> {
-    values: SmallVec<[Value<'a>; 16]>,
+    values: Inline<'a>,
+}
+
+/// How many values need no allocation.
+const INLINE_VALUES: usize = 12;
+
+/// A few values in place, or many on the heap. (`SmallVec` would make the lifetime invariant.)
+#[derive(Clone, Debug)]
+enum Inline<'a> {
+    Few([Value<'a>; INLINE_VALUES], usize),
+    Many(Vec<Value<'a>>),
+}
+
+impl<'a> Inline<'a> {
+    fn with_capacity(count: usize) -> Self {
+        if count <= INLINE_VALUES { Self::Few([Value::Null; INLINE_VALUES], 0) } else { Self::Many(Vec::with_capacity(count)) }
+    }
+
+    #[inline]
+    fn push(&mut self, value: Value<'a>) {
+        match self {
+            Self::Few(values, length) => {
+                values[*length] = value;
+                *length += 1;
+            }
+            Self::Many(values) => values.push(value),
+        }
+    }
+
+    #[inline]
+    fn as_slice(&self) -> &[Value<'a>] {
+        match self {
+            Self::Few(values, length) => &values[..*length],
+            Self::Many(values) => values,
+        }
+    }
+}
+
+impl Default for Bindings<'_> {
+    fn default() -> Self {
+        Self { values: Inline::with_capacity(0) }
+    }
 }
 
 /// A term's value.
@@ -51,7 +91,7 @@ impl<'a> Bindings<'a> {
                 values.len()
             )));
         }
-        let mut bound = SmallVec::new();
+        let mut bound = Inline::with_capacity(markers.len());
         for (marker, value) in markers.iter().zip(values.iter()) {
             check(marker, value)?;
             bound.push(value);
@@ -60,7 +100,7 @@ impl<'a> Bindings<'a> {
     }
 
     fn named(markers: &[Marker], values: &Values<'a>) -> Result<Self, CqlError> {
-        let mut bound = SmallVec::new();
+        let mut bound = Inline::with_capacity(markers.len());
         for marker in markers {
             let value = values
                 .iter_named()
@@ -78,14 +118,14 @@ impl<'a> Bindings<'a> {
     #[inline]
     #[must_use]
     pub fn get(&self, index: u16) -> Value<'a> {
-        self.values.get(usize::from(index)).copied().unwrap_or(Value::Null)
+        self.values.as_slice().get(usize::from(index)).copied().unwrap_or(Value::Null)
     }
 
     /// A copy that owns its bytes, for an operation that outlives its frame.
     #[must_use]
     pub fn to_owned_values(&self) -> OwnedValues {
         let mut owned = OwnedValues::default();
-        for value in &self.values {
+        for value in self.values.as_slice() {
             owned.ends.push(match value {
                 Value::Null => Slot::Null,
                 Value::Unset => Slot::Unset,
@@ -126,10 +166,9 @@ impl OwnedValues {
     #[must_use]
     pub fn bindings(&self) -> Bindings<'_> {
         let mut start = 0;
-        let values = self
-            .ends
-            .iter()
-            .map(|slot| match *slot {
+        let mut values = Inline::with_capacity(self.ends.len());
+        for slot in &self.ends {
+            values.push(match *slot {
                 Slot::Null => Value::Null,
                 Slot::Unset => Value::Unset,
                 Slot::End(end) => {
@@ -137,8 +176,8 @@ impl OwnedValues {
                     start = end;
                     Value::Bytes(bytes)
                 }
-            })
-            .collect();
+            });
+        }
         Bindings { values }
     }
 }
@@ -213,7 +252,8 @@ impl Term {
                 }
             }
             Self::Call(call) => return super::element::call(call, environment),
-            Self::Null | Self::Constant(_) | Self::Bind(_) => return self.evaluate(environment),
+            Self::Json(term) => return super::element::json(term, environment),
+            Self::Null | Self::Constant(_) | Self::Bind(_) => return Err(CqlError::Server("not a composed term".to_owned())),
         }
         Ok(Bound::Bytes(Cow::Owned(out)))
     }

@@ -12,7 +12,7 @@ mod term_planner;
 pub use modify::{Assignment, Condition, ConditionTarget, Conditions, Modify, ModifyKind, RowTarget};
 pub use planner::{Planner, Prepared, prepare};
 pub use select::{Expression, Filter, FilterTarget, Output, Select, Source, SourceColumn};
-pub use term::{Call, Term};
+pub use term::{Call, JsonTerm, Missing, Term};
 
 use crate::language::ast;
 use model::{ColumnId, DataType, Table};

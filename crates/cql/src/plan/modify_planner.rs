@@ -1,7 +1,7 @@
 //! INSERT, UPDATE and DELETE against a table.
 
 use super::{
-    Assignment, ClusteringPlan, ColumnRef, Comparator, Condition, ConditionTarget, Conditions, KeyTerm, Modify, ModifyKind, Planner, RowTarget,
+    Assignment, ClusteringPlan, ColumnRef, Comparator, Condition, ConditionTarget, Conditions, JsonTerm, KeyTerm, Missing, Modify, ModifyKind, Planner, RowTarget,
     SliceBound, Term, TupleKeys,
 };
 use crate::language::ast::{self, CompareOperator, Comparison, InValues, RelationTarget};
@@ -213,6 +213,23 @@ impl Planner<'_> {
             ));
         }
         draft.finish(keys, target, conditions)
+    }
+
+    /// The values of all columns, taken from a JSON object when the statement runs.
+    fn insert_json(&mut self, table: &Table, value: &ast::JsonValue, default: ast::JsonDefault) -> Result<Vec<(usize, Term)>, CqlError> {
+        let object = match value {
+            ast::JsonValue::Text(text) => Term::Constant(text.as_bytes().into()),
+            ast::JsonValue::Marker(marker) => self.mark(marker.index, "[json]", &DataType::Text),
+        };
+        let missing = match default {
+            ast::JsonDefault::Null => Missing::Null,
+            ast::JsonDefault::Unset => Missing::Unset,
+        };
+        let value_of = |column: &Column| {
+            let object = object.clone();
+            Term::Json(Box::new(JsonTerm { object, column: column.name.clone(), data_type: column.data_type.clone(), missing }))
+        };
+        Ok(table.columns.iter().enumerate().map(|(position, column)| (position, value_of(column))).collect())
     }
 
     fn assignment(&mut self, table: &Table, assignment: &ast::Assignment) -> Result<(usize, Assignment), CqlError> {

@@ -171,3 +171,17 @@ impl Planner<'_> {
         super::Term::Bind(index)
     }
 }
+
+impl Prepared {
+    /// The tables that the statement is about.
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
+        let (one, many) = match &self.statement {
+            Statement::Select(plan) => (Some(&plan.table), &[][..]),
+            Statement::Modify(plan) => (Some(&plan.table), &[][..]),
+            Statement::Truncate(table) => (Some(table), &[][..]),
+            Statement::Batch(batch) => (None, batch.statements.as_slice()),
+            _ => (None, &[][..]),
+        };
+        one.into_iter().chain(many.iter().map(|plan| &plan.table))
+    }
+}

@@ -23,6 +23,8 @@ pub enum Term {
     Vector(DataType, Vec<Term>),
     /// A function of other terms.
     Call(Box<Call>),
+    /// A column's value in a JSON object.
+    Json(Box<JsonTerm>),
 }
 
 /// A call of a native function.
@@ -32,4 +34,26 @@ pub struct Call {
     pub function: crate::value::function::FunctionSpec,
     /// Its arguments.
     pub arguments: Vec<Term>,
+}
+
+/// A column's value in the JSON object of `INSERT … JSON`.
+#[derive(Clone, Debug)]
+pub struct JsonTerm {
+    /// The object's text.
+    pub object: Term,
+    /// The column.
+    pub column: String,
+    /// Its type.
+    pub data_type: DataType,
+    /// What a column that the object does not have becomes.
+    pub missing: Missing,
+}
+
+/// What a column that a JSON object does not have becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// Null: it is deleted.
+    Null,
+    /// It is left alone.
+    Unset,
 }

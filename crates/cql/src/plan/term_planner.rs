@@ -3,7 +3,7 @@
 use super::{Planner, Term};
 use crate::exec::{Bindings, Bound, Environment};
 use crate::language::ast;
-use crate::value::literal::{self, Literal};
+use crate::value::literal::{Literal, literal};
 use crate::{CqlError, ddl};
 use base::Now;
 use model::operation::Context;
@@ -124,12 +124,9 @@ impl Planner<'_> {
 }
 
 fn constant(given: &ast::Literal, receiver: &DataType, name: &str) -> Result<Term, CqlError> {
-    let literal = match neutral(given) {
-        Some(literal) => literal,
-        None => return Ok(Term::Null),
-    };
+    let Some(given) = neutral(given) else { return Ok(Term::Null) };
     let mut bytes = Vec::new();
-    literal::encode(&literal, receiver, name, &mut bytes).map_err(|error| CqlError::Invalid(error.to_string()))?;
+    literal(given, receiver, name, &mut bytes).map_err(|error| CqlError::Invalid(error.to_string()))?;
     Ok(Term::Constant(bytes.into()))
 }
 

@@ -88,9 +88,12 @@ pub enum Stop {
         /// Bytes from the segment's start.
         offset: u32,
     },
-    /// The device failed to read.
-    #[error("the device could not be read; see the server's log")]
-    Device,
+    /// The shard has not read its log yet.
+    #[error("the shard is still recovering; try again in a moment")]
+    NotReady,
+    /// The table has just been dropped.
+    #[error("the table does not exist any more")]
+    UnknownTable,
 }
 
 /// The rows of a shard, as an operation sees them: all writes before it, none after it, and none of its own.

@@ -1,0 +1,308 @@
+//! One client connection: from received bytes to requests, from plain reply frames to bytes to send. No I/O.
+//!
+//! The session answers what concerns only the connection (STARTUP, OPTIONS, REGISTER, broken frames) and hands every statement to its
+//! [`Server`]. A statement's reply may come at once or later; replies may come in any order.
+
+use crate::CqlError;
+use crate::reply;
+use crate::wire::{
+    Compression, CompressionWorkspace, Direction, Event, EventKind, Frame, FrameDecoder, FrameEncoder, Opcode, ProtocolVersion, Request,
+    StreamId, StringList, StringMap, WireError, write_supported, write_unsupported_version,
+};
+use std::net::SocketAddr;
+
+/// What the session cannot answer itself.
+pub trait Server {
+    /// The options of SUPPORTED.
+    fn supported(&self) -> Vec<(String, Vec<String>)>;
+
+    /// A statement (QUERY, PREPARE, EXECUTE or BATCH). Appends the plain reply frame to `out`, or nothing when the reply comes later.
+    fn statement(&mut self, client: &mut Client, stream: StreamId, request: Request<'_>, out: &mut Vec<u8>);
+}
+
+/// What statements need to know of the connection, and may change.
+#[derive(Clone, Debug)]
+pub struct Client {
+    /// The connection's protocol version.
+    pub version: ProtocolVersion,
+    /// The keyspace that USE chose.
+    pub keyspace: Option<String>,
+    /// Where the client is.
+    pub address: SocketAddr,
+    /// Requests whose reply has not been given yet.
+    pub in_flight: u32,
+}
+
+/// Whether the connection goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a broken connection must be closed"]
+pub enum Verdict {
+    /// It does.
+    Continue,
+    /// What was written must still be sent, then it ends.
+    Close,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    New,
+    Ready,
+}
+
+/// A connection's state.
+#[derive(Debug)]
+pub struct Session {
+    decoder: FrameDecoder,
+    outgoing: Outgoing,
+    client: Client,
+    phase: Phase,
+    registered: [bool; 3],
+}
+
+/// The sending half.
+#[derive(Debug)]
+struct Outgoing {
+    encoder: FrameEncoder,
+    /// Whether frames go out as they are: no compression, no segments.
+    plain: bool,
+    scratch: Vec<u8>,
+}
+
+impl Session {
+    /// A new connection whose frames have bodies of at most `body_bytes_max`.
+    #[must_use]
+    pub fn new(address: SocketAddr, body_bytes_max: u32) -> Self {
+        Self {
+            decoder: FrameDecoder::new(Direction::Request, body_bytes_max),
+            outgoing: Outgoing { encoder: FrameEncoder::new(Direction::Response), plain: true, scratch: Vec::new() },
+            client: Client { version: ProtocolVersion::HIGHEST, keyspace: None, address, in_flight: 0 },
+            phase: Phase::New,
+            registered: [false; 3],
+        }
+    }
+
+    /// What statements know of the connection.
+    #[must_use]
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// As [`Session::client`], to change it.
+    pub fn client_mut(&mut self) -> &mut Client {
+        &mut self.client
+    }
+
+    /// Bytes of memory the session holds for what has arrived only in part.
+    #[must_use]
+    pub fn buffered_bytes(&self) -> usize {
+        self.decoder.buffered_bytes()
+    }
+
+    /// Takes received bytes, serves every request in them and appends to `out` what is to be sent.
+    pub fn receive(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+        workspaces: &mut Workspaces,
+        server: &mut impl Server,
+    ) -> Verdict {
+        let Self { decoder, outgoing, client, phase, registered } = self;
+        let mut frames = decoder.feed(bytes, &mut workspaces.incoming);
+        let mut verdict = Verdict::Continue;
+        loop {
+            let frame = match frames.next_frame() {
+                Ok(Some(frame)) => frame,
+                Ok(None) => break,
+                Err(error) => {
+                    answer_broken(outgoing, client, &error, out, &mut workspaces.outgoing);
+                    verdict = Verdict::Close;
+                    break;
+                }
+            };
+            client.version = frame.header.version;
+            let stream = frame.header.stream;
+            if *phase == Phase::Ready {
+                outgoing.write(out, &mut workspaces.outgoing, |out| ready_request(&frame, client, registered, server, out));
+                continue;
+            }
+            match new_request(&frame, server, out) {
+                Handshake::Answered => {}
+                Handshake::Start(compression) => {
+                    let version = client.version;
+                    // READY itself still goes out in the old form.
+                    if let Err(error) = frames.startup_agreed(version, compression) {
+                        reply::write_error(out, version, stream, &CqlError::Protocol(error.to_string()));
+                        verdict = Verdict::Close;
+                        break;
+                    }
+                    reply::write_frame(out, version, stream, Opcode::Ready, |_| {});
+                    let agreed = outgoing.encoder.startup_agreed(version, compression);
+                    debug_assert!(agreed.is_ok(), "the decoder agreed to the same");
+                    outgoing.plain = compression.is_none() && version < ProtocolVersion::V5;
+                    *phase = Phase::Ready;
+                }
+            }
+        }
+        outgoing.flush(out, &mut workspaces.outgoing);
+        verdict
+    }
+
+    /// Appends a plain reply frame that came later, as the connection wants it.
+    pub fn append_reply(&mut self, frame: &[u8], out: &mut Vec<u8>, workspaces: &mut Workspaces) {
+        if self.outgoing.plain {
+            out.extend_from_slice(frame);
+        } else {
+            self.outgoing.encoder.append(out, frame, &mut workspaces.outgoing);
+            self.outgoing.flush(out, &mut workspaces.outgoing);
+        }
+    }
+
+    /// Appends an event if the client asked for its kind.
+    pub fn append_event(&mut self, event: &Event<'_>, out: &mut Vec<u8>, workspaces: &mut Workspaces) {
+        if self.phase != Phase::Ready || !self.registered[kind_index(event.kind())] {
+            return;
+        }
+        let version = self.client.version;
+        let mut frame = Vec::new();
+        reply::write_frame(&mut frame, version, StreamId::EVENT, Opcode::Event, |body| event.write(body, version));
+        self.append_reply(&frame, out, workspaces);
+    }
+
+    /// Whether the client asked for events.
+    #[must_use]
+    pub fn is_registered(&self) -> bool {
+        self.registered.contains(&true)
+    }
+}
+
+/// Buffers for decompression and compression, shared by a core's sessions.
+#[derive(Debug, Default)]
+pub struct Workspaces {
+    incoming: CompressionWorkspace,
+    outgoing: CompressionWorkspace,
+}
+
+impl Workspaces {
+    /// Empty buffers.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { incoming: CompressionWorkspace::new(), outgoing: CompressionWorkspace::new() }
+    }
+}
+
+impl Outgoing {
+    #[inline]
+    fn write(&mut self, out: &mut Vec<u8>, workspace: &mut CompressionWorkspace, write: impl FnOnce(&mut Vec<u8>)) {
+        if self.plain {
+            return write(out);
+        }
+        self.scratch.clear();
+        write(&mut self.scratch);
+        if !self.scratch.is_empty() {
+            self.encoder.append(out, &self.scratch, workspace);
+        }
+        self.scratch.shrink_to(1 << 16);
+    }
+
+    #[inline]
+    fn flush(&mut self, out: &mut Vec<u8>, workspace: &mut CompressionWorkspace) {
+        if !self.plain {
+            self.encoder.flush(out, workspace);
+        }
+    }
+}
+
+/// What a request before READY leads to.
+enum Handshake {
+    Answered,
+    Start(Option<Compression>),
+}
+
+fn new_request(frame: &Frame<'_>, server: &impl Server, out: &mut Vec<u8>) -> Handshake {
+    let (version, stream) = (frame.header.version, frame.header.stream);
+    let outcome = match Request::decode(frame) {
+        Ok((_, Request::Options)) => {
+            write_options(version, stream, server, out);
+            return Handshake::Answered;
+        }
+        Ok((_, Request::Startup(options))) => startup(&options),
+        Ok((_, other)) => {
+            Err(CqlError::Protocol(format!("Unexpected message {}, expecting STARTUP or OPTIONS", other.opcode().name())))
+        }
+        Err(error) => Err(CqlError::Protocol(error.to_string())),
+    };
+    match outcome {
+        Ok(compression) => Handshake::Start(compression),
+        Err(error) => {
+            reply::write_error(out, version, stream, &error);
+            Handshake::Answered
+        }
+    }
+}
+
+fn startup(options: &StringMap<'_>) -> Result<Option<Compression>, CqlError> {
+    let Some(cql_version) = options.get("CQL_VERSION") else {
+        return Err(CqlError::Protocol("Missing value CQL_VERSION in STARTUP message".to_owned()));
+    };
+    if !cql_version.starts_with("3.") {
+        return Err(CqlError::Protocol(format!("CQL version {cql_version} is not supported by the binary protocol (supported version are >= 3.0.0)")));
+    }
+    match options.get("COMPRESSION") {
+        None | Some("") => Ok(None),
+        Some(name) => {
+            Compression::from_name(name).map(Some).ok_or_else(|| CqlError::Protocol(format!("Unknown compression algorithm: {name}")))
+        }
+    }
+}
+
+fn write_options(version: ProtocolVersion, stream: StreamId, server: &impl Server, out: &mut Vec<u8>) {
+    let supported = server.supported();
+    reply::write_frame(out, version, stream, Opcode::Supported, |body| {
+        write_supported(body, supported.iter().map(|(name, values)| (name.as_str(), values.iter().map(String::as_str).collect::<Vec<_>>())));
+    });
+}
+
+#[inline]
+fn ready_request(frame: &Frame<'_>, client: &mut Client, registered: &mut [bool; 3], server: &mut impl Server, out: &mut Vec<u8>) {
+    let (version, stream) = (frame.header.version, frame.header.stream);
+    match Request::decode(frame) {
+        Ok((_, request @ (Request::Execute(_) | Request::Query(_) | Request::Batch(_) | Request::Prepare(_)))) => {
+            server.statement(client, stream, request, out);
+        }
+        Ok((_, Request::Options)) => write_options(version, stream, server, out),
+        Ok((_, Request::Register(kinds))) => match register(&kinds, registered) {
+            Ok(()) => reply::write_frame(out, version, stream, Opcode::Ready, |_| {}),
+            Err(error) => reply::write_error(out, version, stream, &error),
+        },
+        Ok((_, other)) => {
+            let error = CqlError::Protocol(format!("Unexpected message {} on a connection that is ready", other.opcode().name()));
+            reply::write_error(out, version, stream, &error);
+        }
+        Err(error) => reply::write_error(out, version, stream, &CqlError::Protocol(error.to_string())),
+    }
+}
+
+fn register(kinds: &StringList<'_>, registered: &mut [bool; 3]) -> Result<(), CqlError> {
+    for name in kinds.iter() {
+        let kind = EventKind::from_name(name).map_err(|_| CqlError::Protocol(format!("Invalid value '{name}' for Type")))?;
+        registered[kind_index(kind)] = true;
+    }
+    Ok(())
+}
+
+fn kind_index(kind: EventKind) -> usize {
+    match kind {
+        EventKind::TopologyChange => 0,
+        EventKind::StatusChange => 1,
+        EventKind::SchemaChange => 2,
+    }
+}
+
+/// Says what was wrong with the byte stream, in a form that the client can read.
+fn answer_broken(outgoing: &mut Outgoing, client: &Client, error: &WireError, out: &mut Vec<u8>, workspace: &mut CompressionWorkspace) {
+    let stream = error.stream();
+    outgoing.write(out, workspace, |out| match error {
+        WireError::UnsupportedVersion { version, .. } => write_unsupported_version(out, *version, stream),
+        _ => reply::write_error(out, client.version, stream, &CqlError::Protocol(error.to_string())),
+    });
+}

@@ -1,0 +1,35 @@
+//! What a node is told about itself.
+
+use std::net::SocketAddr;
+
+/// The same for all cores of a node.
+#[derive(Clone, Debug)]
+pub struct NodeConfig {
+    /// The cluster's name, as drivers see it.
+    pub cluster_name: String,
+    /// The data centre's name, as drivers see it.
+    pub data_center: String,
+    /// The rack's name, as drivers see it.
+    pub rack: String,
+    /// This node's identity, made at first start.
+    pub host_id: u128,
+    /// Where CQL clients connect.
+    pub cql_address: SocketAddr,
+    /// Where ScyllaDB's drivers connect to a chosen core.
+    pub cql_shard_aware_port: u16,
+    /// A request frame's body may have this many bytes.
+    pub frame_body_bytes_max: u32,
+    /// A connection whose client leaves this many bytes of replies unread is not read from until it does.
+    pub unsent_bytes_max: usize,
+    /// A core refuses requests beyond this many that wait.
+    pub waiting_requests_max: usize,
+}
+
+/// Name of the blob that holds the schema.
+pub const SCHEMA_BLOB: &str = "schema.json";
+
+/// Name of the blob in which a core keeps up to where each truncated table is empty.
+#[must_use]
+pub fn truncations_blob(core: base::CoreId) -> String {
+    format!("truncations-{}", core.0)
+}

@@ -1,0 +1,428 @@
+//! One core of a node: its connections, its shard, and the requests between them and other cores.
+//!
+//! Bytes come in through [`io::Handler`]; a request runs at once when its partition is here and in memory, and its reply is written straight
+//! into the connection's output. Everything else waits in [`Requests`] and is answered later. Nothing here blocks or reads a clock.
+
+use crate::config::NodeConfig;
+use crate::message::{Message, PartId, ReplyHeader};
+use crate::prepared::{CoreStatements, SharedStatements};
+use crate::requests::{Request, RequestId, Requests, Work};
+use crate::schema_changes::SchemaChanges;
+use crate::statements::Statements;
+use base::CoreId;
+use cql::CqlError;
+use cql::exec::{Coordinator, Part, Step};
+use cql::reply;
+use cql::session::{Session, Verdict, Workspaces};
+use io::{ConnectionId, DiskCompletion, DiskTag, Handler, ListenerId, Reactor, Turn};
+use model::Schema;
+use model::operation::Context;
+use shard::{Outcome, Shard, ShardError};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Disk tags from here up are the node's own; those below are the engine's.
+const NODE_TAGS: u64 = 1 << 63;
+
+/// How many steps of statements over many partitions a core takes between two looks at its sockets.
+const CONTINUATIONS_PER_TURN: usize = 4;
+
+/// What core 0 does when all shards have recovered.
+pub type OnReady = Box<dyn FnOnce() + Send>;
+
+/// One core.
+pub struct Core {
+    pub(crate) core: CoreId,
+    pub(crate) cores: u16,
+    pub(crate) config: Arc<NodeConfig>,
+    pub(crate) schema: Arc<Schema>,
+    pub(crate) shard: Shard,
+    pub(crate) statements: CoreStatements,
+    pub(crate) requests: Requests,
+    /// Only on core 0.
+    pub(crate) changes: Option<SchemaChanges>,
+    sessions: Vec<Option<(ConnectionId, Box<Session>)>>,
+    workspaces: Workspaces,
+    /// Requests whose parts are all back.
+    continuations: VecDeque<RequestId>,
+    on_ready: Option<OnReady>,
+    recovered: bool,
+    cores_recovered: u16,
+    cores_flushed: u16,
+    flushing: bool,
+    flush_reported: bool,
+}
+
+/// What a core is made of.
+pub struct CoreParts {
+    /// Which core.
+    pub core: CoreId,
+    /// Of how many.
+    pub cores: u16,
+    /// The node's configuration.
+    pub config: Arc<NodeConfig>,
+    /// The schema as it was stored.
+    pub schema: Arc<Schema>,
+    /// The core's shard, recovering.
+    pub shard: Shard,
+    /// The node's prepared statements.
+    pub statements: Arc<SharedStatements>,
+    /// On core 0: called once, when the node accepts clients.
+    pub on_ready: Option<OnReady>,
+}
+
+impl Core {
+    /// A core that accepts clients once all cores have recovered.
+    #[must_use]
+    pub fn new(parts: CoreParts) -> Self {
+        Self {
+            changes: (parts.core == CoreId(0)).then(SchemaChanges::default),
+            core: parts.core,
+            cores: parts.cores,
+            config: parts.config,
+            schema: parts.schema,
+            shard: parts.shard,
+            statements: CoreStatements::new(parts.statements),
+            requests: Requests::default(),
+            sessions: Vec::new(),
+            workspaces: Workspaces::new(),
+            continuations: VecDeque::new(),
+            on_ready: parts.on_ready,
+            recovered: false,
+            cores_recovered: 0,
+            cores_flushed: 0,
+            flushing: false,
+            flush_reported: false,
+        }
+    }
+
+    /// A context for work that starts now.
+    pub(crate) fn context<R: Reactor>(&mut self, reactor: &R) -> Context {
+        self.shard.context(reactor.now())
+    }
+
+    fn take_session(&mut self, connection: ConnectionId) -> Option<Box<Session>> {
+        let slot = self.sessions.get_mut(connection.index as usize)?;
+        if slot.as_ref().is_some_and(|(id, _)| *id == connection) { slot.take().map(|(_, session)| session) } else { None }
+    }
+
+    fn put_session(&mut self, connection: ConnectionId, session: Box<Session>) {
+        let index = connection.index as usize;
+        if self.sessions.len() <= index {
+            self.sessions.resize_with(index + 1, || None);
+        }
+        self.sessions[index] = Some((connection, session));
+    }
+
+    /// Appends a plain reply frame to a connection, if it is still there.
+    pub(crate) fn deliver<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, connection: ConnectionId, frame: &[u8]) {
+        let Some((id, session)) = self.sessions.get_mut(connection.index as usize).and_then(Option::as_mut) else { return };
+        if *id != connection {
+            return;
+        }
+        let client = session.client_mut();
+        client.in_flight = client.in_flight.saturating_sub(1);
+        if let Some(out) = reactor.output(connection) {
+            session.append_reply(frame, out, &mut self.workspaces);
+        }
+    }
+
+    /// Tells clients that asked for it.
+    pub(crate) fn broadcast<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, event: &cql::wire::Event<'_>) {
+        for (connection, session) in self.sessions.iter_mut().flatten() {
+            if session.is_registered()
+                && let Some(out) = reactor.output(*connection)
+            {
+                session.append_event(event, out, &mut self.workspaces);
+            }
+        }
+    }
+
+    /// Starts a statement over several partitions.
+    pub(crate) fn coordinate<R: Reactor<Message = Message>>(
+        &mut self,
+        reactor: &mut R,
+        connection: ConnectionId,
+        reply: ReplyHeader,
+        coordinator: Box<dyn Coordinator>,
+        out: &mut Vec<u8>,
+    ) -> Started {
+        let request = Request { connection, reply, work: Work::Coordinated { coordinator, results: Vec::new(), left: 0 } };
+        let id = self.requests.insert(request);
+        match self.step(reactor, id, out) {
+            Stepped::Done => Started::Replied,
+            Stepped::Waiting => Started::Waiting,
+        }
+    }
+
+    /// Takes one step of a coordinated request whose parts are all back; appends the reply frame when it was the last.
+    fn step<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: RequestId, out: &mut Vec<u8>) -> Stepped {
+        let Some(request) = self.requests.get_mut(id) else { return Stepped::Waiting };
+        let header = request.reply;
+        let Work::Coordinated { coordinator, results, .. } = &mut request.work else { return Stepped::Waiting };
+        let start = out.len();
+        let parts = match coordinator.step(std::mem::take(results), out) {
+            Ok(Step::Run(parts)) => parts,
+            Ok(Step::Done) => {
+                self.requests.remove(id);
+                return Stepped::Done;
+            }
+            Err(error) => {
+                out.truncate(start);
+                reply::write_error(out, header.version, header.stream, &error);
+                self.requests.remove(id);
+                return Stepped::Done;
+            }
+        };
+        results.resize_with(parts.len(), Vec::new);
+        if let Work::Coordinated { left, .. } = &mut request.work {
+            *left = parts.len();
+        }
+        for (part, Part { token, operation }) in parts.into_iter().enumerate() {
+            let part = PartId { request: id, part: part as u16 };
+            let owner = token.slot().core(self.cores);
+            if owner == self.core {
+                self.run_part(reactor, self.core, part, operation);
+            } else {
+                reactor.send(owner, Message::Run { part, operation });
+            }
+        }
+        Stepped::Waiting
+    }
+
+    /// Runs a part here for the core that asked.
+    fn run_part<R: Reactor<Message = Message>>(
+        &mut self,
+        reactor: &mut R,
+        origin: CoreId,
+        part: PartId,
+        operation: Box<dyn model::operation::Operation>,
+    ) {
+        let context = self.context(reactor);
+        let mut reply = Vec::new();
+        let outcome = match self.shard.run(&context, &*operation, &mut reply) {
+            Outcome::Done => Ok(reply),
+            Outcome::Waits => {
+                self.shard.park(Ticket { origin, part }.into(), operation);
+                return;
+            }
+            Outcome::Failed(error) => Err(error),
+        };
+        self.part_done(reactor, origin, part, outcome);
+    }
+
+    fn part_done<R: Reactor<Message = Message>>(
+        &mut self,
+        reactor: &mut R,
+        origin: CoreId,
+        part: PartId,
+        outcome: Result<Vec<u8>, ShardError>,
+    ) {
+        if origin != self.core {
+            reactor.send(origin, Message::Ran { part, outcome });
+            return;
+        }
+        let Some(request) = self.requests.get_mut(part.request) else { return };
+        let (connection, header) = (request.connection, request.reply);
+        match (&mut request.work, outcome) {
+            (Work::Single, Ok(frame)) => {
+                self.requests.remove(part.request);
+                self.deliver(reactor, connection, &frame);
+            }
+            (Work::Coordinated { results, left, .. }, Ok(reply)) => {
+                if let Some(result) = results.get_mut(usize::from(part.part)) {
+                    *result = reply;
+                }
+                *left = left.saturating_sub(1);
+                if *left == 0 {
+                    self.continuations.push_back(part.request);
+                }
+            }
+            (_, Err(error)) => {
+                self.requests.remove(part.request);
+                let mut frame = Vec::new();
+                reply::write_error(&mut frame, header.version, header.stream, &cql_error(&error));
+                self.deliver(reactor, connection, &frame);
+            }
+        }
+    }
+
+    fn continue_requests<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        for _ in 0..CONTINUATIONS_PER_TURN {
+            let Some(id) = self.continuations.pop_front() else { return };
+            let Some(request) = self.requests.get_mut(id) else { continue };
+            let connection = request.connection;
+            let mut frame = Vec::new();
+            if matches!(self.step(reactor, id, &mut frame), Stepped::Done) {
+                self.deliver(reactor, connection, &frame);
+            }
+        }
+    }
+
+    fn finish_parked<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        while let Some((ticket, outcome)) = self.shard.next_finished() {
+            let Ticket { origin, part } = ticket.into();
+            self.part_done(reactor, origin, part, outcome);
+        }
+    }
+
+    fn report_progress<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        if !self.recovered && self.shard.is_ready() {
+            self.recovered = true;
+            reactor.send(CoreId(0), Message::Recovered);
+        }
+        if self.flushing && !self.flush_reported && self.shard.is_flushed() {
+            self.flush_reported = true;
+            reactor.send(CoreId(0), Message::Flushed);
+        }
+    }
+}
+
+/// Whether a request was answered at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Started {
+    Replied,
+    Waiting,
+}
+
+enum Stepped {
+    Done,
+    Waiting,
+}
+
+/// Names a parked operation: the part, and the core that asked.
+pub(crate) struct Ticket {
+    pub(crate) origin: CoreId,
+    pub(crate) part: PartId,
+}
+
+impl From<Ticket> for shard::Ticket {
+    fn from(ticket: Ticket) -> Self {
+        let (index, generation) = ticket.part.request.to_parts();
+        Self([(u64::from(index) << 32) | u64::from(generation), (u64::from(ticket.part.part) << 16) | u64::from(ticket.origin.0)])
+    }
+}
+
+impl From<shard::Ticket> for Ticket {
+    fn from(ticket: shard::Ticket) -> Self {
+        let [request, rest] = ticket.0;
+        let request = RequestId::from_parts((request >> 32) as u32, request as u32);
+        Self { origin: CoreId(rest as u16), part: PartId { request, part: (rest >> 16) as u16 } }
+    }
+}
+
+/// A shard's failure in CQL's terms.
+pub(crate) fn cql_error(error: &ShardError) -> CqlError {
+    let message = error.to_string();
+    match error {
+        ShardError::Full { .. } | ShardError::Busy | ShardError::IndexFull { .. } => CqlError::Overloaded(message),
+        ShardError::TooLarge { .. } => CqlError::Invalid(message),
+        ShardError::Read(_) => CqlError::ReadFailure(message),
+        ShardError::Poisoned { .. } => CqlError::WriteFailure(message),
+        ShardError::NotReady | ShardError::UnknownTable => CqlError::Server(message),
+    }
+}
+
+impl<R: Reactor<Message = Message>> Handler<R> for Core {
+    fn accepted(&mut self, _: &mut R, connection: ConnectionId, _: ListenerId, peer: SocketAddr) {
+        self.put_session(connection, Box::new(Session::new(peer, self.config.frame_body_bytes_max)));
+    }
+
+    fn received(&mut self, reactor: &mut R, connection: ConnectionId, bytes: &[u8]) {
+        let Some(mut session) = self.take_session(connection) else { return };
+        let Some(output) = reactor.output(connection) else { return };
+        let mut out = std::mem::take(output);
+        let mut workspaces = std::mem::take(&mut self.workspaces);
+        let verdict = session.receive(bytes, &mut out, &mut workspaces, &mut Statements { core: self, reactor, connection });
+        self.workspaces = workspaces;
+        if let Some(output) = reactor.output(connection) {
+            *output = out;
+        }
+        self.put_session(connection, session);
+        if verdict == Verdict::Close {
+            reactor.close(connection);
+        } else if reactor.unsent_bytes(connection) > self.config.unsent_bytes_max {
+            reactor.set_reading(connection, false);
+        }
+    }
+
+    fn drained(&mut self, reactor: &mut R, connection: ConnectionId) {
+        reactor.set_reading(connection, true);
+    }
+
+    fn closed(&mut self, _: &mut R, connection: ConnectionId) {
+        drop(self.take_session(connection));
+    }
+
+    fn completed(&mut self, reactor: &mut R, completion: DiskCompletion) {
+        if completion.tag.0 < NODE_TAGS {
+            self.shard.completed(reactor.now(), completion);
+        } else {
+            self.blob_written(reactor, DiskTag(completion.tag.0 - NODE_TAGS), &completion.result);
+        }
+    }
+
+    fn message(&mut self, reactor: &mut R, from: CoreId, message: Message) {
+        match message {
+            Message::Run { part, operation } => self.run_part(reactor, from, part, operation),
+            Message::Ran { part, outcome } => self.part_done(reactor, self.core, part, outcome),
+            Message::ChangeSchema(request) => self.change_schema(reactor, *request),
+            Message::Schema(update) => self.apply_schema(reactor, &update),
+            Message::SchemaApplied => self.schema_applied(reactor),
+            Message::SchemaReply { request, frame } => {
+                if let Some(request) = self.requests.remove(request) {
+                    self.deliver(reactor, request.connection, &frame);
+                }
+            }
+            Message::Recovered => {
+                self.cores_recovered += 1;
+                if self.cores_recovered == self.cores {
+                    reactor.start_accepting();
+                    if let Some(on_ready) = self.on_ready.take() {
+                        on_ready();
+                    }
+                }
+            }
+            Message::Flush => {
+                self.flushing = true;
+                self.shard.flush();
+            }
+            Message::Flushed => {
+                self.cores_flushed += 1;
+                if self.cores_flushed == self.cores {
+                    reactor.stop();
+                }
+            }
+        }
+    }
+
+    fn stopping(&mut self, reactor: &mut R) {
+        if self.core == CoreId(0) {
+            reactor.stop_accepting();
+        }
+        self.flushing = true;
+        self.shard.flush();
+    }
+
+    fn turn(&mut self, reactor: &mut R) -> Turn {
+        let now = reactor.now();
+        let next = self.shard.turn(now);
+        self.finish_parked(reactor);
+        self.continue_requests(reactor);
+        for (tag, request) in self.shard.take_requests() {
+            debug_assert!(tag.0 < NODE_TAGS);
+            reactor.submit(tag, request);
+        }
+        self.report_progress(reactor);
+        if !self.continuations.is_empty() || self.shard.has_runnable() {
+            return Turn::Again;
+        }
+        next.map_or(Turn::Idle, Turn::At)
+    }
+}
+
+/// The tag of a blob that the node writes.
+pub(crate) fn node_tag(tag: u64) -> DiskTag {
+    DiskTag(NODE_TAGS + tag)
+}

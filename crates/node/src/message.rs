@@ -1,0 +1,100 @@
+//! What cores of a node say to one another.
+
+use crate::requests::RequestId;
+use base::{CoreId, TableId};
+use model::Schema;
+use model::operation::Operation;
+use shard::ShardError;
+use std::sync::Arc;
+
+/// A message from one core to another.
+pub enum Message {
+    /// Run this where its partition lives; answer with [`Message::Ran`].
+    Run {
+        /// Whose request it is a part of.
+        part: PartId,
+        /// What to run.
+        operation: Box<dyn Operation>,
+    },
+    /// What came of [`Message::Run`].
+    Ran {
+        /// Which part.
+        part: PartId,
+        /// Its reply.
+        outcome: Result<Vec<u8>, ShardError>,
+    },
+    /// To core 0: a statement that changes the schema.
+    ChangeSchema(Box<SchemaRequest>),
+    /// From core 0: the schema is this now; answer with [`Message::SchemaApplied`].
+    Schema(Arc<SchemaUpdate>),
+    /// To core 0: a [`Message::Schema`] has been applied.
+    SchemaApplied,
+    /// From core 0 to the core that asked: the change is done or was refused.
+    SchemaReply {
+        /// Whose request.
+        request: RequestId,
+        /// A whole plain frame.
+        frame: Vec<u8>,
+    },
+    /// To core 0: this core's shard has recovered.
+    Recovered,
+    /// From core 0: end the node. Every core flushes and answers with [`Message::Flushed`].
+    Flush,
+    /// To core 0: everything of this core is on the device.
+    Flushed,
+}
+
+/// A part of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartId {
+    /// The request, on the core that holds the connection.
+    pub request: RequestId,
+    /// Its number within the request.
+    pub part: u16,
+}
+
+/// A statement for core 0.
+pub struct SchemaRequest {
+    /// Where to answer.
+    pub origin: CoreId,
+    /// Whose request.
+    pub request: RequestId,
+    /// The stream and version of the reply.
+    pub reply: ReplyHeader,
+    /// What to do.
+    pub action: SchemaAction,
+}
+
+/// What a reply frame starts with.
+#[derive(Clone, Copy, Debug)]
+pub struct ReplyHeader {
+    /// The connection's version.
+    pub version: cql::wire::ProtocolVersion,
+    /// The request's stream.
+    pub stream: cql::wire::StreamId,
+}
+
+/// A change of the schema or of a whole table.
+pub enum SchemaAction {
+    /// CREATE, ALTER, DROP, …: resolved when its turn comes.
+    Statement {
+        /// The connection's keyspace.
+        keyspace: Option<String>,
+        /// The statement.
+        statement: Box<cql::language::ast::Statement>,
+    },
+    /// TRUNCATE.
+    Truncate(TableId),
+}
+
+/// A new state of the schema.
+pub struct SchemaUpdate {
+    /// The whole schema.
+    pub schema: Arc<Schema>,
+    /// Tables that are no more.
+    pub dropped: Vec<TableId>,
+    /// A table that is emptied.
+    pub truncated: Option<TableId>,
+    /// What clients that asked for it are told.
+    pub event: Option<cql::ddl::SchemaEvent>,
+}

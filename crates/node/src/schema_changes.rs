@@ -1,0 +1,184 @@
+//! Changes of the schema: one at a time, decided on core 0, stored, then applied on every core before the client hears of it.
+//!
+//! ```text
+//! any core ── ChangeSchema ──► core 0: resolve ── write blob ──► all cores: Schema ── (truncation blob) ── SchemaApplied ──► core 0
+//!                                                                                                        reply and event ◄──┘
+//! ```
+
+use crate::config::{SCHEMA_BLOB, truncations_blob};
+use crate::core::{Core, node_tag};
+use crate::message::{Message, SchemaAction, SchemaRequest, SchemaUpdate};
+use cql::ddl;
+use cql::wire::{self, Opcode};
+use cql::{CqlError, reply};
+use io::{DiskError, DiskRequest, DiskTag, Reactor};
+use model::schema_blob;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+const SCHEMA_TAG: u64 = 0;
+const TRUNCATION_TAG: u64 = 1;
+
+/// Waiting changes, on core 0.
+#[derive(Default)]
+pub struct SchemaChanges {
+    waiting: VecDeque<SchemaRequest>,
+    current: Option<Change>,
+}
+
+/// The change that is under way.
+struct Change {
+    request: SchemaRequest,
+    update: Arc<SchemaUpdate>,
+    warnings: Vec<String>,
+    cores_left: u16,
+}
+
+/// What a statement comes to.
+enum Resolved {
+    /// Nothing changes: the reply is this event or void.
+    Unchanged,
+    Change { update: SchemaUpdate, warnings: Vec<String>, store: bool },
+}
+
+impl Core {
+    /// On core 0: takes a change.
+    pub(crate) fn change_schema<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, request: SchemaRequest) {
+        if let Some(changes) = &mut self.changes {
+            changes.waiting.push_back(request);
+        }
+        self.next_change(reactor);
+    }
+
+    fn next_change<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        loop {
+            let Some(changes) = &mut self.changes else { return };
+            if changes.current.is_some() {
+                return;
+            }
+            let Some(request) = changes.waiting.pop_front() else { return };
+            let header = request.reply;
+            match self.resolve(reactor, &request) {
+                Err(error) => {
+                    let mut frame = Vec::new();
+                    reply::write_error(&mut frame, header.version, header.stream, &error);
+                    reactor.send(request.origin, Message::SchemaReply { request: request.request, frame });
+                }
+                Ok(Resolved::Unchanged) => {
+                    let mut frame = Vec::new();
+                    reply::write_void(&mut frame, header.version, header.stream);
+                    reactor.send(request.origin, Message::SchemaReply { request: request.request, frame });
+                }
+                Ok(Resolved::Change { update, warnings, store }) => {
+                    let update = Arc::new(update);
+                    if store {
+                        let bytes = schema_blob::encode(&update.schema);
+                        reactor.submit(node_tag(SCHEMA_TAG), DiskRequest::ReplaceBlob { name: SCHEMA_BLOB.to_owned(), bytes });
+                    }
+                    if let Some(changes) = &mut self.changes {
+                        changes.current = Some(Change { request, update, warnings, cores_left: self.cores });
+                    }
+                    if !store {
+                        self.publish(reactor);
+                    }
+                }
+            }
+        }
+    }
+
+    fn resolve<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, request: &SchemaRequest) -> Result<Resolved, CqlError> {
+        match &request.action {
+            SchemaAction::Truncate(table) => Ok(Resolved::Change {
+                update: SchemaUpdate { schema: Arc::clone(&self.schema), dropped: Vec::new(), truncated: Some(*table), event: None },
+                warnings: Vec::new(),
+                store: false,
+            }),
+            SchemaAction::Statement { keyspace, statement } => {
+                let mut entropy = [0; 16];
+                reactor.entropy(&mut entropy);
+                let outcome = ddl::apply(&self.schema, keyspace.as_deref(), statement, ddl::FreshIds::new(u128::from_be_bytes(entropy)))?;
+                let Some(event) = outcome.event else { return Ok(Resolved::Unchanged) };
+                Ok(Resolved::Change {
+                    update: SchemaUpdate { schema: outcome.schema, dropped: outcome.dropped, truncated: None, event: Some(event) },
+                    warnings: outcome.warnings,
+                    store: true,
+                })
+            }
+        }
+    }
+
+    /// The stored schema is the new one: all cores take it.
+    fn publish<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        let Some(change) = self.changes.as_ref().and_then(|changes| changes.current.as_ref()) else { return };
+        let update = Arc::clone(&change.update);
+        for core in 0..self.cores {
+            reactor.send(base::CoreId(core), Message::Schema(Arc::clone(&update)));
+        }
+    }
+
+    /// A blob of the node has been written, or not.
+    pub(crate) fn blob_written<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, tag: DiskTag, result: &Result<(), DiskError>) {
+        match (tag.0, result) {
+            (SCHEMA_TAG, Ok(())) => self.publish(reactor),
+            (SCHEMA_TAG, Err(error)) => {
+                tracing::error!(%error, "the schema could not be stored; the change is refused");
+                let current = self.changes.as_mut().and_then(|changes| changes.current.take());
+                if let Some(Change { request, .. }) = current {
+                    let error = CqlError::Server(format!("The schema could not be stored: {error}; nothing was changed"));
+                    let mut frame = Vec::new();
+                    reply::write_error(&mut frame, request.reply.version, request.reply.stream, &error);
+                    reactor.send(request.origin, Message::SchemaReply { request: request.request, frame });
+                }
+                self.next_change(reactor);
+            }
+            (_, outcome) => {
+                if let Err(error) = outcome {
+                    // The rows are gone from the index already: without the mark they would come back after a restart.
+                    tracing::error!(%error, core = self.core.0, "a truncation could not be stored; the truncated rows may return after a restart");
+                }
+                reactor.send(base::CoreId(0), Message::SchemaApplied);
+            }
+        }
+    }
+
+    /// On every core: the schema is this now.
+    pub(crate) fn apply_schema<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, update: &SchemaUpdate) {
+        self.schema = Arc::clone(&update.schema);
+        self.statements.schema_changed(&self.schema);
+        self.shard.set_tables(self.schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values()).map(|table| table.id));
+        for table in &update.dropped {
+            self.shard.drop_table(*table);
+        }
+        if let Some(event) = &update.event {
+            self.broadcast(reactor, &wire::Event::SchemaChange(event.as_change()));
+        }
+        match update.truncated {
+            None => reactor.send(base::CoreId(0), Message::SchemaApplied),
+            Some(table) => {
+                let bytes = self.shard.truncate(table);
+                let request = DiskRequest::ReplaceBlob { name: truncations_blob(self.core), bytes };
+                reactor.submit(node_tag(TRUNCATION_TAG), request);
+            }
+        }
+    }
+
+    /// On core 0: one more core has applied the current change.
+    pub(crate) fn schema_applied<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        let Some(changes) = &mut self.changes else { return };
+        let Some(change) = &mut changes.current else { return };
+        change.cores_left -= 1;
+        if change.cores_left > 0 {
+            return;
+        }
+        let Some(Change { request, update, warnings, .. }) = changes.current.take() else { return };
+        let header = request.reply;
+        let extras = wire::ResponseExtras { warnings: &warnings, ..wire::ResponseExtras::default() };
+        let mut frame = Vec::new();
+        reply::write_frame_with(&mut frame, header.version, header.stream, Opcode::Result, &extras, |body| match &update.event {
+            Some(event) => wire::write_schema_change(body, &event.as_change(), header.version),
+            None => wire::write_void(body),
+        });
+        reactor.send(request.origin, Message::SchemaReply { request: request.request, frame });
+        self.next_change(reactor);
+    }
+}

@@ -1,0 +1,300 @@
+//! QUERY, PREPARE, EXECUTE and BATCH: from a decoded request to work on shards.
+
+use crate::core::{Core, Started, cql_error};
+use crate::message::{Message, PartId, ReplyHeader, SchemaAction, SchemaRequest};
+use crate::requests::{Request, Work as Waiting};
+use base::CoreId;
+use cql::exec::{BatchStatement, Bindings, Execution, Options, Work, start, start_many};
+use cql::plan::{self, BatchKind, Prepared, Statement};
+use cql::session::{Client, Server};
+use cql::wire::{self, ColumnSpec, Opcode, QueryParameters, ResultColumns, ResultMetadata, StreamId};
+use cql::{CqlError, reply, system};
+use io::{ConnectionId, Reactor};
+use shard::Outcome;
+use std::sync::Arc;
+
+/// Serves one connection's statements while its bytes are being received.
+pub(crate) struct Statements<'a, R> {
+    pub(crate) core: &'a mut Core,
+    pub(crate) reactor: &'a mut R,
+    pub(crate) connection: ConnectionId,
+}
+
+/// What became of a statement.
+enum Progress {
+    Replied,
+    Waiting,
+}
+
+impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
+    fn supported(&self) -> Vec<(String, Vec<String>)> {
+        self.core.supported()
+    }
+
+    fn statement(&mut self, client: &mut Client, stream: StreamId, request: wire::Request<'_>, out: &mut Vec<u8>) {
+        let start = out.len();
+        let header = ReplyHeader { version: client.version, stream };
+        let progress = match request {
+            wire::Request::Execute(execute) => self.execute(client, header, &execute, out),
+            wire::Request::Query(query) => self.query(client, header, &query, out),
+            wire::Request::Prepare(prepare) => self.prepare(client, header, &prepare, out),
+            wire::Request::Batch(batch) => self.batch(client, header, &batch, out),
+            other => Err(CqlError::Protocol(format!("Unexpected message {}", other.opcode().name()))),
+        };
+        match progress {
+            Ok(Progress::Replied) => {}
+            Ok(Progress::Waiting) => client.in_flight += 1,
+            Err(error) => {
+                out.truncate(start);
+                reply::write_error(out, header.version, header.stream, &error);
+            }
+        }
+    }
+}
+
+impl<R: Reactor<Message = Message>> Statements<'_, R> {
+    fn options(&self, header: ReplyHeader, parameters: &QueryParameters<'_>) -> Options {
+        Options {
+            version: header.version,
+            stream: header.stream,
+            consistency: parameters.consistency,
+            page_size: parameters.page_size,
+            timestamp: parameters.common.timestamp,
+            skip_metadata: parameters.result_columns == ResultColumns::Skipped,
+            now_s: parameters.common.now_in_seconds.map(|seconds| seconds.max(0).unsigned_abs()),
+            cores: self.core.cores,
+        }
+    }
+
+    #[inline]
+    fn execute(
+        &mut self,
+        client: &mut Client,
+        header: ReplyHeader,
+        execute: &wire::Execute<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, CqlError> {
+        let options = self.options(header, &execute.parameters);
+        let context = self.core.context(self.reactor);
+        let core = &mut *self.core;
+        let Some(prepared) = core.statements.get(execute.id, &core.schema) else {
+            let mut id = [0; 16];
+            let length = execute.id.len().min(16);
+            id[..length].copy_from_slice(&execute.id[..length]);
+            return Err(CqlError::Unprepared(id));
+        };
+        let bindings = Bindings::new(&prepared.markers, &execute.parameters.values)?;
+        let execution = Execution { prepared, bindings, options, paging_state: execute.parameters.paging_state };
+        if let Work::Partition(token) = start(&execution, &context)?
+            && !is_virtual(prepared)
+            && token.slot().core(core.cores) == core.core
+        {
+            // The hot path: this core owns the partition.
+            match core.shard.run(&context, &execution, out) {
+                Outcome::Done => return Ok(Progress::Replied),
+                Outcome::Failed(error) => return Err(cql_error(&error)),
+                Outcome::Waits => {
+                    let operation = execution.to_operation();
+                    let request = Request { connection: self.connection, reply: header, work: Waiting::Single };
+                    let part = PartId { request: core.requests.insert(request), part: 0 };
+                    core.shard.park(core.ticket(part), operation);
+                    return Ok(Progress::Waiting);
+                }
+            }
+        }
+        let prepared = Arc::clone(prepared);
+        let values = execution.bindings.to_owned_values();
+        let paging_state = execution.paging_state.map(<[u8]>::to_vec);
+        let execution =
+            Execution { prepared: &prepared, bindings: values.bindings(), options, paging_state: paging_state.as_deref() };
+        self.run(client, header, &execution, out)
+    }
+
+    fn query(
+        &mut self,
+        client: &mut Client,
+        header: ReplyHeader,
+        query: &wire::Query<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, CqlError> {
+        let keyspace = query.parameters.common.keyspace.or(client.keyspace.as_deref());
+        let prepared = Arc::new(plan::prepare(&self.core.schema, keyspace, query.text)?);
+        let bindings = Bindings::new(&prepared.markers, &query.parameters.values)?;
+        let options = self.options(header, &query.parameters);
+        let execution = Execution { prepared: &prepared, bindings, options, paging_state: query.parameters.paging_state };
+        self.run(client, header, &execution, out)
+    }
+
+    /// Runs any statement.
+    fn run(&mut self, client: &mut Client, header: ReplyHeader, execution: &Execution<'_>, out: &mut Vec<u8>) -> Result<Progress, CqlError> {
+        let context = self.core.context(self.reactor);
+        let work = start(execution, &context)?;
+        if is_virtual(execution.prepared) {
+            let view = self.core.view();
+            cql::exec::run_on_system_tables(execution, work, &view, &context, out)?;
+            return Ok(Progress::Replied);
+        }
+        match work {
+            Work::Partition(token) => {
+                let owner = token.slot().core(self.core.cores);
+                if owner == self.core.core {
+                    match self.core.shard.run(&context, execution, out) {
+                        Outcome::Done => return Ok(Progress::Replied),
+                        Outcome::Failed(error) => return Err(cql_error(&error)),
+                        Outcome::Waits => {}
+                    }
+                }
+                self.check_waiting()?;
+                let request = Request { connection: self.connection, reply: header, work: Waiting::Single };
+                let part = PartId { request: self.core.requests.insert(request), part: 0 };
+                let operation = execution.to_operation();
+                if owner == self.core.core {
+                    self.core.shard.park(self.core.ticket(part), operation);
+                } else {
+                    self.reactor.send(owner, Message::Run { part, operation });
+                }
+                Ok(Progress::Waiting)
+            }
+            Work::Coordinate(coordinator) => {
+                self.check_waiting()?;
+                Ok(match self.core.coordinate(self.reactor, self.connection, header, coordinator, out) {
+                    Started::Replied => Progress::Replied,
+                    Started::Waiting => Progress::Waiting,
+                })
+            }
+            Work::Other => self.run_other(client, header, execution.prepared, out),
+        }
+    }
+
+    /// Statements that are not about rows.
+    fn run_other(
+        &mut self,
+        client: &mut Client,
+        header: ReplyHeader,
+        prepared: &Prepared,
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, CqlError> {
+        let action = match &prepared.statement {
+            Statement::Use(keyspace) => {
+                reply::write_frame(out, header.version, header.stream, Opcode::Result, |body| wire::write_set_keyspace(body, keyspace));
+                client.keyspace = Some(keyspace.clone());
+                return Ok(Progress::Replied);
+            }
+            Statement::Describe(statement) => {
+                let view = self.core.view();
+                cql::describe::write_result(statement, &view, client.keyspace.as_deref(), header.version, header.stream, out)?;
+                return Ok(Progress::Replied);
+            }
+            Statement::Truncate(table) => SchemaAction::Truncate(table.id),
+            Statement::Schema(statement) => {
+                SchemaAction::Statement { keyspace: prepared.keyspace.clone(), statement: statement.clone() }
+            }
+            Statement::Select(_) | Statement::Modify(_) | Statement::Batch(_) => {
+                return Err(CqlError::Server("a statement about rows was not given to a shard".to_owned()));
+            }
+        };
+        self.check_waiting()?;
+        let request = self.core.requests.insert(Request { connection: self.connection, reply: header, work: Waiting::Single });
+        let request = SchemaRequest { origin: self.core.core, request, reply: header, action };
+        self.reactor.send(CoreId(0), Message::ChangeSchema(Box::new(request)));
+        Ok(Progress::Waiting)
+    }
+
+    fn prepare(
+        &mut self,
+        client: &mut Client,
+        header: ReplyHeader,
+        prepare: &wire::Prepare<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, CqlError> {
+        let keyspace = prepare.keyspace.or(client.keyspace.as_deref());
+        let prepared = Arc::new(plan::prepare(&self.core.schema, keyspace, prepare.text)?);
+        write_prepared(&prepared, header, out);
+        self.core.statements.insert(prepared);
+        Ok(Progress::Replied)
+    }
+
+    fn batch(
+        &mut self,
+        client: &mut Client,
+        header: ReplyHeader,
+        batch: &wire::Batch<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, CqlError> {
+        let keyspace = batch.common.keyspace.or(client.keyspace.as_deref());
+        let mut plans: Vec<(Arc<Prepared>, wire::Values<'_>)> = Vec::with_capacity(batch.statements.len());
+        for (statement, values) in batch.statements.iter() {
+            let prepared = match statement {
+                wire::BatchStatement::Query(text) => Arc::new(plan::prepare(&self.core.schema, keyspace, text)?),
+                wire::BatchStatement::Prepared(id) => {
+                    let known = self.core.statements.get(id, &self.core.schema).cloned();
+                    known.ok_or_else(|| CqlError::Unprepared(<[u8; 16]>::try_from(id).unwrap_or_default()))?
+                }
+            };
+            plans.push((prepared, values));
+        }
+        let mut statements = Vec::with_capacity(plans.len());
+        for (prepared, values) in &plans {
+            let Statement::Modify(plan) = &prepared.statement else {
+                return Err(CqlError::invalid("Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed."));
+            };
+            statements.push(BatchStatement { plan: Arc::clone(plan), bindings: Bindings::new(&prepared.markers, values)? });
+        }
+        let kind = match batch.kind {
+            wire::BatchKind::Logged => BatchKind::Logged,
+            wire::BatchKind::Unlogged => BatchKind::Unlogged,
+            wire::BatchKind::Counter => BatchKind::Counter,
+        };
+        let mut parameters = QueryParameters::new(batch.consistency, wire::Values::none(header.version));
+        parameters.common = batch.common;
+        let options = self.options(header, &parameters);
+        let context = self.core.context(self.reactor);
+        self.check_waiting()?;
+        match start_many(statements, None, kind, options, &context)? {
+            Work::Coordinate(coordinator) => {
+                Ok(match self.core.coordinate(self.reactor, self.connection, header, coordinator, out) {
+                    Started::Replied => Progress::Replied,
+                    Started::Waiting => Progress::Waiting,
+                })
+            }
+            Work::Partition(_) | Work::Other => Err(CqlError::Server("a batch is coordinated".to_owned())),
+        }
+    }
+
+    fn check_waiting(&self) -> Result<(), CqlError> {
+        let most = self.core.config.waiting_requests_max;
+        if self.core.requests.len() >= most {
+            return Err(CqlError::Overloaded(format!("{most} requests wait on this core already; try again later")));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a statement is about tables that have no shard.
+fn is_virtual(prepared: &Prepared) -> bool {
+    prepared.table.as_ref().is_some_and(|(keyspace, _)| system::is_system_keyspace(keyspace))
+}
+
+fn write_prepared(prepared: &Prepared, header: ReplyHeader, out: &mut Vec<u8>) {
+    let (keyspace, table) =
+        prepared.table.as_ref().map_or(("", ""), |(keyspace, table)| (keyspace.as_str(), table.as_str()));
+    let markers: Vec<ColumnSpec<'_>> = prepared
+        .markers
+        .iter()
+        .map(|marker| ColumnSpec { keyspace, table, name: &marker.name, data_type: &marker.data_type })
+        .collect();
+    let markers = ResultMetadata::encode(header.version, &markers);
+    let result = match &prepared.statement {
+        Statement::Select(plan) => plan.metadata(header.version).clone(),
+        _ => ResultMetadata::none(),
+    };
+    let message = wire::Prepared {
+        id: &prepared.id,
+        result_metadata_id: &prepared.result_id(),
+        markers: &markers,
+        key_indexes: &prepared.partition_key_markers,
+        result: &result,
+        extra_flags: 0,
+    };
+    reply::write_frame(out, header.version, header.stream, Opcode::Result, |body| message.write(body, header.version));
+}

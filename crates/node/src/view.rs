@@ -1,0 +1,44 @@
+//! What a node shows of itself: SUPPORTED and the system tables.
+
+use crate::core::{Core, Ticket};
+use crate::message::PartId;
+use cql::system::NodeView;
+
+impl Core {
+    /// The name of a part that this core asks for itself.
+    pub(crate) fn ticket(&self, part: PartId) -> shard::Ticket {
+        Ticket { origin: self.core, part }.into()
+    }
+
+    /// The options of SUPPORTED: Cassandra's, and ScyllaDB's that make its drivers open a connection to each core.
+    pub(crate) fn supported(&self) -> Vec<(String, Vec<String>)> {
+        let list = |name: &str, values: &[&str]| (name.to_owned(), values.iter().map(|value| (*value).to_owned()).collect());
+        let one = |name: &str, value: String| (name.to_owned(), vec![value]);
+        let mut options = vec![
+            list("CQL_VERSION", &[cql::system::CQL_VERSION]),
+            list("COMPRESSION", &["lz4", "snappy"]),
+            list("PROTOCOL_VERSIONS", &["3/v3", "4/v4", "5/v5"]),
+        ];
+        options.push(one("SCYLLA_SHARD", self.core.0.to_string()));
+        options.push(one("SCYLLA_NR_SHARDS", self.cores.to_string()));
+        options.push(list("SCYLLA_PARTITIONER", &["org.apache.cassandra.dht.Murmur3Partitioner"]));
+        options.push(list("SCYLLA_SHARDING_ALGORITHM", &["biased-token-round-robin"]));
+        options.push(list("SCYLLA_SHARDING_IGNORE_MSB", &["0"]));
+        if self.config.cql_shard_aware_port != 0 {
+            options.push(one("SCYLLA_SHARD_AWARE_PORT", self.config.cql_shard_aware_port.to_string()));
+        }
+        options
+    }
+
+    /// What the system tables show.
+    pub(crate) fn view(&self) -> NodeView<'_> {
+        NodeView {
+            schema: &self.schema,
+            cluster_name: &self.config.cluster_name,
+            data_center: &self.config.data_center,
+            rack: &self.config.rack,
+            host_id: self.config.host_id,
+            address: self.config.cql_address,
+        }
+    }
+}

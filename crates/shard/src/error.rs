@@ -1,0 +1,60 @@
+//! Why a shard refuses or fails an operation.
+
+use engine::WriteError;
+use model::operation::Stop;
+
+/// A shard's failure, with what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ShardError {
+    /// The log of the shard has not been read yet.
+    #[error("this node is still recovering; try again in a moment")]
+    NotReady,
+    /// The table has just been dropped.
+    #[error("the table does not exist any more")]
+    UnknownTable,
+    /// The device is behind.
+    #[error("the device is behind the writers; try again in a moment")]
+    Busy,
+    /// No space is left for writes.
+    #[error("no space is left for writes ({live_bytes} bytes are live on this core); delete data or raise the capacity")]
+    Full {
+        /// Bytes of live records.
+        live_bytes: u64,
+    },
+    /// The index would take too much memory.
+    #[error("the index takes {index_bytes} bytes, which is all that the memory limit leaves; delete data or raise the limit")]
+    IndexFull {
+        /// Bytes of the index.
+        index_bytes: usize,
+    },
+    /// More bytes than one atomic group may have.
+    #[error("the write takes {bytes} bytes where {bytes_max} are the most; split it")]
+    TooLarge {
+        /// Bytes it takes.
+        bytes: usize,
+        /// The limit.
+        bytes_max: usize,
+    },
+    /// The device failed earlier.
+    #[error("the device failed earlier and this core takes no more writes; replace the device and restart the node")]
+    Poisoned,
+    /// A row cannot be read.
+    #[error(transparent)]
+    Read(Stop),
+}
+
+impl ShardError {
+    /// A failed write.
+    pub(crate) fn of_write(error: &WriteError) -> Self {
+        match error {
+            WriteError::NotReady | WriteError::ShuttingDown => Self::NotReady,
+            WriteError::UnknownTable { .. } => Self::UnknownTable,
+            WriteError::Miss(_) | WriteError::Busy => Self::Busy,
+            WriteError::Full { live_bytes } => Self::Full { live_bytes: *live_bytes },
+            WriteError::IndexFull { index_bytes } => Self::IndexFull { index_bytes: *index_bytes },
+            WriteError::TooLarge { bytes, bytes_max } => Self::TooLarge { bytes: *bytes, bytes_max: *bytes_max },
+            WriteError::KeyTooLong { bytes } => Self::TooLarge { bytes: *bytes, bytes_max: usize::from(u16::MAX) },
+            WriteError::Poisoned { .. } => Self::Poisoned,
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Operations that wait for rows from the device, or for the device to catch up with writers.
+
+use crate::Ticket;
+use model::operation::Operation;
+use std::collections::VecDeque;
+
+/// A waiting operation.
+pub(crate) struct Parked {
+    pub(crate) ticket: Ticket,
+    pub(crate) operation: Box<dyn Operation>,
+}
+
+/// All of them, by the number the engine knows them by.
+#[derive(Default)]
+pub(crate) struct ParkedOperations {
+    slots: Vec<Option<Parked>>,
+    free: Vec<u32>,
+    /// Waiting for the device to take writes, oldest first.
+    pub(crate) writers: VecDeque<u64>,
+}
+
+impl ParkedOperations {
+    pub(crate) fn insert(&mut self, parked: Parked) -> u64 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            (self.slots.len() - 1) as u32
+        });
+        self.slots[index as usize] = Some(parked);
+        u64::from(index)
+    }
+
+    pub(crate) fn get(&self, number: u64) -> Option<&Parked> {
+        self.slots.get(number as usize)?.as_ref()
+    }
+
+    pub(crate) fn remove(&mut self, number: u64) -> Option<Parked> {
+        let parked = self.slots.get_mut(number as usize)?.take()?;
+        self.free.push(number as u32);
+        Some(parked)
+    }
+}

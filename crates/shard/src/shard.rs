@@ -1,0 +1,281 @@
+//! The shard itself.
+
+use crate::ShardError;
+use crate::parked::{Parked, ParkedOperations};
+use crate::store::EngineStore;
+use base::{Now, TableId};
+use engine::{Engine, Key, Kind, Miss, Sequence, WriteBatch, WriteError};
+use io::{DiskCompletion, DiskRequest, DiskTag};
+use model::operation::{Context, Operation, Stop, WriteSet};
+use model::row::RowView;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// How many parked operations are run again before the core looks at its sockets.
+const RERUNS_PER_TURN: usize = 256;
+
+/// The caller's name for a parked operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ticket(pub [u64; 2]);
+
+/// What became of an operation.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It ran; its writes survive the death of the process, its reply is appended.
+    Done,
+    /// It needs something first: [`Shard::park`] it, now. Nothing was appended.
+    Waits,
+    /// It cannot be done. Nothing was appended.
+    Failed(ShardError),
+}
+
+/// One core's data.
+pub struct Shard {
+    engine: Engine,
+    writes: WriteSet,
+    batch: WriteBatch,
+    misses: RefCell<Vec<Miss>>,
+    parked: ParkedOperations,
+    ready: Vec<u64>,
+    finished: VecDeque<(Ticket, Result<Vec<u8>, ShardError>)>,
+    tables: BTreeSet<TableId>,
+    truncations: BTreeMap<TableId, Sequence>,
+    truncating: Vec<TableId>,
+    last_timestamp_us: i64,
+    nonce: u64,
+    flushing: bool,
+}
+
+impl Shard {
+    /// A shard over an engine that was opened with `tables` and is recovering. `nonce` must differ between the shards of a node and
+    /// between starts.
+    #[must_use]
+    pub fn new(engine: Engine, tables: BTreeSet<TableId>, truncations: BTreeMap<TableId, Sequence>, nonce: u64) -> Self {
+        Self {
+            engine,
+            writes: WriteSet::default(),
+            batch: WriteBatch::new(),
+            misses: RefCell::default(),
+            parked: ParkedOperations::default(),
+            ready: Vec::new(),
+            finished: VecDeque::new(),
+            tables,
+            truncations,
+            truncating: Vec::new(),
+            last_timestamp_us: 0,
+            nonce,
+            flushing: false,
+        }
+    }
+
+    /// Whether the log has been read.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.engine.is_ready()
+    }
+
+    /// The engine, to look at.
+    #[must_use]
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// A context for an operation that runs now: each has a write timestamp of its own, larger than all before it.
+    #[inline]
+    pub fn context(&mut self, now: Now) -> Context {
+        self.last_timestamp_us = now.wall_us.max(self.last_timestamp_us + 1);
+        self.nonce = self.nonce.wrapping_add(1);
+        Context { now, timestamp_us: self.last_timestamp_us, nonce: self.nonce }
+    }
+
+    /// Runs an operation if all it needs is in memory, and appends its reply.
+    #[inline]
+    pub fn run(&mut self, context: &Context, operation: &dyn Operation, reply: &mut Vec<u8>) -> Outcome {
+        let start = reply.len();
+        self.writes.clear();
+        let store = EngineStore { engine: &self.engine, misses: &self.misses };
+        let outcome = match operation.run(context, &store, &mut self.writes, reply) {
+            Ok(()) if self.writes.is_empty() => return Outcome::Done,
+            Ok(()) => self.apply(context.now),
+            Err(Stop::Miss) => Outcome::Waits,
+            Err(Stop::NotReady) => Outcome::Failed(ShardError::NotReady),
+            Err(Stop::UnknownTable) => Outcome::Failed(ShardError::UnknownTable),
+            Err(stop @ Stop::Damaged { .. }) => Outcome::Failed(ShardError::Read(stop)),
+        };
+        if outcome != Outcome::Done {
+            reply.truncate(start);
+        }
+        outcome
+    }
+
+    fn apply(&mut self, now: Now) -> Outcome {
+        match write_out(&mut self.engine, &self.writes, &mut self.batch, now) {
+            Ok(()) => Outcome::Done,
+            Err(WriteError::Miss(miss)) => {
+                self.misses.borrow_mut().push(miss);
+                Outcome::Waits
+            }
+            Err(WriteError::Busy) => Outcome::Waits,
+            Err(error) => Outcome::Failed(ShardError::of_write(&error)),
+        }
+    }
+
+    /// Keeps an operation for which [`Shard::run`] has just said [`Outcome::Waits`], or one that has not run here yet.
+    pub fn park(&mut self, ticket: Ticket, operation: Box<dyn Operation>) {
+        let number = self.parked.insert(Parked { ticket, operation });
+        self.wait(number);
+    }
+
+    /// Asks for what the operation that just ran was missing.
+    fn wait(&mut self, number: u64) {
+        let misses = std::mem::take(&mut *self.misses.borrow_mut());
+        if misses.is_empty() {
+            self.parked.writers.push_back(number);
+        }
+        for miss in &misses {
+            self.engine.fetch(miss, number);
+        }
+    }
+
+    /// Background work and parked operations, in a small slice. Gives the monotonic time at which to be called again, if there is one.
+    pub fn turn(&mut self, now: Now) -> Option<u64> {
+        let next = self.engine.tick(now);
+        self.engine.take_ready(&mut self.ready);
+        for _ in 0..RERUNS_PER_TURN {
+            let Some(number) = self.ready.pop() else { break };
+            self.run_again(now, number);
+        }
+        for _ in 0..self.parked.writers.len().min(RERUNS_PER_TURN) {
+            if !self.engine.is_writable() {
+                break;
+            }
+            let Some(number) = self.parked.writers.pop_front() else { break };
+            self.run_again(now, number);
+        }
+        next
+    }
+
+    fn run_again(&mut self, now: Now, number: u64) {
+        let Some(parked) = self.parked.remove(number) else { return };
+        let context = self.context(now);
+        let mut reply = Vec::new();
+        let outcome = match self.run(&context, &*parked.operation, &mut reply) {
+            Outcome::Done => Ok(reply),
+            Outcome::Failed(error) => Err(error),
+            Outcome::Waits => {
+                // It keeps its number, and so what was read for it stays in memory.
+                let again = self.parked.insert(parked);
+                debug_assert_eq!(again, number, "the number that was freed last is used first");
+                return self.wait(again);
+            }
+        };
+        self.engine.finish(number);
+        self.finished.push_back((parked.ticket, outcome));
+    }
+
+    /// The reply of a parked operation, oldest first.
+    pub fn next_finished(&mut self) -> Option<(Ticket, Result<Vec<u8>, ShardError>)> {
+        self.finished.pop_front()
+    }
+
+    /// Whether a turn would find something to do at once.
+    #[must_use]
+    pub fn has_runnable(&self) -> bool {
+        !self.ready.is_empty() || !self.finished.is_empty()
+    }
+
+    /// A disk operation of the engine has ended.
+    pub fn completed(&mut self, now: Now, completion: DiskCompletion) {
+        self.engine.complete(now, completion);
+    }
+
+    /// What the engine wants from the disk.
+    pub fn take_requests(&mut self) -> impl Iterator<Item = (DiskTag, DiskRequest)> + '_ {
+        self.engine.take_requests()
+    }
+
+    /// The tables there are now; new ones are made.
+    pub fn set_tables(&mut self, tables: impl Iterator<Item = TableId>) {
+        for table in tables {
+            if self.tables.insert(table) {
+                self.engine.create_table(table);
+            }
+        }
+    }
+
+    /// A table is gone, durably.
+    pub fn drop_table(&mut self, table: TableId) {
+        if self.tables.remove(&table) {
+            self.engine.drop_table(table);
+            self.truncations.remove(&table);
+        }
+    }
+
+    /// Empties a table, and gives the blob that must be stored before anybody is told.
+    pub fn truncate(&mut self, table: TableId) -> Vec<u8> {
+        let sequence = self.engine.truncate(table);
+        self.truncations.insert(table, sequence);
+        self.truncating.push(table);
+        encode_truncations(&self.truncations)
+    }
+
+    /// The blob that the last [`Shard::truncate`] gave is stored.
+    pub fn truncation_stored(&mut self) {
+        for table in self.truncating.drain(..) {
+            self.engine.truncation_persisted(table);
+        }
+    }
+
+    /// Asks for everything to be written to the device, before the node ends.
+    pub fn flush(&mut self) {
+        self.flushing = true;
+        self.engine.shutdown();
+    }
+
+    /// Whether all is on the device after [`Shard::flush`].
+    #[must_use]
+    pub fn is_flushed(&self) -> bool {
+        self.flushing && self.engine.is_clean()
+    }
+}
+
+#[inline]
+fn write_out(engine: &mut Engine, writes: &WriteSet, batch: &mut WriteBatch, now: Now) -> Result<(), WriteError> {
+    batch.clear();
+    for staged in writes.rows() {
+        let key = Key {
+            table: staged.partition.table,
+            token: staged.partition.token,
+            partition: staged.partition.bytes,
+            clustering: staged.clustering,
+        };
+        let kind = match staged.purge_after_s {
+            None => Kind::Live,
+            Some(purge_after_s) => {
+                let purge_after_s = i64::from(purge_after_s);
+                let now_s = now.wall_s().clamp(0, i64::from(u32::MAX)) as u32;
+                if RowView::new(staged.row).is_live(now_s) { Kind::Expiring { purge_after_s } } else { Kind::Tombstone { purge_after_s } }
+            }
+        };
+        batch.put(&key, kind, staged.row)?;
+    }
+    engine.apply(now, batch).map(|_| ())
+}
+
+/// Truncations as text: a line a table, `table sequence`.
+fn encode_truncations(truncations: &BTreeMap<TableId, Sequence>) -> Vec<u8> {
+    truncations.iter().map(|(table, sequence)| format!("{} {}\n", table.0, sequence.0)).collect::<String>().into_bytes()
+}
+
+/// The inverse of what [`Shard::truncate`] gives; `None` when the blob is damaged.
+#[must_use]
+pub fn decode_truncations(bytes: &[u8]) -> Option<BTreeMap<TableId, Sequence>> {
+    std::str::from_utf8(bytes)
+        .ok()?
+        .lines()
+        .map(|line| {
+            let (table, sequence) = line.split_once(' ')?;
+            Some((TableId(table.parse().ok()?), Sequence(sequence.parse().ok()?)))
+        })
+        .collect()
+}
