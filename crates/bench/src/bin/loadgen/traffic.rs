@@ -1,0 +1,174 @@
+//! Which request comes next, and whether a reply is the right one.
+
+use crate::failure::Failure;
+use crate::options::{Options, Workload};
+use base::Rng;
+use bench::client::{ClientError, PreparedStatement};
+use bench::requests::Template;
+use bench::rows::{KeyNumber, RowShape};
+use cql::wire::{Frame, Opcode, Response, ResultResponse, StreamId};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// A request that waits for its reply.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(crate) key: KeyNumber,
+    pub(crate) kind: Kind,
+}
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Read,
+    Write,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Read => "the read",
+            Self::Write => "the write",
+        }
+    }
+}
+
+/// How much of a reply is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Check {
+    /// Its kind and length.
+    Borders,
+    /// All of it.
+    Content,
+}
+
+/// The requests of a run.
+pub(crate) struct Traffic {
+    read: Template,
+    write: Template,
+    shape: RowShape,
+    workload: Workload,
+    keys: u64,
+    rng: Rng,
+    issued: u64,
+    issued_max: u64,
+    deadline: Instant,
+    timestamp_us: i64,
+    /// Length of the body of a checked reply to a read.
+    row_body_bytes: Option<usize>,
+    check: Check,
+}
+
+impl Traffic {
+    pub(crate) fn new(
+        options: &Options,
+        shape: RowShape,
+        select: &PreparedStatement,
+        insert: &PreparedStatement,
+        deadline: Instant,
+    ) -> Result<Self, Failure> {
+        let version = options.version();
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Ok(Self {
+            read: Template::read(version, select)?,
+            write: Template::write(version, insert, &shape)?,
+            shape,
+            workload: options.workload,
+            keys: options.keys,
+            rng: Rng::new(options.seed),
+            issued: 0,
+            issued_max: if options.workload == Workload::Load { options.keys } else { options.requests },
+            deadline,
+            timestamp_us: i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX - (1 << 40)),
+            row_body_bytes: None,
+            check: if options.verify { Check::Content } else { Check::Borders },
+        })
+    }
+
+    /// Appends the next request, or `None` when the run is over.
+    #[inline]
+    pub(crate) fn append_next(&mut self, out: &mut Vec<u8>, stream: StreamId) -> Option<Sent> {
+        if self.issued >= self.issued_max {
+            return None;
+        }
+        let (kind, key) = match self.workload {
+            Workload::Load => (Kind::Write, self.issued),
+            Workload::Reads => (Kind::Read, self.rng.below(self.keys)),
+            Workload::Writes => (Kind::Write, self.rng.below(self.keys)),
+            Workload::Mixed => {
+                let draw = self.rng.below(2 * self.keys);
+                (if draw & 1 == 0 { Kind::Read } else { Kind::Write }, draw >> 1)
+            }
+        };
+        self.issued += 1;
+        let template = match kind {
+            Kind::Read => &self.read,
+            Kind::Write => &self.write,
+        };
+        let key = KeyNumber(key);
+        template.append(out, stream, key, self.timestamp_us);
+        // Each write is newer than all before it.
+        self.timestamp_us += 1;
+        Some(Sent { key, kind })
+    }
+
+    /// To be called now and then: a run does not last longer than it may.
+    pub(crate) fn look_at_clock(&mut self, now: Instant) {
+        if now >= self.deadline {
+            self.issued_max = self.issued;
+        }
+    }
+
+    /// How many requests have been sent.
+    pub(crate) fn issued(&self) -> u64 {
+        self.issued
+    }
+
+    /// Whether all requests that there will be have been sent.
+    pub(crate) fn is_over(&self) -> bool {
+        self.issued >= self.issued_max
+    }
+
+    /// Checks a reply.
+    #[inline]
+    pub(crate) fn check(&mut self, sent: Sent, frame: &Frame<'_>, check: Check) -> Result<(), Failure> {
+        let body = frame.body;
+        let is_result = frame.header.opcode_byte == Opcode::Result as u8;
+        let right = is_result
+            && match sent.kind {
+                Kind::Write => body == [0, 0, 0, 1],
+                Kind::Read => {
+                    body.get(..4) == Some(&[0, 0, 0, 2])
+                        && self.row_body_bytes == Some(body.len())
+                        && self.check == Check::Borders
+                        && check == Check::Borders
+                }
+            };
+        if right { Ok(()) } else { self.check_content(sent, frame) }
+    }
+
+    #[cold]
+    fn check_content(&mut self, sent: Sent, frame: &Frame<'_>) -> Result<(), Failure> {
+        let wrong = |what| Failure::WrongReply { request: sent.kind.name(), key: sent.key.0, what };
+        let (_, response) = Response::decode(frame)?;
+        match (sent.kind, response) {
+            (_, Response::Error(error)) => Err(ClientError::Refused { code: error.kind.code(), message: error.message.to_owned() }.into()),
+            (Kind::Write, Response::Result(ResultResponse::Void)) => Ok(()),
+            (Kind::Read, Response::Result(ResultResponse::Rows(rows))) => {
+                if rows.is_empty() {
+                    return Err(wrong("there is no such row; load the rows first"));
+                }
+                if rows.len() > 1 {
+                    return Err(wrong("there is more than one row"));
+                }
+                if !self.shape.matches(sent.key.key(), rows.cells()) {
+                    return Err(wrong("the row has other content than was written"));
+                }
+                if *self.row_body_bytes.get_or_insert(frame.body.len()) != frame.body.len() {
+                    return Err(wrong("replies with equal rows have different lengths"));
+                }
+                Ok(())
+            }
+            _ => Err(wrong("it is of another kind")),
+        }
+    }
+}

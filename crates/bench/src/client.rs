@@ -1,0 +1,183 @@
+//! One connection as a client has it before the load starts: STARTUP, schema, PREPARE; one request at a time, over any transport.
+
+use cql::wire::{
+    CompressionWorkspace, Consistency, Direction, FRAME_BODY_BYTES_MAX, Frame, FrameDecoder, FrameEncoder, FrameFlags, Opcode, Prepare,
+    ProtocolVersion, Query, QueryParameters, Request, Response, ResultResponse, StreamId, Values, WireError, write_startup,
+};
+use std::io::{Read, Write};
+
+/// The stream of all these requests: none are pipelined.
+const STREAM: StreamId = StreamId(0);
+
+/// How bytes get to the server and back.
+pub trait Transport {
+    /// Sends all of `bytes`.
+    ///
+    /// # Errors
+    /// When the connection is broken.
+    fn send(&mut self, bytes: &[u8]) -> std::io::Result<()>;
+
+    /// Waits for bytes and appends them, at least one.
+    ///
+    /// # Errors
+    /// When the connection is broken or has ended.
+    fn receive(&mut self, bytes: &mut Vec<u8>) -> std::io::Result<()>;
+}
+
+impl Transport for std::net::TcpStream {
+    fn send(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.write_all(bytes)
+    }
+
+    fn receive(&mut self, bytes: &mut Vec<u8>) -> std::io::Result<()> {
+        let mut buffer = [0; 16 << 10];
+        let length = self.read(&mut buffer)?;
+        if length == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        bytes.extend_from_slice(&buffer[..length]);
+        Ok(())
+    }
+}
+
+/// Why a request got no result.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The connection is broken.
+    #[error("the connection broke: {0}")]
+    Io(#[from] std::io::Error),
+    /// What came is not the protocol.
+    #[error("the server's bytes make no sense: {0}")]
+    Wire(#[from] WireError),
+    /// The server said no.
+    #[error("the server answers with error {code:#06x}: {message}")]
+    Refused {
+        /// CQL's error code.
+        code: i32,
+        /// The server's words.
+        message: String,
+    },
+    /// The reply is of a kind that this request does not have.
+    #[error("a reply of an unexpected kind (opcode {opcode:#04x})")]
+    Unexpected {
+        /// Its opcode.
+        opcode: u8,
+    },
+}
+
+/// What PREPARE gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PreparedStatement {
+    /// The id to execute it by.
+    pub id: Vec<u8>,
+    /// The id of the result's columns (v5, empty before).
+    pub result_metadata_id: Vec<u8>,
+}
+
+/// A connection that is set up.
+pub struct Client<T> {
+    transport: T,
+    version: ProtocolVersion,
+    codec: Codec,
+}
+
+/// The protocol's state of a connection.
+pub struct Codec {
+    /// From bytes to replies.
+    pub decoder: FrameDecoder,
+    /// From requests to bytes.
+    pub encoder: FrameEncoder,
+    /// Their memory.
+    pub workspace: CompressionWorkspace,
+}
+
+impl<T: Transport> Client<T> {
+    /// Says STARTUP, without compression.
+    ///
+    /// # Errors
+    /// When the server does not answer READY.
+    pub fn start(transport: T, version: ProtocolVersion) -> Result<Self, ClientError> {
+        let codec = Codec {
+            decoder: FrameDecoder::new(Direction::Response, FRAME_BODY_BYTES_MAX),
+            encoder: FrameEncoder::new(Direction::Request),
+            workspace: CompressionWorkspace::new(),
+        };
+        let mut client = Self { transport, version, codec };
+        client.call(
+            Opcode::Startup,
+            |body| {
+                write_startup(body, [("CQL_VERSION", "3.0.0")]);
+                Ok(())
+            },
+            |_, response| if matches!(response, Response::Ready) { Some(()) } else { None },
+        )?;
+        client.codec.decoder.startup_agreed(version, None)?;
+        client.codec.encoder.startup_agreed(version, None)?;
+        Ok(client)
+    }
+
+    /// Runs a statement that has no markers and whose result nobody wants.
+    ///
+    /// # Errors
+    /// When the server refuses it.
+    pub fn query(&mut self, text: &str) -> Result<(), ClientError> {
+        let version = self.version;
+        let parameters = QueryParameters::new(Consistency::LocalOne, Values::none(version));
+        self.call(
+            Opcode::Query,
+            |body| Request::Query(Query { text, parameters }).write(body, version),
+            |_, response| if matches!(response, Response::Result(_)) { Some(()) } else { None },
+        )
+    }
+
+    /// Prepares a statement.
+    ///
+    /// # Errors
+    /// When the server refuses it.
+    pub fn prepare(&mut self, text: &str) -> Result<PreparedStatement, ClientError> {
+        let version = self.version;
+        self.call(
+            Opcode::Prepare,
+            |body| Request::Prepare(Prepare { text, keyspace: None }).write(body, version),
+            |_, response| match response {
+                Response::Result(ResultResponse::Prepared(prepared)) => {
+                    Some(PreparedStatement { id: prepared.id.to_vec(), result_metadata_id: prepared.result_metadata_id.to_vec() })
+                }
+                _ => None,
+            },
+        )
+    }
+
+    /// One request and its reply; `read` says `None` to a reply of a wrong kind.
+    fn call<R>(
+        &mut self,
+        opcode: Opcode,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), WireError>,
+        read: impl FnOnce(&Frame<'_>, &Response<'_>) -> Option<R>,
+    ) -> Result<R, ClientError> {
+        let Codec { decoder, encoder, workspace } = &mut self.codec;
+        let mut out = Vec::new();
+        let mark = encoder.begin(&mut out, self.version, FrameFlags::NONE, STREAM, opcode);
+        write(&mut out)?;
+        encoder.end(&mut out, mark, workspace)?;
+        encoder.flush(&mut out, workspace);
+        self.transport.send(&out)?;
+        let mut received = Vec::new();
+        loop {
+            received.clear();
+            self.transport.receive(&mut received)?;
+            let mut frames = decoder.feed(&received, workspace);
+            let Some(frame) = frames.next_frame()? else { continue };
+            let (_, response) = Response::decode(&frame)?;
+            if let Response::Error(error) = &response {
+                return Err(ClientError::Refused { code: error.kind.code(), message: error.message.to_owned() });
+            }
+            return read(&frame, &response).ok_or(ClientError::Unexpected { opcode: frame.header.opcode_byte });
+        }
+    }
+
+    /// The transport and the protocol's state, to go on without waiting for each reply.
+    pub fn into_parts(self) -> (T, Codec) {
+        (self.transport, self.codec)
+    }
+}
