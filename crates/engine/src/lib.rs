@@ -1,1 +1,47 @@
 //! The storage engine of one shard: index in DRAM, records in a log on flash.
+//!
+//! The engine knows no protocol: tables are numbers, keys are a token and bytes, rows are bytes. It does no I/O: it gets the time, disk
+//! completions and stable memory as values and gives disk requests back. `docs/internals/engine.md` is its guide, and
+//! `docs/internals/log-format.md` says what it writes.
+//!
+//! Files in the order in which a write passes through them: `batch`, `write`, `format`, `log`, `memory`, `index`, `segments`, `flush`,
+//! `growth`; a read: `read`, `scan`, `fetch`, `cache`; in the background: `defrag`, `drops`; at start: `recovery`.
+
+mod batch;
+mod cache;
+mod config;
+mod defrag;
+mod drops;
+mod engine;
+mod error;
+mod fetch;
+mod flush;
+mod format;
+mod growth;
+mod index;
+mod key;
+mod load;
+mod location;
+mod log;
+mod memory;
+mod read;
+mod recovery;
+mod scan;
+mod segments;
+mod stats;
+mod tags;
+mod walk;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use batch::WriteBatch;
+pub use config::Config;
+pub use engine::Engine;
+pub use error::{Damage, Miss, OpenError, ReadError, WriteError};
+pub use key::{CachePolicy, Key, Kind, Row, Sequence};
+pub use location::SegmentId;
+pub use recovery::{DamageReport, RecoveryProgress};
+pub use scan::{Direction, PartitionCursor, PartitionScan, READ_AHEAD_MAX, TableCursor, TablePosition, TableRow, TableScan};
+pub use stats::Stats;

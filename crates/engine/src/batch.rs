@@ -1,0 +1,114 @@
+//! A batch of rows in the making: records as the log will have them, only sequence and checksum missing.
+//!
+//! The batch is a flat arena that is used again and again: after its first few uses nothing is allocated.
+
+use crate::error::WriteError;
+use crate::format::record::{self, FLAG_CONTINUES, FLAG_STARTS, Fields, HEADER_BYTES};
+use crate::key::{Key, Kind};
+use crate::location::padded;
+
+/// Rows that are written together: after a crash all of them are there or none.
+#[derive(Debug, Default)]
+pub struct WriteBatch {
+    bytes: Vec<u8>,
+    /// Where the last record starts.
+    last: usize,
+    rows: usize,
+    has_live: bool,
+}
+
+impl WriteBatch {
+    /// An empty batch.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Empties the batch and keeps its memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.last = 0;
+        self.rows = 0;
+        self.has_live = false;
+    }
+
+    /// How many rows it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether it has no rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Bytes it will take in the log.
+    #[must_use]
+    pub fn bytes_in_log(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether it has rows other than tombstones.
+    pub(crate) fn has_live(&self) -> bool {
+        self.has_live
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// `KeyTooLong`; the batch is as before.
+    pub fn put(&mut self, key: &Key<'_>, kind: Kind, row: &[u8]) -> Result<(), WriteError> {
+        self.begin_row(key, kind)?.extend_from_slice(row);
+        self.end_row();
+        Ok(())
+    }
+
+    /// Adds a tombstone without content. A deletion is always a tombstone: older versions of the row may still be in the log.
+    ///
+    /// # Errors
+    /// `KeyTooLong`; the batch is as before.
+    pub fn remove(&mut self, key: &Key<'_>, purge_after_s: i64) -> Result<(), WriteError> {
+        self.put(key, Kind::Tombstone { purge_after_s }, &[])
+    }
+
+    /// Starts a row whose bytes the caller appends to the buffer it gets; `end_row` must follow.
+    ///
+    /// The buffer has other rows before: only append.
+    ///
+    /// # Errors
+    /// `KeyTooLong`; the batch is as before.
+    pub fn begin_row(&mut self, key: &Key<'_>, kind: Kind) -> Result<&mut Vec<u8>, WriteError> {
+        let length_of = |key: &[u8]| u16::try_from(key.len()).map_err(|_| WriteError::KeyTooLong { bytes: key.len() });
+        let (partition_bytes, clustering_bytes) = (length_of(key.partition)?, length_of(key.clustering)?);
+        let mut flags = record::kind_flags(kind);
+        if self.rows == 0 {
+            flags |= FLAG_STARTS;
+        } else {
+            let previous = &mut self.bytes[self.last..];
+            let continued = record::Record::trusted(previous).flags() | FLAG_CONTINUES;
+            record::set_flags(previous, continued);
+        }
+        self.last = self.bytes.len();
+        self.rows += 1;
+        self.has_live |= !matches!(kind, Kind::Tombstone { .. });
+        let fields = Fields { length: HEADER_BYTES, flags, token: key.token, table: key.table, partition_bytes, clustering_bytes };
+        record::push_header(&mut self.bytes, &fields, kind);
+        self.bytes.extend_from_slice(key.partition);
+        self.bytes.extend_from_slice(key.clustering);
+        Ok(&mut self.bytes)
+    }
+
+    /// Ends the row that `begin_row` started.
+    pub fn end_row(&mut self) {
+        let length = self.bytes.len() - self.last;
+        // A batch beyond 4 GiB wraps here and is refused by its size before anybody reads the length.
+        record::set_length(&mut self.bytes[self.last..], length);
+        self.bytes.resize(self.last + padded(length), 0);
+    }
+}

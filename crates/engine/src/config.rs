@@ -1,0 +1,75 @@
+//! What a shard's engine is opened with.
+
+use crate::error::OpenError;
+use crate::location::SegmentId;
+use base::BLOCK_BYTES;
+use io::FileId;
+
+/// Segments are never larger: a location has 19 bits of 16 bytes for an offset.
+const SEGMENT_BYTES_MAX: u32 = 8 << 20;
+const SEGMENT_BYTES_MIN: u32 = 4 * BLOCK_BYTES as u32;
+/// Frames that must fit besides the index: one a mirror slot, one for the cache, one to read a victim of defragmentation.
+pub(crate) const FRAMES_EXTRA: usize = 2;
+
+/// Sizes, limits and identity of one shard.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// A random number that the store drew when it was created: segments of another store are refused, and nobody outside can
+    /// foresee checksums.
+    pub store: u64,
+    /// Which shard of the node.
+    pub shard: u32,
+    /// The file with the segments.
+    pub file: FileId,
+    /// The file's length now.
+    pub file_bytes: u64,
+    /// How long the file may become.
+    pub capacity_bytes: u64,
+    /// Bytes in a segment: a power of two from 16 KiB to 8 MiB. Fixed when the store is created.
+    pub segment_bytes: u32,
+    /// The budget of everything the engine keeps in memory: index, segment frames, cache, buffers. The stable memory is not counted.
+    pub memory_limit_bytes: usize,
+    /// A write is on its way to the device after at most this many microseconds.
+    pub flush_interval_us: u64,
+}
+
+impl Config {
+    /// The usual sizes: segments of 8 MiB, a flush interval of 100 ms.
+    #[must_use]
+    pub fn new(store: u64, shard: u32, file_bytes: u64, capacity_bytes: u64, memory_limit_bytes: usize) -> Self {
+        Self {
+            store,
+            shard,
+            file: FileId(0),
+            file_bytes,
+            capacity_bytes,
+            segment_bytes: SEGMENT_BYTES_MAX,
+            memory_limit_bytes,
+            flush_interval_us: 100_000,
+        }
+    }
+
+    /// Stable memory that gives `mirrors` open or not yet durable segments a place. Three is the least that keeps writers going.
+    #[must_use]
+    pub fn stable_bytes(&self, mirrors: usize) -> usize {
+        self.segment_bytes as usize * mirrors
+    }
+
+    pub(crate) fn check(&self, stable_bytes: usize) -> Result<(), OpenError> {
+        let segment = u64::from(self.segment_bytes);
+        let error = |field, value, requirement| Err(OpenError::Config { field, value, requirement });
+        if !self.segment_bytes.is_power_of_two() || !(SEGMENT_BYTES_MIN..=SEGMENT_BYTES_MAX).contains(&self.segment_bytes) {
+            return error("segment_bytes", segment, "a power of two from 16 KiB to 8 MiB");
+        }
+        if self.capacity_bytes < 8 * segment {
+            return error("capacity_bytes", self.capacity_bytes, "at least eight segments");
+        }
+        if self.capacity_bytes / segment > u64::from(SegmentId::COUNT_MAX) {
+            return error("capacity_bytes", self.capacity_bytes, "at most 2^23 segments");
+        }
+        if stable_bytes < self.stable_bytes(2) {
+            return error("stable memory", stable_bytes as u64, "at least two segments");
+        }
+        Ok(())
+    }
+}

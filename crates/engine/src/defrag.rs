@@ -1,0 +1,287 @@
+//! Reclaiming the space of records that were overwritten, deleted or dropped.
+//!
+//! 1. A segment with nothing live is emptied at once.
+//! 2. When free segments get few, the file grows as long as more than half of what is used is live; otherwise the segment with the
+//!    least live bytes is the victim: its image comes from its frame or the device, and its live records are appended again, in slices.
+//! 3. An emptied segment waits until everything appended so far is durable, then a free marker is written over its header, and only
+//!    after that marker's sync may it be opened again.
+//!
+//! A tombstone or expired row is dropped instead of moved when its time has passed and no segment but the victim can hold an older
+//! version of its key: every other segment in use was opened after the row was written. When many such rows wait, the oldest segment is
+//! the victim, which moves that point on.
+//!
+//! Invariants: a record is moved only if the index points to it and its checksum is right; a segment in which live records remain that
+//! cannot be read is never reused.
+
+use crate::engine::Engine;
+use crate::format::record::{self, FLAG_CONTINUES, FLAG_STARTS, Record};
+use crate::key::Sequence;
+use crate::load::Pace;
+use crate::location::{Location, SegmentId};
+use crate::segments::Usage;
+use crate::walk::{Step, Walk};
+use crate::write::{Appender, RESERVE_PUT};
+use base::{AlignedBuffer, BLOCK_BYTES};
+use io::Now;
+use std::rc::Rc;
+
+/// Free segments beyond the reserve at which defragmentation starts, at most.
+const AHEAD_MAX: usize = 16;
+/// Segments with more live eighths of what usually fits into a segment are not worth moving.
+const LIVE_EIGHTHS_MAX: u64 = 7;
+/// Bytes of a victim that one slice looks at when there is no hurry.
+const SLICE_BYTES: usize = 128 << 10;
+/// How often to look for a victim when there was none and space is short.
+const LOOK_INTERVAL_SHORT_US: u64 = 5_000;
+/// How a victim is read: small pieces, so that reads of clients get through.
+const PACE: Pace = Pace { piece_bytes: 256 << 10, in_flight_max: 2 };
+
+/// A segment whose live records are being moved.
+struct Victim {
+    segment: SegmentId,
+    /// The load that reads it, until it is done.
+    loading: Option<u64>,
+    image: Option<Rc<AlignedBuffer>>,
+    /// Whether the image is a staging frame of our own.
+    staged: bool,
+    offset: usize,
+    done: bool,
+    /// Rows written before this have no older version outside of the victim.
+    oldest_base: Sequence,
+}
+
+/// The state of defragmentation.
+#[derive(Default)]
+pub(crate) struct Defrag {
+    victim: Option<Victim>,
+    /// Whether defragmentation can gain space: a writer without space may wait for it.
+    pub(crate) hopeful: bool,
+    /// When to look for a victim again.
+    next_look_us: u64,
+}
+
+impl Engine {
+    /// Free segments below which space is reclaimed.
+    fn low_water(&self) -> usize {
+        RESERVE_PUT + (self.growth.capacity() / 16).clamp(2, AHEAD_MAX)
+    }
+
+    /// Whether emptied segments should become free as fast as possible.
+    pub(crate) fn is_short_of_space(&self) -> bool {
+        self.segments.free_count() < self.low_water() && !self.growth.may_grow()
+    }
+
+    /// One slice of reclaiming. True when there is more to do at once.
+    pub(crate) fn defrag_tick(&mut self, now: Now) -> bool {
+        if self.poisoned.is_some() || self.closing {
+            return false;
+        }
+        if self.defrag.victim.is_none() && now.monotonic_us >= self.defrag.next_look_us {
+            self.choose_victim(now);
+            let wait = match &self.defrag.victim {
+                Some(_) => 0,
+                None if self.is_short_of_space() => LOOK_INTERVAL_SHORT_US,
+                None => self.config.flush_interval_us,
+            };
+            self.defrag.next_look_us = now.monotonic_us.saturating_add(wait);
+        }
+        self.victim_slice(now)
+    }
+
+    /// When `defrag_tick` wants to be called although nothing happens.
+    pub(crate) fn defrag_due_us(&self) -> Option<u64> {
+        (self.defrag.victim.is_none() && self.is_short_of_space()).then_some(self.defrag.next_look_us)
+    }
+
+    fn choose_victim(&mut self, now: Now) {
+        let available = self.segments.free_count() + self.segments.soon_free_count();
+        let short = available < self.low_water();
+        if !self.drops.is_empty() {
+            // Entries of detached tables still name places: nothing may be emptied yet.
+            return;
+        }
+        let mut least: Option<(u32, SegmentId)> = None;
+        let mut oldest: Option<(Sequence, SegmentId)> = None;
+        let mut in_use = 0u64;
+        let (mut waiting, mut quarantined_base) = (0u64, Sequence(u64::MAX));
+        let mut dead = Vec::new();
+        for (id, segment) in self.segments.iter() {
+            if segment.usage == Usage::Free {
+                continue;
+            }
+            in_use += 1;
+            if segment.usage == Usage::Quarantined {
+                quarantined_base = quarantined_base.min(segment.base_sequence);
+            }
+            if segment.usage != Usage::Stored {
+                continue;
+            }
+            if segment.live_bytes == 0 {
+                dead.push(id);
+                continue;
+            }
+            if least.is_none_or(|(live, _)| segment.live_bytes < live) {
+                least = Some((segment.live_bytes, id));
+            }
+            if oldest.is_none_or(|(base, _)| segment.base_sequence < base) {
+                oldest = Some((segment.base_sequence, id));
+            }
+            if segment.purgeable_bytes > 0 && segment.purge_after_s < now.wall_s() {
+                waiting += u64::from(segment.purgeable_bytes.min(segment.live_bytes));
+            }
+        }
+        let segment_bytes = u64::from(self.config.segment_bytes);
+        let live = self.segments.live_bytes();
+        self.defrag.hopeful =
+            !dead.is_empty() || least.is_some_and(|(live, _)| u64::from(live) * 8 <= self.log.usual_fill * LIVE_EIGHTHS_MAX);
+        for id in dead {
+            self.empty_segment(now, id);
+        }
+        if short && self.growth.may_grow() && (live * 2 > in_use * segment_bytes || !self.defrag.hopeful || in_use < 8) {
+            self.grow_file(now.monotonic_us, 0);
+            return;
+        }
+        let victim = if short && self.defrag.hopeful {
+            least.map(|(_, id)| id)
+        } else if waiting * 8 > live {
+            // Many rows wait to be purged: move on the point before which nothing old can be left.
+            oldest.filter(|(base, _)| *base <= quarantined_base).map(|(_, id)| id)
+        } else {
+            None
+        };
+        if let Some(segment) = victim {
+            self.start_victim(segment);
+        }
+    }
+
+    fn start_victim(&mut self, segment: SegmentId) {
+        self.segments.set_usage(segment, Usage::Draining);
+        let oldest_base = self.segments.oldest_base(Some(segment));
+        let mut victim = Victim { segment, loading: None, image: None, staged: false, offset: BLOCK_BYTES, done: false, oldest_base };
+        if let Some(frame) = self.memory.frame(segment) {
+            victim.image = Some(Rc::clone(&frame.bytes));
+        } else {
+            let staging = self.take_log_frame();
+            victim.staged = true;
+            let used = self.segments.get(segment).used as usize;
+            victim.loading = Some(self.load(segment, used, staging, PACE));
+        }
+        self.defrag.victim = Some(victim);
+    }
+
+    /// Moves what is live in the next bytes of the victim. True when there is more to do at once.
+    fn victim_slice(&mut self, now: Now) -> bool {
+        let Some(mut victim) = self.defrag.victim.take() else { return false };
+        if let Some(serial) = victim.loading {
+            if !self.loads.is_done(serial) {
+                self.defrag.victim = Some(victim);
+                return false;
+            }
+            victim.loading = None;
+            victim.image = self.loads.take(serial).map(|(_, image)| image);
+        }
+        let Some(image) = victim.image.clone() else { return false };
+        let used = self.segments.get(victim.segment).used as usize;
+        let bytes = &image[..used.min(image.len())];
+        let budget = self.slice_bytes();
+        let mut walk = Walk::new(bytes, self.segments.salt(victim.segment), victim.offset);
+        let start = victim.offset;
+        let mut stuck = false;
+        while !victim.done && victim.offset - start < budget {
+            match walk.next() {
+                Some(Step::Record { offset, record }) => {
+                    let location = Location::record(victim.segment, offset, crate::location::padded(record.length()));
+                    if !self.move_record(now, location, &record, victim.oldest_base) {
+                        stuck = true;
+                        break;
+                    }
+                    victim.offset = offset + location.padded();
+                }
+                Some(Step::Damage { end, .. }) => {
+                    self.counters.damaged_records += 1;
+                    victim.offset = end;
+                }
+                Some(Step::Seal { .. } | Step::Torn) | None => victim.done = true,
+            }
+        }
+        self.mirror_open();
+        drop(image);
+        let more = !stuck && !victim.done;
+        if victim.done && self.drops.is_empty() {
+            self.end_victim(now, victim);
+            return true;
+        }
+        self.defrag.victim = Some(victim);
+        more
+    }
+
+    /// The fewer segments are free, the larger the slices.
+    fn slice_bytes(&self) -> usize {
+        let free = self.segments.free_count();
+        let hurry = self.low_water().saturating_sub(free).min(7);
+        SLICE_BYTES * (1 + hurry)
+    }
+
+    /// Moves a record if it is live. False when there is no room now.
+    fn move_record(&mut self, now: Now, location: Location, record: &Record<'_>, oldest_base: Sequence) -> bool {
+        let key = record.key();
+        let Some(place) = self.index.locate(&key, |at| self.memory.device_location(at) == location) else { return true };
+        let purge_after_s = record.kind().purge_after_s();
+        if purge_after_s.is_some_and(|purge_after_s| purge_after_s < now.wall_s()) && record.sequence() < oldest_base {
+            self.index.remove(&key);
+            self.release(place);
+            self.counters.rows_purged += 1;
+            return true;
+        }
+        if self.make_room(now, location.padded(), Appender::Defrag).is_err() {
+            return false;
+        }
+        // Making room may have evicted the cached copy.
+        let Some(place) = self.index.locate(&key, |at| self.memory.device_location(at) == location) else { return true };
+        let Some(open) = &mut self.log.open else { return false };
+        let offset = open.used;
+        open.used += location.padded();
+        let (segment, salt) = (open.segment, open.salt);
+        let target = &mut self.memory.frame_mut(segment)[offset..offset + location.padded()];
+        let whole = record.whole();
+        target[..whole.len()].copy_from_slice(whole);
+        target[whole.len()..].fill(0);
+        record::set_flags(target, record.flags() & !FLAG_CONTINUES | FLAG_STARTS);
+        record::finish(target, whole.len(), salt, offset);
+        let moved = Location::record(segment, offset, location.padded());
+        self.log.position += location.padded() as u64;
+        self.counters.defrag_bytes += location.padded() as u64;
+        self.index.relocate(&key, |at| at == place, moved);
+        self.segments.add_live(moved);
+        if let Some(purge_after_s) = purge_after_s {
+            self.segments.add_purgeable(moved, purge_after_s);
+        }
+        self.release(place);
+        self.flush.due_at(now.monotonic_us.saturating_add(self.config.flush_interval_us / 2));
+        true
+    }
+
+    fn end_victim(&mut self, now: Now, victim: Victim) {
+        if let Some(image) = victim.image {
+            if victim.staged {
+                self.memory.recycle(image);
+            } else {
+                drop(image);
+            }
+        }
+        if self.segments.get(victim.segment).live_bytes > 0 {
+            self.segments.set_usage(victim.segment, Usage::Quarantined);
+            return;
+        }
+        self.empty_segment(now, victim.segment);
+    }
+
+    /// Nothing live is left in a segment: it becomes free once what replaced its records is durable.
+    fn empty_segment(&mut self, now: Now, segment: SegmentId) {
+        self.drop_device_frame(segment);
+        self.segments.set_usage(segment, Usage::Emptied { until: self.log.position });
+        self.counters.segments_reclaimed += 1;
+        let wait = if self.is_short_of_space() { 0 } else { self.config.flush_interval_us / 2 };
+        self.flush.due_at(now.monotonic_us.saturating_add(wait));
+    }
+}

@@ -1,0 +1,195 @@
+//! The engine of one shard: what it consists of, its turn, and what it says of itself.
+//!
+//! It is driven from outside: `complete` brings what the disk has done, `tick` lets background work go on for a slice, and
+//! `take_requests` hands out what the disk shall do next. It reads no clock, opens no file and never blocks. One instance a core,
+//! used by one thread.
+
+use crate::cache::Cache;
+use crate::config::Config;
+use crate::defrag::Defrag;
+use crate::drops::Drops;
+use crate::error::{OpenError, WriteError};
+use crate::fetch::Fetches;
+use crate::flush::Flush;
+use crate::growth::Growth;
+use crate::index::Index;
+use crate::key::Sequence;
+use crate::load::Loads;
+use crate::log::Log;
+use crate::memory::Memory;
+use crate::recovery::{DamageReport, Recovery, RecoveryProgress};
+use crate::segments::Segments;
+use crate::stats::Counters;
+use crate::tags::Purpose;
+use crate::write::Appender;
+use base::TableId;
+use io::{DiskCompletion, DiskError, DiskRequest, DiskTag, Now, StableMemory};
+use std::collections::BTreeMap;
+
+/// Index, log and memory of one shard.
+pub struct Engine {
+    pub(crate) config: Config,
+    pub(crate) index: Index,
+    pub(crate) memory: Memory,
+    pub(crate) segments: Segments,
+    pub(crate) log: Log,
+    pub(crate) stable: Box<dyn StableMemory>,
+    pub(crate) mirror_slots: usize,
+    pub(crate) flush: Flush,
+    pub(crate) growth: Growth,
+    pub(crate) fetches: Fetches,
+    pub(crate) loads: Loads,
+    pub(crate) cache: Cache,
+    pub(crate) defrag: Defrag,
+    pub(crate) drops: Drops,
+    pub(crate) recovery: Option<Recovery>,
+    pub(crate) progress: RecoveryProgress,
+    pub(crate) damage_reports: Vec<DamageReport>,
+    pub(crate) outbox: Vec<(DiskTag, DiskRequest)>,
+    pub(crate) poisoned: Option<DiskError>,
+    pub(crate) closing: bool,
+    pub(crate) counters: Counters,
+    #[cfg(test)]
+    pub(crate) planted: Option<crate::tests::Planted>,
+}
+
+impl Engine {
+    /// Opens a shard. Recovery starts at once: pass on requests and completions until `is_ready`.
+    ///
+    /// `tables` are the tables that exist, each with its truncation mark: records with lower sequences are dead. Records of other
+    /// tables are dead altogether. `stable` is what the shard had before if the process died, and of the same size.
+    ///
+    /// # Errors
+    /// When the configuration contradicts itself. What only the device can tell is found later: see `recovery_error`.
+    pub fn open(config: Config, stable: Box<dyn StableMemory>, tables: &BTreeMap<TableId, Sequence>, now: Now) -> Result<Self, OpenError> {
+        config.check(stable.len())?;
+        let mut log = Log::new(config.store, now.wall_us, config.segment_bytes);
+        let mut index = Index::new();
+        for (table, mark) in tables {
+            index.create_table(*table);
+            log.saw_sequence(*mark);
+        }
+        let growth = Growth::new(config.file_bytes, config.capacity_bytes, config.segment_bytes);
+        let mut segments = Segments::new(config.store);
+        segments.grow((config.file_bytes / u64::from(config.segment_bytes)) as usize);
+        let mut engine = Self {
+            index,
+            memory: Memory::new(),
+            segments,
+            log,
+            mirror_slots: stable.len() / config.segment_bytes as usize,
+            stable,
+            flush: Flush::new(),
+            growth,
+            fetches: Fetches::new(),
+            loads: Loads::default(),
+            cache: Cache::default(),
+            defrag: Defrag::default(),
+            drops: Drops::default(),
+            recovery: Some(Recovery::new(tables.clone())),
+            progress: RecoveryProgress::default(),
+            damage_reports: Vec::new(),
+            outbox: Vec::new(),
+            poisoned: None,
+            closing: false,
+            counters: Counters::default(),
+            #[cfg(test)]
+            planted: None,
+            config,
+        };
+        engine.recover(now.monotonic_us);
+        Ok(engine)
+    }
+
+    /// Takes the requests that the disk shall do now. Their tags are below 2^63.
+    pub fn take_requests(&mut self) -> std::vec::Drain<'_, (DiskTag, DiskRequest)> {
+        self.outbox.drain(..)
+    }
+
+    /// A request was done. Tags that are not the engine's are ignored.
+    pub fn complete(&mut self, now: Now, completion: DiskCompletion) {
+        let Some(purpose) = Purpose::of(completion.tag) else { return };
+        match purpose {
+            Purpose::FlushWrite | Purpose::FlushSync => self.flush_completed(now.monotonic_us, purpose, completion),
+            Purpose::Extend => self.extended(completion.result),
+            Purpose::Fetch(place) => self.fetched(place, completion),
+            Purpose::Header(number) => self.header_read(number, completion),
+            Purpose::Load(id) => {
+                self.loaded(id, completion);
+            }
+        }
+        if self.recovery.is_some() {
+            self.recover(now.monotonic_us);
+        }
+    }
+
+    /// One slice of background work: flushing, releasing dropped tables, defragmentation, eviction. Call it once a turn.
+    ///
+    /// Returns when it wants to be called again although nothing happens, in monotonic microseconds; `now` means at once.
+    pub fn tick(&mut self, now: Now) -> Option<u64> {
+        if self.recovery.is_some() {
+            return None;
+        }
+        self.flush_tick(now.monotonic_us);
+        self.drop_slice();
+        let mut more = self.drops.has_work();
+        more |= self.defrag_tick(now);
+        more |= self.cache_tick();
+        // Defragmentation may have sealed a segment.
+        self.flush_tick(now.monotonic_us);
+        if more {
+            return Some(now.monotonic_us);
+        }
+        let flush = if self.poisoned.is_none() { self.flush.due_us() } else { None };
+        flush.into_iter().chain(self.defrag_due_us()).min()
+    }
+
+    /// Whether a write of ordinary size would be accepted now.
+    #[must_use]
+    pub fn writable(&self) -> bool {
+        self.check_accepting().is_ok() && self.segments.free_count() >= crate::write::RESERVE_PUT && {
+            let room = self
+                .log
+                .open
+                .as_ref()
+                .is_some_and(|open| open.used + self.config.segment_bytes as usize / 8 <= self.config.segment_bytes as usize);
+            room || (self.check_free_segments(Appender::Put).is_ok() && !self.log.slots_free.is_empty())
+        }
+    }
+
+    /// Refuses further writes and sends everything to the device. Done when `is_clean`; reads go on.
+    pub fn shutdown(&mut self) {
+        self.closing = true;
+        self.request_flush();
+    }
+
+    /// Whether the device has everything that was written, and nothing is under way.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.recovery.is_none()
+            && self.flush.is_idle()
+            && self.flush.durable_position == self.log.position
+            && self.log.sealed.is_empty()
+            && self.flush.patches.is_empty()
+            && self.fetches.is_idle()
+            && self.loads.is_idle()
+            && !self.growth.is_extending()
+    }
+
+    /// The failure that poisoned the shard, if one has.
+    #[must_use]
+    pub fn poisoned(&self) -> Option<&DiskError> {
+        self.poisoned.as_ref()
+    }
+
+    /// The tables that the engine knows.
+    pub fn tables(&self) -> impl Iterator<Item = TableId> + '_ {
+        self.index.table_ids()
+    }
+
+    /// Whether an ordinary write is refused for want of space, not for a moment only.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        matches!(self.check_free_segments(Appender::Put), Err(WriteError::Full { .. }))
+    }
+}

@@ -1,0 +1,180 @@
+//! What can go wrong, by who has to act: the caller (fetch, wait, smaller), the operator (full, poisoned), a replica (damaged).
+
+use crate::key::CachePolicy;
+use crate::location::{Location, SegmentId};
+use base::TableId;
+use io::DiskError;
+
+/// Records that must come from the device before the operation can be done. Give it to `Engine::fetch` and run the operation again
+/// when its waiter is ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Miss {
+    pub(crate) records: Missing,
+    pub(crate) policy: CachePolicy,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    One(Location),
+    Many(Box<[Location]>),
+}
+
+impl Miss {
+    pub(crate) fn one(location: Location, policy: CachePolicy) -> Self {
+        Self { records: Missing::One(location), policy }
+    }
+
+    pub(crate) fn many(locations: Vec<Location>, policy: CachePolicy) -> Self {
+        Self { records: Missing::Many(locations.into_boxed_slice()), policy }
+    }
+
+    pub(crate) fn locations(&self) -> &[Location] {
+        match &self.records {
+            Missing::One(location) => std::slice::from_ref(location),
+            Missing::Many(locations) => locations,
+        }
+    }
+
+    /// How many records are missing.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.locations().len()
+    }
+}
+
+/// How a stored record turned out to be unreadable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Damage {
+    /// The bytes are not what was written there.
+    #[error("the checksum does not match")]
+    Checksum,
+    /// The device would not give the bytes.
+    #[error("the device failed with operating system error {code}")]
+    Device {
+        /// The positive errno value, 0 if there is none.
+        code: i32,
+    },
+}
+
+/// Why a read has no answer yet, or none at all.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// Recovery is still running.
+    #[error("the shard is still recovering")]
+    NotReady,
+    /// No such table was created or given at start-up.
+    #[error("table {} is not known to the shard", table.0)]
+    UnknownTable {
+        /// The id asked for.
+        table: TableId,
+    },
+    /// Records have to be fetched first.
+    #[error("{} records are on the device only: fetch them and run the operation again", .0.count())]
+    Miss(Miss),
+    /// A record is damaged; other records are not affected.
+    #[error("the record at segment {} offset {offset} is damaged ({damage}): restore it from a replica", segment.0)]
+    Damaged {
+        /// Where.
+        segment: SegmentId,
+        /// Where in the segment, in bytes.
+        offset: usize,
+        /// How.
+        damage: Damage,
+    },
+}
+
+/// Why a batch was not written. Nothing of it was.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WriteError {
+    /// Recovery is still running.
+    #[error("the shard is still recovering")]
+    NotReady,
+    /// No such table was created or given at start-up.
+    #[error("table {} is not known to the shard", table.0)]
+    UnknownTable {
+        /// The id in the batch.
+        table: TableId,
+    },
+    /// A record must be fetched to see whether it has the batch's key.
+    #[error("{} records are on the device only: fetch them and run the operation again", .0.count())]
+    Miss(Miss),
+    /// The device is behind, or space is being reclaimed. Try again when `Engine::writable` says so.
+    #[error("the device is behind the writers: try again in a moment")]
+    Busy,
+    /// The device is full. Deletes are accepted a little longer; space freed makes writes work again.
+    #[error("the shard's device space is used up ({live_bytes} bytes are live): delete data or raise the capacity")]
+    Full {
+        /// Bytes of records that are not overwritten or deleted.
+        live_bytes: u64,
+    },
+    /// The index would outgrow the memory limit.
+    #[error("the index takes {index_bytes} bytes and leaves too little of the memory limit: delete data or raise the limit")]
+    IndexFull {
+        /// Bytes of index.
+        index_bytes: usize,
+    },
+    /// A batch has to fit in one segment.
+    #[error("a batch of {bytes} bytes exceeds the limit of {bytes_max}: split it")]
+    TooLarge {
+        /// Bytes the batch takes in the log.
+        bytes: usize,
+        /// Bytes a batch may take.
+        bytes_max: usize,
+    },
+    /// A partition or clustering key is longer than 65,535 bytes.
+    #[error("a key of {bytes} bytes exceeds the limit of 65535")]
+    KeyTooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// A write or sync of the device failed: what it has is not known any more.
+    #[error("the device failed earlier ({error}): restart the node once the device is healthy")]
+    Poisoned {
+        /// The first failure.
+        error: DiskError,
+    },
+    /// `Engine::shutdown` was called.
+    #[error("the shard is shutting down")]
+    ShuttingDown,
+}
+
+/// Why a shard cannot be opened.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// The configuration contradicts itself.
+    #[error("{field} is {value}: it must be {requirement}")]
+    Config {
+        /// The field of `Config`.
+        field: &'static str,
+        /// Its value.
+        value: u64,
+        /// What it has to be.
+        requirement: &'static str,
+    },
+    /// A segment was written by another store, shard or segment size.
+    #[error("segment {} belongs to store {store:#x} shard {shard} with segments of {segment_bytes} bytes: not ours", segment.0)]
+    Foreign {
+        /// Which segment.
+        segment: SegmentId,
+        /// Its store id.
+        store: u64,
+        /// Its shard.
+        shard: u32,
+        /// Its segment size.
+        segment_bytes: u32,
+    },
+    /// A segment has a format version that this program does not know.
+    #[error("segment {} has format version {version}: use a newer program", segment.0)]
+    Version {
+        /// Which segment.
+        segment: SegmentId,
+        /// Its version.
+        version: u16,
+    },
+    /// The device failed during recovery where nothing can stand in.
+    #[error("the device failed during recovery: {error}")]
+    Device {
+        /// The failure.
+        error: DiskError,
+    },
+}

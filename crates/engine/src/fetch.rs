@@ -1,0 +1,216 @@
+//! Records from the device for operations that wait.
+//!
+//! An operation that meets a `Miss` gives it to `fetch` with a number of its own, the waiter. The records are read, verified and
+//! pinned; then the waiter is ready and the operation runs again from its start, and now finds them. Pins of a waiter add up until
+//! `finish`, so an operation that needs many records gets through however small the memory is.
+//!
+//! Invariants: one read in flight a location, whoever waits for it; at most `READS_IN_FLIGHT_MAX` reads in flight; a record is given
+//! out only if its checksum fits the place it was asked from.
+
+use crate::engine::Engine;
+use crate::error::{Damage, Miss};
+use crate::format::record::Record;
+use crate::key::CachePolicy;
+use crate::location::Location;
+use crate::tags::Purpose;
+use base::{AlignedBuffer, BLOCK_BYTES};
+use io::{DiskCompletion, DiskError, DiskRequest};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Reads in flight; more wait in a queue.
+const READS_IN_FLIGHT_MAX: usize = 256;
+/// Buffers of up to this many blocks are kept for the next read.
+const POOLED_BLOCKS_MAX: usize = 4;
+/// Kept buffers of each size.
+const POOL_MAX: usize = 64;
+/// The engine's own waiter.
+pub(crate) const RECOVERY_WAITER: u64 = u64::MAX;
+
+/// A read that was asked for.
+struct Flight {
+    waiters: Vec<u64>,
+    policy: CachePolicy,
+}
+
+#[derive(Default)]
+struct Waiter {
+    outstanding: usize,
+    pins: Vec<Location>,
+}
+
+/// All reads for operations.
+pub(crate) struct Fetches {
+    flights: BTreeMap<Location, Flight>,
+    queue: VecDeque<Location>,
+    /// Reads at the device: location and the generation of its segment then.
+    places: Vec<Option<(Location, u64)>>,
+    free_places: Vec<usize>,
+    waiters: BTreeMap<u64, Waiter>,
+    ready: Vec<u64>,
+    pool: [Vec<AlignedBuffer>; POOLED_BLOCKS_MAX],
+    buffer_bytes: usize,
+}
+
+impl Fetches {
+    pub(crate) fn new() -> Self {
+        Self {
+            flights: BTreeMap::new(),
+            queue: VecDeque::new(),
+            places: Vec::new(),
+            free_places: Vec::new(),
+            waiters: BTreeMap::new(),
+            ready: Vec::new(),
+            pool: [const { Vec::new() }; POOLED_BLOCKS_MAX],
+            buffer_bytes: 0,
+        }
+    }
+
+    /// Memory of read buffers, in flight and kept.
+    pub(crate) fn buffer_bytes(&self) -> usize {
+        self.buffer_bytes
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.places.len() == self.free_places.len()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.places.len() - self.free_places.len()
+    }
+
+    fn take_buffer(&mut self, blocks: usize) -> AlignedBuffer {
+        if let Some(buffer) = self.pool.get_mut(blocks - 1).and_then(Vec::pop) {
+            return buffer;
+        }
+        self.buffer_bytes += blocks * BLOCK_BYTES;
+        AlignedBuffer::zeroed(blocks * BLOCK_BYTES)
+    }
+
+    fn keep_buffer(&mut self, buffer: AlignedBuffer) {
+        match self.pool.get_mut(buffer.len() / BLOCK_BYTES - 1) {
+            Some(pool) if pool.len() < POOL_MAX => pool.push(buffer),
+            _ => self.buffer_bytes -= buffer.len(),
+        }
+    }
+
+    /// A record is there (or known to be damaged): whoever waited for it has one reason less to wait. Returns how many wait.
+    fn wake(&mut self, location: Location, pinned: bool) -> (u32, CachePolicy) {
+        let Some(flight) = self.flights.remove(&location) else { return (0, CachePolicy::Bypass) };
+        let mut references = 0;
+        for number in flight.waiters {
+            // A waiter that has finished meanwhile is not there any more.
+            let Some(waiter) = self.waiters.get_mut(&number) else { continue };
+            waiter.outstanding -= 1;
+            if pinned {
+                references += 1;
+                waiter.pins.push(location);
+            }
+            if waiter.outstanding == 0 {
+                self.ready.push(number);
+            }
+        }
+        (references, flight.policy)
+    }
+}
+
+impl Engine {
+    /// Brings the missing records into memory for `waiter`, which becomes ready (`take_ready`) when all are there.
+    ///
+    /// A waiter may fetch again and again; what it has fetched stays until `finish`. Numbers are the caller's choice, except
+    /// `u64::MAX`.
+    pub fn fetch(&mut self, miss: &Miss, waiter: u64) {
+        let mut entry = self.fetches.waiters.remove(&waiter).unwrap_or_default();
+        for location in miss.locations() {
+            if self.memory.pin_again(*location) {
+                entry.pins.push(*location);
+                continue;
+            }
+            entry.outstanding += 1;
+            if let Some(flight) = self.fetches.flights.get_mut(location) {
+                flight.waiters.push(waiter);
+                if miss.policy == CachePolicy::Keep {
+                    flight.policy = CachePolicy::Keep;
+                }
+                self.counters.device_reads_shared += 1;
+            } else {
+                self.fetches.flights.insert(*location, Flight { waiters: vec![waiter], policy: miss.policy });
+                self.fetches.queue.push_back(*location);
+            }
+        }
+        if entry.outstanding == 0 {
+            self.fetches.ready.push(waiter);
+        }
+        self.fetches.waiters.insert(waiter, entry);
+        self.issue_reads();
+    }
+
+    /// The waiters whose records are all there: run their operations again. Appends to `out`.
+    pub fn take_ready(&mut self, out: &mut Vec<u64>) {
+        out.append(&mut self.fetches.ready);
+    }
+
+    /// The waiter's operation is done or given up: what was pinned for it is released. Unknown numbers are ignored.
+    pub fn finish(&mut self, waiter: u64) {
+        let Some(entry) = self.fetches.waiters.remove(&waiter) else { return };
+        for location in entry.pins {
+            self.memory.unpin(location);
+        }
+        if entry.outstanding == 0 {
+            self.fetches.ready.retain(|ready| *ready != waiter);
+        }
+    }
+
+    fn issue_reads(&mut self) {
+        while self.fetches.in_flight() < READS_IN_FLIGHT_MAX
+            && let Some(location) = self.fetches.queue.pop_front()
+        {
+            let generation = self.segments.get(location.segment()).generation;
+            let place = self.fetches.free_places.pop().unwrap_or_else(|| {
+                self.fetches.places.push(None);
+                self.fetches.places.len() - 1
+            });
+            self.fetches.places[place] = Some((location, generation));
+            let first = location.offset() / BLOCK_BYTES;
+            let end = (location.offset() + location.padded()).div_ceil(BLOCK_BYTES);
+            let buffer = self.fetches.take_buffer(end - first);
+            let offset = u64::from(location.segment().0) * u64::from(self.config.segment_bytes) + (first * BLOCK_BYTES) as u64;
+            self.counters.device_reads += 1;
+            self.outbox.push((Purpose::Fetch(place as u64).tag(), DiskRequest::Read { file: self.config.file, offset, buffer }));
+        }
+    }
+
+    pub(crate) fn fetched(&mut self, place: u64, completion: DiskCompletion) {
+        let Some((location, generation)) = self.fetches.places.get_mut(place as usize).and_then(Option::take) else { return };
+        self.fetches.free_places.push(place as usize);
+        let buffer = completion.buffer;
+        let failure = completion.result.err().map(|error| {
+            self.counters.device_failures += 1;
+            let code = if let DiskError::Device { code } = error { code } else { 0 };
+            Damage::Device { code }
+        });
+        if self.segments.get(location.segment()).generation != generation {
+            // The segment has been reclaimed and used anew since: the record is elsewhere, and running again will find it.
+            self.fetches.wake(location, false);
+        } else {
+            let offset = location.offset();
+            let salt = self.segments.salt(location.segment());
+            let bytes = buffer.as_deref().and_then(|buffer| buffer.get(offset % BLOCK_BYTES..)?.get(..location.padded()));
+            let record = bytes.filter(|_| failure.is_none()).and_then(|bytes| Record::verify(bytes, salt, offset));
+            let outcome = record.map(|record| record.whole()).ok_or(failure.unwrap_or(Damage::Checksum));
+            if outcome.is_err() {
+                self.counters.damaged_records += 1;
+            }
+            let (references, policy) = self.fetches.wake(location, true);
+            self.memory.pin(location, outcome.map(Into::into), references);
+            if let Ok(bytes) = outcome
+                && policy == CachePolicy::Keep
+            {
+                self.cache_insert(location, bytes);
+            }
+        }
+        if let Some(buffer) = buffer {
+            self.fetches.keep_buffer(buffer);
+        }
+        self.issue_reads();
+    }
+}

@@ -1,0 +1,286 @@
+//! From the frames to the device: flush cycles of writes and one sync, one cycle at a time.
+//!
+//! A cycle writes 1. what is new of the sealed segments, from their frames, 2. what is new of the open segment, through bounce
+//! buffers as it goes on changing, 3. free markers of segments whose records have all moved to durable places, 4. seals that recovery
+//! puts at the end of segments that had none. Then it syncs. Everything that was appended before the cycle started is durable when it
+//! ends.
+//!
+//! Invariants: no two writes to the same block are in flight; a mirror slot and a segment are given free only after the sync; the
+//! tail block of the open segment is rewritten with the same bytes before its new ones, so a torn sector write loses nothing that was
+//! durable. The first failure poisons the shard: nothing is written after it.
+
+use crate::engine::Engine;
+use crate::format::segment_header::HeaderState;
+use crate::key::Sequence;
+use crate::location::SegmentId;
+use crate::log::Sealed;
+use crate::segments::Usage;
+use crate::tags::Purpose;
+use base::{AlignedBuffer, BLOCK_BYTES};
+use io::{DiskCompletion, DiskRequest, WriteSource};
+use std::rc::Rc;
+
+/// One write to the device is at most this long, so that reads are not stuck behind it.
+const WRITE_BYTES_MAX: usize = 1 << 20;
+/// A bounce buffer; the open segment is copied through several of them.
+const BOUNCE_BYTES: usize = 256 << 10;
+/// Bounce buffers that are kept for the next cycle.
+const BOUNCE_POOL_MAX: usize = 4;
+
+/// A flush cycle under way.
+struct Cycle {
+    writes_left: usize,
+    syncing: bool,
+    position: u64,
+    sequence: Sequence,
+    /// How far each segment will be durable.
+    segments: Vec<(SegmentId, usize)>,
+    /// Segments whose free marker the cycle writes.
+    freed: Vec<SegmentId>,
+}
+
+/// The state of flushing.
+pub(crate) struct Flush {
+    cycle: Option<Cycle>,
+    /// When the next cycle has to start.
+    due_us: Option<u64>,
+    pub(crate) durable_position: u64,
+    pub(crate) durable_sequence: Sequence,
+    buffers: Vec<AlignedBuffer>,
+    /// Blocks that recovery wants written: segment, offset, bytes.
+    pub(crate) patches: Vec<(SegmentId, usize, AlignedBuffer)>,
+    /// The next cycle syncs even if it has nothing to write.
+    pub(crate) sync_anyway: bool,
+    pub(crate) bytes_written: u64,
+    pub(crate) syncs: u64,
+}
+
+impl Flush {
+    pub(crate) fn new() -> Self {
+        Self {
+            cycle: None,
+            due_us: None,
+            durable_position: 0,
+            durable_sequence: Sequence(0),
+            buffers: Vec::new(),
+            patches: Vec::new(),
+            sync_anyway: false,
+            bytes_written: 0,
+            syncs: 0,
+        }
+    }
+
+    /// A cycle has to start by then.
+    pub(crate) fn due_at(&mut self, us: u64) {
+        self.due_us = Some(self.due_us.map_or(us, |due| due.min(us)));
+    }
+
+    pub(crate) fn due_us(&self) -> Option<u64> {
+        self.due_us.filter(|_| self.cycle.is_none())
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.cycle.is_none()
+    }
+
+    /// Memory of bounce buffers, those in flight included.
+    pub(crate) fn buffer_bytes(&self) -> usize {
+        self.buffers.iter().map(|buffer| buffer.len()).sum()
+    }
+
+    fn bounce(&mut self, bytes: usize) -> AlignedBuffer {
+        match self.buffers.iter().position(|buffer| buffer.len() >= bytes) {
+            Some(found) => self.buffers.swap_remove(found),
+            None => AlignedBuffer::zeroed(bytes.next_multiple_of(BLOCK_BYTES)),
+        }
+    }
+}
+
+impl Engine {
+    /// The last sequence that the device has, with all before it: what survives the loss of power.
+    #[must_use]
+    pub fn durable_sequence(&self) -> Sequence {
+        self.flush.durable_sequence
+    }
+
+    /// Asks for everything written so far to go to the device now (group commit): `durable_sequence` tells when it is there. The
+    /// requests go out at the next `tick`.
+    pub fn request_flush(&mut self) {
+        self.flush.due_us = Some(0);
+    }
+
+    /// Starts a cycle if one is due and none is under way.
+    pub(crate) fn flush_tick(&mut self, now_us: u64) {
+        if self.poisoned.is_none() && self.flush.due_us().is_some_and(|due| due <= now_us) {
+            self.start_cycle();
+        }
+    }
+
+    fn start_cycle(&mut self) {
+        self.flush.due_us = None;
+        let mut cycle = Cycle {
+            writes_left: 0,
+            syncing: false,
+            position: self.log.position,
+            sequence: self.log.last_sequence(),
+            segments: Vec::new(),
+            freed: Vec::new(),
+        };
+        self.write_sealed(&mut cycle);
+        self.write_open(&mut cycle);
+        self.write_free_markers(&mut cycle);
+        self.write_patches(&mut cycle);
+        let (writes, sync) = (cycle.writes_left, std::mem::take(&mut self.flush.sync_anyway));
+        if writes > 0 || sync {
+            self.flush.cycle = Some(cycle);
+        }
+        if writes == 0 && sync {
+            self.sync_cycle();
+        }
+    }
+
+    fn sync_cycle(&mut self) {
+        if let Some(cycle) = &mut self.flush.cycle {
+            cycle.syncing = true;
+            self.flush.syncs += 1;
+            self.outbox.push((Purpose::FlushSync.tag(), DiskRequest::Sync { file: self.config.file }));
+        }
+    }
+
+    fn device_offset(&self, segment: SegmentId, offset: usize) -> u64 {
+        u64::from(segment.0) * u64::from(self.config.segment_bytes) + offset as u64
+    }
+
+    fn write(&mut self, cycle: &mut Cycle, segment: SegmentId, offset: usize, source: WriteSource) {
+        let bytes = match &source {
+            WriteSource::Owned(_, bytes) => *bytes,
+            WriteSource::Shared(_, range) => range.len(),
+        };
+        self.flush.bytes_written += bytes as u64;
+        cycle.writes_left += 1;
+        let offset = self.device_offset(segment, offset);
+        self.outbox.push((Purpose::FlushWrite.tag(), DiskRequest::Write { file: self.config.file, offset, source }));
+    }
+
+    fn write_sealed(&mut self, cycle: &mut Cycle) {
+        for index in 0..self.log.sealed.len() {
+            let Sealed { segment, used, durable, .. } = self.log.sealed[index];
+            cycle.segments.push((segment, used));
+            let frame = Rc::clone(&self.memory.frame(segment).expect("a sealed segment keeps its frame").bytes);
+            let end = used.next_multiple_of(BLOCK_BYTES);
+            let mut start = durable / BLOCK_BYTES * BLOCK_BYTES;
+            while durable < used && start < end {
+                let stop = end.min(start + WRITE_BYTES_MAX);
+                self.write(cycle, segment, start, WriteSource::Shared(Rc::clone(&frame), start..stop));
+                start = stop;
+            }
+        }
+    }
+
+    fn write_open(&mut self, cycle: &mut Cycle) {
+        let Some(open) = &self.log.open else { return };
+        let (segment, used, durable) = (open.segment, open.used, open.durable);
+        cycle.segments.push((segment, used));
+        let mut start = durable / BLOCK_BYTES * BLOCK_BYTES;
+        while durable < used && start < used {
+            let stop = used.min(start + BOUNCE_BYTES);
+            let blocks = (stop - start).next_multiple_of(BLOCK_BYTES);
+            let mut buffer = self.flush.bounce(blocks);
+            let frame = self.memory.frame(segment).expect("an open segment has a frame");
+            buffer[..stop - start].copy_from_slice(&frame.bytes[start..stop]);
+            buffer[stop - start..blocks].fill(0);
+            self.write(cycle, segment, start, WriteSource::Owned(buffer, blocks));
+            start = stop;
+        }
+    }
+
+    fn write_free_markers(&mut self, cycle: &mut Cycle) {
+        if self.segments.soon_free_count() == 0 {
+            return;
+        }
+        let durable = self.flush.durable_position;
+        let ready = self.segments.iter().filter(|(_, segment)| matches!(segment.usage, Usage::Emptied { until } if until <= durable));
+        cycle.freed = ready.map(|(id, _)| id).collect();
+        for index in 0..cycle.freed.len() {
+            let segment = cycle.freed[index];
+            self.segments.set_usage(segment, Usage::Freeing);
+            let mut buffer = self.flush.bounce(BLOCK_BYTES);
+            self.header_of(segment, HeaderState::Free).fill_block(&mut buffer);
+            self.write(cycle, segment, 0, WriteSource::Owned(buffer, BLOCK_BYTES));
+        }
+    }
+
+    fn write_patches(&mut self, cycle: &mut Cycle) {
+        for (segment, offset, buffer) in std::mem::take(&mut self.flush.patches) {
+            let bytes = buffer.len();
+            self.write(cycle, segment, offset, WriteSource::Owned(buffer, bytes));
+        }
+    }
+
+    /// A write of the cycle or its sync ended.
+    pub(crate) fn flush_completed(&mut self, now_us: u64, purpose: Purpose, completion: DiskCompletion) {
+        if let Some(buffer) = completion.buffer
+            && self.flush.buffers.len() < BOUNCE_POOL_MAX
+        {
+            self.flush.buffers.push(buffer);
+        }
+        if let Err(error) = completion.result {
+            self.counters.device_failures += 1;
+            self.poisoned.get_or_insert(error);
+        }
+        let Some(cycle) = &mut self.flush.cycle else { return };
+        if purpose == Purpose::FlushWrite {
+            cycle.writes_left -= 1;
+        }
+        if cycle.writes_left > 0 {
+            return;
+        }
+        if self.poisoned.is_some() {
+            // Nothing more is written; memory and mirror slots stay as they are.
+            self.flush.cycle = None;
+            return;
+        }
+        if !cycle.syncing {
+            #[cfg(test)]
+            if self.planted == Some(crate::tests::Planted::SkipSync)
+                && let Some(cycle) = self.flush.cycle.take()
+            {
+                return self.end_cycle(now_us, &cycle);
+            }
+            self.sync_cycle();
+        } else if let Some(cycle) = self.flush.cycle.take() {
+            self.end_cycle(now_us, &cycle);
+        }
+    }
+
+    fn end_cycle(&mut self, now_us: u64, cycle: &Cycle) {
+        self.flush.durable_position = cycle.position;
+        self.flush.durable_sequence = cycle.sequence;
+        for (segment, durable) in &cycle.segments {
+            if let Some(open) = self.log.open.as_mut().filter(|open| open.segment == *segment) {
+                open.durable = *durable;
+            }
+            if let Some(sealed) = self.log.sealed.iter_mut().find(|sealed| sealed.segment == *segment) {
+                sealed.durable = *durable;
+            }
+        }
+        while let Some(sealed) = self.log.sealed.pop_front() {
+            if sealed.durable < sealed.used {
+                self.log.sealed.push_front(sealed);
+                break;
+            }
+            self.log.slots_free.push(sealed.slot);
+            self.segments.set_usage(sealed.segment, Usage::Stored);
+        }
+        for segment in &cycle.freed {
+            self.segments.mark_free(*segment);
+        }
+        if !self.log.sealed.is_empty() {
+            self.flush.due_at(now_us);
+        }
+        if self.segments.soon_free_count() > 0 {
+            let wait = if self.is_short_of_space() { 0 } else { self.config.flush_interval_us / 2 };
+            self.flush.due_at(now_us.saturating_add(wait));
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! What the engine writes, byte for byte: `docs/internals/log-format.md` has the tables.
+
+pub(crate) mod record;
+pub(crate) mod segment_header;

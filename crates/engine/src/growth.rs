@@ -1,0 +1,74 @@
+//! The file's length: it grows in steps, up to the capacity, ahead of need.
+
+use crate::engine::Engine;
+use crate::location::SegmentId;
+use crate::tags::Purpose;
+use io::{DiskError, DiskRequest};
+
+const STEP_SEGMENTS_MIN: usize = 8;
+const STEP_SEGMENTS_MAX: usize = 128;
+/// How long to wait after the file system refused to give more space.
+const RETRY_US: u64 = 1_000_000;
+
+/// How long the file is and may become, in segments.
+pub(crate) struct Growth {
+    capacity: usize,
+    /// The length asked for.
+    extending: Option<usize>,
+    refused: bool,
+    retry_us: u64,
+    segments: usize,
+}
+
+impl Growth {
+    pub(crate) fn new(file_bytes: u64, capacity_bytes: u64, segment_bytes: u32) -> Self {
+        let segments = (file_bytes / u64::from(segment_bytes)) as usize;
+        let capacity = ((capacity_bytes / u64::from(segment_bytes)) as usize).max(segments);
+        Self { capacity, extending: None, refused: false, retry_us: 0, segments }
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    pub(crate) fn is_extending(&self) -> bool {
+        self.extending.is_some()
+    }
+
+    /// Whether waiting for a longer file makes sense.
+    pub(crate) fn may_grow(&self) -> bool {
+        self.extending.is_some() || (self.segments < self.capacity && !self.refused)
+    }
+}
+
+impl Engine {
+    /// Asks for a longer file, of at least `least` segments, unless that was just refused.
+    pub(crate) fn grow_file(&mut self, now_us: u64, least: usize) {
+        let growth = &mut self.growth;
+        if growth.extending.is_some() || growth.segments >= growth.capacity || (growth.refused && now_us < growth.retry_us) {
+            return;
+        }
+        let step = (growth.segments / 4).clamp(STEP_SEGMENTS_MIN, STEP_SEGMENTS_MAX);
+        let target = (growth.segments + step).max(least).min(growth.capacity);
+        growth.extending = Some(target);
+        growth.retry_us = now_us.saturating_add(RETRY_US);
+        let length = target as u64 * u64::from(self.config.segment_bytes);
+        self.outbox.push((Purpose::Extend.tag(), DiskRequest::Extend { file: self.config.file, length }));
+    }
+
+    pub(crate) fn extended(&mut self, result: Result<(), DiskError>) {
+        let Some(target) = self.growth.extending.take() else { return };
+        if result.is_err() {
+            self.growth.refused = true;
+            self.counters.growth_refused += 1;
+            return;
+        }
+        self.growth.refused = false;
+        let before = self.growth.segments;
+        self.growth.segments = target;
+        self.segments.grow(target);
+        for segment in before..target {
+            self.segments.mark_free(SegmentId(segment as u32));
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! A run of rows of one partition, sorted by clustering key: keys back to back, their ends, their locations.
+//!
+//! This is the unit that leaf pages in the log will replace one for one.
+
+use crate::location::Location;
+
+/// Rows in a leaf at most.
+pub(crate) const LEAF_ROWS_MAX: usize = 128;
+/// Key bytes in a leaf at most, unless a single key is longer.
+const LEAF_KEY_BYTES_MAX: usize = 8192;
+
+#[derive(Default)]
+pub(crate) struct Leaf {
+    keys: Vec<u8>,
+    ends: Vec<u32>,
+    locations: Vec<Location>,
+}
+
+impl Leaf {
+    pub(crate) fn len(&self) -> usize {
+        self.locations.len()
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.keys.capacity() + self.ends.capacity() * size_of::<u32>() + self.locations.capacity() * size_of::<Location>()
+    }
+
+    fn start(&self, row: usize) -> usize {
+        row.checked_sub(1).map_or(0, |before| self.ends[before] as usize)
+    }
+
+    pub(crate) fn key(&self, row: usize) -> &[u8] {
+        &self.keys[self.start(row)..self.ends[row] as usize]
+    }
+
+    pub(crate) fn location(&self, row: usize) -> Location {
+        self.locations[row]
+    }
+
+    pub(crate) fn set_location(&mut self, row: usize, location: Location) -> Location {
+        std::mem::replace(&mut self.locations[row], location)
+    }
+
+    pub(crate) fn locations(&self) -> &[Location] {
+        &self.locations
+    }
+
+    /// The row with this key, or where it would go.
+    pub(crate) fn search(&self, key: &[u8]) -> Result<usize, usize> {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.key(middle).cmp(key) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Equal => return Ok(middle),
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        Err(low)
+    }
+
+    /// Whether another key of this length fits without a split.
+    pub(crate) fn has_room(&self, key_bytes: usize) -> bool {
+        self.len() < LEAF_ROWS_MAX && (self.keys.len() + key_bytes <= LEAF_KEY_BYTES_MAX || self.len() < 2)
+    }
+
+    pub(crate) fn insert(&mut self, row: usize, key: &[u8], location: Location) {
+        if self.len() == self.locations.capacity() {
+            // By half rather than doubled: small partitions are many.
+            let more = (self.len() / 2).clamp(1, LEAF_ROWS_MAX);
+            self.ends.reserve_exact(more);
+            self.locations.reserve_exact(more);
+        }
+        if self.keys.len() + key.len() > self.keys.capacity() {
+            self.keys.reserve_exact(key.len().max(self.keys.len() / 2));
+        }
+        let start = self.start(row);
+        let old_length = self.keys.len();
+        self.keys.resize(old_length + key.len(), 0);
+        self.keys.copy_within(start..old_length, start + key.len());
+        self.keys[start..start + key.len()].copy_from_slice(key);
+        for end in &mut self.ends[row..] {
+            *end += key.len() as u32;
+        }
+        self.ends.insert(row, (start + key.len()) as u32);
+        self.locations.insert(row, location);
+    }
+
+    pub(crate) fn remove(&mut self, row: usize) -> Location {
+        let (start, end) = (self.start(row), self.ends[row] as usize);
+        self.keys.drain(start..end);
+        self.ends.remove(row);
+        for later in &mut self.ends[row..] {
+            *later -= (end - start) as u32;
+        }
+        self.locations.remove(row)
+    }
+
+    /// Moves the rows from `row` on into a new leaf; both hold no spare memory.
+    pub(crate) fn split_off(&mut self, row: usize) -> Self {
+        let start = self.start(row);
+        let keys = self.keys.split_off(start);
+        let ends = self.ends[row..].iter().map(|end| end - start as u32).collect();
+        let locations = self.locations.split_off(row);
+        self.ends.truncate(row);
+        self.keys.shrink_to_fit();
+        self.ends.shrink_to_fit();
+        self.locations.shrink_to_fit();
+        Self { keys, ends, locations }
+    }
+}

@@ -1,0 +1,114 @@
+//! The index of one shard, in DRAM: for each table, slot and token, where the rows of the partition are.
+//!
+//! ```text
+//! table ── 64 pages of 64 slots ── slot: cells sorted by token ──┬─ record  (one row, empty clustering key)
+//!                                                                └─ partition: key + ordered map clustering key → record
+//! ```
+//! Invariants:
+//! - A cell that names a record is the only cell of its token. As soon as two partition keys share a token, all of them are
+//!   partitions, which hold their key in DRAM, and lie in the order of their keys. So a lookup compares at most one record's key.
+//! - Iteration over slots and cells is in (token, partition key) order.
+//! - `bytes()` is what the index has allocated, to within the allocator's own overhead.
+
+mod leaf;
+mod lookup;
+mod partition;
+mod recover;
+mod rows;
+mod slot;
+mod table;
+mod tables;
+
+pub(crate) use lookup::{Place, Unresolved};
+pub(crate) use partition::Partition;
+pub(crate) use recover::Collision;
+pub(crate) use rows::RowsIter;
+pub(crate) use slot::Entry;
+pub(crate) use table::Table;
+
+use crate::location::Location;
+use base::TableId;
+use partition::Partitions;
+use tables::TableMap;
+
+/// The bits of a token below its slot.
+pub(crate) const TAIL_BITS: u32 = 52;
+pub(crate) const TAIL_MASK: u64 = (1 << TAIL_BITS) - 1;
+
+/// All tables of a shard.
+pub(crate) struct Index {
+    tables: TableMap,
+    pub(crate) partitions: Partitions,
+    cell_bytes: usize,
+    records: u64,
+}
+
+impl Index {
+    pub(crate) fn new() -> Self {
+        Self { tables: TableMap::new(), partitions: Partitions::new(), cell_bytes: 0, records: 0 }
+    }
+
+    /// What the index has allocated.
+    pub(crate) fn bytes(&self) -> usize {
+        self.cell_bytes + self.partitions.bytes()
+    }
+
+    /// How many rows it knows, those of tables being dropped excluded.
+    pub(crate) fn rows(&self) -> u64 {
+        self.records
+    }
+
+    pub(crate) fn has_table(&self, table: TableId) -> bool {
+        self.tables.get(table).is_some()
+    }
+
+    pub(crate) fn table(&self, table: TableId) -> Option<&Table> {
+        self.tables.get(table)
+    }
+
+    pub(crate) fn table_ids(&self) -> impl Iterator<Item = TableId> + '_ {
+        self.tables.ids()
+    }
+
+    /// Adds an empty table; nothing happens if it is there.
+    pub(crate) fn create_table(&mut self, table: TableId) {
+        if !self.has_table(table) {
+            let new = Table::new();
+            self.cell_bytes += new.bytes();
+            self.tables.insert(table, new);
+        }
+    }
+
+    /// Takes a table out; its memory is still counted until `take_next` has emptied it and `forget` is told.
+    pub(crate) fn detach_table(&mut self, table: TableId) -> Option<Table> {
+        let detached = self.tables.remove(table)?;
+        self.records -= detached.rows();
+        Some(detached)
+    }
+
+    /// Empties the next slot of a detached table and returns its entries.
+    pub(crate) fn take_slot(&mut self, detached: &mut Table, from: usize) -> Option<(usize, Vec<Entry>)> {
+        let (slot, entries, freed) = detached.take_slot(from)?;
+        self.cell_bytes -= freed;
+        Some((slot, entries))
+    }
+
+    /// The last step of a detached table.
+    pub(crate) fn forget(&mut self, detached: &Table) {
+        self.cell_bytes -= detached.bytes();
+    }
+
+    /// Takes a detached table's partition out of the slab.
+    pub(crate) fn take_partition(&mut self, number: u32) -> Partition {
+        self.partitions.remove(number)
+    }
+}
+
+/// The outcome of an insertion: what the row's place was before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Before {
+    /// The key is new.
+    Nothing,
+    /// The row was here and is not any more.
+    Row(Location),
+}

@@ -1,0 +1,149 @@
+//! Building the index from the log: keys of earlier records are on the device, so partitions are told apart by a keyed hash.
+//!
+//! Records come in the order in which they were appended, so the later one of a key wins. The hash is 64 bits and keyed with the
+//! store's secret id: two different keys of the same token pass for one another with a probability of 2^-64, far less than
+//! that of a damaged record passing its checksum.
+
+use super::lookup::tail;
+use super::partition::Partition;
+use super::{Before, Index};
+use crate::key::Key;
+use crate::location::{Location, Target};
+use base::{TableId, Token};
+
+/// A token that more than one partition key has, some of them as plain records: their keys have to be read once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Collision {
+    pub(crate) table: TableId,
+    pub(crate) token: Token,
+}
+
+impl Index {
+    /// As `upsert`, without reading any record. `hash` is of the partition key. The flag tells of a collision to be settled by
+    /// `settle` before the index is used.
+    pub(crate) fn recover(&mut self, key: &Key<'_>, hash: u64, location: Location) -> (Before, bool) {
+        let tail = tail(key.token);
+        let Some(table) = self.tables.get_mut(key.table) else { return (Before::Nothing, false) };
+        let (slot, page_bytes) = table.slot_mut(key.token.slot());
+        let cells_before = slot.heap_bytes();
+        self.cell_bytes += page_bytes;
+        let mut position = slot.find(tail).unwrap_or_else(|position| position);
+        let mut others = 0;
+        let mut found = None;
+        while let Some(entry) = slot.at(position).filter(|entry| entry.tail == tail) {
+            let same = match entry.location.target() {
+                Target::Partition(number) => *self.partitions.get(number).key == *key.partition,
+                _ => slot.hash(position) == Some(hash),
+            };
+            if same {
+                found = Some(entry.location);
+                break;
+            }
+            others += 1;
+            position += 1;
+        }
+        let (before, new) = match found.map(|location| (location, location.target())) {
+            Some((_, Target::Partition(number))) => {
+                let old = self.partitions.change(number, |rows| rows.insert(key.clustering, location));
+                (old.map_or(Before::Nothing, Before::Row), old.is_none())
+            }
+            Some((old, _)) if key.clustering.is_empty() => {
+                slot.set_location(position, location);
+                (Before::Row(old), false)
+            }
+            Some((old, _)) => {
+                let mut partition = Partition::new(key.partition);
+                partition.rows.insert(&[], old);
+                partition.rows.insert(key.clustering, location);
+                slot.set_location(position, Location::partition(self.partitions.insert(partition)));
+                (Before::Nothing, true)
+            }
+            None => {
+                let cell = if key.clustering.is_empty() {
+                    location
+                } else {
+                    let mut partition = Partition::new(key.partition);
+                    partition.rows.insert(key.clustering, location);
+                    Location::partition(self.partitions.insert(partition))
+                };
+                slot.insert_hashed(tail, others, cell, Some(hash));
+                (Before::Nothing, true)
+            }
+        };
+        self.cell_bytes = self.cell_bytes + slot.heap_bytes() - cells_before;
+        if new {
+            table.add_rows(1);
+            self.records += 1;
+        }
+        (before, new && others > 0)
+    }
+
+    /// The records whose keys `settle` needs for a collision.
+    pub(crate) fn collision_records(&self, collision: Collision) -> Vec<Location> {
+        self.cells_of(collision).into_iter().filter(|location| location.is_record()).collect()
+    }
+
+    fn cells_of(&self, collision: Collision) -> Vec<Location> {
+        let Some(slot) = self.table(collision.table).and_then(|table| table.slot(collision.token.slot())) else { return Vec::new() };
+        let tail = tail(collision.token);
+        let mut cells = Vec::new();
+        let mut position = slot.find(tail).unwrap_or_else(|position| position);
+        while let Some(entry) = slot.at(position).filter(|entry| entry.tail == tail) {
+            cells.push(entry.location);
+            position += 1;
+        }
+        cells
+    }
+
+    /// Makes partitions of all cells of a collision and puts them in the order of their keys. `key_of` tells a record's partition
+    /// key; a record for which it knows none is damaged, and its place is returned: its row cannot be named any more.
+    pub(crate) fn settle(&mut self, collision: Collision, key_of: impl Fn(Location) -> Option<Box<[u8]>>) -> Vec<Location> {
+        let mut lost = Vec::new();
+        let mut keyed = Vec::new();
+        for cell in self.cells_of(collision) {
+            let number = match cell.target() {
+                Target::Partition(number) => number,
+                _ => match key_of(cell) {
+                    Some(key) => {
+                        let mut partition = Partition::new(&key);
+                        partition.rows.insert(&[], cell);
+                        self.partitions.insert(partition)
+                    }
+                    None => {
+                        lost.push(cell);
+                        continue;
+                    }
+                },
+            };
+            keyed.push(number);
+        }
+        keyed.sort_by(|left, right| self.partitions.get(*left).key.cmp(&self.partitions.get(*right).key));
+        let tail = tail(collision.token);
+        let Some(table) = self.tables.get_mut(collision.table) else { return lost };
+        table.add_rows(-(lost.len() as i64));
+        self.records -= lost.len() as u64;
+        let (slot, _) = table.slot_mut(collision.token.slot());
+        let cells_before = slot.heap_bytes();
+        while let Ok(position) = slot.find(tail) {
+            slot.remove(position);
+        }
+        for (rank, number) in keyed.into_iter().enumerate() {
+            slot.insert_hashed(tail, rank, Location::partition(number), Some(0));
+        }
+        self.cell_bytes = self.cell_bytes + slot.heap_bytes() - cells_before;
+        lost
+    }
+
+    /// Ends recovery: the hashes are not needed any more.
+    pub(crate) fn drop_hashes(&mut self) {
+        let mut freed = 0;
+        for (_, table) in self.tables.iter_mut() {
+            for slot in table.slots_mut() {
+                let before = slot.heap_bytes();
+                slot.drop_hashes();
+                freed += before - slot.heap_bytes();
+            }
+        }
+        self.cell_bytes -= freed;
+    }
+}

@@ -1,0 +1,375 @@
+//! The ordered map of one partition: clustering key → location. One leaf for small partitions, a tree of leaves for wide ones.
+
+use super::leaf::Leaf;
+use crate::location::Location;
+use std::collections::{BTreeMap, btree_map};
+use std::ops::Bound;
+
+/// The rows of a partition.
+#[derive(Default)]
+pub(crate) struct Rows {
+    leaves: Leaves,
+    count: usize,
+    heap_bytes: usize,
+}
+
+enum Leaves {
+    One(Leaf),
+    /// Keyed by a lower bound of the leaf's keys; the first bound is empty, so every key has a leaf.
+    Many(BTreeMap<Box<[u8]>, Leaf>),
+}
+
+impl Default for Leaves {
+    fn default() -> Self {
+        Self::One(Leaf::default())
+    }
+}
+
+/// What a leaf costs in the tree besides its rows and its bound, nodes being two thirds full.
+const TREE_ENTRY_BYTES: usize = (size_of::<Box<[u8]>>() + size_of::<Leaf>()) * 3 / 2;
+
+impl Rows {
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.heap_bytes
+    }
+
+    fn leaf(&self, key: &[u8]) -> &Leaf {
+        match &self.leaves {
+            Leaves::One(leaf) => leaf,
+            Leaves::Many(tree) => {
+                let range = tree.range::<[u8], _>((Bound::Unbounded, Bound::Included(key)));
+                range.last_key_leaf()
+            }
+        }
+    }
+
+    fn leaf_mut(&mut self, key: &[u8]) -> &mut Leaf {
+        match &mut self.leaves {
+            Leaves::One(leaf) => leaf,
+            Leaves::Many(tree) => {
+                let range = tree.range_mut::<[u8], _>((Bound::Unbounded, Bound::Included(key)));
+                range.last_key_leaf()
+            }
+        }
+    }
+
+    pub(crate) fn get(&self, key: &[u8]) -> Option<Location> {
+        let leaf = self.leaf(key);
+        leaf.search(key).ok().map(|row| leaf.location(row))
+    }
+
+    /// Points an existing row elsewhere.
+    pub(crate) fn replace(&mut self, key: &[u8], location: Location) -> Option<Location> {
+        let leaf = self.leaf_mut(key);
+        let row = leaf.search(key).ok()?;
+        Some(leaf.set_location(row, location))
+    }
+
+    /// Inserts or points elsewhere; the former location if there was one.
+    pub(crate) fn insert(&mut self, key: &[u8], location: Location) -> Option<Location> {
+        let leaf = self.leaf_mut(key);
+        let before = leaf.heap_bytes();
+        let row = match leaf.search(key) {
+            Ok(row) => return Some(leaf.set_location(row, location)),
+            Err(row) => row,
+        };
+        if leaf.has_room(key.len()) {
+            leaf.insert(row, key, location);
+            let after = leaf.heap_bytes();
+            self.heap_bytes = self.heap_bytes + after - before;
+        } else {
+            self.split(key, row, location);
+        }
+        self.count += 1;
+        None
+    }
+
+    /// Splits the full leaf of `key` and puts the row in its place. A row after all others opens a leaf of its own, so that
+    /// leaves of a series that grows at its end are full.
+    fn split(&mut self, key: &[u8], row: usize, location: Location) {
+        let leaf = self.leaf_mut(key);
+        let before = leaf.heap_bytes();
+        let at = if row == leaf.len() { row } else { leaf.len() / 2 };
+        let mut right = leaf.split_off(at);
+        if row < at || (row == at && right.len() > 0) {
+            leaf.insert(row, key, location);
+        } else {
+            right.insert(row - at, key, location);
+        }
+        let bound: Box<[u8]> = right.key(0).into();
+        let added = leaf.heap_bytes() + right.heap_bytes() + bound.len() + TREE_ENTRY_BYTES;
+        self.heap_bytes = self.heap_bytes + added - before;
+        if let Leaves::One(leaf) = &mut self.leaves {
+            let first = std::mem::take(leaf);
+            self.leaves = Leaves::Many(BTreeMap::from([(Box::default(), first)]));
+            self.heap_bytes += TREE_ENTRY_BYTES;
+        }
+        let Leaves::Many(tree) = &mut self.leaves else { unreachable!("made a tree just above") };
+        tree.insert(bound, right);
+    }
+
+    pub(crate) fn remove(&mut self, key: &[u8]) -> Option<Location> {
+        let leaf = self.leaf_mut(key);
+        let row = leaf.search(key).ok()?;
+        let location = leaf.remove(row);
+        let (empty, bytes) = (leaf.len() == 0, leaf.heap_bytes());
+        self.count -= 1;
+        if empty && let Leaves::Many(tree) = &mut self.leaves {
+            let bound = tree.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back().map(|(bound, _)| bound.clone());
+            // The leaf with the empty bound stays: every key needs a leaf.
+            if let Some(bound) = bound.filter(|bound| !bound.is_empty()) {
+                tree.remove(&bound);
+                self.heap_bytes -= bytes + bound.len() + TREE_ENTRY_BYTES;
+            }
+        }
+        Some(location)
+    }
+
+    /// The rows within the bounds, from either end.
+    pub(crate) fn range<'a>(&'a self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> RowsIter<'a> {
+        let empty = match (from, to) {
+            (Bound::Included(from), Bound::Included(to)) => from > to,
+            (Bound::Included(from) | Bound::Excluded(from), Bound::Included(to) | Bound::Excluded(to)) => from >= to,
+            _ => false,
+        };
+        if empty {
+            return RowsIter { leaves: LeafIter::One(None), front: None, back: None };
+        }
+        let leaves = match &self.leaves {
+            Leaves::One(leaf) => LeafIter::One(Some(leaf)),
+            Leaves::Many(tree) => {
+                // The first leaf is the one that `from` falls in, whose bound is at or before it.
+                let first = match from {
+                    Bound::Unbounded => None,
+                    Bound::Included(key) | Bound::Excluded(key) => {
+                        tree.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back().map(|(bound, _)| bound)
+                    }
+                };
+                let low = first.map_or(Bound::Unbounded, |bound| Bound::Included(&**bound));
+                LeafIter::Many(tree.range::<[u8], _>((low, to)))
+            }
+        };
+        let mut iter = RowsIter { leaves, front: None, back: None };
+        iter.front = iter.leaves.next().map(|leaf| Run::new(leaf, from, to));
+        iter.back = iter.leaves.next_back().map(|leaf| Run::new(leaf, from, to));
+        iter
+    }
+
+    /// Takes a leaf of rows out, whichever is first; the account of bytes is not kept. `None` when there are no rows left.
+    pub(crate) fn take_leaf(&mut self) -> Option<Vec<Location>> {
+        let leaf = match &mut self.leaves {
+            Leaves::One(leaf) => std::mem::take(leaf),
+            Leaves::Many(tree) => tree.pop_first()?.1,
+        };
+        // A leaf of a tree may be empty; the tree then goes on.
+        if leaf.len() == 0 && matches!(self.leaves, Leaves::One(_)) { None } else { Some(leaf.locations().to_vec()) }
+    }
+}
+
+/// The leaf that a key falls in: the last of those whose bound is at or before it.
+trait LastLeaf<T> {
+    fn last_key_leaf(self) -> T;
+}
+
+impl<K, T, I: DoubleEndedIterator<Item = (K, T)>> LastLeaf<T> for I {
+    fn last_key_leaf(mut self) -> T {
+        self.next_back().expect("the first leaf's bound is empty").1
+    }
+}
+
+enum LeafIter<'a> {
+    One(Option<&'a Leaf>),
+    Many(btree_map::Range<'a, Box<[u8]>, Leaf>),
+}
+
+impl<'a> LeafIter<'a> {
+    fn next(&mut self) -> Option<&'a Leaf> {
+        match self {
+            Self::One(leaf) => leaf.take(),
+            Self::Many(range) => range.next().map(|(_, leaf)| leaf),
+        }
+    }
+
+    fn next_back(&mut self) -> Option<&'a Leaf> {
+        match self {
+            Self::One(leaf) => leaf.take(),
+            Self::Many(range) => range.next_back().map(|(_, leaf)| leaf),
+        }
+    }
+}
+
+/// The rows `next..end` of a leaf.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    leaf: &'a Leaf,
+    next: usize,
+    end: usize,
+}
+
+impl<'a> Run<'a> {
+    fn new(leaf: &'a Leaf, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Self {
+        let next = match from {
+            Bound::Unbounded => 0,
+            Bound::Included(key) => leaf.search(key).unwrap_or_else(|row| row),
+            Bound::Excluded(key) => leaf.search(key).map_or_else(|row| row, |row| row + 1),
+        };
+        let end = match to {
+            Bound::Unbounded => leaf.len(),
+            Bound::Included(key) => leaf.search(key).map_or_else(|row| row, |row| row + 1),
+            Bound::Excluded(key) => leaf.search(key).unwrap_or_else(|row| row),
+        };
+        Self { leaf, next, end: end.max(next) }
+    }
+
+    fn all(leaf: &'a Leaf) -> Self {
+        Self { leaf, next: 0, end: leaf.len() }
+    }
+
+    fn front(&mut self) -> Option<(&'a [u8], Location)> {
+        if self.next == self.end {
+            return None;
+        }
+        self.next += 1;
+        Some((self.leaf.key(self.next - 1), self.leaf.location(self.next - 1)))
+    }
+
+    fn back(&mut self) -> Option<(&'a [u8], Location)> {
+        if self.next == self.end {
+            return None;
+        }
+        self.end -= 1;
+        Some((self.leaf.key(self.end), self.leaf.location(self.end)))
+    }
+}
+
+/// Rows in order, from both ends.
+pub(crate) struct RowsIter<'a> {
+    leaves: LeafIter<'a>,
+    front: Option<Run<'a>>,
+    back: Option<Run<'a>>,
+}
+
+impl<'a> Iterator for RowsIter<'a> {
+    type Item = (&'a [u8], Location);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(run) = &mut self.front {
+                if let Some(row) = run.front() {
+                    return Some(row);
+                }
+                self.front = None;
+            }
+            match self.leaves.next() {
+                Some(leaf) => self.front = Some(Run::all(leaf)),
+                None => return self.back.as_mut()?.front(),
+            }
+        }
+    }
+}
+
+impl DoubleEndedIterator for RowsIter<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(run) = &mut self.back {
+                if let Some(row) = run.back() {
+                    return Some(row);
+                }
+                self.back = None;
+            }
+            match self.leaves.next_back() {
+                Some(leaf) => self.back = Some(Run::all(leaf)),
+                None => return self.front.as_mut()?.back(),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::location::SegmentId;
+    use base::Rng;
+
+    fn location(number: u64) -> Location {
+        Location::record(SegmentId((number >> 18) as u32 & 0xFFFF), (number as usize & 0x3FFFF) * 16, 32)
+    }
+
+    fn key(rng: &mut Rng, spread: u64) -> Vec<u8> {
+        let number = rng.below(spread);
+        let mut key = number.to_be_bytes()[5..].to_vec();
+        key.extend(std::iter::repeat_n(7, (number % 40) as usize));
+        if number == 0 { Vec::new() } else { key }
+    }
+
+    #[test]
+    fn agrees_with_an_ordered_map_from_both_ends() {
+        for seed in 0..12 {
+            let mut rng = Rng::new(seed);
+            let mut rows = Rows::default();
+            let mut model = BTreeMap::new();
+            let spread = [50, 1000, 5000][seed as usize % 3];
+            for step in 0..6000u64 {
+                let key = key(&mut rng, spread);
+                match rng.below(if step < 4000 { 8 } else { 2 }) {
+                    0 => assert_eq!(rows.remove(&key), model.remove(&key)),
+                    1 => {
+                        let known = model.contains_key(&key);
+                        assert_eq!(rows.replace(&key, location(step)).is_some(), known);
+                        if known {
+                            model.insert(key, location(step));
+                        }
+                    }
+                    _ => assert_eq!(rows.insert(&key, location(step)), model.insert(key, location(step))),
+                }
+                if step % 200 == 0 {
+                    let (a, b) = (self::key(&mut rng, spread), self::key(&mut rng, spread));
+                    let from = [Bound::Unbounded, Bound::Included(&a[..]), Bound::Excluded(&a[..])][rng.below(3) as usize];
+                    let to = [Bound::Unbounded, Bound::Included(&b[..]), Bound::Excluded(&b[..])][rng.below(3) as usize];
+                    let inside = |key: &[u8]| {
+                        (match from {
+                            Bound::Unbounded => true,
+                            Bound::Included(from) => key >= from,
+                            Bound::Excluded(from) => key > from,
+                        }) && (match to {
+                            Bound::Unbounded => true,
+                            Bound::Included(to) => key <= to,
+                            Bound::Excluded(to) => key < to,
+                        })
+                    };
+                    let expected: Vec<_> = model.iter().filter(|(key, _)| inside(key)).map(|(key, at)| (&key[..], *at)).collect();
+                    assert_eq!(rows.range(from, to).collect::<Vec<_>>(), expected, "seed {seed}");
+                    assert_eq!(rows.range(from, to).rev().collect::<Vec<_>>(), expected.into_iter().rev().collect::<Vec<_>>());
+                    let (mut iter, mut count) = (rows.range(from, to), 0);
+                    while if rng.below(2) == 0 { iter.next() } else { iter.next_back() }.is_some() {
+                        count += 1;
+                    }
+                    assert_eq!(count, rows.range(from, to).count());
+                }
+            }
+            assert_eq!(rows.len(), model.len());
+            assert_eq!(rows.range(Bound::Unbounded, Bound::Unbounded).count(), model.len());
+            let taken: usize = std::iter::from_fn(|| rows.take_leaf()).map(|leaf| leaf.len()).sum();
+            assert_eq!(taken, model.len());
+        }
+    }
+
+    #[test]
+    fn a_growing_series_fills_its_leaves() {
+        let mut rows = Rows::default();
+        for number in 0..100_000u64 {
+            rows.insert(&number.to_be_bytes(), location(number));
+        }
+        let per_row = rows.heap_bytes() as f64 / rows.len() as f64;
+        assert!(per_row < 24.0, "{per_row} bytes a row with keys of 8 bytes");
+        for number in 0..100_000u64 {
+            assert!(rows.remove(&number.to_be_bytes()).is_some());
+        }
+        assert!(rows.heap_bytes() < 10_000, "{} bytes left", rows.heap_bytes());
+    }
+}

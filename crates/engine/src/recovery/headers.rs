@@ -1,0 +1,93 @@
+//! The first block of every segment.
+
+use super::{Engine, Phase};
+use crate::error::OpenError;
+use crate::format::segment_header::{HeaderBlock, HeaderState};
+use crate::location::SegmentId;
+use crate::segments::Usage;
+use crate::tags::Purpose;
+use base::{AlignedBuffer, BLOCK_BYTES};
+use io::{DiskCompletion, DiskRequest};
+
+/// Header reads in flight.
+const IN_FLIGHT_MAX: usize = 64;
+
+impl Engine {
+    pub(super) fn recover_headers(&mut self, now_us: u64) -> Option<Phase> {
+        let Some(recovery) = &mut self.recovery else { return None };
+        let count = self.segments.len();
+        recovery.headers.resize(count, HeaderBlock::Damaged);
+        while recovery.next_header < count && recovery.headers_in_flight < IN_FLIGHT_MAX {
+            let number = recovery.next_header as u64;
+            recovery.next_header += 1;
+            recovery.headers_in_flight += 1;
+            let offset = number * u64::from(self.config.segment_bytes);
+            let buffer = AlignedBuffer::zeroed(BLOCK_BYTES);
+            self.outbox.push((Purpose::Header(number).tag(), DiskRequest::Read { file: self.config.file, offset, buffer }));
+        }
+        if recovery.headers_in_flight > 0 || recovery.next_header < count {
+            return None;
+        }
+        self.judge_headers()?;
+        self.read_mirrors();
+        self.plan_segments(now_us)
+    }
+
+    pub(crate) fn header_read(&mut self, number: u64, completion: DiskCompletion) {
+        let Some(recovery) = &mut self.recovery else { return };
+        recovery.headers_in_flight -= 1;
+        let block = match (completion.result, &completion.buffer) {
+            (Ok(()), Some(buffer)) => crate::format::segment_header::SegmentHeader::read_block(buffer),
+            _ => {
+                self.counters.device_failures += 1;
+                HeaderBlock::Damaged
+            }
+        };
+        if let Some(header) = recovery.headers.get_mut(number as usize) {
+            *header = block;
+        }
+    }
+
+    /// Refuses what is not ours; sets aside what is damaged; frees what is free.
+    fn judge_headers(&mut self) -> Option<()> {
+        let headers = self.recovery.as_ref()?.headers.clone();
+        for (index, block) in headers.into_iter().enumerate() {
+            let id = SegmentId(index as u32);
+            match block {
+                HeaderBlock::Blank => self.segments.mark_free(id),
+                HeaderBlock::Unknown(version) => {
+                    self.recovery_failed(OpenError::Version { segment: id, version });
+                    return None;
+                }
+                HeaderBlock::Valid(header) => {
+                    if (header.store, header.shard, header.segment_bytes)
+                        != (self.config.store, self.config.shard, self.config.segment_bytes)
+                    {
+                        let (store, shard, segment_bytes) = (header.store, header.shard, header.segment_bytes);
+                        self.recovery_failed(OpenError::Foreign { segment: id, store, shard, segment_bytes });
+                        return None;
+                    }
+                    self.log.saw_generation(header.generation);
+                    self.log.saw_sequence(header.base_sequence);
+                    if header.segment != id.0 {
+                        // A misdirected write: whatever this segment held cannot be told any more.
+                        self.set_aside(id);
+                        continue;
+                    }
+                    self.segments.adopt(id, Usage::Stored, header.generation, header.nonce, header.base_sequence);
+                    if header.state == HeaderState::Free {
+                        self.segments.mark_free(id);
+                    }
+                }
+                HeaderBlock::Damaged => self.set_aside(id),
+            }
+        }
+        Some(())
+    }
+
+    /// The header is damaged: the segment is neither read nor written.
+    fn set_aside(&mut self, segment: SegmentId) {
+        self.segments.set_usage(segment, Usage::Quarantined);
+        self.report_damage(segment, 0, 0);
+    }
+}

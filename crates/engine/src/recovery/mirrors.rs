@@ -1,0 +1,111 @@
+//! The stable memory: images of segments that the device may not have, or not all of.
+
+use super::{Engine, Item, Phase};
+use crate::format::segment_header::{HeaderState, SEGMENT_HEADER_BYTES, SegmentHeader};
+use crate::location::SegmentId;
+use crate::segments::Usage;
+
+/// A valid header in a mirror slot.
+#[derive(Clone, Copy)]
+pub(super) struct Image {
+    pub(super) slot: usize,
+    pub(super) header: SegmentHeader,
+}
+
+impl Engine {
+    pub(super) fn read_mirrors(&mut self) {
+        let mut images = Vec::new();
+        for slot in 0..self.mirror_slots {
+            let mut bytes = [0; SEGMENT_HEADER_BYTES];
+            self.stable.read(slot * self.config.segment_bytes as usize, &mut bytes);
+            let ours = |header: &SegmentHeader| {
+                (header.store, header.shard, header.segment_bytes) == (self.config.store, self.config.shard, self.config.segment_bytes)
+                    && header.state == HeaderState::Used
+                    && (header.segment as usize) < self.growth.capacity()
+            };
+            match SegmentHeader::decode(&bytes).ok().filter(ours) {
+                Some(header) => images.push(Image { slot, header }),
+                None => self.set_stale(slot),
+            }
+        }
+        // Of several images of one segment only the last one counts.
+        images.sort_by_key(|image| (image.header.segment, image.header.generation));
+        let mut last: Vec<Image> = Vec::new();
+        for image in images {
+            self.log.saw_generation(image.header.generation);
+            if let Some(older) = last.pop_if(|older| older.header.segment == image.header.segment) {
+                self.set_stale(older.slot);
+            }
+            last.push(image);
+        }
+        if let Some(recovery) = &mut self.recovery {
+            recovery.images = last;
+        }
+    }
+
+    /// The slot's image is not needed: to be cleared when recovery ends.
+    pub(super) fn set_stale(&mut self, slot: usize) {
+        if let Some(recovery) = &mut self.recovery {
+            recovery.stale_slots.push(slot);
+        }
+    }
+
+    /// Makes sure that what a slot holds is never taken for an image again, and frees it.
+    pub(super) fn clear_mirror(&mut self, slot: usize) {
+        self.stable.write(slot * self.config.segment_bytes as usize, &[0; SEGMENT_HEADER_BYTES]);
+        self.log.slots_free.push(slot);
+    }
+
+    /// Decides from which of device and mirror each segment is read, and in which order.
+    pub(super) fn plan_segments(&mut self, now_us: u64) -> Option<Phase> {
+        let beyond = {
+            let recovery = self.recovery.as_ref()?;
+            recovery.images.iter().map(|image| image.header.segment as usize + 1).max().unwrap_or(0)
+        };
+        if beyond > self.segments.len() {
+            self.grow_file(now_us, beyond);
+            return Some(Phase::Extend);
+        }
+        let images = std::mem::take(&mut self.recovery.as_mut()?.images);
+        let mut items: Vec<Item> = Vec::new();
+        for (segment, entry) in self.segments.iter().filter(|(_, entry)| entry.usage == Usage::Stored) {
+            items.push(Item { segment, generation: entry.generation, on_device: true, image: None, load: None });
+        }
+        for image in images {
+            let (segment, generation) = (SegmentId(image.header.segment), image.header.generation);
+            let entry = *self.segments.get(segment);
+            let is_free = entry.usage == Usage::Free;
+            if entry.generation > generation || (entry.generation == generation && (is_free || entry.nonce != image.header.nonce)) {
+                // The device has a later use of the segment, or knows that this one is over.
+                self.set_stale(image.slot);
+            } else if entry.generation == generation {
+                if let Some(item) = items.iter_mut().find(|item| item.segment == segment) {
+                    item.image = Some(image);
+                }
+            } else {
+                items.retain(|item| item.segment != segment);
+                self.segments.claim(segment);
+                let header = image.header;
+                self.segments.adopt(segment, Usage::Stored, header.generation, header.nonce, header.base_sequence);
+                self.log.saw_sequence(header.base_sequence);
+                items.push(Item { segment, generation, on_device: false, image: Some(image), load: None });
+            }
+        }
+        items.sort_by_key(|item| (item.generation, item.segment));
+        self.progress.segments_total = items.len() as u64;
+        self.recovery.as_mut()?.items = items.into();
+        Some(Phase::Segments)
+    }
+
+    pub(super) fn recover_extend(&mut self, now_us: u64) -> Option<Phase> {
+        if self.growth.is_extending() {
+            return None;
+        }
+        if !self.growth.may_grow() {
+            // Without the space an image cannot be written back, and its records were acknowledged.
+            self.recovery_failed(crate::error::OpenError::Device { error: io::DiskError::Full });
+            return None;
+        }
+        self.plan_segments(now_us)
+    }
+}

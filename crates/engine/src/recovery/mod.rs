@@ -1,0 +1,227 @@
+//! Coming back: headers, mirrors, records, and ready.
+//!
+//! 1. The first block of every segment says whether it is in use and of which generation (`headers`).
+//! 2. The stable memory may hold newer images of a few segments (`mirrors`).
+//! 3. All used segments are read in the order of their generations, several at once, and their records put into the index in the order
+//!    in which they were appended, so that the last version of a key wins (`segments`).
+//! 4. Partition keys that share a token with others are read once (`collisions`).
+//! 5. The file is made long enough to write on.
+//! 6. What the mirrors had and the device had not is written and synced; then the mirrors are free.
+//!
+//! Everything happens in `complete`; the engine is ready when there is no `Recovery` any more.
+//!
+//! Invariants: of an atomic group all records are taken or none, unless the device has damaged a part of a group that was complete; a
+//! damaged record costs no other record of a finished segment; a mirror slot is cleared only after a sync that covers what it held, so
+//! recovery may be cut off and begun again at any point.
+
+mod collisions;
+mod headers;
+mod mirrors;
+mod segments;
+
+use crate::engine::Engine;
+use crate::error::OpenError;
+use crate::format::record::mix;
+use crate::format::segment_header::HeaderBlock;
+use crate::index::Collision;
+use crate::key::Sequence;
+use crate::location::SegmentId;
+use base::TableId;
+use mirrors::Image;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Damage reports that are kept; further ones are only counted.
+const REPORTS_MAX: usize = 1024;
+
+/// How far recovery has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecoveryProgress {
+    /// Segments whose records have to be read.
+    pub segments_total: u64,
+    /// Segments whose records are in the index.
+    pub segments_done: u64,
+    /// Valid records seen.
+    pub records: u64,
+    /// Damaged places seen.
+    pub damaged: u64,
+}
+
+/// A place that recovery could not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DamageReport {
+    /// Which segment.
+    pub segment: SegmentId,
+    /// Where in the segment, in bytes.
+    pub offset: usize,
+    /// How many bytes are affected; 0 if unknown.
+    pub bytes: usize,
+}
+
+/// What recovery is waiting for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Headers,
+    /// The file has to be longer for an image.
+    Extend,
+    Segments,
+    Collisions,
+    /// The file has to be longer for new writes.
+    Space,
+    /// What was found goes to the device and is synced.
+    Flush,
+    Failed,
+}
+
+/// A segment to be read.
+struct Item {
+    segment: SegmentId,
+    generation: u64,
+    /// Whether the device has this generation.
+    on_device: bool,
+    image: Option<Image>,
+    load: Option<u64>,
+}
+
+/// The state of recovery.
+pub(crate) struct Recovery {
+    phase: Phase,
+    tables: BTreeMap<TableId, Sequence>,
+    headers: Vec<HeaderBlock>,
+    next_header: usize,
+    headers_in_flight: usize,
+    images: Vec<Image>,
+    /// Mirror slots whose images count for nothing, or for no more than the device has.
+    stale_slots: Vec<usize>,
+    items: VecDeque<Item>,
+    collisions: BTreeSet<Collision>,
+    settling: Vec<Collision>,
+    error: Option<OpenError>,
+}
+
+impl Recovery {
+    pub(crate) fn new(tables: BTreeMap<TableId, Sequence>) -> Self {
+        Self {
+            phase: Phase::Headers,
+            tables,
+            headers: Vec::new(),
+            next_header: 0,
+            headers_in_flight: 0,
+            images: Vec::new(),
+            stale_slots: Vec::new(),
+            items: VecDeque::new(),
+            collisions: BTreeSet::new(),
+            settling: Vec::new(),
+            error: None,
+        }
+    }
+}
+
+/// A hash of a partition key that nobody outside can foresee.
+fn keyed_hash(store: u64, partition: &[u8]) -> u64 {
+    let mut hash = mix(store ^ partition.len() as u64);
+    for chunk in partition.chunks(8) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        hash = mix(hash ^ u64::from_le_bytes(word));
+    }
+    hash
+}
+
+impl Engine {
+    /// Whether recovery is done and the engine takes reads and writes.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.recovery.is_none()
+    }
+
+    /// Why recovery cannot go on, if it cannot.
+    #[must_use]
+    pub fn recovery_error(&self) -> Option<&OpenError> {
+        self.recovery.as_ref()?.error.as_ref()
+    }
+
+    /// How far recovery has come; stays as it was at its end.
+    #[must_use]
+    pub fn recovery_progress(&self) -> RecoveryProgress {
+        self.progress
+    }
+
+    /// Places that recovery could not read; the first thousand of them.
+    #[must_use]
+    pub fn damage_reports(&self) -> &[DamageReport] {
+        &self.damage_reports
+    }
+
+    fn report_damage(&mut self, segment: SegmentId, offset: usize, bytes: usize) {
+        self.counters.damaged_records += 1;
+        self.progress.damaged += 1;
+        if self.damage_reports.len() < REPORTS_MAX {
+            self.damage_reports.push(DamageReport { segment, offset, bytes });
+        }
+    }
+
+    fn recovery_failed(&mut self, error: OpenError) {
+        if let Some(recovery) = &mut self.recovery {
+            recovery.error.get_or_insert(error);
+            recovery.phase = Phase::Failed;
+        }
+    }
+
+    /// Does what can be done without waiting, until the engine is ready or has to wait.
+    pub(crate) fn recover(&mut self, now_us: u64) {
+        while let Some(phase) = self.recovery.as_ref().map(|recovery| recovery.phase) {
+            let next = match phase {
+                Phase::Headers => self.recover_headers(now_us),
+                Phase::Extend => self.recover_extend(now_us),
+                Phase::Segments => self.recover_segments(),
+                Phase::Collisions => self.recover_collisions(),
+                Phase::Space => self.recover_space(now_us),
+                Phase::Flush => self.recover_flush(now_us),
+                Phase::Failed => None,
+            };
+            let Some(recovery) = &mut self.recovery else { return };
+            match next {
+                Some(next) if recovery.phase != Phase::Failed => recovery.phase = next,
+                _ => return,
+            }
+        }
+    }
+
+    /// Makes the file long enough for writers, if the file system gives it.
+    fn recover_space(&mut self, now_us: u64) -> Option<Phase> {
+        if self.growth.is_extending() {
+            return None;
+        }
+        if self.segments.free_count() < 2 * crate::write::RESERVE_PUT && self.growth.may_grow() {
+            self.grow_file(now_us, 0);
+            if self.growth.is_extending() {
+                return None;
+            }
+        }
+        // What was found may not be durable yet: the process may have died between a write and its sync.
+        self.log.position += 1;
+        self.flush.sync_anyway = true;
+        self.flush.due_at(now_us);
+        self.flush_tick(now_us);
+        Some(Phase::Flush)
+    }
+
+    /// Waits until the device has everything; only then the mirrors are not needed any more.
+    fn recover_flush(&mut self, now_us: u64) -> Option<Phase> {
+        if let Some(error) = &self.poisoned {
+            let error = error.clone();
+            self.recovery_failed(OpenError::Device { error });
+            return None;
+        }
+        self.flush_tick(now_us);
+        if self.flush.durable_position < self.log.position {
+            return None;
+        }
+        for slot in std::mem::take(&mut self.recovery.as_mut()?.stale_slots) {
+            self.clear_mirror(slot);
+        }
+        self.index.drop_hashes();
+        self.recovery = None;
+        None
+    }
+}

@@ -1,0 +1,241 @@
+//! Reading the used segments and putting their records into the index.
+
+use super::{Engine, Item, Phase, keyed_hash};
+use crate::format::record::{self, FLAG_CONTINUES, FLAG_STARTS, HEADER_BYTES, Record, Salt};
+use crate::format::segment_header::HeaderState;
+use crate::index::Before;
+use crate::load::Pace;
+use crate::location::{Location, SegmentId, padded};
+use crate::log::Sealed;
+use crate::segments::Usage;
+use crate::walk::{Step, Walk};
+use base::{AlignedBuffer, BLOCK_BYTES};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// Segments that are being read at the same time.
+const AHEAD: usize = 3;
+/// Large pieces: nobody else wants the device yet.
+const PACE: Pace = Pace { piece_bytes: 1 << 20, in_flight_max: 4 };
+
+/// Copies what is valid in the image of a mirror and not in the device's. Both are of the same use of the segment, so valid records at
+/// the same place are the same. Returns whether there was anything to copy.
+fn merge(device: &mut [u8], mirror: &[u8], salt: Salt) -> bool {
+    let mut contributed = false;
+    let mut walk = Walk::new(mirror, salt, 0);
+    while let Some(step) = walk.next() {
+        let range = match step {
+            Step::Record { offset, record } => offset..offset + record.length(),
+            Step::Seal { end, .. } => end - HEADER_BYTES..end,
+            Step::Damage { .. } | Step::Torn => continue,
+        };
+        if device[range.clone()] != mirror[range.clone()] {
+            device[range.clone()].copy_from_slice(&mirror[range]);
+            contributed = true;
+        }
+    }
+    contributed
+}
+
+/// What indexing the records of an image has found out.
+struct Indexed {
+    sealed: bool,
+    end: usize,
+    /// Torn bytes to be padded: offset and length.
+    pads: Vec<(usize, usize)>,
+}
+
+impl Engine {
+    pub(super) fn recover_segments(&mut self) -> Option<Phase> {
+        loop {
+            self.load_ahead();
+            let recovery = self.recovery.as_mut()?;
+            let Some(first) = recovery.items.front() else { return Some(Phase::Collisions) };
+            if first.load.is_some_and(|serial| !self.loads.is_done(serial)) {
+                return None;
+            }
+            let item = recovery.items.pop_front()?;
+            self.recover_item(&item);
+            self.progress.segments_done += 1;
+        }
+    }
+
+    fn load_ahead(&mut self) {
+        for index in 0..AHEAD {
+            let Some(item) = self.recovery.as_ref().and_then(|recovery| recovery.items.get(index)) else { return };
+            if !item.on_device || item.load.is_some() {
+                continue;
+            }
+            let segment = item.segment;
+            let staging = self.take_log_frame();
+            let serial = self.load(segment, self.config.segment_bytes as usize, staging, PACE);
+            if let Some(item) = self.recovery.as_mut().and_then(|recovery| recovery.items.get_mut(index)) {
+                item.load = Some(serial);
+            }
+        }
+    }
+
+    fn recover_item(&mut self, item: &Item) {
+        let salt = self.segments.salt(item.segment);
+        let mut device = item.load.and_then(|serial| self.loads.take(serial)).map(|(_, bytes)| bytes);
+        if let Some(image) = item.image {
+            let mut frame = self.take_log_frame();
+            let mirror = Rc::get_mut(&mut frame).expect("a frame that was just taken is not shared");
+            self.stable.read(image.slot * self.config.segment_bytes as usize, mirror);
+            let Some(mut device) = device.take() else { return self.adopt_image(item.segment, image.slot, frame) };
+            let bytes = Rc::get_mut(&mut device).expect("a load's frame is not shared");
+            let contributed = merge(bytes, mirror, salt);
+            self.memory.recycle(frame);
+            if contributed {
+                return self.adopt_image(item.segment, image.slot, device);
+            }
+            self.set_stale(image.slot);
+            return self.recover_device(item.segment, device);
+        }
+        if let Some(device) = device {
+            self.recover_device(item.segment, device);
+        }
+    }
+
+    /// A segment that the device has.
+    fn recover_device(&mut self, segment: SegmentId, mut device: Rc<AlignedBuffer>) {
+        let indexed = self.recover_records(segment, &device);
+        self.segments.set_used(segment, indexed.end);
+        let bytes = Rc::get_mut(&mut device).expect("a load's frame is not shared");
+        self.patch_segment(segment, bytes, &indexed);
+        self.memory.recycle(device);
+    }
+
+    /// An image that the device lacks becomes a sealed segment that waits to be flushed.
+    fn adopt_image(&mut self, segment: SegmentId, slot: usize, mut frame: Rc<AlignedBuffer>) {
+        let header = self.header_of(segment, HeaderState::Used);
+        let indexed = self.recover_records(segment, &frame);
+        let bytes = Rc::get_mut(&mut frame).expect("a frame that was just taken is not shared");
+        header.fill_block(bytes);
+        for (offset, length) in indexed.pads {
+            record::write_pad(bytes, header.salt(), offset, length);
+        }
+        let mut used = indexed.end;
+        if !indexed.sealed {
+            record::write_seal(&mut bytes[used..], self.log.last_sequence(), header.salt(), used);
+            used += HEADER_BYTES;
+            self.stable.write(slot * self.config.segment_bytes as usize + indexed.end, &bytes[indexed.end..used]);
+        }
+        bytes[used..used.next_multiple_of(BLOCK_BYTES)].fill(0);
+        self.memory.put_frame(segment, frame);
+        self.cache.enters(segment);
+        self.segments.set_usage(segment, Usage::Sealed);
+        self.segments.set_used(segment, used);
+        self.log.sealed.push_back(Sealed { segment, slot, used, durable: 0 });
+    }
+
+    /// Has the places rewritten that a torn write left behind: pads over holes, and a seal at the end, so that later damage is not taken
+    /// for another torn write, nor this one for damage.
+    fn patch_segment(&mut self, segment: SegmentId, image: &mut [u8], indexed: &Indexed) {
+        let salt = self.segments.salt(segment);
+        let mut blocks = BTreeSet::new();
+        for (offset, length) in &indexed.pads {
+            record::write_pad(image, salt, *offset, *length);
+            blocks.extend([offset / BLOCK_BYTES, (offset + HEADER_BYTES - 1) / BLOCK_BYTES]);
+        }
+        let (end, after) = (indexed.end, indexed.end + HEADER_BYTES);
+        if !indexed.sealed && after <= image.len() {
+            record::write_seal(&mut image[end..], self.log.last_sequence(), salt, end);
+            let block_end = after.next_multiple_of(BLOCK_BYTES);
+            image[after..block_end].fill(0);
+            self.segments.set_used(segment, after);
+            blocks.extend([end / BLOCK_BYTES, (after - 1) / BLOCK_BYTES]);
+        }
+        for block in blocks {
+            let mut buffer = AlignedBuffer::zeroed(BLOCK_BYTES);
+            buffer.copy_from_slice(&image[block * BLOCK_BYTES..(block + 1) * BLOCK_BYTES]);
+            self.flush.patches.push((segment, block * BLOCK_BYTES, buffer));
+        }
+    }
+
+    /// Whether the device was told to keep all of the segment before newer ones were opened: what is wrong in it is damage, not a write
+    /// that was torn.
+    fn was_synced(&self, segment: SegmentId) -> bool {
+        self.segments.get(segment).generation + self.mirror_slots as u64 <= self.log.last_generation()
+    }
+
+    /// Indexes the records of an image, group by group.
+    fn recover_records(&mut self, segment: SegmentId, image: &[u8]) -> Indexed {
+        let was_synced = self.was_synced(segment);
+        let mut walk = Walk::new(image, self.segments.salt(segment), 0);
+        // Records of a group that is not complete yet.
+        let mut group: Vec<usize> = Vec::new();
+        // Torn bytes whose end is not known yet.
+        let mut hole: Option<(usize, usize)> = None;
+        let mut indexed = Indexed { sealed: false, end: BLOCK_BYTES, pads: Vec::new() };
+        while let Some(step) = walk.next() {
+            match step {
+                Step::Record { offset, record } => {
+                    let next = offset + padded(record.length());
+                    if record.flags() & FLAG_STARTS != 0 {
+                        // What damage left of the group before is all there will ever be.
+                        self.recover_group(segment, image, &mut group);
+                        indexed.pads.extend(hole.take());
+                    }
+                    indexed.end = next;
+                    if let Some((_, length)) = &mut hole {
+                        *length += next - offset;
+                        continue;
+                    }
+                    group.push(offset);
+                    if record.flags() & FLAG_CONTINUES == 0 {
+                        self.recover_group(segment, image, &mut group);
+                    }
+                }
+                Step::Damage { offset, end } if was_synced => {
+                    self.report_damage(segment, offset, end - offset);
+                    indexed.end = end;
+                }
+                Step::Damage { offset, end } => {
+                    // A write that power loss has torn, like the group at the end of a segment without a seal.
+                    let start = group.first().copied().or(hole.map(|(start, _)| start)).unwrap_or(offset);
+                    group.clear();
+                    hole = Some((start, end - start));
+                    indexed.end = end;
+                }
+                Step::Seal { end, record } => {
+                    self.log.saw_sequence(record.sequence());
+                    self.recover_group(segment, image, &mut group);
+                    indexed.sealed = true;
+                    indexed.end = end;
+                }
+                // The group at the end was not written whole: none of it counts.
+                Step::Torn => indexed.end = group.first().copied().unwrap_or(indexed.end),
+            }
+        }
+        indexed.pads.extend(hole);
+        indexed
+    }
+
+    fn recover_group(&mut self, segment: SegmentId, image: &[u8], group: &mut Vec<usize>) {
+        for offset in group.drain(..) {
+            let record = Record::trusted(&image[offset..]);
+            let location = Location::record(segment, offset, padded(record.length()));
+            self.log.saw_sequence(record.sequence());
+            self.progress.records += 1;
+            let tables = self.recovery.as_ref().map(|recovery| &recovery.tables);
+            // Records of tables that are gone, or from before their truncation, are dead.
+            let alive = tables.and_then(|tables| tables.get(&record.table())).is_some_and(|mark| record.sequence() >= *mark);
+            if !alive {
+                continue;
+            }
+            let hash = keyed_hash(self.config.store, record.partition());
+            let (before, collided) = self.index.recover(&record.key(), hash, location);
+            self.segments.add_live(location);
+            if let Some(purge_after_s) = record.kind().purge_after_s() {
+                self.segments.add_purgeable(location, purge_after_s);
+            }
+            if let Before::Row(old) = before {
+                self.segments.release(old);
+            }
+            if collided && let Some(recovery) = &mut self.recovery {
+                recovery.collisions.insert(crate::index::Collision { table: record.table(), token: record.token() });
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What each segment of the device is used for and how much of it is live.
+//!
+//! ```text
+//! free → open → sealed → stored → draining → emptied → freeing → free
+//!  0:  nobody's     in a mirror   on device   being moved   waits for the   free marker on
+//!                   slot          only        by defrag     moves' sync     its way
+//! ```
+//! Invariant: `live_bytes` is the sum of the padded lengths of the records in the segment that the index (or a table being dropped)
+//! points to, directly or through a cached copy.
+
+use crate::format::record::Salt;
+use crate::key::Sequence;
+use crate::location::{Location, SegmentId};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// The state of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Usage {
+    Free,
+    Open,
+    /// Full; in a mirror slot until the device has it.
+    Sealed,
+    Stored,
+    /// Its live records are being moved away.
+    Draining,
+    /// Nothing live is left; free once everything appended before this position is durable.
+    Emptied {
+        until: u64,
+    },
+    /// The free marker is being written.
+    Freeing,
+    /// It holds damaged live records: kept as it is.
+    Quarantined,
+}
+
+/// One segment of the device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segment {
+    pub(crate) usage: Usage,
+    pub(crate) generation: u64,
+    pub(crate) nonce: u64,
+    pub(crate) base_sequence: Sequence,
+    /// Bytes from the segment's start to the end of its last record.
+    pub(crate) used: u32,
+    pub(crate) live_bytes: u32,
+    /// Bytes of records that may be purged some day, overwritten ones included.
+    pub(crate) purgeable_bytes: u32,
+    /// The latest purge time of those.
+    pub(crate) purge_after_s: i64,
+}
+
+impl Segment {
+    const FREE: Self = Self {
+        usage: Usage::Free,
+        generation: 0,
+        nonce: 0,
+        base_sequence: Sequence(0),
+        used: 0,
+        live_bytes: 0,
+        purgeable_bytes: 0,
+        purge_after_s: i64::MIN,
+    };
+}
+
+/// All segments of the file.
+pub(crate) struct Segments {
+    store: u64,
+    all: Vec<Segment>,
+    free: BinaryHeap<Reverse<u32>>,
+    live_bytes: u64,
+    /// Segments in state `Emptied` or `Freeing`.
+    soon_free: usize,
+}
+
+impl Segments {
+    pub(crate) fn new(store: u64) -> Self {
+        Self { store, all: Vec::new(), free: BinaryHeap::new(), live_bytes: 0, soon_free: 0 }
+    }
+
+    /// How many the file has.
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The file has grown: the new segments' use is the caller's to set (`mark_free`, `adopt`).
+    pub(crate) fn grow(&mut self, count: usize) {
+        self.all.resize(count.max(self.all.len()), Segment::FREE);
+    }
+
+    pub(crate) fn get(&self, segment: SegmentId) -> &Segment {
+        &self.all[segment.index()]
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (SegmentId, &Segment)> {
+        self.all.iter().enumerate().map(|(index, segment)| (SegmentId(index as u32), segment))
+    }
+
+    pub(crate) fn salt(&self, segment: SegmentId) -> Salt {
+        Salt::new(self.store, segment.0, self.get(segment).nonce)
+    }
+
+    pub(crate) fn live_bytes(&self) -> u64 {
+        self.live_bytes
+    }
+
+    pub(crate) fn free_count(&self) -> usize {
+        self.free.len()
+    }
+
+    pub(crate) fn soon_free_count(&self) -> usize {
+        self.soon_free
+    }
+
+    /// The free segment nearest to the file's start.
+    pub(crate) fn take_free(&mut self) -> Option<SegmentId> {
+        self.free.pop().map(|Reverse(index)| SegmentId(index))
+    }
+
+    /// Takes a particular segment out of the free ones, in recovery.
+    pub(crate) fn claim(&mut self, segment: SegmentId) {
+        self.free.retain(|Reverse(index)| *index != segment.0);
+    }
+
+    /// Starts a new use of a segment.
+    pub(crate) fn adopt(&mut self, segment: SegmentId, usage: Usage, generation: u64, nonce: u64, base_sequence: Sequence) {
+        self.all[segment.index()] = Segment { usage, generation, nonce, base_sequence, ..Segment::FREE };
+    }
+
+    pub(crate) fn set_usage(&mut self, segment: SegmentId, usage: Usage) {
+        let soon = |usage| usize::from(matches!(usage, Usage::Emptied { .. } | Usage::Freeing));
+        let old = std::mem::replace(&mut self.all[segment.index()].usage, usage);
+        self.soon_free = self.soon_free + soon(usage) - soon(old);
+    }
+
+    pub(crate) fn set_used(&mut self, segment: SegmentId, used: usize) {
+        self.all[segment.index()].used = used as u32;
+    }
+
+    /// The segment may be opened again. Keeps its generation, which only ever grows.
+    pub(crate) fn mark_free(&mut self, segment: SegmentId) {
+        self.set_usage(segment, Usage::Free);
+        let entry = &mut self.all[segment.index()];
+        debug_assert_eq!(entry.live_bytes, 0);
+        *entry = Segment { generation: entry.generation, ..Segment::FREE };
+        self.free.push(Reverse(segment.0));
+    }
+
+    /// A record at a device location is pointed to.
+    pub(crate) fn add_live(&mut self, location: Location) {
+        self.all[location.segment().index()].live_bytes += location.padded() as u32;
+        self.live_bytes += location.padded() as u64;
+    }
+
+    /// A record at a device location is not pointed to any more.
+    pub(crate) fn release(&mut self, location: Location) {
+        let segment = &mut self.all[location.segment().index()];
+        segment.live_bytes = segment.live_bytes.checked_sub(location.padded() as u32).expect("live bytes are never released twice");
+        self.live_bytes -= location.padded() as u64;
+    }
+
+    /// A record that may be purged some day was appended.
+    pub(crate) fn add_purgeable(&mut self, location: Location, purge_after_s: i64) {
+        let segment = &mut self.all[location.segment().index()];
+        segment.purgeable_bytes += location.padded() as u32;
+        segment.purge_after_s = segment.purge_after_s.max(purge_after_s);
+    }
+
+    /// The least base sequence of the segments in use, `except` left out: older versions of a key written at or after it cannot
+    /// exist outside of `except`.
+    pub(crate) fn oldest_base(&self, except: Option<SegmentId>) -> Sequence {
+        let used = self.iter().filter(|(id, segment)| segment.usage != Usage::Free && Some(*id) != except);
+        used.map(|(_, segment)| segment.base_sequence).min().unwrap_or(Sequence(u64::MAX))
+    }
+}

@@ -1,0 +1,112 @@
+//! Figures of one shard's engine: plain counters and gauges, read whenever somebody asks.
+
+use crate::engine::Engine;
+use crate::segments::Usage;
+
+/// A snapshot. Counters count from start-up; nothing here has a cost on the request path beyond an addition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Rows that the index knows, tombstones included.
+    pub rows: u64,
+    /// Partitions with an ordered map of rows.
+    pub wide_partitions: u64,
+    /// Bytes of index, partitions included.
+    pub index_bytes: u64,
+    /// Bytes of segment and cache frames in memory.
+    pub frame_bytes: u64,
+    /// Bytes of records pinned for waiting operations.
+    pub pin_bytes: u64,
+    /// Bytes of index, frames, pins and buffers together: what `memory_limit_bytes` bounds.
+    pub memory_bytes: u64,
+    /// Segments of the file.
+    pub segments: u64,
+    /// Segments that may be written.
+    pub segments_free: u64,
+    /// Segments that hold damaged live records and are kept as they are.
+    pub segments_quarantined: u64,
+    /// Segments that the file may have.
+    pub segments_capacity: u64,
+    /// Bytes of records that the index points to.
+    pub live_bytes: u64,
+    /// Rows written.
+    pub rows_written: u64,
+    /// Bytes that callers appended to the log.
+    pub user_bytes: u64,
+    /// Bytes that defragmentation appended to the log. Write amplification is `(user_bytes + defrag_bytes) / user_bytes`.
+    pub defrag_bytes: u64,
+    /// Bytes written to the device, headers and padding included.
+    pub device_bytes_written: u64,
+    /// Syncs asked for.
+    pub syncs: u64,
+    /// Records read from the device for operations.
+    pub device_reads: u64,
+    /// Waiting operations that found the same record already on its way.
+    pub device_reads_shared: u64,
+    /// Records copied into the cache.
+    pub cache_inserts: u64,
+    /// Frames evicted.
+    pub frames_evicted: u64,
+    /// Records found damaged: on reads, by defragmentation, or in recovery.
+    pub damaged_records: u64,
+    /// Tombstones and expired rows dropped.
+    pub rows_purged: u64,
+    /// Segments reclaimed.
+    pub segments_reclaimed: u64,
+    /// Device writes and syncs that failed (the first one poisons the shard) and reads that failed.
+    pub device_failures: u64,
+    /// How often the file system refused a longer file.
+    pub growth_refused: u64,
+}
+
+/// The counters among them.
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub(crate) rows_written: u64,
+    pub(crate) user_bytes: u64,
+    pub(crate) defrag_bytes: u64,
+    pub(crate) device_reads: u64,
+    pub(crate) device_reads_shared: u64,
+    pub(crate) cache_inserts: u64,
+    pub(crate) frames_evicted: u64,
+    pub(crate) damaged_records: u64,
+    pub(crate) rows_purged: u64,
+    pub(crate) segments_reclaimed: u64,
+    pub(crate) device_failures: u64,
+    pub(crate) growth_refused: u64,
+}
+
+impl Engine {
+    /// The figures of this moment.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let frame_bytes = (self.memory.resident + self.memory.pool_len()) * self.config.segment_bytes as usize;
+        let quarantined = self.segments.iter().filter(|(_, segment)| segment.usage == Usage::Quarantined).count();
+        Stats {
+            rows: self.index.rows(),
+            wide_partitions: self.index.partitions.len() as u64,
+            index_bytes: self.index.bytes() as u64,
+            frame_bytes: frame_bytes as u64,
+            pin_bytes: self.memory.pin_bytes() as u64,
+            memory_bytes: (self.fixed_bytes() + frame_bytes) as u64,
+            segments: self.segments.len() as u64,
+            segments_free: self.segments.free_count() as u64,
+            segments_quarantined: quarantined as u64,
+            segments_capacity: self.growth.capacity() as u64,
+            live_bytes: self.segments.live_bytes(),
+            rows_written: self.counters.rows_written,
+            user_bytes: self.counters.user_bytes,
+            defrag_bytes: self.counters.defrag_bytes,
+            device_bytes_written: self.flush.bytes_written,
+            syncs: self.flush.syncs,
+            device_reads: self.counters.device_reads,
+            device_reads_shared: self.counters.device_reads_shared,
+            cache_inserts: self.counters.cache_inserts,
+            frames_evicted: self.counters.frames_evicted,
+            damaged_records: self.counters.damaged_records,
+            rows_purged: self.counters.rows_purged,
+            segments_reclaimed: self.counters.segments_reclaimed,
+            device_failures: self.counters.device_failures,
+            growth_refused: self.counters.growth_refused,
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The write path: room in the open segment, the old places, one copy into the frame, one into the stable memory, the index.
+//!
+//! Invariant: when `apply` returns `Ok` the rows are in the stable memory. When it returns an error, nothing of the batch is.
+
+use crate::batch::WriteBatch;
+use crate::config::FRAMES_EXTRA;
+use crate::engine::Engine;
+use crate::error::{Miss, WriteError};
+use crate::format::record::{self, HEADER_BYTES, Record};
+use crate::format::segment_header::{HeaderState, SEGMENT_HEADER_BYTES, SegmentHeader};
+use crate::index::{Before, Unresolved};
+use crate::key::{CachePolicy, Sequence};
+use crate::location::{Location, SegmentId, padded};
+use crate::log::{Open, Sealed};
+use crate::segments::Usage;
+use base::BLOCK_BYTES;
+use io::Now;
+
+/// Who wants to append: the fewer free segments are left, the fewer may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Appender {
+    Put,
+    Tombstone,
+    Defrag,
+}
+
+/// Free segments that puts leave to tombstones and defragmentation.
+pub(crate) const RESERVE_PUT: usize = 3;
+/// Free segments that tombstones leave to defragmentation.
+const RESERVE_TOMBSTONE: usize = 2;
+
+impl Appender {
+    fn reserve(self) -> usize {
+        match self {
+            Self::Put => RESERVE_PUT,
+            Self::Tombstone => RESERVE_TOMBSTONE,
+            Self::Defrag => 0,
+        }
+    }
+}
+
+impl Engine {
+    /// The bytes that a batch may take in the log.
+    #[must_use]
+    pub fn batch_bytes_max(&self) -> usize {
+        self.config.segment_bytes as usize - BLOCK_BYTES - HEADER_BYTES
+    }
+
+    /// Writes all rows of a batch, atomically. Done when it returns: the rows survive the death of the process.
+    ///
+    /// Returns the sequence of the last row; rows of a batch have consecutive sequences. For durability on the device wait until
+    /// `durable_sequence` has reached it.
+    ///
+    /// # Errors
+    /// `WriteError`; nothing was written then. After `Miss` fetch and try again, after `Busy` try again when `writable`.
+    pub fn apply(&mut self, now: Now, batch: &WriteBatch) -> Result<Sequence, WriteError> {
+        self.check_accepting()?;
+        let bytes = batch.bytes();
+        if bytes.len() > self.batch_bytes_max() {
+            return Err(WriteError::TooLarge { bytes: bytes.len(), bytes_max: self.batch_bytes_max() });
+        }
+        let appender = if batch.has_live() { Appender::Put } else { Appender::Tombstone };
+        if appender == Appender::Put && self.index_is_full() {
+            return Err(WriteError::IndexFull { index_bytes: self.index.bytes() });
+        }
+        self.make_room(now, bytes.len(), appender)?;
+        self.check_rows(bytes)?;
+        if bytes.is_empty() {
+            return Ok(self.log.last_sequence());
+        }
+        let start = self.append_group(bytes);
+        self.mirror_open();
+        self.index_group(start, bytes.len());
+        self.counters.rows_written += batch.len() as u64;
+        self.counters.user_bytes += bytes.len() as u64;
+        self.flush.due_at(now.monotonic_us.saturating_add(self.config.flush_interval_us / 2));
+        Ok(self.log.last_sequence())
+    }
+
+    /// Whether the engine takes writes at all.
+    pub(crate) fn check_accepting(&self) -> Result<(), WriteError> {
+        if self.recovery.is_some() {
+            return Err(WriteError::NotReady);
+        }
+        if let Some(error) = &self.poisoned {
+            return Err(WriteError::Poisoned { error: error.clone() });
+        }
+        if self.closing {
+            return Err(WriteError::ShuttingDown);
+        }
+        Ok(())
+    }
+
+    /// Whether the index leaves too little of the memory limit for the frames that writing needs.
+    fn index_is_full(&self) -> bool {
+        let frames = (self.mirror_slots + FRAMES_EXTRA) * self.config.segment_bytes as usize;
+        self.index.bytes() + frames > self.config.memory_limit_bytes.max(2 * frames)
+    }
+
+    /// Every table is known, and every key can be compared with the one that the index has at its token.
+    fn check_rows(&self, bytes: &[u8]) -> Result<(), WriteError> {
+        let mut missing = Vec::new();
+        let mut at = 0;
+        while at < bytes.len() {
+            let record = Record::trusted(&bytes[at..]);
+            match self.index.find(record.table(), record.token(), record.partition(), &self.memory) {
+                Ok(_) | Err(Unresolved::Damaged(_)) => {}
+                Err(Unresolved::UnknownTable) => return Err(WriteError::UnknownTable { table: record.table() }),
+                Err(Unresolved::Missing(location)) => missing.push(location),
+            }
+            at += padded(record.length());
+        }
+        if missing.is_empty() { Ok(()) } else { Err(WriteError::Miss(Miss::many(missing, CachePolicy::Keep))) }
+    }
+
+    /// Copies a batch into the open segment and completes its records. Returns where it starts.
+    fn append_group(&mut self, bytes: &[u8]) -> usize {
+        let open = self.log.open.as_mut().expect("make_room has opened a segment");
+        let (start, end, salt) = (open.used, open.used + bytes.len(), open.salt);
+        open.used = end;
+        let frame = &mut self.memory.frame_mut(open.segment)[..end];
+        frame[start..].copy_from_slice(bytes);
+        let mut at = start;
+        while at < end {
+            let rest = &mut frame[at..];
+            let length = Record::trusted(rest).length();
+            record::set_sequence(rest, self.log.take_sequence());
+            record::finish(rest, length, salt, at);
+            at += padded(length);
+        }
+        self.log.position += bytes.len() as u64;
+        start
+    }
+
+    /// Points the index to the records of a batch that was just appended.
+    fn index_group(&mut self, start: usize, bytes: usize) {
+        let segment = self.log.open.as_ref().expect("the batch was appended to it").segment;
+        let mut at = start;
+        while at < start + bytes {
+            let frame = self.memory.frame(segment).expect("an open segment has a frame");
+            let record = Record::trusted(&frame.bytes[at..start + bytes]);
+            let location = Location::record(segment, at, padded(record.length()));
+            at += location.padded();
+            let purge_after_s = record.kind().purge_after_s();
+            let before = self.index.upsert(&record.key(), location, &self.memory);
+            self.segments.add_live(location);
+            if let Some(purge_after_s) = purge_after_s {
+                self.segments.add_purgeable(location, purge_after_s);
+            }
+            if let Before::Row(old) = before {
+                self.release(old);
+            }
+        }
+    }
+
+    /// The index does not point to this place any more.
+    pub(crate) fn release(&mut self, location: Location) {
+        let device = self.memory.device_location(location);
+        if device != location {
+            self.cache.release(location);
+        }
+        self.segments.release(device);
+    }
+
+    /// Copies what is new in the open segment into the stable memory.
+    pub(crate) fn mirror_open(&mut self) {
+        let Some(open) = &mut self.log.open else { return };
+        if open.mirrored == open.used {
+            return;
+        }
+        let frame = self.memory.frame(open.segment).expect("an open segment has a frame");
+        let base = open.slot * self.config.segment_bytes as usize;
+        #[cfg(test)]
+        let skipped = self.planted == Some(crate::tests::Planted::SkipMirror);
+        #[cfg(not(test))]
+        let skipped = false;
+        if !skipped {
+            self.stable.write(base + open.mirrored, &frame.bytes[open.mirrored..open.used]);
+        }
+        open.mirrored = open.used;
+    }
+
+    /// Makes sure that the open segment has room for `bytes`.
+    pub(crate) fn make_room(&mut self, now: Now, bytes: usize, appender: Appender) -> Result<(), WriteError> {
+        // The reserve holds for the room left in the open segment, too: defragmentation may have opened it with one of the last.
+        let allowed = self.segments.free_count() >= appender.reserve();
+        if let Some(open) = &self.log.open
+            && allowed
+            && open.used + bytes + HEADER_BYTES <= self.config.segment_bytes as usize
+        {
+            return Ok(());
+        }
+        self.check_free_segments(appender)?;
+        if self.log.slots_free.is_empty() {
+            return Err(WriteError::Busy);
+        }
+        self.seal_open(now);
+        self.open_segment();
+        Ok(())
+    }
+
+    /// Whether another segment may be opened.
+    pub(crate) fn check_free_segments(&self, appender: Appender) -> Result<(), WriteError> {
+        let reserve = appender.reserve();
+        if self.segments.free_count() > reserve {
+            return Ok(());
+        }
+        let soon = self.segments.free_count() + self.segments.soon_free_count() > reserve;
+        if soon || appender == Appender::Defrag || self.growth.may_grow() || self.defrag.hopeful || !self.drops.is_empty() {
+            return Err(WriteError::Busy);
+        }
+        Err(WriteError::Full { live_bytes: self.segments.live_bytes() })
+    }
+
+    /// Ends the open segment.
+    pub(crate) fn seal_open(&mut self, now: Now) {
+        let sequence = self.log.last_sequence();
+        let Some(open) = &mut self.log.open else { return };
+        let frame = self.memory.frame_mut(open.segment);
+        record::write_seal(&mut frame[open.used..], sequence, open.salt, open.used);
+        self.log.usual_fill = (self.log.usual_fill * 7 + (open.used - BLOCK_BYTES) as u64) / 8;
+        open.used += HEADER_BYTES;
+        frame[open.used..open.used.next_multiple_of(BLOCK_BYTES)].fill(0);
+        self.log.position += HEADER_BYTES as u64;
+        self.mirror_open();
+        let Some(open) = self.log.open.take() else { return };
+        self.segments.set_usage(open.segment, Usage::Sealed);
+        self.segments.set_used(open.segment, open.used);
+        self.log.sealed.push_back(Sealed { segment: open.segment, slot: open.slot, used: open.used, durable: open.durable });
+        self.flush.due_at(now.monotonic_us);
+    }
+
+    /// Opens the next segment; a free one and a mirror slot are there.
+    fn open_segment(&mut self) {
+        let bytes = self.take_log_frame();
+        let segment = self.segments.take_free().expect("the caller has counted the free segments");
+        let slot = self.log.slots_free.pop().expect("the caller has looked for a free slot");
+        let (generation, nonce) = self.log.take_generation();
+        let base_sequence = self.log.next_sequence();
+        self.segments.adopt(segment, Usage::Open, generation, nonce, base_sequence);
+        self.memory.forget_pins(segment);
+        self.memory.put_frame(segment, bytes);
+        self.cache.enters(segment);
+        let header = self.header_of(segment, HeaderState::Used);
+        let frame = self.memory.frame_mut(segment);
+        header.fill_block(frame);
+        self.stable.write(slot * self.config.segment_bytes as usize, &frame[..SEGMENT_HEADER_BYTES]);
+        self.log.open = Some(Open { segment, slot, salt: header.salt(), used: BLOCK_BYTES, mirrored: BLOCK_BYTES, durable: 0 });
+    }
+
+    /// The header that belongs into a segment's first block.
+    pub(crate) fn header_of(&self, segment: SegmentId, state: HeaderState) -> SegmentHeader {
+        let entry = self.segments.get(segment);
+        SegmentHeader {
+            state,
+            store: self.config.store,
+            shard: self.config.shard,
+            segment: segment.0,
+            generation: entry.generation,
+            base_sequence: entry.base_sequence,
+            segment_bytes: self.config.segment_bytes,
+            nonce: entry.nonce,
+        }
+    }
+}
