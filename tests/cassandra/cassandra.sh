@@ -23,7 +23,7 @@ fetch_jars() {
   if [[ -f $stamp && $stamp -nt $here/pom.xml ]]; then return; fi
   say "fetching Apache Cassandra and the jars that it needs with Maven"
   mkdir -p "$jars"
-  (cd "$here" && mvn -B -q -Dmaven.repo.local="$root/.cache/m2" dependency:copy-dependencies -DoutputDirectory="$jars")
+  (cd "$here" && mvn -B -q -Dstyle.color=never -Dmaven.repo.local="$root/.cache/m2" dependency:copy-dependencies -DoutputDirectory="$jars")
   touch "$stamp"
 }
 
