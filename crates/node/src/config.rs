@@ -1,9 +1,10 @@
 //! What a node is told about itself.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::OnceLock;
 
 /// The same for all cores of a node.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct NodeConfig {
     /// The cluster's name, as drivers see it.
     pub cluster_name: String,
@@ -13,16 +14,31 @@ pub struct NodeConfig {
     pub rack: String,
     /// This node's identity, made at first start.
     pub host_id: u128,
-    /// Where CQL clients connect.
-    pub cql_address: SocketAddr,
-    /// Where ScyllaDB's drivers connect to a chosen core.
-    pub cql_shard_aware_port: u16,
+    /// Where CQL clients connect, and the port on which ScyllaDB's drivers connect to a chosen core: known once the listeners are open,
+    /// which is before there are clients.
+    pub listening: OnceLock<Listening>,
     /// A request frame's body may have this many bytes.
     pub frame_body_bytes_max: u32,
     /// A connection whose client leaves this many bytes of replies unread is not read from until it does.
     pub unsent_bytes_max: usize,
     /// A core refuses requests beyond this many that wait.
     pub waiting_requests_max: usize,
+}
+
+/// Where a node listens.
+#[derive(Clone, Copy, Debug)]
+pub struct Listening {
+    /// For CQL.
+    pub cql: SocketAddr,
+    /// The shard-aware port.
+    pub shard_aware_port: u16,
+}
+
+impl NodeConfig {
+    pub(crate) fn listening(&self) -> Listening {
+        let nowhere = Listening { cql: (Ipv4Addr::LOCALHOST, 0).into(), shard_aware_port: 0 };
+        self.listening.get().copied().unwrap_or(nowhere)
+    }
 }
 
 /// Name of the blob that holds the schema.

@@ -203,6 +203,10 @@ impl Core {
         let mut reply = Vec::new();
         let outcome = match self.shard.run(&context, &*operation, &mut reply) {
             Outcome::Done => Ok(reply),
+            Outcome::Written(sequence) => {
+                self.shard.hold(Ticket { origin, part }.into(), sequence, reply);
+                return;
+            }
             Outcome::Waits => {
                 self.shard.park(Ticket { origin, part }.into(), operation);
                 return;
@@ -383,10 +387,6 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
                         on_ready();
                     }
                 }
-            }
-            Message::Flush => {
-                self.flushing = true;
-                self.shard.flush();
             }
             Message::Flushed => {
                 self.cores_flushed += 1;

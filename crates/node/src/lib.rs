@@ -12,6 +12,6 @@ mod statements;
 mod view;
 
 pub use crate::core::{Core, CoreParts, OnReady};
-pub use config::{NodeConfig, SCHEMA_BLOB, truncations_blob};
+pub use config::{Listening, NodeConfig, SCHEMA_BLOB, truncations_blob};
 pub use message::Message;
 pub use prepared::SharedStatements;

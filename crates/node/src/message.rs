@@ -38,9 +38,7 @@ pub enum Message {
     },
     /// To core 0: this core's shard has recovered.
     Recovered,
-    /// From core 0: end the node. Every core flushes and answers with [`Message::Flushed`].
-    Flush,
-    /// To core 0: everything of this core is on the device.
+    /// To core 0, when the node ends: everything of this core is on the device.
     Flushed,
 }
 

@@ -94,12 +94,22 @@ impl Core {
                 store: false,
             }),
             SchemaAction::Statement { keyspace, statement } => {
-                let mut entropy = [0; 16];
-                reactor.entropy(&mut entropy);
-                let outcome = ddl::apply(&self.schema, keyspace.as_deref(), statement, ddl::FreshIds::new(u128::from_be_bytes(entropy)))?;
-                let Some(event) = outcome.event else { return Ok(Resolved::Unchanged) };
+                let mut table_uuid = [0; 16];
+                reactor.entropy(&mut table_uuid);
+                // Version 4, variant 1: a random UUID.
+                table_uuid[6] = (table_uuid[6] & 0x0F) | 0x40;
+                table_uuid[8] = (table_uuid[8] & 0x3F) | 0x80;
+                let environment = ddl::Environment {
+                    table_uuid: u128::from_be_bytes(table_uuid),
+                    now_us: reactor.now().wall_us,
+                    data_center: &self.config.data_center,
+                    nodes: 1,
+                };
+                let outcome = ddl::apply(&self.schema, keyspace.as_deref(), statement, &environment)?;
+                let Some(change) = outcome.change else { return Ok(Resolved::Unchanged) };
+                let ddl::Change { schema, event, dropped } = change;
                 Ok(Resolved::Change {
-                    update: SchemaUpdate { schema: outcome.schema, dropped: outcome.dropped, truncated: None, event: Some(event) },
+                    update: SchemaUpdate { schema, dropped, truncated: None, event: Some(event) },
                     warnings: outcome.warnings,
                     store: true,
                 })
@@ -132,7 +142,9 @@ impl Core {
                 self.next_change(reactor);
             }
             (_, outcome) => {
-                if let Err(error) = outcome {
+                if outcome.is_ok() {
+                    self.shard.truncation_stored();
+                } else if let Err(error) = outcome {
                     // The rows are gone from the index already: without the mark they would come back after a restart.
                     tracing::error!(%error, core = self.core.0, "a truncation could not be stored; the truncated rows may return after a restart");
                 }
@@ -150,7 +162,7 @@ impl Core {
             self.shard.drop_table(*table);
         }
         if let Some(event) = &update.event {
-            self.broadcast(reactor, &wire::Event::SchemaChange(event.as_change()));
+            self.broadcast(reactor, &wire::Event::SchemaChange(event.as_wire()));
         }
         match update.truncated {
             None => reactor.send(base::CoreId(0), Message::SchemaApplied),
@@ -175,7 +187,7 @@ impl Core {
         let extras = wire::ResponseExtras { warnings: &warnings, ..wire::ResponseExtras::default() };
         let mut frame = Vec::new();
         reply::write_frame_with(&mut frame, header.version, header.stream, Opcode::Result, &extras, |body| match &update.event {
-            Some(event) => wire::write_schema_change(body, &event.as_change(), header.version),
+            Some(event) => wire::write_schema_change(body, &event.as_wire(), header.version),
             None => wire::write_void(body),
         });
         reactor.send(request.origin, Message::SchemaReply { request: request.request, frame });

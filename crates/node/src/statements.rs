@@ -1,6 +1,6 @@
 //! QUERY, PREPARE, EXECUTE and BATCH: from a decoded request to work on shards.
 
-use crate::core::{Core, Started, cql_error};
+use crate::core::{Core, Started, Ticket, cql_error};
 use crate::message::{Message, PartId, ReplyHeader, SchemaAction, SchemaRequest};
 use crate::requests::{Request, Work as Waiting};
 use base::CoreId;
@@ -10,6 +10,7 @@ use cql::session::{Client, Server};
 use cql::wire::{self, ColumnSpec, Opcode, QueryParameters, ResultColumns, ResultMetadata, StreamId};
 use cql::{CqlError, reply, system};
 use io::{ConnectionId, Reactor};
+use model::operation::Context;
 use shard::Outcome;
 use std::sync::Arc;
 
@@ -53,8 +54,10 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
 }
 
 impl<R: Reactor<Message = Message>> Statements<'_, R> {
-    fn options(&self, header: ReplyHeader, parameters: &QueryParameters<'_>) -> Options {
+    fn options(&self, header: ReplyHeader, parameters: &QueryParameters<'_>, context: &Context) -> Options {
         Options {
+            started: context.now,
+            nonce: context.nonce,
             version: header.version,
             stream: header.stream,
             consistency: parameters.consistency,
@@ -74,8 +77,8 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         execute: &wire::Execute<'_>,
         out: &mut Vec<u8>,
     ) -> Result<Progress, CqlError> {
-        let options = self.options(header, &execute.parameters);
         let context = self.core.context(self.reactor);
+        let options = self.options(header, &execute.parameters, &context);
         let core = &mut *self.core;
         let Some(prepared) = core.statements.get(execute.id, &core.schema) else {
             let mut id = [0; 16];
@@ -90,14 +93,18 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             && token.slot().core(core.cores) == core.core
         {
             // The hot path: this core owns the partition.
+            let start = out.len();
             match core.shard.run(&context, &execution, out) {
                 Outcome::Done => return Ok(Progress::Replied),
                 Outcome::Failed(error) => return Err(cql_error(&error)),
-                Outcome::Waits => {
-                    let operation = execution.to_operation();
+                waits => {
                     let request = Request { connection: self.connection, reply: header, work: Waiting::Single };
                     let part = PartId { request: core.requests.insert(request), part: 0 };
-                    core.shard.park(core.ticket(part), operation);
+                    let ticket = Ticket { origin: core.core, part }.into();
+                    match waits {
+                        Outcome::Written(sequence) => core.shard.hold(ticket, sequence, out.split_off(start)),
+                        _ => core.shard.park(ticket, execution.to_operation()),
+                    }
                     return Ok(Progress::Waiting);
                 }
             }
@@ -107,7 +114,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let paging_state = execution.paging_state.map(<[u8]>::to_vec);
         let execution =
             Execution { prepared: &prepared, bindings: values.bindings(), options, paging_state: paging_state.as_deref() };
-        self.run(client, header, &execution, out)
+        self.run(client, header, &execution, &context, out)
     }
 
     fn query(
@@ -120,39 +127,35 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let keyspace = query.parameters.common.keyspace.or(client.keyspace.as_deref());
         let prepared = Arc::new(plan::prepare(&self.core.schema, keyspace, query.text)?);
         let bindings = Bindings::new(&prepared.markers, &query.parameters.values)?;
-        let options = self.options(header, &query.parameters);
+        let context = self.core.context(self.reactor);
+        let options = self.options(header, &query.parameters, &context);
         let execution = Execution { prepared: &prepared, bindings, options, paging_state: query.parameters.paging_state };
-        self.run(client, header, &execution, out)
+        self.run(client, header, &execution, &context, out)
     }
 
     /// Runs any statement.
-    fn run(&mut self, client: &mut Client, header: ReplyHeader, execution: &Execution<'_>, out: &mut Vec<u8>) -> Result<Progress, CqlError> {
-        let context = self.core.context(self.reactor);
-        let work = start(execution, &context)?;
+    fn run(
+        &mut self,
+        client: &mut Client,
+        header: ReplyHeader,
+        execution: &Execution<'_>,
+        context: &Context,
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, CqlError> {
+        let work = start(execution, context)?;
         if is_virtual(execution.prepared) {
             let view = self.core.view();
-            cql::exec::run_on_system_tables(execution, work, &view, &context, out)?;
+            cql::exec::run_on_system_tables(execution, work, &view, context, out)?;
             return Ok(Progress::Replied);
         }
         match work {
             Work::Partition(token) => {
-                let owner = token.slot().core(self.core.cores);
-                if owner == self.core.core {
-                    match self.core.shard.run(&context, execution, out) {
-                        Outcome::Done => return Ok(Progress::Replied),
-                        Outcome::Failed(error) => return Err(cql_error(&error)),
-                        Outcome::Waits => {}
-                    }
-                }
                 self.check_waiting()?;
+                let owner = token.slot().core(self.core.cores);
                 let request = Request { connection: self.connection, reply: header, work: Waiting::Single };
                 let part = PartId { request: self.core.requests.insert(request), part: 0 };
-                let operation = execution.to_operation();
-                if owner == self.core.core {
-                    self.core.shard.park(self.core.ticket(part), operation);
-                } else {
-                    self.reactor.send(owner, Message::Run { part, operation });
-                }
+                // A part of this core is answered like any other: by `deliver`, once this connection's bytes are served.
+                self.reactor.send(owner, Message::Run { part, operation: execution.to_operation() });
                 Ok(Progress::Waiting)
             }
             Work::Coordinate(coordinator) => {
@@ -247,8 +250,8 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         };
         let mut parameters = QueryParameters::new(batch.consistency, wire::Values::none(header.version));
         parameters.common = batch.common;
-        let options = self.options(header, &parameters);
         let context = self.core.context(self.reactor);
+        let options = self.options(header, &parameters, &context);
         self.check_waiting()?;
         match start_many(statements, None, kind, options, &context)? {
             Work::Coordinate(coordinator) => {

@@ -1,15 +1,9 @@
 //! What a node shows of itself: SUPPORTED and the system tables.
 
-use crate::core::{Core, Ticket};
-use crate::message::PartId;
+use crate::core::Core;
 use cql::system::NodeView;
 
 impl Core {
-    /// The name of a part that this core asks for itself.
-    pub(crate) fn ticket(&self, part: PartId) -> shard::Ticket {
-        Ticket { origin: self.core, part }.into()
-    }
-
     /// The options of SUPPORTED: Cassandra's, and ScyllaDB's that make its drivers open a connection to each core.
     pub(crate) fn supported(&self) -> Vec<(String, Vec<String>)> {
         let list = |name: &str, values: &[&str]| (name.to_owned(), values.iter().map(|value| (*value).to_owned()).collect());
@@ -24,8 +18,9 @@ impl Core {
         options.push(list("SCYLLA_PARTITIONER", &["org.apache.cassandra.dht.Murmur3Partitioner"]));
         options.push(list("SCYLLA_SHARDING_ALGORITHM", &["biased-token-round-robin"]));
         options.push(list("SCYLLA_SHARDING_IGNORE_MSB", &["0"]));
-        if self.config.cql_shard_aware_port != 0 {
-            options.push(one("SCYLLA_SHARD_AWARE_PORT", self.config.cql_shard_aware_port.to_string()));
+        let port = self.config.listening().shard_aware_port;
+        if port != 0 {
+            options.push(one("SCYLLA_SHARD_AWARE_PORT", port.to_string()));
         }
         options
     }
@@ -38,7 +33,7 @@ impl Core {
             data_center: &self.config.data_center,
             rack: &self.config.rack,
             host_id: self.config.host_id,
-            address: self.config.cql_address,
+            address: self.config.listening().cql,
         }
     }
 }

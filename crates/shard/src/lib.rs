@@ -9,4 +9,4 @@ mod shard;
 mod store;
 
 pub use error::ShardError;
-pub use shard::{Outcome, Shard, Ticket, decode_truncations};
+pub use shard::{Durability, Outcome, Shard, Ticket, decode_truncations};

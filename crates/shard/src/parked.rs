@@ -29,10 +29,6 @@ impl ParkedOperations {
         u64::from(index)
     }
 
-    pub(crate) fn get(&self, number: u64) -> Option<&Parked> {
-        self.slots.get(number as usize)?.as_ref()
-    }
-
     pub(crate) fn remove(&mut self, number: u64) -> Option<Parked> {
         let parked = self.slots.get_mut(number as usize)?.take()?;
         self.free.push(number as u32);

@@ -23,15 +23,29 @@ pub struct Ticket(pub [u64; 2]);
 pub enum Outcome {
     /// It ran; its writes survive the death of the process, its reply is appended.
     Done,
+    /// It ran and its reply is appended, but must not be sent before the device has its writes: [`Shard::hold`] it, now.
+    Written(Sequence),
     /// It needs something first: [`Shard::park`] it, now. Nothing was appended.
     Waits,
     /// It cannot be done. Nothing was appended.
     Failed(ShardError),
 }
 
+/// When a write is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Once it survives the death of the process.
+    Memory,
+    /// Once it survives the loss of power: writes of many clients share a flush.
+    Device,
+}
+
 /// One core's data.
 pub struct Shard {
     engine: Engine,
+    durability: Durability,
+    /// Replies that wait for the device, by ascending sequence.
+    held: VecDeque<(Sequence, Ticket, Vec<u8>)>,
     writes: WriteSet,
     batch: WriteBatch,
     misses: RefCell<Vec<Miss>>,
@@ -50,9 +64,17 @@ impl Shard {
     /// A shard over an engine that was opened with `tables` and is recovering. `nonce` must differ between the shards of a node and
     /// between starts.
     #[must_use]
-    pub fn new(engine: Engine, tables: BTreeSet<TableId>, truncations: BTreeMap<TableId, Sequence>, nonce: u64) -> Self {
+    pub fn new(
+        engine: Engine,
+        durability: Durability,
+        tables: BTreeSet<TableId>,
+        truncations: BTreeMap<TableId, Sequence>,
+        nonce: u64,
+    ) -> Self {
         Self {
             engine,
+            durability,
+            held: VecDeque::new(),
             writes: WriteSet::default(),
             batch: WriteBatch::new(),
             misses: RefCell::default(),
@@ -93,6 +115,7 @@ impl Shard {
     pub fn run(&mut self, context: &Context, operation: &dyn Operation, reply: &mut Vec<u8>) -> Outcome {
         let start = reply.len();
         self.writes.clear();
+        self.misses.get_mut().clear();
         let store = EngineStore { engine: &self.engine, misses: &self.misses };
         let outcome = match operation.run(context, &store, &mut self.writes, reply) {
             Ok(()) if self.writes.is_empty() => return Outcome::Done,
@@ -102,15 +125,35 @@ impl Shard {
             Err(Stop::UnknownTable) => Outcome::Failed(ShardError::UnknownTable),
             Err(stop @ Stop::Damaged { .. }) => Outcome::Failed(ShardError::Read(stop)),
         };
-        if outcome != Outcome::Done {
+        if !matches!(outcome, Outcome::Done | Outcome::Written(_)) {
             reply.truncate(start);
         }
         outcome
     }
 
+    /// Keeps a reply until the device has its writes.
+    pub fn hold(&mut self, ticket: Ticket, sequence: Sequence, reply: Vec<u8>) {
+        self.engine.request_flush();
+        self.held.push_back((sequence, ticket, reply));
+    }
+
+    /// Lets go the replies whose writes the device has; all, as failures, if it never will.
+    fn release_held(&mut self) {
+        let durable = self.engine.durable_sequence();
+        while let Some((_, ticket, reply)) = self.held.pop_front_if(|(sequence, _, _)| *sequence <= durable) {
+            self.finished.push_back((ticket, Ok(reply)));
+        }
+        if self.engine.poisoned().is_some() {
+            self.finished.extend(self.held.drain(..).map(|(_, ticket, _)| (ticket, Err(ShardError::Poisoned))));
+        }
+    }
+
     fn apply(&mut self, now: Now) -> Outcome {
         match write_out(&mut self.engine, &self.writes, &mut self.batch, now) {
-            Ok(()) => Outcome::Done,
+            Ok(sequence) => match self.durability {
+                Durability::Memory => Outcome::Done,
+                Durability::Device => Outcome::Written(sequence),
+            },
             Err(WriteError::Miss(miss)) => {
                 self.misses.borrow_mut().push(miss);
                 Outcome::Waits
@@ -120,7 +163,7 @@ impl Shard {
         }
     }
 
-    /// Keeps an operation for which [`Shard::run`] has just said [`Outcome::Waits`], or one that has not run here yet.
+    /// Keeps the operation for which [`Shard::run`] has just said [`Outcome::Waits`]; no other may have run since.
     pub fn park(&mut self, ticket: Ticket, operation: Box<dyn Operation>) {
         let number = self.parked.insert(Parked { ticket, operation });
         self.wait(number);
@@ -146,12 +189,13 @@ impl Shard {
             self.run_again(now, number);
         }
         for _ in 0..self.parked.writers.len().min(RERUNS_PER_TURN) {
-            if !self.engine.is_writable() {
+            if !self.engine.writable() {
                 break;
             }
             let Some(number) = self.parked.writers.pop_front() else { break };
             self.run_again(now, number);
         }
+        self.release_held();
         next
     }
 
@@ -161,6 +205,10 @@ impl Shard {
         let mut reply = Vec::new();
         let outcome = match self.run(&context, &*parked.operation, &mut reply) {
             Outcome::Done => Ok(reply),
+            Outcome::Written(sequence) => {
+                self.engine.finish(number);
+                return self.hold(parked.ticket, sequence, reply);
+            }
             Outcome::Failed(error) => Err(error),
             Outcome::Waits => {
                 // It keeps its number, and so what was read for it stays in memory.
@@ -240,7 +288,7 @@ impl Shard {
 }
 
 #[inline]
-fn write_out(engine: &mut Engine, writes: &WriteSet, batch: &mut WriteBatch, now: Now) -> Result<(), WriteError> {
+fn write_out(engine: &mut Engine, writes: &WriteSet, batch: &mut WriteBatch, now: Now) -> Result<Sequence, WriteError> {
     batch.clear();
     for staged in writes.rows() {
         let key = Key {
@@ -259,7 +307,7 @@ fn write_out(engine: &mut Engine, writes: &WriteSet, batch: &mut WriteBatch, now
         };
         batch.put(&key, kind, staged.row)?;
     }
-    engine.apply(now, batch).map(|_| ())
+    engine.apply(now, batch)
 }
 
 /// Truncations as text: a line a table, `table sequence`.

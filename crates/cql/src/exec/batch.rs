@@ -17,6 +17,8 @@ struct BatchItem {
     values: Arc<OwnedValues>,
     partition: Vec<u8>,
     token: Token,
+    /// Its statement's number in the batch.
+    item: usize,
 }
 
 /// Statements that run on one core, together.
@@ -72,12 +74,13 @@ pub fn start_many(
     check_kinds(&statements, kind)?;
     let conditional = statements.iter().any(|statement| statement.plan.is_conditional());
     let mut items: Vec<BatchItem> = Vec::new();
-    for statement in &statements {
+    for (item, statement) in statements.iter().enumerate() {
+        let context = &options.fix(context, item);
         let environment = Environment { bindings: &statement.bindings, context };
         let values = Arc::new(statement.bindings.to_owned_values());
         for partition in keys::partition_keys(&statement.plan.table, &statement.plan.partition, &environment)? {
             let token = value::token(&partition);
-            items.push(BatchItem { plan: Arc::clone(&statement.plan), values: Arc::clone(&values), partition, token });
+            items.push(BatchItem { plan: Arc::clone(&statement.plan), values: Arc::clone(&values), partition, token, item });
         }
     }
     if conditional && let Some(first) = items.first() {
@@ -172,6 +175,7 @@ impl ModifyMany {
         let mut list_sequence = 0;
         for item in &self.items {
             let bindings = item.values.bindings();
+            let context = &self.options.fix(context, item.item);
             let environment = Environment { bindings: &bindings, context };
             let own = modify::timestamp(item.plan.timestamp.as_ref(), &environment)?;
             let timestamp =
@@ -200,6 +204,7 @@ impl ModifyMany {
         let mut plans: Vec<&Modify> = Vec::new();
         for item in self.items.iter().filter(|item| item.plan.is_conditional()) {
             let bindings = item.values.bindings();
+            let context = &self.options.fix(context, item.item);
             let environment = Environment { bindings: &bindings, context };
             let writer = modify::Writer { environment: &environment, store, writes: &mut *writes, now_s, list_sequence: 0 };
             let existing = condition::existing(&writer, &item.plan, &item.key())?;

@@ -4,7 +4,7 @@ use super::{Bindings, Coordinator, Environment, Failure, OwnedValues, batch, fet
 use crate::plan::{KeyTerm, Prepared, Statement};
 use crate::wire::{Consistency, ProtocolVersion, StreamId};
 use crate::{CqlError, value};
-use base::Token;
+use base::{Now, Token};
 use model::operation::{Context, Operation, RowStore, Stop, WriteSet};
 use std::sync::Arc;
 
@@ -25,6 +25,10 @@ pub struct Options {
     pub skip_metadata: bool,
     /// The driver's idea of now, in seconds (v5).
     pub now_s: Option<u32>,
+    /// When the request was taken, which is "now" for its functions and expiries however often it runs.
+    pub started: Now,
+    /// What makes this request's `uuid()` and `now()` different from any other's, however often it runs.
+    pub nonce: u64,
     /// How many cores the node has: statements about many partitions make a part for each.
     pub cores: u16,
 }
@@ -58,6 +62,13 @@ impl Options {
     pub fn now_s(&self, context: &Context) -> u32 {
         self.now_s.unwrap_or_else(|| context.now_s())
     }
+
+    /// The context of a run, with what must not change from one run to the next as it was at first; `item` numbers the statements of a
+    /// batch.
+    #[must_use]
+    pub(super) fn fix(&self, context: &Context, item: usize) -> Context {
+        Context { now: self.started, nonce: self.nonce.wrapping_add((item as u64) << 24), ..*context }
+    }
 }
 
 /// Decides how a statement runs. `context` serves functions in keys, such as `now()`.
@@ -66,6 +77,7 @@ impl Options {
 /// Values that cannot be keys, statements that cannot be combined.
 #[inline]
 pub fn start(execution: &Execution<'_>, context: &Context) -> Result<Work, CqlError> {
+    let context = &execution.options.fix(context, 0);
     let environment = Environment { bindings: &execution.bindings, context };
     let single = |table, terms: &[KeyTerm]| -> Result<Token, CqlError> {
         let mut scratch = Vec::new();
@@ -99,6 +111,7 @@ impl Operation for Execution<'_> {
     #[inline]
     fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, reply: &mut Vec<u8>) -> Result<(), Stop> {
         let start = reply.len();
+        let context = &self.options.fix(context, 0);
         let outcome = match &self.prepared.statement {
             Statement::Select(plan) => fetch::run_single(self, plan, context, store, reply),
             Statement::Modify(plan) => modify::run_single(self, plan, context, store, writes, reply),

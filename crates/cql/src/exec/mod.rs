@@ -12,6 +12,7 @@ mod coordinator;
 mod element;
 mod execution;
 mod fetch;
+mod function;
 mod keys;
 mod modify;
 mod rows;
@@ -26,7 +27,7 @@ pub use keys::{KeyRange, clustering_ranges, partition_keys, single_partition_key
 pub use store::MemoryStore;
 
 use crate::CqlError;
-use model::operation::Stop;
+use model::operation::{Context, Stop};
 
 /// Why a statement did not run to its end.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! Statements resolved against a schema: names are columns, literals are bytes, and what can be decided before the values are known is
 //! decided. A plan is immutable and shared by every execution of a prepared statement.
 
+mod call_planner;
 mod modify;
 mod modify_planner;
 mod planner;
@@ -11,7 +12,10 @@ mod term_planner;
 
 pub use modify::{Assignment, Condition, ConditionTarget, Conditions, Modify, ModifyKind, RowTarget};
 pub use planner::{Planner, Prepared, prepare};
-pub use select::{Expression, Filter, FilterTarget, Output, Select, Source, SourceColumn};
+pub use select::{
+    Aggregate, Expression, Filter, Metadata, Output, SLOT_FIRST, SLOT_GONE, SLOT_UNREAD, Select, SortKey, Source, SourceColumn, Subject, TokenBound,
+    TokenTerm,
+};
 pub use term::{Call, JsonTerm, Missing, Term};
 
 use crate::language::ast;

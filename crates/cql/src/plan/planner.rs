@@ -39,6 +39,8 @@ pub struct Planner<'a> {
     names: Vec<Option<ast::Identifier>>,
     /// Filled as terms are planned.
     markers: Vec<Option<Marker>>,
+    /// Function calls planned so far.
+    pub(super) calls: u16,
 }
 
 /// Parses and plans `text`.
@@ -48,7 +50,7 @@ pub struct Planner<'a> {
 pub fn prepare(schema: &Schema, keyspace: Option<&str>, text: &str) -> Result<Prepared, CqlError> {
     let parsed = language::parse(text).map_err(|error| CqlError::Syntax(error.to_string()))?;
     let count = parsed.markers.len();
-    let mut planner = Planner { schema, keyspace, names: parsed.markers, markers: vec![None; count] };
+    let mut planner = Planner { schema, keyspace, names: parsed.markers, markers: vec![None; count], calls: 0 };
     let statement = planner.statement(parsed.statement)?;
     let markers = planner
         .markers

@@ -34,6 +34,8 @@ pub struct Call {
     pub function: crate::value::function::FunctionSpec,
     /// Its arguments.
     pub arguments: Vec<Term>,
+    /// Different for each call of a statement: two `uuid()` are two UUIDs.
+    pub serial: u16,
 }
 
 /// A column's value in the JSON object of `INSERT … JSON`.

@@ -1,0 +1,130 @@
+//! Function calls and operators among the values of a statement.
+
+use super::{Call, Planner, Term};
+use crate::CqlError;
+use crate::ddl;
+use crate::language::ast;
+use crate::plan::term_planner::{assignable, neutral};
+use crate::value::function::{self, Argument, FunctionSpec, Operator};
+use model::DataType;
+
+impl Planner<'_> {
+    /// Plans `name(arguments)` for a receiver.
+    pub(super) fn function(
+        &mut self,
+        name: &ast::FunctionName,
+        arguments: &[ast::Term],
+        receiver: &DataType,
+        receiver_name: &str,
+    ) -> Result<Term, CqlError> {
+        let spec = self.resolve_call(name, arguments, Some(receiver))?;
+        if !assignable(spec.result(), receiver) {
+            return Err(CqlError::Invalid(format!(
+                "Type error: cannot assign result of function {} (type {}) to {receiver_name} (type {receiver})",
+                spec.signature().name,
+                spec.result()
+            )));
+        }
+        self.call(spec, arguments)
+    }
+
+    /// Plans `left operator right` for a receiver.
+    pub(super) fn arithmetic(
+        &mut self,
+        operator: ast::ArithmeticOperator,
+        left: &ast::Term,
+        right: &ast::Term,
+        receiver: &DataType,
+        receiver_name: &str,
+    ) -> Result<Term, CqlError> {
+        let (left_type, right_type) = (self.type_of(left)?, self.type_of(right)?);
+        let spec = function::operator(
+            operator_of(operator),
+            argument(left, left_type.as_ref()),
+            argument(right, right_type.as_ref()),
+            Some(receiver),
+        )
+        .map_err(|error| CqlError::Invalid(error.to_string()))?;
+        self.result_for(spec, receiver, receiver_name, &[left.clone(), right.clone()])
+    }
+
+    /// Plans `-value` for a receiver.
+    pub(super) fn negation(&mut self, value: &ast::Term, receiver: &DataType, receiver_name: &str) -> Result<Term, CqlError> {
+        let own = self.type_of(value)?;
+        let spec = function::negation(argument(value, own.as_ref()), Some(receiver)).map_err(|error| CqlError::Invalid(error.to_string()))?;
+        self.result_for(spec, receiver, receiver_name, std::slice::from_ref(value))
+    }
+
+    fn result_for(&mut self, spec: FunctionSpec, receiver: &DataType, name: &str, arguments: &[ast::Term]) -> Result<Term, CqlError> {
+        if !assignable(spec.result(), receiver) {
+            return Err(CqlError::Invalid(format!("Type error: cannot assign a value of type {} to {name} (type {receiver})", spec.result())));
+        }
+        self.call(spec, arguments)
+    }
+
+    fn call(&mut self, function: FunctionSpec, arguments: &[ast::Term]) -> Result<Term, CqlError> {
+        let types = function.arguments().to_vec();
+        let mut planned = Vec::with_capacity(arguments.len());
+        for (number, (term, data_type)) in arguments.iter().zip(&types).enumerate() {
+            planned.push(self.term(term, data_type, &format!("arg{number}({})", function.signature().name))?);
+        }
+        self.calls = self.calls.wrapping_add(1);
+        Ok(Term::Call(Box::new(Call { function, arguments: planned, serial: self.calls })))
+    }
+
+    fn resolve_call(&self, name: &ast::FunctionName, arguments: &[ast::Term], receiver: Option<&DataType>) -> Result<FunctionSpec, CqlError> {
+        if let Some(keyspace) = &name.keyspace
+            && keyspace.as_str() != "system"
+        {
+            return Err(CqlError::Invalid(format!("Unknown function '{}.{}'", keyspace.as_str(), name.name.as_str())));
+        }
+        let types = arguments.iter().map(|term| self.type_of(term)).collect::<Result<Vec<_>, _>>()?;
+        let known: Vec<Argument<'_>> = arguments.iter().zip(&types).map(|(term, own)| argument(term, own.as_ref())).collect();
+        let spec = function::resolve(name.name.as_str(), &known, receiver).map_err(|error| CqlError::Invalid(error.to_string()))?;
+        if spec.aggregate().is_some() {
+            return Err(CqlError::Invalid(format!("Aggregate function {} is not allowed here", spec.signature().name)));
+        }
+        Ok(spec)
+    }
+
+    /// The type a term has by itself, if it says one.
+    fn type_of(&self, term: &ast::Term) -> Result<Option<DataType>, CqlError> {
+        Ok(match term {
+            ast::Term::TypeHint { type_name, .. } => Some(ddl::resolve_type(type_name, self.keyspace, self.schema)?),
+            ast::Term::Function { name, arguments } => Some(self.resolve_call(name, arguments, None)?.result().clone()),
+            ast::Term::Arithmetic { operator, left, right } => {
+                let (left_type, right_type) = (self.type_of(left)?, self.type_of(right)?);
+                let (left, right) = (argument(left, left_type.as_ref()), argument(right, right_type.as_ref()));
+                let spec = function::operator(operator_of(*operator), left, right, None);
+                Some(spec.map_err(|error| CqlError::Invalid(error.to_string()))?.result().clone())
+            }
+            ast::Term::Negation(value) => match (&**value, self.type_of(value)?) {
+                (ast::Term::Literal(literal), None) => neutral(literal).map(|literal| literal.natural_type()),
+                (_, own) => own,
+            },
+            ast::Term::Tuple(elements) => match elements.as_slice() {
+                [single] => self.type_of(single)?,
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+}
+
+fn argument<'a>(term: &'a ast::Term, own: Option<&'a DataType>) -> Argument<'a> {
+    match (term, own) {
+        (_, Some(own)) => Argument::Type(own),
+        (ast::Term::Literal(literal), None) => neutral(literal).map_or(Argument::Unknown, Argument::Literal),
+        _ => Argument::Unknown,
+    }
+}
+
+pub(super) fn operator_of(operator: ast::ArithmeticOperator) -> Operator {
+    match operator {
+        ast::ArithmeticOperator::Add => Operator::Add,
+        ast::ArithmeticOperator::Subtract => Operator::Subtract,
+        ast::ArithmeticOperator::Multiply => Operator::Multiply,
+        ast::ArithmeticOperator::Divide => Operator::Divide,
+        ast::ArithmeticOperator::Remainder => Operator::Modulo,
+    }
+}
