@@ -1,0 +1,49 @@
+'use strict';
+// The server under test and clients of it. TARNDB_TEST_CQL is its host:port; TARNDB_TEST_RESTART is a command that ends it
+// with `kill` or `term` and returns once it is ready again.
+
+const { execSync } = require('node:child_process');
+const { setTimeout: pause } = require('node:timers/promises');
+const cassandra = require('cassandra-driver');
+
+/** A connected client; the options are the driver's own. The test's context closes it at the end. */
+async function connect(context, options = {}) {
+  const client = new cassandra.Client({
+    contactPoints: [process.env.TARNDB_TEST_CQL],
+    localDataCenter: 'datacenter1',
+    policies: { reconnection: new cassandra.policies.reconnection.ConstantReconnectionPolicy(100) },
+    refreshSchemaDelay: 10,
+    socketOptions: { connectTimeout: 20000, readTimeout: 20000 },
+    ...options,
+  });
+  await client.connect();
+  context.after(() => client.shutdown());
+  return client;
+}
+
+/** A client that uses a keyspace of this name, which is empty. */
+async function connectToNewKeyspace(context, name) {
+  const setup = await connect(context);
+  await setup.execute(`DROP KEYSPACE IF EXISTS ${name}`);
+  await setup.execute(
+    `CREATE KEYSPACE ${name} WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}`);
+  return connect(context, { keyspace: name });
+}
+
+/** Ends the server with `kill` or `term`; returns once it is ready again. */
+function restart(how) {
+  execSync(`${process.env.TARNDB_TEST_RESTART} ${how}`, { stdio: 'ignore', timeout: 150000 });
+}
+
+/** Waits for a condition, 30 s at most. */
+async function until(what, condition) {
+  const deadline = Date.now() + 30000;
+  while (!await condition()) {
+    if (Date.now() > deadline) {
+      throw new Error(`waited 30 s in vain: ${what}`);
+    }
+    await pause(20);
+  }
+}
+
+module.exports = { connect, connectToNewKeyspace, restart, until };
