@@ -127,7 +127,7 @@ impl<'a> Literal<'a> {
     }
 
     /// The type a literal has where nothing else says one: the smallest of int, bigint and varint that holds an integer, double (decimal
-    /// if a double would change the number), text, boolean, timeuuid or uuid, blob, duration.
+    /// if a double would change the number), ascii or text, boolean, timeuuid or uuid, blob, duration.
     #[must_use]
     pub fn natural_type(self) -> DataType {
         match self {
@@ -136,6 +136,7 @@ impl<'a> Literal<'a> {
             Self::Integer(_) => DataType::Varint,
             Self::Float(text) if double_says(text) => DataType::Double,
             Self::Float(_) => DataType::Decimal,
+            Self::String(text) if text.is_ascii() => DataType::Ascii,
             Self::String(_) => DataType::Text,
             Self::Boolean(_) => DataType::Boolean,
             Self::Uuid(text) if text.as_bytes().get(14) == Some(&b'1') => DataType::TimeUuid,

@@ -9,11 +9,13 @@
 //! recurses deeper than the type does ([`TYPE_DEPTH_MAX`]). Functions other than [`validate()`] and `decode` expect validated bytes and
 //! give an unspecified but harmless answer for others.
 
+pub mod aggregate;
 pub mod build;
 mod calendar;
 pub mod comparable;
 mod decimal;
 pub mod error;
+pub mod function;
 pub mod json;
 pub mod layout;
 pub mod literal;
@@ -24,6 +26,7 @@ pub mod token;
 pub mod validate;
 mod vint;
 
+pub use aggregate::Aggregate;
 pub use error::{Container, ValueError};
 pub use literal::{Literal, LiteralError};
 pub use order::compare;
