@@ -7,6 +7,7 @@
 use crate::errno::Errno;
 use crate::listener::Listener;
 use io::DiskCompletion;
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -54,11 +55,7 @@ impl CoreControl {
     }
 
     fn wake(&self) {
-        let one = 1u64;
-        // The descriptor is watched edge-triggered and never read: each write is an edge, and the counter has room for 2^64.
-        // SAFETY: writes the eight bytes of a live integer.
-        let written = unsafe { libc::write(self.wake.as_raw_fd(), (&raw const one).cast(), size_of::<u64>()) };
-        assert_eq!(written, 8, "an event counter takes every increment");
+        raise_event(&self.wake);
     }
 
     /// The descriptor to watch, edge-triggered.
@@ -91,6 +88,15 @@ pub(crate) fn open_event_counter() -> Result<OwnedFd, Errno> {
     let counter = Errno::check(unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) })?;
     // SAFETY: the descriptor is new and owned by nobody else.
     Ok(unsafe { OwnedFd::from_raw_fd(counter) })
+}
+
+/// Makes an edge.
+pub(crate) fn raise_event(counter: &OwnedFd) {
+    let one = 1u64;
+    // SAFETY: writes the eight bytes of a live integer.
+    let written = unsafe { libc::write(counter.as_raw_fd(), (&raw const one).cast(), size_of::<u64>()) };
+    // The counter is watched edge-triggered and never read, and has room for 2^64.
+    assert_eq!(written, 8, "an event counter takes every increment");
 }
 
 /// How far the node is with letting clients in.
@@ -131,6 +137,11 @@ impl Control {
             accepting: Mutex::new(Accepting::NotYet),
             accepting_changed: Condvar::new(),
         })
+    }
+
+    /// Where the listeners are bound.
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
+        self.listeners.iter().map(|listener| listener.address).collect()
     }
 
     pub(crate) fn generation(&self) -> u32 {

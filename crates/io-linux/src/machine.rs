@@ -6,7 +6,7 @@ use crate::blobs;
 use crate::clock;
 use crate::control::{Accepting, Control};
 use crate::cpus::{available_cpus, pin_this_thread};
-use crate::disk::DiskQueue;
+use crate::disk::{DiskPath, DiskQueue};
 use crate::entropy::fill_with_entropy;
 use crate::event_loop::EventLoop;
 use crate::files::{DataFile, FileError};
@@ -64,6 +64,8 @@ pub struct Options {
     pub connections_max: u32,
     /// How many disk operations of one core the kernel has at once, 1 to 4,096; more wait.
     pub disk_in_flight_max: u32,
+    /// Who carries disk operations out.
+    pub disk_path: DiskPath,
     /// Whether threads are bound to CPUs.
     pub pinning: Pinning,
     /// Whether signals drain the node.
@@ -78,6 +80,7 @@ impl Default for Options {
             blob_dir: None,
             connections_max: 10_000,
             disk_in_flight_max: 128,
+            disk_path: DiskPath::Ring,
             pinning: Pinning::InOrder,
             signals: Signals::Drain,
         }
@@ -98,14 +101,6 @@ pub enum StartError {
     /// A data file could not be opened.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The kernel has no io_uring for us.
-    #[error(
-        "io_uring is not available: {source}; it needs Linux 5.11 or later, and kernel.io_uring_disabled=0 or a container that allows it"
-    )]
-    Ring {
-        /// Why.
-        source: std::io::Error,
-    },
     /// A thread, an event queue or the blob directory could not be made.
     #[error("the operating system refuses what a core needs: {source}")]
     Core {
@@ -134,6 +129,8 @@ pub struct CoreEnv {
     pub now: Now,
     /// The length in bytes of each of this core's files.
     pub file_bytes: Vec<u64>,
+    /// The addresses of the listeners, with the ports that were chosen.
+    pub addresses: Vec<SocketAddr>,
 }
 
 impl CoreEnv {
@@ -192,6 +189,7 @@ where
             signals: signals.take(),
             connections_max: options.connections_max,
             disk_in_flight_max: options.disk_in_flight_max.clamp(1, 4096),
+            disk_path: options.disk_path,
         };
         let report = report.clone();
         let thread = thread::Builder::new().name(format!("tarndb-core-{number}")).spawn(move || {
@@ -227,7 +225,7 @@ impl Machine {
     /// The addresses of the listeners, with the ports that were chosen.
     #[must_use]
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.control.listeners.iter().map(|listener| listener.address).collect()
+        self.control.addresses()
     }
 
     /// Blocks until clients are accepted. `false`: the node ended before.
@@ -269,6 +267,7 @@ struct Core<M> {
     signals: Option<SignalSource>,
     connections_max: u32,
     disk_in_flight_max: u32,
+    disk_path: DiskPath,
 }
 
 impl<M: Send + 'static> Core<M> {
@@ -282,11 +281,12 @@ impl<M: Send + 'static> Core<M> {
         }
         let files = self.files.iter().map(|path| DataFile::open(path)).collect::<Result<Vec<_>, _>>()?;
         let file_bytes = files.iter().map(|file| file.length).collect();
-        let disk = DiskQueue::new(files, self.disk_in_flight_max).map_err(|source| StartError::Ring { source })?;
+        let disk = DiskQueue::new(files, self.disk_in_flight_max, self.disk_path).map_err(|source| StartError::Core { source })?;
+        let addresses = self.control.addresses();
         let reactor = LinuxReactor::new(self.control, self.mailbox, disk, self.blobs);
         let event_loop = EventLoop::new(reactor, self.signals, self.connections_max);
         let event_loop = event_loop.map_err(|errno| StartError::Core { source: errno.into() })?;
-        Ok((event_loop, CoreEnv { core, cores, now: clock::read(), file_bytes }))
+        Ok((event_loop, CoreEnv { core, cores, now: clock::read(), file_bytes, addresses }))
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::scripted::{Event, Folder, Node};
 use base::{AlignedBuffer, BLOCK_BYTES, Rng};
 use io::{DiskCompletion, DiskError, DiskRequest, DiskTag, FileId, Reactor, Turn, WriteSource};
-use io_linux::{Options, read_blobs};
+use io_linux::{DiskPath, Options, read_blobs};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::mpsc;
@@ -13,8 +13,14 @@ const FILE: FileId = FileId(0);
 /// A way to make requests on the core's thread, where their buffers live.
 type Step = Box<dyn FnMut(&mut io_linux::LinuxReactor<()>, Option<DiskCompletion>) -> bool>;
 
-/// Runs `step` with nothing once and then with each completion, until it says that it is done.
+/// Runs `step` with nothing once and then with each completion, until it says that it is done; through the ring and through threads.
 fn run(options: Options, step: impl Fn() -> Step + Clone + Send + 'static) {
+    for disk_path in [DiskPath::Ring, DiskPath::Threads] {
+        run_once(Options { disk_path, ..options.clone() }, step.clone());
+    }
+}
+
+fn run_once(options: Options, step: impl Fn() -> Step + Clone + Send + 'static) {
     let (report, reports) = mpsc::channel();
     let node = Node::start::<()>(1, options, move |_| {
         let (mut step, report) = (step(), report.clone());

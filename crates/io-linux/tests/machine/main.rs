@@ -3,6 +3,7 @@
 
 mod closing;
 mod disk;
+mod ending;
 mod messages;
 mod placement;
 mod scripted;

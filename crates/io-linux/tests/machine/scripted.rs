@@ -5,6 +5,7 @@ use io::{ConnectionId, DiskCompletion, Handler, ListenerId, Placement, Reactor, 
 use io_linux::{LinuxReactor, ListenerOptions, Machine, Options, Pinning, Signals, start};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What happened on a core.
@@ -26,6 +27,7 @@ pub(crate) type Script<M> = Box<dyn FnMut(&mut LinuxReactor<M>, Event<'_, M>) ->
 struct Scripted<M> {
     script: Script<M>,
     accepts: bool,
+    ends: Ends,
 }
 
 impl<M: Send + 'static> Handler<LinuxReactor<M>> for Scripted<M> {
@@ -49,7 +51,9 @@ impl<M: Send + 'static> Handler<LinuxReactor<M>> for Scripted<M> {
     }
     fn stopping(&mut self, reactor: &mut LinuxReactor<M>) {
         (self.script)(reactor, Event::Stopping);
-        reactor.stop();
+        if self.ends == Ends::WhenAsked {
+            reactor.stop();
+        }
     }
     fn turn(&mut self, reactor: &mut LinuxReactor<M>) -> Turn {
         if !self.accepts {
@@ -58,6 +62,13 @@ impl<M: Send + 'static> Handler<LinuxReactor<M>> for Scripted<M> {
         }
         (self.script)(reactor, Event::Turn)
     }
+}
+
+/// What a node does when it is asked to end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ends {
+    WhenAsked,
+    Never,
 }
 
 /// A running node.
@@ -73,10 +84,21 @@ impl Node {
         options: Options,
         script: impl Fn(CoreId) -> Script<M> + Clone + Send + 'static,
     ) -> Self {
-        let options = Options { pinning: Pinning::Off, signals: Signals::Ignore, ..options };
+        let options = Options { signals: Signals::Ignore, ..options };
+        Self::start_ending(cores, options, Ends::WhenAsked, script)
+    }
+
+    /// The same with signals as the options say, and with a say in how it ends.
+    pub(crate) fn start_ending<M: Send + 'static>(
+        cores: u16,
+        options: Options,
+        ends: Ends,
+        script: impl Fn(CoreId) -> Script<M> + Clone + Send + 'static,
+    ) -> Self {
+        let options = Options { pinning: Pinning::Off, ..options };
         let factory = |_| {
             let script = script.clone();
-            move |env: &mut io_linux::CoreEnv| Scripted { script: script(env.core), accepts: false }
+            move |env: &mut io_linux::CoreEnv| Scripted { script: script(env.core), accepts: false, ends }
         };
         let machine = start(options, (0..cores).map(factory).collect()).unwrap();
         assert!(machine.wait_accepting().unwrap());
@@ -113,6 +135,13 @@ where
         reactor.output(connection).unwrap().extend_from_slice(bytes);
     }
     Turn::Idle
+}
+
+/// A test that is ignored by itself, run alone in a process of its own.
+pub(crate) fn child_test(name: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", name, "--ignored", "--nocapture"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
 }
 
 /// A directory of this test's own on the build's filesystem (the system's temporary directory may have no direct I/O).

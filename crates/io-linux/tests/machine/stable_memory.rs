@@ -1,10 +1,9 @@
 //! Stable memory survives its process.
 
-use crate::scripted::Folder;
+use crate::scripted::{Folder, child_test};
 use io::StableMemory;
 use io_linux::{MappedMemory, MappedMemoryError};
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
 
 const BYTES: usize = 3 << 20;
 const CHILD: &str = "TARNDB_TEST_STABLE_MEMORY";
@@ -13,12 +12,7 @@ const CHILD: &str = "TARNDB_TEST_STABLE_MEMORY";
 fn a_killed_process_leaves_every_byte_it_wrote() {
     let folder = Folder::new();
     let path = folder.0.join("stable");
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "stable_memory::child_writes_and_waits_to_be_killed", "--ignored", "--nocapture"])
-        .env(CHILD, &path)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = child_test("stable_memory::child_writes_and_waits_to_be_killed").env(CHILD, &path).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("written")));
     child.kill().unwrap();
