@@ -1,79 +1,100 @@
 //! SELECT.
 //!
 //! A select is done in two halves. The shard finds rows and gives, for each, the values of `sources` (the fetch); the core that holds the
-//! client's connection turns them into the result's columns (`outputs`), groups and aggregates. When the outputs are the sources, as
-//! in most statements, the first half writes the reply itself.
+//! client's connection turns them into the result's columns (`outputs`), groups and aggregates. When the outputs are the sources
+//! (`plain`), as in most statements, what the shard gives goes to the client as it is.
 
 use super::{ClusteringPlan, Comparator, KeyTerm, Term};
 use crate::value::function::FunctionSpec;
+use crate::wire::{ColumnSpec, ProtocolVersion, ResultMetadata};
 use model::{DataType, Table};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+/// In [`Select::slots`]: the column was dropped, and its cells are nobody's.
+pub const SLOT_GONE: u16 = 0;
+
+/// In [`Select::slots`]: the column's cells make a row live but are not read.
+pub const SLOT_UNREAD: u16 = 1;
+
+/// In [`Select::slots`]: this much more than the index into [`Select::cells`].
+pub const SLOT_FIRST: u16 = 2;
 
 /// A planned SELECT.
 #[derive(Debug)]
 pub struct Select {
     /// The table.
     pub table: Arc<Table>,
+    /// The static and regular columns that anything below reads, each once.
+    pub cells: Vec<SourceColumn>,
+    /// For each column id what a row's cell of it is: [`SLOT_GONE`], [`SLOT_UNREAD`] or [`SLOT_FIRST`] and more, so that one pass over
+    /// a row's cells finds all.
+    pub slots: Vec<u16>,
+    /// How many columns of the clustering key, from the first, must be decoded.
+    pub clustering_read: usize,
     /// What is read of each row.
     pub sources: Vec<Source>,
-    /// For each column id, 1 + the index of the source that wants its cell's value, or 0: so that one pass over a row's cells finds all.
-    pub slots: Vec<u16>,
-    /// The result's columns.
+    /// The result's columns; with `json` what the one column is made of.
     pub outputs: Vec<Output>,
     /// Whether `outputs` are just `sources`, in order.
     pub plain: bool,
-    /// `SELECT DISTINCT`, or only partition key and static columns were asked for with it: one row a partition.
+    /// Whether at most one row can come, by a whole primary key of plain terms, and nothing happens to it after the fetch.
+    pub single: bool,
+    /// `SELECT DISTINCT`: one row a partition.
     pub distinct: bool,
     /// `SELECT JSON`
     pub json: bool,
     /// Restrictions that give whole partition keys, or empty for a scan.
     pub partition: Vec<KeyTerm>,
     /// `token(pk) > …`
-    pub token_lower: Option<(Term, bool)>,
+    pub token_lower: Option<TokenBound>,
     /// `token(pk) < …`
-    pub token_upper: Option<(Term, bool)>,
+    pub token_upper: Option<TokenBound>,
     /// Restrictions on the clustering key that are a contiguous range for each prefix.
     pub clustering: ClusteringPlan,
     /// What each row must match besides.
     pub filters: Vec<Filter>,
+    /// Whether a partition with nothing but static columns gives a row: not when the statement is about certain rows.
+    pub static_only_rows: bool,
     /// Whether rows come in the reverse of the table's clustering order.
     pub reversed: bool,
-    /// GROUP BY: how many of the primary key's columns make a group.
-    pub group_by: Option<usize>,
-    /// Whether outputs aggregate over rows.
-    pub aggregates: bool,
+    /// Whether a source tells about a cell instead of holding its value.
+    pub reads_stamps: bool,
+    /// GROUP BY: the sources whose values make a group.
+    pub group_by: Option<Vec<usize>>,
+    /// What outputs aggregate over rows.
+    pub aggregates: Vec<Aggregate>,
     /// LIMIT
     pub limit: Option<Term>,
     /// PER PARTITION LIMIT
     pub per_partition_limit: Option<Term>,
-    /// ORDER BY over several partitions (IN): the sources to sort by, descending when true.
-    pub sort: Vec<(usize, bool)>,
+    /// ORDER BY over several partitions (IN): sort by these sources.
+    pub sort: Vec<SortKey>,
+    /// The description of the result, by protocol version.
+    pub metadata: Metadata,
 }
 
-/// A value that the fetch gives for each row.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// A column of the partition key.
-    Partition(usize),
-    /// A column of the clustering key.
-    Clustering(usize),
-    /// A static column.
-    Static(SourceColumn),
-    /// A regular column.
-    Regular(SourceColumn),
-    /// `WRITETIME(c)`
-    WriteTime(SourceColumn),
-    /// `TTL(c)`
-    Ttl(SourceColumn),
-}
-
-/// A column that a source reads.
+/// A column whose cells are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceColumn {
     /// Position in `Table::columns`.
     pub position: usize,
     /// Whether it is static.
     pub is_static: bool,
+}
+
+/// A value that the fetch gives for each row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A column of the partition key.
+    Partition(usize),
+    /// A column of the clustering key.
+    Clustering(usize),
+    /// The value of one of [`Select::cells`].
+    Cell(usize),
+    /// `WRITETIME(c)` of one of [`Select::cells`]; of a collection's elements the latest.
+    WriteTime(usize),
+    /// `TTL(c)` of one of [`Select::cells`].
+    TimeToLive(usize),
 }
 
 /// A column of the result.
@@ -96,36 +117,125 @@ pub enum Expression {
     Term(Term),
     /// A function of other expressions.
     Call(FunctionSpec, Vec<Expression>),
-    /// An aggregate over the rows of a group, of one expression (`None`: `count(*)`).
-    Aggregate(crate::value::function::AggregateSpec, Option<Box<Expression>>),
-    /// `c[k]`, `c.f`
-    Element(Box<Expression>, DataType, Box<Term>),
+    /// `token(…)` of the parts of a partition key.
+    Token(Vec<Expression>),
+    /// One of [`Select::aggregates`], over the rows of a group.
+    Aggregate(usize),
+    /// `c[k]` of a list, set or map, whose type is given.
+    Element(Box<Expression>, DataType, Term),
+    /// `c[from..to]` of a set or map, whose type is given.
+    Slice(Box<Expression>, DataType, Option<Term>, Option<Term>),
     /// A field of a user type or tuple by its number.
     Field(Box<Expression>, usize),
+    /// `[…]`
+    List(Vec<Expression>),
+    /// `{…}`, sorted by the element type.
+    Set(DataType, Vec<Expression>),
+    /// `{k: v, …}`, sorted by the key type.
+    Map(DataType, Vec<(Expression, Expression)>),
+    /// `(…)`, or a user type's fields.
+    Fields(Vec<Expression>),
+}
+
+/// What is aggregated over rows.
+#[derive(Clone, Debug)]
+pub enum Aggregate {
+    /// `count(*)`
+    CountRows,
+    /// A native aggregate of an expression.
+    Of(FunctionSpec, Expression),
+}
+
+/// An end of a range of tokens.
+#[derive(Clone, Debug)]
+pub struct TokenBound {
+    /// Where it is.
+    pub token: TokenTerm,
+    /// Whether the token itself is within.
+    pub inclusive: bool,
+}
+
+/// What a token is compared with.
+#[derive(Clone, Debug)]
+pub enum TokenTerm {
+    /// A 64-bit integer.
+    Value(Term),
+    /// `token(…)` of a partition key's parts.
+    Of(Vec<Term>),
 }
 
 /// What a row must match.
 #[derive(Clone, Debug)]
 pub struct Filter {
     /// What is compared.
-    pub source: Source,
-    /// Its type.
+    pub subject: Subject,
+    /// The type of what is compared; of an element the element's.
     pub data_type: DataType,
-    /// Which part of it.
-    pub target: FilterTarget,
     /// How.
     pub operator: Comparator,
     /// With what; several for IN.
     pub values: Vec<Term>,
     /// `IN ?`: the one value is a list.
     pub in_list: bool,
+    /// As messages call it.
+    pub name: String,
 }
 
-/// Which part of a source a filter compares.
+/// What a filter compares.
 #[derive(Clone, Debug)]
-pub enum FilterTarget {
-    /// The whole.
-    Whole,
-    /// A map's value at a key.
-    Element(Term),
+pub enum Subject {
+    /// A source.
+    Source(Source),
+    /// The value at a key of a map, whose type is given.
+    Element(Source, DataType, Term),
+    /// These columns of the clustering key, as a tuple.
+    Clustering(std::ops::Range<usize>),
+}
+
+/// A column that rows are sorted by after they were collected.
+#[derive(Clone, Debug)]
+pub struct SortKey {
+    /// Which source.
+    pub source: usize,
+    /// Its type.
+    pub data_type: DataType,
+    /// Largest first.
+    pub descending: bool,
+}
+
+/// The description of a result's columns, encoded when it is first needed.
+#[derive(Debug, Default)]
+pub struct Metadata {
+    by_version: [OnceLock<ResultMetadata>; 3],
+}
+
+impl Select {
+    /// The result's columns as a reply describes them.
+    #[inline]
+    #[must_use]
+    pub fn metadata(&self, version: ProtocolVersion) -> &ResultMetadata {
+        let slot = match version {
+            ProtocolVersion::V3 => 0,
+            ProtocolVersion::V4 => 1,
+            ProtocolVersion::V5 => 2,
+        };
+        self.metadata.by_version[slot].get_or_init(|| self.encode_metadata(version))
+    }
+
+    #[cold]
+    fn encode_metadata(&self, version: ProtocolVersion) -> ResultMetadata {
+        let (keyspace, table) = (self.table.keyspace.as_str(), self.table.name.as_str());
+        if self.json {
+            return ResultMetadata::encode(version, &[ColumnSpec { keyspace, table, name: "[json]", data_type: &DataType::Text }]);
+        }
+        let columns: Vec<ColumnSpec<'_>> =
+            self.outputs.iter().map(|output| ColumnSpec { keyspace, table, name: &output.name, data_type: &output.data_type }).collect();
+        ResultMetadata::encode(version, &columns)
+    }
+
+    /// The column behind one of `cells`.
+    #[must_use]
+    pub fn cell_type(&self, cell: usize) -> &DataType {
+        &self.table.columns[self.cells[cell].position].data_type
+    }
 }

@@ -1,0 +1,125 @@
+//! What rows must match besides their keys, with values known.
+
+use super::super::rows::RowValues;
+use super::super::{Bound, Environment, element};
+use crate::CqlError;
+use crate::plan::{Comparator, Filter, Source, Subject};
+use crate::value::{self, layout};
+use model::DataType;
+use std::cmp::Ordering;
+
+/// A [`Filter`] with its values.
+pub(in crate::exec) struct BoundFilter {
+    subject: BoundSubject,
+    data_type: DataType,
+    operator: Comparator,
+    values: Vec<Vec<u8>>,
+}
+
+enum BoundSubject {
+    Source(Source),
+    Element { map: Source, key_type: DataType, key: Vec<u8> },
+    Clustering(std::ops::Range<usize>),
+}
+
+impl BoundFilter {
+    /// Evaluates the terms of `filter`.
+    ///
+    /// # Errors
+    /// Null and unset values.
+    pub(in crate::exec) fn new(filter: &Filter, environment: &Environment<'_>) -> Result<Self, CqlError> {
+        let value_of = |bound: Bound<'_>| match bound {
+            Bound::Bytes(bytes) => Ok(bytes.into_owned()),
+            Bound::Null => Err(CqlError::Invalid(format!("Unsupported null value for column {}", filter.name))),
+            Bound::Unset => Err(CqlError::Invalid(format!("Unsupported unset value for column {}", filter.name))),
+        };
+        let subject = match &filter.subject {
+            Subject::Source(source) => BoundSubject::Source(*source),
+            Subject::Element(map, map_type, key) => {
+                let key = match key.evaluate(environment)? {
+                    Bound::Bytes(bytes) => bytes.into_owned(),
+                    Bound::Null => return Err(CqlError::Invalid(format!("Unsupported null map key for column {}", filter.name))),
+                    Bound::Unset => return Err(CqlError::Invalid(format!("Unsupported unset map key for column {}", filter.name))),
+                };
+                let DataType::Map(key_type, _, _) = map_type else {
+                    return Err(CqlError::Invalid(format!("Column {} cannot be used as a map", filter.name)));
+                };
+                BoundSubject::Element { map: *map, key_type: (**key_type).clone(), key }
+            }
+            Subject::Clustering(range) => BoundSubject::Clustering(range.clone()),
+        };
+        let mut values = Vec::with_capacity(filter.values.len());
+        for term in &filter.values {
+            let bytes = value_of(term.evaluate(environment)?)?;
+            if filter.in_list {
+                values.extend(layout::elements(&bytes).map(<[u8]>::to_vec));
+            } else {
+                values.push(bytes);
+            }
+        }
+        let whole = !matches!(
+            filter.operator,
+            Comparator::Contains | Comparator::ContainsKey | Comparator::NotContains | Comparator::NotContainsKey
+        );
+        if whole {
+            for value in &mut values {
+                *value = element::normalized(&filter.data_type, std::mem::take(value).into()).into_owned();
+            }
+        }
+        Ok(Self { subject, data_type: filter.data_type.clone(), operator: filter.operator, values })
+    }
+
+    /// Whether a row matches. What is null matches nothing.
+    pub(in crate::exec) fn matches(&self, row: &RowValues<'_>, scratch: &mut Vec<u8>) -> bool {
+        let actual = match &self.subject {
+            BoundSubject::Source(source) => row.value(*source, scratch),
+            BoundSubject::Element { map, key_type, key } => row.value(*map, scratch).and_then(|bytes| {
+                layout::entries(bytes).find(|(candidate, _)| value::compare(key_type, candidate, key).is_eq()).map(|(_, value)| value)
+            }),
+            BoundSubject::Clustering(range) => {
+                scratch.clear();
+                row.clustering_tuple(range, scratch);
+                Some(scratch.as_slice())
+            }
+        };
+        actual.is_some_and(|actual| self.holds(actual))
+    }
+
+    fn holds(&self, actual: &[u8]) -> bool {
+        let compare = |expected: &Vec<u8>| value::compare(&self.data_type, actual, expected);
+        let first = |test: fn(Ordering) -> bool| self.values.first().is_some_and(|expected| test(compare(expected)));
+        match self.operator {
+            Comparator::Equal => first(Ordering::is_eq),
+            Comparator::NotEqual => first(Ordering::is_ne),
+            Comparator::Less => first(Ordering::is_lt),
+            Comparator::LessOrEqual => first(Ordering::is_le),
+            Comparator::Greater => first(Ordering::is_gt),
+            Comparator::GreaterOrEqual => first(Ordering::is_ge),
+            Comparator::In => self.values.iter().any(|expected| compare(expected).is_eq()),
+            Comparator::NotIn => !self.values.iter().any(|expected| compare(expected).is_eq()),
+            Comparator::Contains => self.contains(actual),
+            Comparator::NotContains => !self.contains(actual),
+            Comparator::ContainsKey => self.contains_key(actual),
+            Comparator::NotContainsKey => !self.contains_key(actual),
+            Comparator::IsNotNull => true,
+        }
+    }
+
+    fn contains(&self, actual: &[u8]) -> bool {
+        let Some(expected) = self.values.first() else { return false };
+        match &self.data_type {
+            DataType::List(element, _) | DataType::Set(element, _) => {
+                layout::elements(actual).any(|candidate| value::compare(element, candidate, expected).is_eq())
+            }
+            DataType::Map(_, element, _) => {
+                layout::entries(actual).any(|(_, candidate)| value::compare(element, candidate, expected).is_eq())
+            }
+            _ => false,
+        }
+    }
+
+    fn contains_key(&self, actual: &[u8]) -> bool {
+        let (Some(expected), DataType::Map(key, _, _)) = (self.values.first(), &self.data_type) else { return false };
+        layout::entries(actual).any(|(candidate, _)| value::compare(key, candidate, expected).is_eq())
+    }
+}

@@ -1,0 +1,316 @@
+//! SELECT on the core that holds the connection: asks shards for chunks, turns rows into the result's columns, and answers with a page.
+//!
+//! What is looked through is a list of extents in the order of the result: partitions, or runs of tokens that one shard owns each. Chunks
+//! of several extents may be under way at once, and are taken in order. A chunk that gave more rows than the page or LIMIT has room for is
+//! asked for again with the room there is; so every chunk is taken whole, and its cursor is the page's.
+//!
+//! Invariant: a page says that there is more only if there is (or if finding out would mean to go on filtering for long).
+
+mod aggregate;
+mod evaluate;
+mod groups;
+mod output;
+mod paging;
+
+use super::fetch::{BoundFilter, Chunk, Cursor, Extent, FetchPlan, Gathered};
+use super::{Bound, Coordinator, Environment, Execution, Options, OwnedValues, Part, Step, keys};
+use crate::plan::{Select, Statement, Term, TokenBound, TokenTerm};
+use crate::wire::{Direction, FrameFlags, Opcode, ResultColumns, RowsDescription, begin_frame, begin_rows, end_frame, end_rows};
+use crate::{CqlError, value};
+use base::{Rng, SLOT_COUNT, Slot, Token};
+use evaluate::Surroundings;
+use model::operation::Context;
+use output::{Output, Room, Taken};
+use paging::PagingState;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// No LIMIT, no page size.
+const NO_LIMIT: u32 = u32::MAX;
+
+/// Chunks of this many extents are asked for at the same time.
+const EXTENTS_AT_ONCE: usize = 16;
+
+/// Whether a statement is about one row that its shard answers for alone.
+#[inline]
+pub(super) fn is_single(plan: &Select) -> bool {
+    plan.single
+}
+
+/// Checks the limits of a statement that never gives more than one row.
+pub(super) fn check_limits(plan: &Select, environment: &Environment<'_>) -> Result<(), CqlError> {
+    limit(plan.limit.as_ref(), "LIMIT", environment)?;
+    limit(plan.per_partition_limit.as_ref(), "PER PARTITION LIMIT", environment)?;
+    Ok(())
+}
+
+/// Checks the paging state of a statement that has one page.
+pub(super) fn check_paging_state(plan: &Select, state: &[u8]) -> Result<(), CqlError> {
+    PagingState::decode(state, plan.table.id).map(|_| ())
+}
+
+fn limit(term: Option<&Term>, name: &str, environment: &Environment<'_>) -> Result<u32, CqlError> {
+    let Some(term) = term else { return Ok(NO_LIMIT) };
+    match term.evaluate(environment)? {
+        Bound::Bytes(bytes) => {
+            let count = <[u8; 4]>::try_from(&*bytes).map(i32::from_be_bytes).map_err(|_| CqlError::invalid("Invalid limit value"))?;
+            if count <= 0 {
+                return Err(CqlError::Invalid(format!("{name} must be strictly positive")));
+            }
+            Ok(count.unsigned_abs())
+        }
+        Bound::Null => Err(CqlError::Invalid(format!("Invalid null value of {}", name.to_lowercase()))),
+        Bound::Unset => Ok(NO_LIMIT),
+    }
+}
+
+/// Prepares a statement that takes several steps.
+///
+/// # Errors
+/// Values that cannot be keys or limits, a paging state that is none.
+pub(super) fn coordinate(execution: &Execution<'_>, context: &Context) -> Result<Box<dyn Coordinator>, CqlError> {
+    let Statement::Select(plan) = &execution.prepared.statement else {
+        return Err(CqlError::Server("not a SELECT".to_owned()));
+    };
+    let environment = Environment { bindings: &execution.bindings, context };
+    let options = execution.options;
+    let mut limit_left = limit(plan.limit.as_ref(), "LIMIT", &environment)?;
+    let per_partition = limit(plan.per_partition_limit.as_ref(), "PER PARTITION LIMIT", &environment)?;
+    let state = execution.paging_state.map(|state| PagingState::decode(state, plan.table.id)).transpose()?;
+    let mut extents = extents(plan, &environment, options.cores)?;
+    let mut first_cursor = None;
+    if let Some(state) = state {
+        limit_left = limit_left.min(state.limit_left);
+        first_cursor = Some(skip_to(&mut extents, state.cursor)?);
+    }
+    let filters = plan.filters.iter().map(|filter| BoundFilter::new(filter, &environment)).collect::<Result<Vec<_>, _>>()?;
+    let ranges = if plan.partition.is_empty() { Vec::new() } else { keys::clustering_ranges(&plan.table, &plan.clustering, &environment)? };
+    let grouped = plan.group_by.is_some();
+    let fetch = Arc::new(FetchPlan {
+        plan: Arc::clone(plan),
+        ranges,
+        filters,
+        per_partition: match per_partition {
+            _ if grouped => NO_LIMIT,
+            limit if plan.distinct => limit.min(1),
+            limit => limit,
+        },
+        now_s: options.now_s(context),
+        keyed: grouped,
+    });
+    // An aggregate over everything is one row, and what is to be sorted must all be there first.
+    let page_size = options.page_size.filter(|_| plan.aggregates.is_empty() || grouped);
+    let page_left = page_size.unwrap_or(NO_LIMIT);
+    if !plan.sort.is_empty() && page_left < limit_left {
+        return Err(CqlError::invalid(
+            "Cannot page queries with both ORDER BY and a IN restriction on the partition key; \
+             you must either remove the ORDER BY or the IN and sort client side, or disable paging for this query",
+        ));
+    }
+    let groups_per_partition = if grouped { per_partition } else { NO_LIMIT };
+    let room = Room { page_left, limit_left, paged: page_size.is_some() };
+    Ok(Box::new(SelectCoordinator {
+        fetch,
+        options,
+        values: execution.bindings.to_owned_values(),
+        context: *context,
+        random: Rng::new(context.nonce),
+        output: Output::new(plan, room, groups_per_partition, first_cursor),
+        extents,
+        queue: VecDeque::new(),
+    }))
+}
+
+/// What one shard looks through, and where it starts.
+struct Range {
+    extent: Extent,
+    cursor: Cursor,
+}
+
+/// The extents of a statement, in the order of the result.
+fn extents(plan: &Select, environment: &Environment<'_>, cores: u16) -> Result<VecDeque<Range>, CqlError> {
+    let lower = plan.token_lower.as_ref().map(|bound| token(plan, bound, environment)).transpose()?;
+    let upper = plan.token_upper.as_ref().map(|bound| token(plan, bound, environment)).transpose()?;
+    // Nothing lies at the smallest token: as a start it is that of the ring, and as an end the ring's.
+    let first = match lower {
+        Some((token, false)) if token.0 != i64::MIN => token.0.checked_add(1),
+        Some((token, _)) => Some(token.0),
+        None => Some(i64::MIN),
+    };
+    let last = match upper {
+        Some((token, false)) if token.0 != i64::MIN => Some(token.0 - 1),
+        Some((token, _)) if token.0 != i64::MIN => Some(token.0),
+        _ => Some(i64::MAX),
+    };
+    let (Some(first), Some(last)) = (first, last) else { return Ok(VecDeque::new()) };
+    if !plan.partition.is_empty() {
+        let keys = keys::partition_keys(&plan.table, &plan.partition, environment)?;
+        return Ok(keys
+            .into_iter()
+            .map(|key| Cursor::start(value::token(&key), key))
+            .filter(|cursor| (first..=last).contains(&cursor.token.0))
+            .map(|cursor| Range { extent: Extent::Partition, cursor })
+            .collect());
+    }
+    let mut ranges = VecDeque::new();
+    let mut next = (first <= last).then_some(first);
+    while let Some(start) = next {
+        let end = last_token_of_core(Token(start), cores).min(last);
+        ranges.push_back(Range { extent: Extent::Ring { until: Token(end) }, cursor: Cursor::start(Token(start), Vec::new()) });
+        next = end.checked_add(1).filter(|next| *next <= last);
+    }
+    Ok(ranges)
+}
+
+/// The last token of the core that owns `token`.
+fn last_token_of_core(token: Token, cores: u16) -> i64 {
+    let slot = token.slot();
+    let core = slot.core(cores);
+    let after = (slot.0..SLOT_COUNT as u16).find(|slot| Slot(*slot).core(cores) != core);
+    after.map_or(i64::MAX, |slot| Token::from_biased(u64::from(slot) << 52).0 - 1)
+}
+
+fn token(plan: &Select, bound: &TokenBound, environment: &Environment<'_>) -> Result<(Token, bool), CqlError> {
+    let token = match &bound.token {
+        TokenTerm::Value(term) => {
+            let bytes = term.evaluate(environment)?.require(|| CqlError::invalid("Invalid null token value"))?;
+            let bytes = <[u8; 8]>::try_from(&*bytes).map_err(|_| CqlError::invalid("Invalid token value"))?;
+            Token(i64::from_be_bytes(bytes))
+        }
+        TokenTerm::Of(terms) => {
+            let mut parts = Vec::with_capacity(terms.len());
+            for (term, column) in terms.iter().zip(plan.table.partition_key()) {
+                let null = || CqlError::Invalid(format!("Invalid null value in condition for column {}", column.name));
+                parts.push(term.evaluate(environment)?.require(null)?);
+            }
+            let mut key = Vec::new();
+            value::partition_key(parts.iter().map(|part| &**part), &mut key).map_err(|error| CqlError::Invalid(error.to_string()))?;
+            value::token(&key)
+        }
+    };
+    Ok((token, bound.inclusive))
+}
+
+/// Drops the extents before `cursor` and makes the first one start there.
+fn skip_to(extents: &mut VecDeque<Range>, cursor: Cursor) -> Result<Cursor, CqlError> {
+    let holds = |range: &Range| match range.extent {
+        Extent::Partition => range.cursor.token == cursor.token && range.cursor.partition == cursor.partition,
+        Extent::Ring { until } => range.cursor.token <= cursor.token && cursor.token <= until,
+    };
+    let position = extents.iter().position(holds).ok_or_else(paging::invalid)?;
+    extents.drain(..position);
+    if let Some(first) = extents.front_mut() {
+        first.cursor = cursor.clone();
+    }
+    Ok(cursor)
+}
+
+/// An extent that has been asked for.
+struct Asked {
+    range: Range,
+    /// What a chunk replied, until it is taken.
+    reply: Option<Vec<u8>>,
+}
+
+struct SelectCoordinator {
+    fetch: Arc<FetchPlan>,
+    options: Options,
+    values: OwnedValues,
+    context: Context,
+    random: Rng,
+    /// Extents not yet asked for.
+    extents: VecDeque<Range>,
+    /// Extents asked for, in order.
+    queue: VecDeque<Asked>,
+    output: Output,
+}
+
+impl Coordinator for SelectCoordinator {
+    fn step(&mut self, results: Vec<Vec<u8>>, reply: &mut Vec<u8>) -> Result<Step, CqlError> {
+        let waiting = self.queue.iter_mut().filter(|asked| asked.reply.is_none());
+        for (asked, result) in waiting.zip(results) {
+            asked.reply = Some(result);
+        }
+        let (values, context) = (std::mem::take(&mut self.values), self.context);
+        let bindings = values.bindings();
+        let environment = Environment { bindings: &bindings, context: &context };
+        let random = RefCell::new(self.random.clone());
+        let surroundings = Surroundings { environment: &environment, random: &random };
+        if self.take_replies(surroundings)? {
+            self.finish(surroundings, reply)?;
+            return Ok(Step::Done);
+        }
+        drop(bindings);
+        self.values = values;
+        self.random = random.into_inner();
+        Ok(Step::Run(self.ask()))
+    }
+}
+
+impl SelectCoordinator {
+    /// Takes what has come, in order, and says whether the result or page is complete.
+    fn take_replies(&mut self, surroundings: Surroundings<'_>) -> Result<bool, CqlError> {
+        if self.output.room_is_used_up() {
+            return Ok(true);
+        }
+        while let Some(asked) = self.queue.front_mut() {
+            let Some(reply) = asked.reply.take() else { return Ok(false) };
+            let damaged = || CqlError::Server("a shard's reply cannot be read".to_owned());
+            let gathered = Gathered::read(&reply).ok().flatten().ok_or_else(damaged)?;
+            match self.output.take(&self.fetch.plan, &gathered, &asked.range.cursor, surroundings)? {
+                Taken::AllOfExtent => {
+                    self.queue.pop_front();
+                }
+                Taken::Part => {
+                    asked.range.cursor = gathered.cursor;
+                    return Ok(false);
+                }
+                Taken::TooMany => return Ok(false),
+                Taken::PageComplete => return Ok(true),
+            }
+        }
+        Ok(self.extents.is_empty())
+    }
+
+    /// The chunks to run next.
+    fn ask(&mut self) -> Vec<Part> {
+        // When everything is read anyway, all cores do it at the same time.
+        let everything = !self.fetch.plan.aggregates.is_empty() && self.fetch.plan.group_by.is_none();
+        let at_once = match self.extents.front().map(|range| range.extent) {
+            Some(Extent::Ring { .. }) if !everything => 1,
+            _ => EXTENTS_AT_ONCE,
+        };
+        while self.queue.len() < at_once
+            && let Some(range) = self.extents.pop_front()
+        {
+            self.queue.push_back(Asked { range, reply: None });
+        }
+        let (rows_max, peek) = self.output.rows_wanted();
+        let part = |asked: &Asked| Part {
+            token: asked.range.cursor.token,
+            operation: Box::new(Chunk {
+                fetch: Arc::clone(&self.fetch),
+                extent: asked.range.extent,
+                cursor: asked.range.cursor.clone(),
+                rows_max,
+                peek,
+            }),
+        };
+        self.queue.iter().filter(|asked| asked.reply.is_none()).map(part).collect()
+    }
+
+    /// Appends the reply frame.
+    fn finish(&mut self, surroundings: Surroundings<'_>, reply: &mut Vec<u8>) -> Result<(), CqlError> {
+        let plan = &*self.fetch.plan;
+        let page = self.output.finish(plan, surroundings)?;
+        let state = page.next.map(|cursor| PagingState { table: plan.table.id, limit_left: page.limit_left, cursor }.encode());
+        let options = &self.options;
+        let mark = begin_frame(reply, options.version, Direction::Response, FrameFlags::NONE, options.stream, Opcode::Result);
+        let columns = if options.skip_metadata { ResultColumns::Skipped } else { ResultColumns::Described };
+        let rows = begin_rows(reply, plan.metadata(options.version), RowsDescription::Columns(columns), state.as_deref());
+        reply.extend_from_slice(&page.body);
+        end_rows(reply, rows, page.row_count);
+        end_frame(reply, mark).map_err(|_| output::too_large())
+    }
+}

@@ -1,0 +1,122 @@
+//! Rows into groups, and aggregates over them. Rows come sorted by what groups them, so one group is open at a time.
+
+use super::NO_LIMIT;
+use super::aggregate::Accumulator;
+use super::evaluate::{self, Row, Surroundings};
+use crate::CqlError;
+use crate::exec::fetch::{Cursor, Place};
+use crate::plan::{Aggregate, Select};
+use crate::value;
+
+/// The group that is open, and where it is.
+pub(super) struct Groups {
+    accumulators: Vec<Accumulator>,
+    /// The first row of the open group, encoded; outputs that do not aggregate are computed from it.
+    first: Option<Vec<u8>>,
+    /// What the open group's rows have in common.
+    key: Vec<Option<Vec<u8>>>,
+    /// The partition and clustering key of the open group's last row.
+    partition: Vec<u8>,
+    clustering: Vec<u8>,
+    /// How many groups of this partition were opened.
+    opened: u32,
+    per_partition: u32,
+    counts_only: bool,
+}
+
+impl Groups {
+    /// No group yet. `cursor` is where the page starts, if it is not the first.
+    pub(super) fn new(plan: &Select, per_partition: u32, cursor: Option<Cursor>) -> Self {
+        let counts_only = plan.group_by.is_none()
+            && plan.sources.is_empty()
+            && plan.aggregates.iter().all(|aggregate| matches!(aggregate, Aggregate::CountRows));
+        let (partition, opened) = cursor.map(|cursor| (cursor.partition, cursor.given)).unwrap_or_default();
+        Self {
+            accumulators: plan.aggregates.iter().map(Accumulator::new).collect(),
+            first: None,
+            key: Vec::new(),
+            partition,
+            clustering: Vec::new(),
+            opened,
+            per_partition,
+            counts_only,
+        }
+    }
+
+    /// Counts rows without a look at them, if that is all that is wanted.
+    pub(super) fn count_only(&mut self, rows: u32) -> bool {
+        if self.counts_only {
+            self.accumulators.iter_mut().for_each(|accumulator| accumulator.count(u64::from(rows)));
+        }
+        self.counts_only
+    }
+
+    /// Whether a group is open.
+    pub(super) fn is_open(&self) -> bool {
+        self.first.is_some()
+    }
+
+    /// Whether `row` is the first of another group, for which there is room in its partition.
+    pub(super) fn starts_group(&self, plan: &Select, row: &Row<'_>) -> bool {
+        let Some(group_by) = &plan.group_by else { return self.first.is_none() };
+        let same = self.is_open()
+            && self.partition == row.partition
+            && group_by.iter().zip(&self.key).all(|(source, key)| row.values.get(*source).copied().flatten() == key.as_deref());
+        !same && !self.is_beyond_limit(row)
+    }
+
+    /// Whether a row belongs to a group after the last one that its partition may give.
+    fn is_beyond_limit(&self, row: &Row<'_>) -> bool {
+        self.per_partition != NO_LIMIT && self.opened >= self.per_partition && self.partition == row.partition
+    }
+
+    /// Opens the group of `row`.
+    pub(super) fn open(&mut self, plan: &Select, row: &Row<'_>) {
+        self.accumulators = plan.aggregates.iter().map(Accumulator::new).collect();
+        self.first = Some(row.bytes.to_vec());
+        let group_by = plan.group_by.as_deref().unwrap_or_default();
+        self.key = group_by.iter().map(|source| row.values.get(*source).copied().flatten().map(<[u8]>::to_vec)).collect();
+        if self.partition != row.partition {
+            self.partition = row.partition.to_vec();
+            self.opened = 0;
+        }
+        self.opened = self.opened.saturating_add(1);
+    }
+
+    /// Adds a row to the open group, or drops it if it belongs to a group beyond the partition's limit.
+    pub(super) fn add(&mut self, plan: &Select, row: &Row<'_>, surroundings: Surroundings<'_>) -> Result<(), CqlError> {
+        if let Some(group_by) = &plan.group_by {
+            let mut same = group_by.iter().zip(&self.key).map(|(source, key)| row.values.get(*source).copied().flatten() == key.as_deref());
+            if !same.all(|same| same) || self.partition != row.partition {
+                return Ok(());
+            }
+            self.clustering.clear();
+            self.clustering.extend_from_slice(row.clustering);
+        }
+        for (accumulator, aggregate) in self.accumulators.iter_mut().zip(&plan.aggregates) {
+            match aggregate {
+                Aggregate::CountRows => accumulator.count(1),
+                Aggregate::Of(_, argument) => accumulator.add(evaluate::evaluate(argument, row, surroundings)?.as_deref())?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the open group's row, or that of no rows at all.
+    pub(super) fn write(&mut self, plan: &Select, surroundings: Surroundings<'_>, out: &mut Vec<u8>) -> Result<(), CqlError> {
+        let values = self.accumulators.drain(..).map(Accumulator::finish).collect::<Result<Vec<_>, _>>()?;
+        let row = self.first.as_deref().map(|bytes| Row::parse(plan, bytes)).transpose()?;
+        evaluate::write_row(plan, row.as_ref(), &values, surroundings, out)
+    }
+
+    /// Closes the open group.
+    pub(super) fn close(&mut self) {
+        self.first = None;
+    }
+
+    /// Behind the open group's last row.
+    pub(super) fn cursor(&self) -> Cursor {
+        let place = if self.clustering.is_empty() { Place::End } else { Place::After(self.clustering.clone()) };
+        Cursor { token: value::token(&self.partition), partition: self.partition.clone(), place, given: self.opened }
+    }
+}

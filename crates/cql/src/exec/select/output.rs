@@ -1,0 +1,282 @@
+//! The page that is being made of the chunks.
+
+use super::NO_LIMIT;
+use super::evaluate::{self, Row, Surroundings};
+use super::groups::Groups;
+use crate::CqlError;
+use crate::exec::fetch::{Cursor, End, Gathered};
+use crate::plan::{Select, SortKey};
+use crate::value;
+use crate::wire::FRAME_BODY_BYTES_MAX;
+use std::cmp::Ordering;
+
+/// A page ends early when it has this many bytes.
+const PAGE_BYTES_MAX: usize = 32 << 20;
+
+/// Without pages, a result may have this many bytes: those of a frame, less its head.
+const RESULT_BYTES_MAX: usize = FRAME_BODY_BYTES_MAX as usize - (1 << 20);
+
+/// How much of a result there is room for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    /// Rows left on the page.
+    pub(super) page_left: u32,
+    /// Rows left of LIMIT.
+    pub(super) limit_left: u32,
+    /// Whether the page may end with more to come.
+    pub(super) paged: bool,
+}
+
+/// How a chunk was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// Its extent is at its end.
+    AllOfExtent,
+    /// The extent goes on where the chunk ended.
+    Part,
+    /// Not at all: there were more rows in it than there is room for. Ask again, for fewer.
+    TooMany,
+    /// As far as was needed.
+    PageComplete,
+}
+
+/// Rows as the client gets them.
+pub(super) struct Output {
+    room: Room,
+    body: Vec<u8>,
+    row_count: u32,
+    /// Where the next page starts.
+    next: Option<Cursor>,
+    mode: Mode,
+}
+
+/// What happens to rows.
+enum Mode {
+    /// They are encoded already.
+    Plain,
+    /// Each is computed from its sources.
+    Computed,
+    /// They are collected, with what they are sorted by.
+    Sorted(Vec<SortedRow>, usize),
+    /// They are grouped.
+    Grouped(Box<Groups>),
+}
+
+struct SortedRow {
+    keys: Vec<Option<Vec<u8>>>,
+    bytes: Vec<u8>,
+}
+
+/// A page that is complete.
+pub(super) struct Page {
+    /// Its rows.
+    pub(super) body: Vec<u8>,
+    /// How many.
+    pub(super) row_count: u32,
+    /// Where the next one starts, if there is one.
+    pub(super) next: Option<Cursor>,
+    /// Rows left of LIMIT then.
+    pub(super) limit_left: u32,
+}
+
+/// The error for a result without pages that no frame can hold.
+pub(super) fn too_large() -> CqlError {
+    CqlError::Invalid(format!("The result is larger than {} MiB: ask for it in pages or with a LIMIT", FRAME_BODY_BYTES_MAX >> 20))
+}
+
+impl Room {
+    fn take(&mut self, rows: u32) {
+        for left in [&mut self.page_left, &mut self.limit_left] {
+            if *left != NO_LIMIT {
+                *left = left.saturating_sub(rows);
+            }
+        }
+    }
+
+    fn left(&self) -> u32 {
+        self.page_left.min(self.limit_left)
+    }
+}
+
+impl Output {
+    /// An empty page. `cursor` is where it starts, if it is not the first.
+    pub(super) fn new(plan: &Select, room: Room, groups_per_partition: u32, cursor: Option<Cursor>) -> Self {
+        let mode = if plan.group_by.is_some() || !plan.aggregates.is_empty() {
+            Mode::Grouped(Box::new(Groups::new(plan, groups_per_partition, cursor)))
+        } else if !plan.sort.is_empty() {
+            Mode::Sorted(Vec::new(), 0)
+        } else if plan.plain {
+            Mode::Plain
+        } else {
+            Mode::Computed
+        };
+        Self { room, body: Vec::new(), row_count: 0, next: None, mode }
+    }
+
+    /// Whether nothing more is wanted before anything was read.
+    pub(super) fn room_is_used_up(&self) -> bool {
+        self.room.limit_left == 0
+    }
+
+    /// How many rows a chunk may give, and whether it shall look for one more.
+    pub(super) fn rows_wanted(&self) -> (u32, bool) {
+        match self.mode {
+            Mode::Plain | Mode::Computed => (self.room.left(), self.room.page_left < self.room.limit_left),
+            Mode::Sorted(..) | Mode::Grouped(_) => (NO_LIMIT, false),
+        }
+    }
+
+    /// Takes a chunk that started at `start`.
+    pub(super) fn take(
+        &mut self,
+        plan: &Select,
+        chunk: &Gathered<'_>,
+        start: &Cursor,
+        surroundings: Surroundings<'_>,
+    ) -> Result<Taken, CqlError> {
+        match &mut self.mode {
+            Mode::Plain | Mode::Computed => self.take_rows(plan, chunk, start, surroundings),
+            Mode::Sorted(rows, bytes) => {
+                let mut reader = evaluate::Rows::new(plan, chunk, false);
+                while let Some(row) = reader.next_row()? {
+                    let keys = plan.sort.iter().map(|key| row.values.get(key.source).copied().flatten().map(<[u8]>::to_vec)).collect();
+                    *bytes += row.bytes.len();
+                    rows.push(SortedRow { keys, bytes: row.bytes.to_vec() });
+                }
+                if *bytes > RESULT_BYTES_MAX {
+                    return Err(too_large());
+                }
+                Ok(if chunk.end == End::Finished { Taken::AllOfExtent } else { Taken::Part })
+            }
+            Mode::Grouped(_) => self.take_groups(plan, chunk, surroundings),
+        }
+    }
+
+    fn take_rows(
+        &mut self,
+        plan: &Select,
+        chunk: &Gathered<'_>,
+        start: &Cursor,
+        surroundings: Surroundings<'_>,
+    ) -> Result<Taken, CqlError> {
+        if self.room.page_left == 0 && chunk.row_count > 0 {
+            // The page is full, and here is a row for the next one.
+            self.next = Some(start.clone());
+            return Ok(Taken::PageComplete);
+        }
+        if chunk.row_count > self.room.left() {
+            return Ok(Taken::TooMany);
+        }
+        if matches!(self.mode, Mode::Plain) {
+            self.body.extend_from_slice(chunk.rows);
+        } else {
+            let mut rows = evaluate::Rows::new(plan, chunk, false);
+            while let Some(row) = rows.next_row()? {
+                evaluate::write_row(plan, Some(&row), &[], surroundings, &mut self.body)?;
+            }
+        }
+        self.row_count += chunk.row_count;
+        self.room.take(chunk.row_count);
+        if self.room.limit_left == 0 {
+            return Ok(Taken::PageComplete);
+        }
+        if self.body.len() > PAGE_BYTES_MAX && self.room.paged {
+            self.room.page_left = 0;
+        }
+        if self.body.len() > RESULT_BYTES_MAX {
+            return Err(too_large());
+        }
+        let page_is_full = self.room.page_left == 0;
+        // To find out whether there is one more matching row may take long.
+        let more_is_likely_enough = !plan.filters.is_empty();
+        Ok(match chunk.end {
+            End::Finished => Taken::AllOfExtent,
+            End::More if page_is_full => self.complete(chunk),
+            End::Early if page_is_full && more_is_likely_enough => self.complete(chunk),
+            End::More | End::Early => Taken::Part,
+        })
+    }
+
+    fn complete(&mut self, chunk: &Gathered<'_>) -> Taken {
+        self.next = Some(chunk.cursor.clone());
+        Taken::PageComplete
+    }
+
+    fn take_groups(&mut self, plan: &Select, chunk: &Gathered<'_>, surroundings: Surroundings<'_>) -> Result<Taken, CqlError> {
+        let Mode::Grouped(groups) = &mut self.mode else { return Ok(Taken::AllOfExtent) };
+        if groups.count_only(chunk.row_count) {
+            return Ok(if chunk.end == End::Finished { Taken::AllOfExtent } else { Taken::Part });
+        }
+        let mut rows = evaluate::Rows::new(plan, chunk, plan.group_by.is_some());
+        while let Some(row) = rows.next_row()? {
+            if groups.starts_group(plan, &row) {
+                if groups.is_open() {
+                    groups.write(plan, surroundings, &mut self.body)?;
+                    self.row_count += 1;
+                    self.room.take(1);
+                    if self.body.len() > RESULT_BYTES_MAX {
+                        return Err(too_large());
+                    }
+                    if self.room.limit_left == 0 {
+                        groups.close();
+                        return Ok(Taken::PageComplete);
+                    }
+                    if self.room.page_left == 0 || (self.room.paged && self.body.len() > PAGE_BYTES_MAX) {
+                        self.next = Some(groups.cursor());
+                        groups.close();
+                        return Ok(Taken::PageComplete);
+                    }
+                }
+                groups.open(plan, &row);
+            }
+            groups.add(plan, &row, surroundings)?;
+        }
+        Ok(if chunk.end == End::Finished { Taken::AllOfExtent } else { Taken::Part })
+    }
+
+    /// Ends the page.
+    pub(super) fn finish(&mut self, plan: &Select, surroundings: Surroundings<'_>) -> Result<Page, CqlError> {
+        match std::mem::replace(&mut self.mode, Mode::Plain) {
+            Mode::Plain | Mode::Computed => {}
+            Mode::Sorted(mut rows, _) => {
+                rows.sort_by(|one, other| compare(&plan.sort, one, other));
+                rows.truncate(self.room.limit_left as usize);
+                self.row_count = u32::try_from(rows.len()).unwrap_or(u32::MAX);
+                for row in &rows {
+                    if plan.plain {
+                        self.body.extend_from_slice(&row.bytes);
+                    } else {
+                        let row = Row::parse(plan, &row.bytes)?;
+                        evaluate::write_row(plan, Some(&row), &[], surroundings, &mut self.body)?;
+                    }
+                }
+            }
+            Mode::Grouped(mut groups) => {
+                if self.next.is_none() && self.room.limit_left > 0 && (groups.is_open() || plan.group_by.is_none()) {
+                    groups.write(plan, surroundings, &mut self.body)?;
+                    self.row_count += 1;
+                }
+            }
+        }
+        Ok(Page {
+            body: std::mem::take(&mut self.body),
+            row_count: self.row_count,
+            next: self.next.take(),
+            limit_left: self.room.limit_left,
+        })
+    }
+}
+
+fn compare(sort: &[SortKey], one: &SortedRow, other: &SortedRow) -> Ordering {
+    for (index, key) in sort.iter().enumerate() {
+        let ordering = match (&one.keys[index], &other.keys[index]) {
+            (Some(one), Some(other)) => value::compare(&key.data_type, one, other),
+            (one, other) => one.is_some().cmp(&other.is_some()),
+        };
+        let ordering = if key.descending { ordering.reverse() } else { ordering };
+        if ordering.is_ne() {
+            return ordering;
+        }
+    }
+    Ordering::Equal
+}

@@ -1,0 +1,94 @@
+//! What a client gets with a page and brings back for the next: everything that the next page needs, so that nothing is kept here.
+//!
+//! | bytes | paging state |
+//! |---|---|
+//! | 1 | version, 1 |
+//! | 4 | the table's id |
+//! | 4 | rows left of LIMIT; `FF FF FF FF`: there is none |
+//! | … | where the next page starts: a [`Cursor`] |
+
+use super::super::fetch::Cursor;
+use crate::CqlError;
+use crate::wire::writer::{write_byte, write_int};
+use crate::wire::{Reader, WireError};
+use base::TableId;
+
+const VERSION: u8 = 1;
+
+/// The contents of a paging state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PagingState {
+    /// The table it belongs to.
+    pub(super) table: TableId,
+    /// Rows (or groups) left of LIMIT.
+    pub(super) limit_left: u32,
+    /// Where the next page starts.
+    pub(super) cursor: Cursor,
+}
+
+impl PagingState {
+    /// The bytes that the client gets.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(32 + self.cursor.partition.len());
+        write_byte(&mut out, VERSION);
+        write_int(&mut out, self.table.0.cast_signed());
+        write_int(&mut out, self.limit_left.cast_signed());
+        self.cursor.write(&mut out);
+        out
+    }
+
+    /// Reads what a client brought.
+    ///
+    /// # Errors
+    /// For everything that is not a paging state of `table`.
+    pub(super) fn decode(bytes: &[u8], table: TableId) -> Result<Self, CqlError> {
+        let mut reader = Reader::new(bytes);
+        let read = |reader: &mut Reader<'_>| -> Result<Option<Self>, WireError> {
+            if reader.byte()? != VERSION {
+                return Ok(None);
+            }
+            let table = TableId(reader.int()?.cast_unsigned());
+            let limit_left = reader.int()?.cast_unsigned();
+            Ok(Cursor::read(reader)?.map(|cursor| Self { table, limit_left, cursor }))
+        };
+        match read(&mut reader) {
+            Ok(Some(state)) if state.table == table && reader.rest().is_empty() => Ok(state),
+            _ => Err(invalid()),
+        }
+    }
+}
+
+/// The error for a paging state that is none, or not of this statement.
+pub(super) fn invalid() -> CqlError {
+    CqlError::Protocol("Invalid value for the paging state".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::super::fetch::Place;
+    use super::*;
+    use base::{Rng, Token};
+
+    #[test]
+    fn a_state_reads_back_and_no_other_bytes_do() {
+        for (place, seed) in [(Place::Start, 1), (Place::After(vec![0x40, 1, 2]), 2), (Place::End, 3)] {
+            let cursor = Cursor { token: Token(-5), partition: vec![1, 2, 3], place, given: 9 };
+            let state = PagingState { table: TableId(7), limit_left: 100, cursor };
+            let bytes = state.encode();
+            assert_eq!(PagingState::decode(&bytes, TableId(7)), Ok(state));
+            assert!(PagingState::decode(&bytes, TableId(8)).is_err());
+            for cut in 0..bytes.len() {
+                assert!(PagingState::decode(&bytes[..cut], TableId(7)).is_err(), "cut at {cut}");
+            }
+            let mut rng = Rng::new(seed);
+            for _ in 0..2_000 {
+                let mut damaged = bytes.clone();
+                let at = rng.below(damaged.len() as u64) as usize;
+                damaged[at] ^= 1 << rng.below(8);
+                // Another position perhaps, but never a panic or a large allocation.
+                let _ = PagingState::decode(&damaged, TableId(7));
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! SELECT against a table: what it reads, which rows it is about, in which order they come.
+//!
+//! `restrictions` takes WHERE apart into keys, ranges and filters; `selection` makes outputs of what stands before FROM; `shape` has the
+//! rules for ORDER BY, GROUP BY and DISTINCT.
+
+mod reads;
+mod restrictions;
+mod selection;
+mod shape;
+
+use super::select::Metadata;
+use super::{Expression, KeyTerm, Planner, SLOT_FIRST, SLOT_UNREAD, Select, Source};
+use crate::CqlError;
+use crate::language::ast;
+use model::{ColumnKind, DataType, Table};
+use reads::Reads;
+use selection::Selected;
+use std::sync::Arc;
+
+/// Cassandra's words for a statement that would have to look at more rows than it gives.
+const NEEDS_FILTERING: &str = "Cannot execute this query as it might involve data filtering and thus may have unpredictable performance. \
+     If you want to execute this query despite the performance unpredictability, use ALLOW FILTERING";
+
+impl Planner<'_> {
+    /// Plans a SELECT.
+    ///
+    /// # Errors
+    /// Everything that Cassandra refuses, in its words.
+    pub(super) fn select(&mut self, statement: &ast::Select) -> Result<Select, CqlError> {
+        let table = self.table(&statement.from)?;
+        let mut reads = Reads::new(Arc::clone(&table));
+        let selected = self.selection(statement, &mut reads)?;
+        let restrictions = self.restrictions(statement, &table, &mut reads)?;
+        if statement.distinct {
+            shape::check_distinct(&table, &reads, &restrictions)?;
+        }
+        let group_by = shape::group_by(&table, statement, &mut reads, &restrictions)?;
+        let (reversed, sort) = shape::order_by(&table, statement, &mut reads, &restrictions)?;
+        let per_partition_limit = self.limit(statement.per_partition_limit.as_ref(), "[per_partition_limit]")?;
+        if per_partition_limit.is_some() {
+            if statement.distinct {
+                return Err(CqlError::invalid("PER PARTITION LIMIT is not allowed with SELECT DISTINCT queries"));
+            }
+            if !selected.aggregates.is_empty() && group_by.is_none() {
+                return Err(CqlError::invalid("PER PARTITION LIMIT is not allowed with aggregate queries."));
+            }
+        }
+        let limit = self.limit(statement.limit.as_ref(), "[limit]")?;
+
+        let json = statement.kind == ast::SelectKind::Json;
+        let Selected { outputs, aggregates } = selected;
+        let plain = !json
+            && outputs.len() == reads.sources.len()
+            && outputs.iter().enumerate().all(|(index, output)| matches!(output.expression, Expression::Source(source) if source == index));
+        let whole_clustering_key = restrictions.clustering.keys.len() == table.clustering_len
+            && restrictions.clustering.tuples.is_none()
+            && !restrictions.clustering.keys.iter().any(KeyTerm::is_in);
+        let single = plain
+            && restrictions.filters.is_empty()
+            && !restrictions.partition.is_empty()
+            && !restrictions.partition.iter().any(KeyTerm::is_in)
+            && restrictions.token_lower.is_none()
+            && restrictions.token_upper.is_none()
+            && whole_clustering_key
+            && group_by.is_none()
+            && !statement.distinct;
+        let static_only_rows = table.has_static() && !restrictions.about_rows;
+        Ok(Select {
+            slots: slots(&table, &reads),
+            clustering_read: reads.clustering_read(&restrictions.filters),
+            reads_stamps: reads.sources.iter().any(|source| matches!(source, Source::WriteTime(_) | Source::TimeToLive(_))),
+            cells: reads.cells,
+            sources: reads.sources,
+            outputs,
+            plain,
+            single,
+            distinct: statement.distinct,
+            json,
+            partition: restrictions.partition,
+            token_lower: restrictions.token_lower,
+            token_upper: restrictions.token_upper,
+            clustering: restrictions.clustering,
+            filters: restrictions.filters,
+            static_only_rows,
+            reversed,
+            group_by,
+            aggregates,
+            limit,
+            per_partition_limit,
+            sort,
+            metadata: Metadata::default(),
+            table,
+        })
+    }
+
+    fn limit(&mut self, term: Option<&ast::Term>, name: &str) -> Result<Option<super::Term>, CqlError> {
+        term.map(|term| self.term(term, &DataType::Int, name)).transpose()
+    }
+}
+
+/// What each column id means to the plan.
+fn slots(table: &Table, reads: &Reads) -> Vec<u16> {
+    let mut slots = vec![super::SLOT_GONE; usize::from(table.next_column.0)];
+    let mut set = |position: usize, slot: u16| {
+        let id = usize::from(table.columns[position].id.0);
+        if id >= slots.len() {
+            slots.resize(id + 1, super::SLOT_GONE);
+        }
+        slots[id] = slot;
+    };
+    for (position, column) in table.columns.iter().enumerate() {
+        if matches!(column.kind, ColumnKind::Static | ColumnKind::Regular) {
+            set(position, SLOT_UNREAD);
+        }
+    }
+    for (index, cell) in reads.cells.iter().enumerate() {
+        set(cell.position, SLOT_FIRST + index as u16);
+    }
+    slots
+}

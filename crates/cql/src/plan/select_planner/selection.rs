@@ -1,0 +1,428 @@
+//! What stands before FROM: selectors become expressions over sources.
+
+use super::reads::Reads;
+use crate::language::ast::{self, CellAttribute, NativeType, Selection, Selector};
+use crate::plan::modify_planner::find_column;
+use crate::plan::term_planner::neutral;
+use crate::plan::{Aggregate, Expression, Output, Planner, Source};
+use crate::value::function::{self, Argument, FunctionError, FunctionSpec, Operator};
+use crate::{CqlError, ddl};
+use model::{ColumnKind, DataType, Frozen};
+use std::sync::Arc;
+
+/// The outputs of a SELECT.
+#[derive(Default)]
+pub(super) struct Selected {
+    pub(super) outputs: Vec<Output>,
+    pub(super) aggregates: Vec<Aggregate>,
+}
+
+/// A selector as far as it could be planned by itself.
+enum Operand<'s> {
+    Planned(Expression, DataType),
+    Literal(&'s ast::Literal),
+    /// A marker or a collection: its type comes from what takes it.
+    Untyped,
+}
+
+fn invalid(error: FunctionError) -> CqlError {
+    CqlError::Invalid(error.to_string())
+}
+
+impl Planner<'_> {
+    /// Plans the outputs of `statement`.
+    pub(super) fn selection(&mut self, statement: &ast::Select, reads: &mut Reads) -> Result<Selected, CqlError> {
+        let mut selected = Selected::default();
+        match &statement.selection {
+            Selection::Wildcard => {
+                let table = Arc::clone(&reads.table);
+                for (position, column) in table.columns.iter().enumerate() {
+                    let source = reads.column(position);
+                    let expression = Expression::Source(reads.source(source));
+                    selected.outputs.push(Output { name: column.name.clone(), data_type: column.data_type.clone(), expression });
+                }
+            }
+            Selection::Selectors(items) => {
+                for item in items {
+                    let (expression, data_type) = self.selector(&item.selector, None, reads, &mut selected.aggregates)?;
+                    let name = item.alias.as_ref().map_or_else(|| result_name(&item.selector), |alias| alias.as_str().to_owned());
+                    selected.outputs.push(Output { name, data_type, expression });
+                }
+            }
+        }
+        Ok(selected)
+    }
+
+    /// Plans one selector; `receiver` is the type that what it stands in wants.
+    fn selector(
+        &mut self,
+        selector: &Selector,
+        receiver: Option<&DataType>,
+        reads: &mut Reads,
+        aggregates: &mut Vec<Aggregate>,
+    ) -> Result<(Expression, DataType), CqlError> {
+        match selector {
+            Selector::Column(name) => {
+                let table = Arc::clone(&reads.table);
+                let (position, column) = find_column(&table, name)?;
+                let source = reads.column(position);
+                Ok((Expression::Source(reads.source(source)), column.data_type.clone()))
+            }
+            Selector::Literal(literal) => {
+                let receiver = receiver.ok_or_else(|| cannot_infer(selector))?;
+                let term = self.term(&ast::Term::Literal(literal.clone()), receiver, "[selection]")?;
+                Ok((Expression::Term(term), receiver.clone()))
+            }
+            Selector::Marker(marker) => {
+                let receiver = receiver.ok_or_else(|| cannot_infer(selector))?;
+                Ok((Expression::Term(self.mark(marker.index, "[selection]", receiver)), receiver.clone()))
+            }
+            Selector::CountRows => {
+                aggregates.push(Aggregate::CountRows);
+                Ok((Expression::Aggregate(aggregates.len() - 1), DataType::BigInt))
+            }
+            Selector::Function { name, arguments } => self.function_selector(name, arguments, receiver, reads, aggregates),
+            Selector::CellAttribute { attribute, of } => cell_attribute(*attribute, of, reads),
+            Selector::Cast { value, type_name } => {
+                let to = native(*type_name);
+                let (expression, from) = match self.operand(value, reads, aggregates)? {
+                    Operand::Planned(expression, from) => (expression, from),
+                    Operand::Literal(literal) => {
+                        let from = neutral(literal).map(|literal| literal.natural_type()).ok_or_else(|| cannot_infer(value))?;
+                        self.selector(value, Some(&from), reads, aggregates)?
+                    }
+                    Operand::Untyped => return Err(cannot_infer(value)),
+                };
+                let cast = function::cast(&from, &to).map_err(invalid)?;
+                Ok((Expression::Call(cast, vec![expression]), to))
+            }
+            Selector::TypeHint { type_name, value } => {
+                let hinted = ddl::resolve_type(type_name, self.keyspace, self.schema)?;
+                let (expression, own) = self.selector(value, Some(&hinted), reads, aggregates)?;
+                if !crate::plan::term_planner::assignable(&own, &hinted) {
+                    return Err(CqlError::Invalid(format!("Cannot assign value {value} to {selector} of type {hinted}")));
+                }
+                Ok((expression, hinted))
+            }
+            Selector::Field { of, field } => {
+                let (expression, whole) = self.selector(of, None, reads, aggregates)?;
+                let DataType::Udt(user, _) = &whole else {
+                    return Err(CqlError::Invalid(format!("Invalid field selection: {of} of type {whole} is not a user type")));
+                };
+                let number = user.fields.iter().position(|(name, _)| name == field.as_str());
+                let number = number.ok_or_else(|| CqlError::Invalid(format!("{of} of type {whole} has no field {field}")))?;
+                let field_type = user.fields[number].1.clone();
+                Ok((Expression::Field(Box::new(expression), number), field_type))
+            }
+            Selector::Element { of, key } => {
+                let (expression, whole) = self.selector(of, None, reads, aggregates)?;
+                let (key_type, element) = element_types(of, &whole, "element")?;
+                let term = self.term(key, &key_type, &format!("key({of})"))?;
+                Ok((Expression::Element(Box::new(expression), whole, term), element))
+            }
+            Selector::Slice { of, from, to } => {
+                let (expression, whole) = self.selector(of, None, reads, aggregates)?;
+                let (key_type, _) = element_types(of, &whole, "slice")?;
+                let mut end =
+                    |term: &Option<ast::Term>| term.as_ref().map(|term| self.term(term, &key_type, &format!("key({of})"))).transpose();
+                let (from, to) = (end(from)?, end(to)?);
+                Ok((Expression::Slice(Box::new(expression), whole.clone(), from, to), whole.frozen()))
+            }
+            Selector::Arithmetic { operator, left, right } => {
+                let operator = match operator {
+                    ast::ArithmeticOperator::Add => Operator::Add,
+                    ast::ArithmeticOperator::Subtract => Operator::Subtract,
+                    ast::ArithmeticOperator::Multiply => Operator::Multiply,
+                    ast::ArithmeticOperator::Divide => Operator::Divide,
+                    ast::ArithmeticOperator::Remainder => Operator::Modulo,
+                };
+                let operands = [(&**left, self.operand(left, reads, aggregates)?), (&**right, self.operand(right, reads, aggregates)?)];
+                let found = function::operator(operator, argument(&operands[0].1), argument(&operands[1].1), receiver).map_err(invalid)?;
+                self.function_call(found, operands.into(), reads, aggregates)
+            }
+            Selector::Negation(value) => {
+                let operand = self.operand(value, reads, aggregates)?;
+                let found = function::negation(argument(&operand), receiver).map_err(invalid)?;
+                self.function_call(found, vec![(value, operand)], reads, aggregates)
+            }
+            Selector::Tuple(parts) if parts.len() == 1 && !matches!(receiver, Some(DataType::Tuple(_))) => {
+                self.selector(&parts[0], receiver, reads, aggregates)
+            }
+            Selector::List(_) | Selector::Set(_) | Selector::Map(_) | Selector::Tuple(_) => {
+                let whole = match receiver {
+                    Some(receiver) => receiver.clone(),
+                    None => self.natural_type(selector, reads)?,
+                };
+                let expression = self.composed(selector, &whole, reads, aggregates)?;
+                Ok((expression, whole))
+            }
+        }
+    }
+
+    /// Plans what a function, cast or operator is applied to, if it says its type itself.
+    fn operand<'s>(&mut self, selector: &'s Selector, reads: &mut Reads, aggregates: &mut Vec<Aggregate>) -> Result<Operand<'s>, CqlError> {
+        Ok(match selector {
+            Selector::Literal(literal) => Operand::Literal(literal),
+            Selector::Marker(_) | Selector::List(_) | Selector::Set(_) | Selector::Map(_) => Operand::Untyped,
+            Selector::Tuple(parts) if parts.len() == 1 => return self.operand(&parts[0], reads, aggregates),
+            Selector::Tuple(_) => Operand::Untyped,
+            other => {
+                let (expression, data_type) = self.selector(other, None, reads, aggregates)?;
+                Operand::Planned(expression, data_type)
+            }
+        })
+    }
+
+    fn function_selector(
+        &mut self,
+        name: &ast::FunctionName,
+        arguments: &[Selector],
+        receiver: Option<&DataType>,
+        reads: &mut Reads,
+        aggregates: &mut Vec<Aggregate>,
+    ) -> Result<(Expression, DataType), CqlError> {
+        if name.keyspace.as_ref().is_some_and(|keyspace| keyspace.as_str() != "system") {
+            return Err(CqlError::Invalid(format!("Unknown function '{name}'")));
+        }
+        if name.name == "token" {
+            let table = Arc::clone(&reads.table);
+            if arguments.len() != table.partition_key_len {
+                return Err(CqlError::Invalid(format!(
+                    "Invalid number of arguments in call to function system.token: {} required but {} provided",
+                    table.partition_key_len,
+                    arguments.len()
+                )));
+            }
+            let mut parts = Vec::with_capacity(arguments.len());
+            for (position, (argument, column)) in arguments.iter().zip(table.partition_key()).enumerate() {
+                let (expression, own) = self.selector(argument, Some(&column.data_type), reads, aggregates)?;
+                if !crate::plan::term_planner::assignable(&own, &column.data_type) {
+                    return Err(CqlError::Invalid(format!(
+                        "Type error: {argument} cannot be passed as argument {position} of function system.token of type {}",
+                        column.data_type
+                    )));
+                }
+                parts.push(expression);
+            }
+            return Ok((Expression::Token(parts), DataType::BigInt));
+        }
+        let aggregates_before = aggregates.len();
+        let mut operands = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            operands.push((argument, self.operand(argument, reads, aggregates)?));
+        }
+        let types: Vec<Argument<'_>> = operands.iter().map(|(_, operand)| argument(operand)).collect();
+        let found = function::resolve(name.name.as_str(), &types, receiver).map_err(invalid)?;
+        if found.aggregate().is_some() && aggregates.len() > aggregates_before {
+            return Err(CqlError::invalid("aggregate functions cannot be used as arguments of aggregate functions"));
+        }
+        self.function_call(found, operands, reads, aggregates)
+    }
+
+    /// A call of `function` with operands, those without a type of their own being of its arguments' types.
+    fn function_call(
+        &mut self,
+        function: FunctionSpec,
+        operands: Vec<(&Selector, Operand<'_>)>,
+        reads: &mut Reads,
+        aggregates: &mut Vec<Aggregate>,
+    ) -> Result<(Expression, DataType), CqlError> {
+        let mut arguments = Vec::with_capacity(operands.len());
+        for ((selector, operand), argument_type) in operands.into_iter().zip(function.arguments()) {
+            arguments.push(match operand {
+                Operand::Planned(expression, _) => expression,
+                Operand::Literal(_) | Operand::Untyped => self.selector(selector, Some(argument_type), reads, aggregates)?.0,
+            });
+        }
+        let result = function.result().clone();
+        if function.aggregate().is_none() {
+            return Ok((Expression::Call(function, arguments), result));
+        }
+        aggregates.push(match arguments.pop() {
+            Some(of) => Aggregate::Of(function, of),
+            None => Aggregate::CountRows,
+        });
+        Ok((Expression::Aggregate(aggregates.len() - 1), result))
+    }
+
+    /// The type of a collection or tuple literal whose elements say theirs.
+    fn natural_type(&mut self, selector: &Selector, reads: &mut Reads) -> Result<DataType, CqlError> {
+        let mut of_first = |planner: &mut Self, parts: &mut dyn Iterator<Item = &Selector>| {
+            // What is read to find the type is read again for the value: sources are found, not added twice.
+            for part in parts {
+                match planner.operand(part, reads, &mut Vec::new())? {
+                    Operand::Planned(_, data_type) => return Ok(data_type.frozen()),
+                    Operand::Literal(_) => {}
+                    Operand::Untyped if matches!(part, Selector::Marker(_)) => {}
+                    Operand::Untyped => return planner.natural_type(part, reads),
+                }
+            }
+            Err(cannot_infer(selector))
+        };
+        Ok(match selector {
+            Selector::List(parts) => DataType::List(Arc::new(of_first(self, &mut parts.iter())?), Frozen::Yes),
+            Selector::Set(parts) => DataType::Set(Arc::new(of_first(self, &mut parts.iter())?), Frozen::Yes),
+            Selector::Map(entries) => {
+                let key = of_first(self, &mut entries.iter().map(|(key, _)| key))?;
+                let value = of_first(self, &mut entries.iter().map(|(_, value)| value))?;
+                DataType::Map(Arc::new(key), Arc::new(value), Frozen::Yes)
+            }
+            Selector::Tuple(parts) => {
+                let types = parts.iter().map(|part| of_first(self, &mut std::iter::once(part))).collect::<Result<Vec<_>, _>>()?;
+                DataType::Tuple(types.into())
+            }
+            other => of_first(self, &mut std::iter::once(other))?,
+        })
+    }
+
+    /// A collection, tuple or user type literal as a value of type `whole`.
+    fn composed(
+        &mut self,
+        selector: &Selector,
+        whole: &DataType,
+        reads: &mut Reads,
+        aggregates: &mut Vec<Aggregate>,
+    ) -> Result<Expression, CqlError> {
+        let mismatch = || CqlError::Invalid(format!("Invalid literal {selector} for a value of type {whole}"));
+        let mut part = |planner: &mut Self, selector: &Selector, wanted: &DataType| {
+            let (expression, own) = planner.selector(selector, Some(wanted), reads, aggregates)?;
+            if crate::plan::term_planner::assignable(&own, wanted) { Ok(expression) } else { Err(mismatch()) }
+        };
+        Ok(match (selector, whole) {
+            (Selector::List(parts), DataType::List(element, _)) => {
+                Expression::List(parts.iter().map(|selector| part(self, selector, element)).collect::<Result<Vec<_>, _>>()?)
+            }
+            (Selector::Set(parts), DataType::Set(element, _)) => {
+                let parts = parts.iter().map(|selector| part(self, selector, element)).collect::<Result<Vec<_>, _>>()?;
+                Expression::Set((**element).clone(), parts)
+            }
+            (Selector::Set(parts), DataType::Map(key, _, _)) if parts.is_empty() => Expression::Map((**key).clone(), Vec::new()),
+            (Selector::Map(entries), DataType::Map(key_type, value_type, _)) => {
+                let mut planned = Vec::with_capacity(entries.len());
+                for (key, value) in entries {
+                    planned.push((part(self, key, key_type)?, part(self, value, value_type)?));
+                }
+                Expression::Map((**key_type).clone(), planned)
+            }
+            (Selector::Map(entries), DataType::Udt(user, _)) => {
+                let mut fields = Vec::with_capacity(user.fields.len());
+                for (name, field_type) in &user.fields {
+                    let given = entries.iter().find(|(field, _)| matches!(field, Selector::Column(field) if field == name.as_str()));
+                    fields.push(match given {
+                        Some((_, value)) => part(self, value, field_type)?,
+                        None => Expression::Term(crate::plan::Term::Null),
+                    });
+                }
+                Expression::Fields(fields)
+            }
+            (Selector::Tuple(parts), DataType::Tuple(types)) if parts.len() <= types.len() => {
+                let parts = parts.iter().zip(types.iter()).map(|(selector, wanted)| part(self, selector, wanted));
+                Expression::Fields(parts.collect::<Result<Vec<_>, _>>()?)
+            }
+            _ => return Err(mismatch()),
+        })
+    }
+}
+
+fn argument<'a>(operand: &'a Operand<'_>) -> Argument<'a> {
+    match operand {
+        Operand::Planned(_, data_type) => Argument::Type(data_type),
+        Operand::Literal(literal) => neutral(literal).map_or(Argument::Unknown, Argument::Literal),
+        Operand::Untyped => Argument::Unknown,
+    }
+}
+
+fn cannot_infer(selector: &Selector) -> CqlError {
+    CqlError::Invalid(format!("Cannot infer type for term {selector} in selection clause (try using a cast to force a type)"))
+}
+
+/// `WRITETIME(c)` and the like.
+fn cell_attribute(attribute: CellAttribute, of: &Selector, reads: &mut Reads) -> Result<(Expression, DataType), CqlError> {
+    let table = Arc::clone(&reads.table);
+    let function = match attribute {
+        CellAttribute::WriteTime => "writeTime",
+        CellAttribute::MaxWriteTime => "maxWriteTime",
+        CellAttribute::Ttl => "ttl",
+    };
+    let Selector::Column(name) = of else {
+        return Err(CqlError::Invalid(format!("Selection function {function} on parts of a column is not supported by TarnDB yet: {of}")));
+    };
+    let (position, column) = find_column(&table, name)?;
+    if matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Clustering) {
+        return Err(CqlError::Invalid(format!("Cannot use selection function {function} on PRIMARY KEY part {}", column.name)));
+    }
+    if column.data_type.is_multi_cell() && attribute != CellAttribute::MaxWriteTime {
+        let kind = if column.data_type.is_collection() { "collection" } else { "UDT" };
+        return Err(CqlError::Invalid(format!("Cannot use selection function {function} on non-frozen {kind} {}", column.name)));
+    }
+    let cell = reads.cell(position);
+    let (source, data_type) = match attribute {
+        CellAttribute::WriteTime | CellAttribute::MaxWriteTime => (Source::WriteTime(cell), DataType::BigInt),
+        CellAttribute::Ttl => (Source::TimeToLive(cell), DataType::Int),
+    };
+    Ok((Expression::Source(reads.source(source)), data_type))
+}
+
+/// The types of key and element of a set or map.
+fn element_types(of: &Selector, whole: &DataType, what: &str) -> Result<(DataType, DataType), CqlError> {
+    match whole {
+        DataType::Map(key, value, _) => Ok(((**key).clone(), (**value).clone())),
+        DataType::Set(element, _) => Ok(((**element).clone(), (**element).clone())),
+        DataType::List(..) => {
+            let capital = if what == "slice" { "Slice" } else { "Element" };
+            Err(CqlError::Invalid(format!("{capital} selection is only allowed on sets and maps, but {of} is a list")))
+        }
+        other => Err(CqlError::Invalid(format!("Invalid {what} selection: {of} of type {other} is not a collection"))),
+    }
+}
+
+/// A type by its word.
+fn native(name: NativeType) -> DataType {
+    match name {
+        NativeType::Ascii => DataType::Ascii,
+        NativeType::BigInt => DataType::BigInt,
+        NativeType::Blob => DataType::Blob,
+        NativeType::Boolean => DataType::Boolean,
+        NativeType::Counter => DataType::Counter,
+        NativeType::Date => DataType::Date,
+        NativeType::Decimal => DataType::Decimal,
+        NativeType::Double => DataType::Double,
+        NativeType::Duration => DataType::Duration,
+        NativeType::Float => DataType::Float,
+        NativeType::Inet => DataType::Inet,
+        NativeType::Int => DataType::Int,
+        NativeType::SmallInt => DataType::SmallInt,
+        NativeType::Text | NativeType::VarChar => DataType::Text,
+        NativeType::Time => DataType::Time,
+        NativeType::Timestamp => DataType::Timestamp,
+        NativeType::TimeUuid => DataType::TimeUuid,
+        NativeType::TinyInt => DataType::TinyInt,
+        NativeType::Uuid => DataType::Uuid,
+        NativeType::VarInt => DataType::Varint,
+    }
+}
+
+/// The name of a result's column without an alias, as Cassandra makes it: functions get the keyspace they live in.
+fn result_name(selector: &Selector) -> String {
+    let all = |parts: &[Selector]| parts.iter().map(result_name).collect::<Vec<_>>().join(", ");
+    match selector {
+        Selector::Function { name, arguments } => format!("system.{}({})", name.name.as_str(), all(arguments)),
+        Selector::CellAttribute { attribute, of } => format!("{}({})", attribute.text(), result_name(of)),
+        Selector::Cast { value, type_name } => format!("cast({} as {})", result_name(value), type_name.text()),
+        Selector::TypeHint { type_name, value } => format!("({type_name}){}", result_name(value)),
+        Selector::Field { of, field } => format!("{}.{}", result_name(of), field.as_str()),
+        Selector::Element { of, key } => format!("{}[{key}]", result_name(of)),
+        Selector::Arithmetic { operator, left, right } => format!("{} {} {}", result_name(left), operator.sign(), result_name(right)),
+        Selector::Negation(value) => format!("-{}", result_name(value)),
+        Selector::List(parts) => format!("[{}]", all(parts)),
+        Selector::Set(parts) => format!("{{{}}}", all(parts)),
+        Selector::Tuple(parts) => format!("({})", all(parts)),
+        Selector::Map(entries) => {
+            let entries: Vec<_> = entries.iter().map(|(key, value)| format!("{}: {}", result_name(key), result_name(value))).collect();
+            format!("{{{}}}", entries.join(", "))
+        }
+        Selector::Column(_) | Selector::Literal(_) | Selector::Marker(_) | Selector::CountRows | Selector::Slice { .. } => {
+            selector.to_string()
+        }
+    }
+}
