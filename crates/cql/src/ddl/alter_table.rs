@@ -1,0 +1,195 @@
+//! ALTER TABLE and DROP TABLE.
+
+use super::DdlError;
+use super::change::{Context, Outcome, SchemaEvent, SchemaEventTarget};
+use super::create_table::COLUMNS_MAX;
+use super::options::{Occasion, TableParameters};
+use super::property::Properties;
+use super::types::{TypeResolver, is_value_compatible, without_user_types};
+use crate::language::ast::{self, AlterTableOperation, Identifier};
+use crate::wire::ChangeKind;
+use model::{Column, ColumnId, ColumnKind, DataType, DroppedColumn, Keyspace, Order, Table};
+use std::sync::Arc;
+
+pub(super) fn alter(context: &Context<'_>, statement: &ast::AlterTable) -> Result<Outcome, DdlError> {
+    let Some((keyspace, former)) = context.table(&statement.name)? else {
+        return absent(context, &statement.name, statement.if_exists);
+    };
+    let mut table = Table::clone(former);
+    match &statement.operation {
+        AlterTableOperation::Add { if_not_exists, columns } => add(keyspace, &mut table, columns, *if_not_exists)?,
+        AlterTableOperation::Drop { if_exists, columns, timestamp } => {
+            let timestamp = timestamp.as_ref().map(drop_timestamp).transpose()?;
+            drop_columns(&mut table, columns, *if_exists, timestamp.unwrap_or(context.environment.now_us))?;
+        }
+        AlterTableOperation::Rename { if_exists, columns } => rename(&mut table, columns, *if_exists)?,
+        AlterTableOperation::With(properties) => set_options(&mut table, properties)?,
+        AlterTableOperation::AlterType { .. } => return Err(DdlError::AlterColumnType),
+        AlterTableOperation::Mask { .. } => return Err(DdlError::Unsupported("MASKED WITH")),
+        AlterTableOperation::DropCompactStorage => return Err(DdlError::DropCompactStorage),
+    }
+    if table == **former {
+        return Ok(Outcome::unchanged());
+    }
+    let target = SchemaEventTarget::Table(table.name.clone());
+    let mut keyspace = Keyspace::clone(keyspace);
+    keyspace.tables.insert(table.name.clone(), Arc::new(table));
+    Ok(context.with_keyspace(keyspace, ChangeKind::Updated, target))
+}
+
+pub(super) fn drop(context: &Context<'_>, statement: &ast::DropTable) -> Result<Outcome, DdlError> {
+    let Some((keyspace, table)) = context.table(&statement.name)? else {
+        return absent(context, &statement.name, statement.if_exists);
+    };
+    let mut keyspace = Keyspace::clone(keyspace);
+    keyspace.tables.remove(&table.name);
+    let target = SchemaEventTarget::Table(table.name.clone());
+    let event = SchemaEvent { change: ChangeKind::Dropped, target, keyspace: keyspace.name.clone() };
+    let mut schema = context.schema.clone();
+    schema.keyspaces.insert(keyspace.name.clone(), Arc::new(keyspace));
+    Ok(context.with_schema(schema, event, vec![table.id]))
+}
+
+fn absent(context: &Context<'_>, name: &ast::QualifiedName, if_exists: bool) -> Result<Outcome, DdlError> {
+    if if_exists {
+        return Ok(Outcome::unchanged());
+    }
+    let keyspace = context.keyspace_name(name.keyspace.as_ref())?.to_owned();
+    Err(DdlError::UnknownTable { keyspace, table: name.name.as_str().to_owned() })
+}
+
+fn add(keyspace: &Keyspace, table: &mut Table, columns: &[ast::ColumnDefinition], if_not_exists: bool) -> Result<(), DdlError> {
+    let resolver = TypeResolver { keyspace: Some(&keyspace.name), types: Some(&keyspace.types) };
+    let is_counter = table.is_counter();
+    for definition in columns {
+        let name = definition.name.as_str();
+        if table.column(name).is_some() {
+            if if_not_exists {
+                continue;
+            }
+            return Err(DdlError::ColumnExists(name.to_owned()));
+        }
+        if definition.mask.is_some() {
+            return Err(DdlError::Unsupported("MASKED WITH"));
+        }
+        let data_type = resolver.resolve(&definition.type_name)?;
+        let kind = if definition.is_static { ColumnKind::Static } else { ColumnKind::Regular };
+        if kind == ColumnKind::Static && table.clustering_len == 0 {
+            return Err(DdlError::StaticWithoutClustering);
+        }
+        if let Some(dropped) = table.dropped_columns.get(name) {
+            check_against_dropped(name, kind, &data_type, dropped)?;
+        }
+        let (keyspace, table_name, column) = (table.keyspace.clone(), table.name.clone(), name.to_owned());
+        match (is_counter, data_type == DataType::Counter) {
+            (true, false) => return Err(DdlError::NonCounterInTable { keyspace, table: table_name, column }),
+            // a table without any columns but its key can become one that counts
+            (false, true) if !table.value_columns().is_empty() => {
+                return Err(DdlError::CounterInTable { keyspace, table: table_name, column });
+            }
+            _ => {}
+        }
+        let id = table.next_column;
+        let next = id.0.checked_add(1).filter(|next| usize::from(*next) <= COLUMNS_MAX);
+        table.next_column = ColumnId(next.ok_or(DdlError::TooManyColumns { keyspace, table: table_name, maximum: COLUMNS_MAX })?);
+        insert(table, Column { id, name: column, kind, order: Order::Ascending, data_type });
+    }
+    Ok(())
+}
+
+/// Puts a static or regular column where its kind and name belong.
+fn insert(table: &mut Table, column: Column) {
+    let key_len = table.partition_key_len + table.clustering_len;
+    let sort_key = |column: &Column| (column.kind == ColumnKind::Regular, column.name.clone());
+    let wanted = sort_key(&column);
+    let before = table.value_columns().iter().take_while(|other| sort_key(other) < wanted).count();
+    table.columns.insert(key_len + before, column);
+}
+
+fn check_against_dropped(name: &str, kind: ColumnKind, data_type: &DataType, dropped: &DroppedColumn) -> Result<(), DdlError> {
+    let kind_name = |kind| if kind == ColumnKind::Static { "STATIC" } else { "REGULAR" };
+    let column = name.to_owned();
+    if kind != dropped.kind {
+        return Err(DdlError::DroppedKind { column, kind: kind_name(kind), former: kind_name(dropped.kind) });
+    }
+    if dropped.data_type == DataType::Counter {
+        return Err(DdlError::DroppedCounter(column));
+    }
+    if !is_value_compatible(&without_user_types(data_type), &dropped.data_type) {
+        return Err(DdlError::DroppedType { column, data_type: data_type.clone(), former: dropped.data_type.clone() });
+    }
+    Ok(())
+}
+
+fn drop_columns(table: &mut Table, columns: &[Identifier], if_exists: bool, dropped_at_us: i64) -> Result<(), DdlError> {
+    let mut seen: Vec<&Identifier> = Vec::new();
+    for name in columns {
+        if seen.contains(&name) {
+            continue;
+        }
+        seen.push(name);
+        let Some((position, column)) = table.column(name.as_str()) else {
+            if if_exists {
+                continue;
+            }
+            let (keyspace, table) = (table.keyspace.clone(), table.name.clone());
+            return Err(DdlError::DropUnknownColumn { keyspace, table, column: name.as_str().to_owned() });
+        };
+        if position < table.partition_key_len + table.clustering_len {
+            return Err(DdlError::DropKeyColumn(column.name.clone()));
+        }
+        if let (DataType::Udt(user, _), true) = (&column.data_type, column.data_type.is_multi_cell()) {
+            return Err(DdlError::DropUserTypeColumn { column: column.name.clone(), name: user.name.clone() });
+        }
+        let column = table.columns.remove(position);
+        let dropped = DroppedColumn { kind: column.kind, data_type: without_user_types(&column.data_type), dropped_at_us };
+        table.dropped_columns.insert(column.name, dropped);
+    }
+    Ok(())
+}
+
+fn drop_timestamp(literal: &ast::Literal) -> Result<i64, DdlError> {
+    let text = literal.raw_text();
+    text.parse().map_err(|_| DdlError::DropTimestamp(text.into_owned()))
+}
+
+fn rename(table: &mut Table, columns: &[(Identifier, Identifier)], if_exists: bool) -> Result<(), DdlError> {
+    let key_len = table.partition_key_len + table.clustering_len;
+    for (from, to) in columns {
+        let (from, to) = (from.as_str(), to.as_str());
+        let Some((position, _)) = table.column(from) else {
+            if if_exists {
+                continue;
+            }
+            let (keyspace, table) = (table.keyspace.clone(), table.name.clone());
+            return Err(DdlError::RenameUnknownColumn { keyspace, table, column: from.to_owned() });
+        };
+        if position >= key_len {
+            return Err(DdlError::RenameValueColumn(from.to_owned()));
+        }
+        if table.column(to).is_some() {
+            let (keyspace, table) = (table.keyspace.clone(), table.name.clone());
+            return Err(DdlError::RenameTaken { keyspace, table, from: from.to_owned(), to: to.to_owned() });
+        }
+        if let Some(column) = table.columns.get_mut(position) {
+            column.name = to.to_owned();
+        }
+    }
+    Ok(())
+}
+
+fn set_options(table: &mut Table, properties: &[ast::Property]) -> Result<(), DdlError> {
+    let mut properties = Properties::new(properties);
+    if properties.text("id")?.is_some() {
+        return Err(DdlError::AlterTableId);
+    }
+    let mut parameters = TableParameters::of(&table.options);
+    parameters.declare(&mut properties, Occasion::Alter)?;
+    properties.finish()?;
+    parameters.check()?;
+    if table.is_counter() && parameters.default_time_to_live > 0 {
+        return Err(DdlError::CounterTimeToLive);
+    }
+    table.options = parameters.to_options();
+    Ok(())
+}

@@ -1,0 +1,223 @@
+//! CREATE TABLE.
+//!
+//! Checks come in Cassandra's order, so that a statement with several faults is told of the same one.
+
+use super::change::{Context, Outcome, SchemaEvent, SchemaEventTarget};
+use super::options::{Occasion, TableParameters};
+use super::property::Properties;
+use super::types::{TypeResolver, contains_duration};
+use super::{DdlError, SYSTEM_TABLE_IDS_FROM, name};
+use crate::language::ast::{self, OrderDirection};
+use crate::wire::ChangeKind;
+use base::TableId;
+use model::{Column, ColumnId, ColumnKind, DataType, Keyspace, Order, Table, TableOptions};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+/// How many columns a table may have had in its time: their ids have 16 bits.
+pub(super) const COLUMNS_MAX: usize = u16::MAX as usize;
+
+pub(super) fn create(context: &Context<'_>, statement: &ast::CreateTable) -> Result<Outcome, DdlError> {
+    let given = statement.name.keyspace.as_ref();
+    if given.is_none() && context.keyspace.is_none() {
+        return Err(DdlError::NoKeyspace);
+    }
+    check_statement(statement)?;
+    context.keyspace_name(given)?;
+    let mut properties = Properties::new(&statement.options.properties);
+    let uuid = properties.text("id")?;
+    let mut parameters = TableParameters::default();
+    parameters.declare(&mut properties, Occasion::Create)?;
+    let keyspace = context.existing_keyspace(given)?;
+    let table = statement.name.name.as_str();
+    if keyspace.tables.contains_key(table) {
+        let exists = DdlError::TableExists { keyspace: keyspace.name.clone(), table: table.to_owned() };
+        return if statement.if_not_exists { Ok(Outcome::unchanged()) } else { Err(exists) };
+    }
+    properties.finish()?;
+    let uuid = match uuid {
+        Some(text) => chosen_uuid(context, &text)?,
+        None => context.environment.table_uuid,
+    };
+    if statement.options.compact_storage {
+        return Err(DdlError::Unsupported("COMPACT STORAGE"));
+    }
+    let id = context.schema.next_table;
+    let next_table = id.0.checked_add(1).filter(|next| *next < SYSTEM_TABLE_IDS_FROM).ok_or(DdlError::TooManyTables(id.0))?;
+    let resolver = TypeResolver { keyspace: Some(&keyspace.name), types: Some(&keyspace.types) };
+    let table = build(statement, &keyspace.name, resolver, &parameters, id, uuid)?;
+    name::check_table_name(&keyspace.name, &table.name)?;
+    check_counters(&table)?;
+    let name = table.name.clone();
+    let mut keyspace = Keyspace::clone(keyspace);
+    keyspace.tables.insert(name.clone(), Arc::new(table));
+    let mut schema = context.schema.clone();
+    schema.next_table = TableId(next_table);
+    let event = SchemaEvent { change: ChangeKind::Created, target: SchemaEventTarget::Table(name), keyspace: keyspace.name.clone() };
+    schema.keyspaces.insert(keyspace.name.clone(), Arc::new(keyspace));
+    Ok(context.with_schema(schema, event, Vec::new()))
+}
+
+/// The table that a statement of the system's own declares.
+pub(crate) fn declare_table(keyspace: &str, statement: &ast::CreateTable, id: TableId, uuid: u128) -> Result<Table, DdlError> {
+    let mut properties = Properties::new(&statement.options.properties);
+    let mut parameters = TableParameters::default();
+    parameters.declare(&mut properties, Occasion::Create)?;
+    properties.finish()?;
+    check_statement(statement)?;
+    build(statement, keyspace, TypeResolver { keyspace: Some(keyspace), types: None }, &parameters, id, uuid)
+}
+
+/// What can be said of the statement alone.
+fn check_statement(statement: &ast::CreateTable) -> Result<(), DdlError> {
+    let mut names = HashSet::new();
+    if let Some(twice) = statement.columns.iter().find(|column| !names.insert(column.name.as_str())) {
+        return Err(DdlError::ColumnTwice { column: twice.name.as_str().to_owned(), table: statement.name.clone() });
+    }
+    match statement.primary_keys.len() {
+        0 => Err(DdlError::NoPrimaryKey(statement.name.clone())),
+        1 => Ok(()),
+        _ => Err(DdlError::ManyPrimaryKeys(statement.name.clone())),
+    }
+}
+
+fn chosen_uuid(context: &Context<'_>, text: &str) -> Result<u128, DdlError> {
+    let digits: String = text.chars().filter(|c| *c != '-').collect();
+    let has_form = text.len() == 36 && digits.len() == 32 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let id = u128::from_str_radix(&digits, 16).ok().filter(|_| has_form).ok_or(DdlError::TableId)?;
+    let mut tables = context.schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values());
+    if tables.any(|table| table.uuid == id) { Err(DdlError::TableIdTaken { id }) } else { Ok(id) }
+}
+
+fn build(
+    statement: &ast::CreateTable,
+    keyspace: &str,
+    resolver: TypeResolver<'_>,
+    parameters: &TableParameters,
+    id: TableId,
+    uuid: u128,
+) -> Result<Table, DdlError> {
+    let name = statement.name.name.as_str();
+    let primary_key = statement.primary_keys.first().ok_or_else(|| DdlError::NoPrimaryKey(statement.name.clone()))?;
+    let mut declared = BTreeMap::new();
+    for column in &statement.columns {
+        if column.mask.is_some() {
+            return Err(DdlError::Unsupported("MASKED WITH"));
+        }
+        declared.insert(column.name.as_str(), (resolver.resolve(&column.type_name)?, column.is_static));
+    }
+    let mut keys = Vec::new();
+    for column in primary_key.partition.iter().chain(&primary_key.clustering) {
+        let column = column.as_str();
+        if keys.iter().any(|(key, _)| *key == column) {
+            return Err(DdlError::KeyColumnTwice { column: column.to_owned(), table: name.to_owned() });
+        }
+        let unknown = || DdlError::UnknownKeyColumn { column: column.to_owned(), table: name.to_owned() };
+        let (data_type, is_static) = declared.remove(column).ok_or_else(unknown)?;
+        check_key_column(column, &data_type, is_static)?;
+        keys.push((column, data_type));
+    }
+    let orders = clustering_orders(statement, &primary_key.clustering)?;
+    let clustering_len = primary_key.clustering.len();
+    if clustering_len == 0 && declared.values().any(|(_, is_static)| *is_static) {
+        return Err(DdlError::StaticWithoutClustering);
+    }
+    parameters.check()?;
+    let mut columns = Vec::with_capacity(statement.columns.len());
+    let partition_key_len = primary_key.partition.len();
+    let mut push = |name: &str, kind, order, data_type| {
+        let id = u16::try_from(columns.len()).ok().filter(|id| usize::from(*id) < COLUMNS_MAX).map(ColumnId)?;
+        columns.push(Column { id, name: name.to_owned(), kind, order, data_type });
+        Some(())
+    };
+    let full = || DdlError::TooManyColumns { keyspace: keyspace.to_owned(), table: name.to_owned(), maximum: COLUMNS_MAX };
+    for (position, (column, data_type)) in keys.into_iter().enumerate() {
+        match position.checked_sub(partition_key_len) {
+            None => push(column, ColumnKind::PartitionKey, Order::Ascending, data_type).ok_or_else(full)?,
+            Some(position) => {
+                let order = orders.get(position).copied().unwrap_or(Order::Ascending);
+                push(column, ColumnKind::Clustering, order, data_type).ok_or_else(full)?;
+            }
+        }
+    }
+    let (statics, regulars): (Vec<_>, Vec<_>) = declared.into_iter().partition(|(_, (_, is_static))| *is_static);
+    for (kind, values) in [(ColumnKind::Static, statics), (ColumnKind::Regular, regulars)] {
+        for (column, (data_type, _)) in values {
+            push(column, kind, Order::Ascending, data_type).ok_or_else(full)?;
+        }
+    }
+    let next_column = u16::try_from(columns.len()).map(ColumnId).map_err(|_| full())?;
+    let options: TableOptions = parameters.to_options();
+    Ok(Table {
+        id,
+        uuid,
+        keyspace: keyspace.to_owned(),
+        name: name.to_owned(),
+        columns,
+        partition_key_len,
+        clustering_len,
+        next_column,
+        dropped_columns: BTreeMap::new(),
+        options,
+    })
+}
+
+fn check_key_column(column: &str, data_type: &DataType, is_static: bool) -> Result<(), DdlError> {
+    let name = column.to_owned();
+    if is_static {
+        return Err(DdlError::StaticKeyColumn(name));
+    }
+    match data_type {
+        DataType::Udt(user, _) if data_type.is_multi_cell() => {
+            Err(DdlError::UserTypeKeyColumn { column: name, keyspace: user.keyspace.clone(), name: user.name.clone() })
+        }
+        _ if data_type.is_multi_cell() => Err(DdlError::CollectionKeyColumn { column: name, data_type: data_type.clone() }),
+        DataType::Counter => Err(DdlError::CounterKeyColumn(name)),
+        _ if contains_duration(data_type) => Err(DdlError::DurationKeyColumn(name)),
+        _ => Ok(()),
+    }
+}
+
+/// The orders of the first clustering columns; those that the statement does not mention are ascending.
+fn clustering_orders(statement: &ast::CreateTable, clustering: &[ast::Identifier]) -> Result<Vec<Order>, DdlError> {
+    let given = &statement.options.clustering_order;
+    let table = statement.name.name.as_str();
+    for (position, (column, _)) in given.iter().enumerate() {
+        if given.iter().take(position).any(|(other, _)| other == column) {
+            return Err(DdlError::OrderTwice { column: column.as_str().to_owned(), table: table.to_owned() });
+        }
+    }
+    let others: Vec<&str> =
+        given.iter().map(|(column, _)| column).filter(|column| !clustering.contains(column)).map(|c| c.as_str()).collect();
+    if !others.is_empty() {
+        return Err(DdlError::OrderOfOthers(others.join(", ")));
+    }
+    let mut orders = Vec::with_capacity(given.len());
+    for ((column, direction), expected) in given.iter().zip(clustering) {
+        if column != expected {
+            let expected_name = expected.as_str().to_owned();
+            let is_given = given.iter().any(|(column, _)| column == expected);
+            return Err(if is_given {
+                DdlError::OrderOutOfOrder { expected: expected_name, found: column.as_str().to_owned() }
+            } else {
+                DdlError::OrderMissing(expected_name)
+            });
+        }
+        orders.push(match direction {
+            OrderDirection::Ascending => Order::Ascending,
+            OrderDirection::Descending => Order::Descending,
+        });
+    }
+    Ok(orders)
+}
+
+/// A table counts in all its columns or in none.
+fn check_counters(table: &Table) -> Result<(), DdlError> {
+    if !table.is_counter() {
+        return Ok(());
+    }
+    if table.value_columns().iter().any(|column| column.data_type != DataType::Counter) {
+        return Err(DdlError::CounterMix);
+    }
+    if table.options.default_time_to_live > 0 { Err(DdlError::CounterTimeToLive) } else { Ok(()) }
+}

@@ -1,0 +1,386 @@
+//! Why a schema statement is refused, in Cassandra's words, misspellings included: clients and their tests match on them.
+
+use crate::CqlError;
+use crate::language::ast;
+use model::DataType;
+
+/// A schema statement that is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // the fields are what the messages name
+pub enum DdlError {
+    // Properties of statements: what is wrong with the statement alone.
+    #[error("Unknown property '{0}'")]
+    UnknownProperty(String),
+    #[error("Missing mandatory option '{0}'")]
+    MissingProperty(&'static str),
+    #[error("Invalid value for property '{0}'. It should be a string")]
+    NotAString(String),
+    #[error("Invalid value for property '{0}'. It should be a map.")]
+    NotAMap(String),
+    #[error(
+        "Invalid boolean value {value} for '{name}'. Positive values can be '1', 'true' or 'yes'. \
+         Negative values can be '0', 'false' or 'no'."
+    )]
+    NotABoolean { name: String, value: String },
+    #[error("Invalid integer value {value} for '{name}'")]
+    NotAnInteger { name: String, value: String },
+    #[error("Invalid double value {value} for '{name}'")]
+    NotADouble { name: String, value: String },
+    #[error("frozen<> is only allowed on collections, tuples, and user-defined types (got {0})")]
+    NotFreezable(ast::TypeName),
+    #[error("Error setting type {class}: Unable to find abstract-type class '{full}'")]
+    UnknownClass { class: String, full: String },
+
+    // Names.
+    #[error("No keyspace has been specified. USE a keyspace, or explicitly specify keyspace.tablename")]
+    NoKeyspace,
+    #[error("Keyspace '{0}' doesn't exist")]
+    UnknownKeyspace(String),
+    #[error("Table '{keyspace}.{table}' doesn't exist")]
+    UnknownTable { keyspace: String, table: String },
+    #[error("Type '{keyspace}.{name}' doesn't exist")]
+    UnknownDroppedType { keyspace: String, name: String },
+    #[error("Type {keyspace}.{name} doesn't exist")]
+    UnknownAlteredType { keyspace: String, name: String },
+    #[error("Index '{keyspace}.{name}' doesn't exist'")]
+    UnknownIndex { keyspace: String, name: String },
+    #[error("Materialized view '{keyspace}.{name}' doesn't exist")]
+    UnknownView { keyspace: String, name: String },
+    #[error("Function '{keyspace}.{name}' doesn't exist")]
+    UnknownFunction { keyspace: String, name: String },
+    #[error("Aggregate '{keyspace}.{name}' doesn't exist")]
+    UnknownAggregate { keyspace: String, name: String },
+    #[error("Trigger '{name}' on '{keyspace}.{table}' doesn't exist")]
+    UnknownTrigger { keyspace: String, table: String, name: String },
+    #[error("Unknown type {keyspace}.{name}")]
+    UnknownType { keyspace: String, name: String },
+    #[error("Cannot add existing keyspace \"{0}\"")]
+    KeyspaceExists(String),
+    #[error("Cannot add already existing table \"{table}\" to keyspace \"{keyspace}\"")]
+    TableExists { keyspace: String, table: String },
+    #[error("A user type with name '{0}' already exists")]
+    TypeExists(String),
+    #[error("Keyspace name must not be empty and must contain alphanumeric or underscore characters only (got \"{0}\")")]
+    KeyspaceName(String),
+    #[error("Keyspace name must not be more than {maximum} characters long (got {characters} characters for \"{name}\")")]
+    KeyspaceNameLength { name: String, characters: usize, maximum: usize },
+    #[error("{keyspace}.{table}: Table name must not be empty or not contain non-alphanumeric-underscore characters (got \"{table}\")")]
+    TableName { keyspace: String, table: String },
+    #[error("{keyspace}.{table}: Table name must not be more than {maximum} characters long (got {characters} characters for \"{table}\")")]
+    TableNameLength { keyspace: String, table: String, characters: usize, maximum: usize },
+    #[error("System keyspace '{0}' is not user-modifiable")]
+    CreateSystemKeyspace(String),
+    #[error("{0} keyspace is not user-modifiable.")]
+    SystemKeyspace(String),
+
+    // Replication.
+    #[error("Missing replication strategy class")]
+    NoReplicationClass,
+    #[error("Unable to find replication strategy class '{0}'")]
+    UnknownReplicationClass(String),
+    #[error("Unable to use given strategy class: LocalStrategy is reserved for internal use.")]
+    LocalStrategy,
+    #[error("For input string: \"{0}\"")]
+    ReplicationFactor(String),
+    #[error("Replication factor must be non-negative, found {0}")]
+    NegativeReplicationFactor(i32),
+    #[error("Replication factor must be at least 1, found 0")]
+    ZeroReplicationFactor,
+    #[error("Transient replication is not enabled on this node")]
+    TransientReplication,
+    #[error("Unrecognized strategy option {{{option}}} passed to {strategy} for keyspace {keyspace}")]
+    UnknownReplicationOption { option: String, strategy: &'static str, keyspace: String },
+    #[error("Configuration for at least one datacenter must be present")]
+    NoDataCenter,
+
+    // Tables.
+    #[error("No PRIMARY KEY specifed for table '{0}' (exactly one required)")]
+    NoPrimaryKey(ast::QualifiedName),
+    #[error("Multiple PRIMARY KEY specified for table '{0}' (exactly one required)")]
+    ManyPrimaryKeys(ast::QualifiedName),
+    #[error("Duplicate column '{column}' declaration for table '{table}'")]
+    ColumnTwice { column: String, table: ast::QualifiedName },
+    #[error("Duplicate column '{column}' in PRIMARY KEY clause for table '{table}'")]
+    KeyColumnTwice { column: String, table: String },
+    #[error("Unknown column '{column}' referenced in PRIMARY KEY for table '{table}'")]
+    UnknownKeyColumn { column: String, table: String },
+    #[error("Static column '{0}' cannot be part of the PRIMARY KEY")]
+    StaticKeyColumn(String),
+    #[error("counter type is not supported for PRIMARY KEY column '{0}'")]
+    CounterKeyColumn(String),
+    #[error("duration type is not supported for PRIMARY KEY column '{0}'")]
+    DurationKeyColumn(String),
+    #[error("Invalid non-frozen collection type {data_type} for PRIMARY KEY column '{column}'")]
+    CollectionKeyColumn { column: String, data_type: DataType },
+    #[error("Invalid non-frozen user-defined type \"{keyspace}.{name}\" for PRIMARY KEY column '{column}'")]
+    UserTypeKeyColumn { column: String, keyspace: String, name: String },
+    #[error("Static columns are only useful (and thus allowed) if the table has at least one clustering column")]
+    StaticWithoutClustering,
+    #[error("Cannot mix counter and non counter columns in the same table")]
+    CounterMix,
+    #[error("{keyspace}.{table}: Cannot have a counter column (\"{column}\") in a non counter table")]
+    CounterInTable { keyspace: String, table: String, column: String },
+    #[error("{keyspace}.{table}: Cannot have a non counter column (\"{column}\") in a counter table")]
+    NonCounterInTable { keyspace: String, table: String, column: String },
+    #[error("Duplicate column '{column}' in CLUSTERING ORDER BY clause for table '{table}'")]
+    OrderTwice { column: String, table: String },
+    #[error("Only clustering key columns can be defined in CLUSTERING ORDER directive: [{0}] are not clustering columns")]
+    OrderOfOthers(String),
+    #[error(
+        "The order of columns in the CLUSTERING ORDER directive must match that of the clustering columns ({expected} must appear before {found})"
+    )]
+    OrderOutOfOrder { expected: String, found: String },
+    #[error("Missing CLUSTERING ORDER for column {0}")]
+    OrderMissing(String),
+    #[error("Invalid table id")]
+    TableId,
+    #[error("Table id {id:032x} is already in use")]
+    TableIdTaken { id: u128 },
+    #[error("Cannot alter table id.")]
+    AlterTableId,
+    #[error("Table {keyspace}.{table} has had as many columns as a table ever may ({maximum}): make a new table")]
+    TooManyColumns { keyspace: String, table: String, maximum: usize },
+    #[error("No table can be created any more: all {0} ids have been given out")]
+    TooManyTables(u32),
+    #[error("Type {data_type} is too large: a type may have at most {levels} levels and {parts} parts", levels = model::TYPE_DEPTH_MAX, parts = model::TYPE_PARTS_MAX)]
+    TypeTooLarge { data_type: String },
+
+    // ALTER TABLE.
+    #[error("Column with name '{0}' already exists")]
+    ColumnExists(String),
+    #[error("Cannot re-add previously dropped column '{column}' of kind {kind}, incompatible with previous kind {former}")]
+    DroppedKind { column: String, kind: &'static str, former: &'static str },
+    #[error("Cannot re-add previously dropped counter column {0}")]
+    DroppedCounter(String),
+    #[error("Cannot add a column '{column}' of type {data_type}, incompatible with previously dropped column '{column}' of type {former}")]
+    DroppedType { column: String, data_type: DataType, former: DataType },
+    #[error("Column {column} was not found in table '{keyspace}.{table}'")]
+    DropUnknownColumn { keyspace: String, table: String, column: String },
+    #[error("Cannot drop PRIMARY KEY column {0}")]
+    DropKeyColumn(String),
+    #[error("Cannot drop non-frozen column {column} of user type {name}")]
+    DropUserTypeColumn { column: String, name: String },
+    #[error("Invalid timestamp {0} for a dropped column: it must be a 64-bit integer")]
+    DropTimestamp(String),
+    #[error("Undefined column name {column} in table {keyspace}.{table}")]
+    RenameUnknownColumn { keyspace: String, table: String, column: String },
+    #[error("Cannot rename non PRIMARY KEY column {0}")]
+    RenameValueColumn(String),
+    #[error("Cannot rename column {from} to {to} in table '{keyspace}.{table}'; another column with that name already exists")]
+    RenameTaken { keyspace: String, table: String, from: String, to: String },
+    #[error("Altering column types is no longer supported")]
+    AlterColumnType,
+    #[error("DROP COMPACT STORAGE is disabled: TarnDB has no such tables")]
+    DropCompactStorage,
+
+    // Types.
+    #[error("Counters are not allowed inside collections: {0}")]
+    CounterInCollection(ast::TypeName),
+    #[error("Counters are not allowed inside tuples")]
+    CounterInTuple,
+    #[error("Counters are not allowed inside vectors")]
+    CounterInVector,
+    #[error("Durations are not allowed inside sets: {0}")]
+    DurationInSet(ast::TypeName),
+    #[error("Durations are not allowed as map keys: {0}")]
+    DurationAsKey(ast::TypeName),
+    #[error("Non-frozen collections are not allowed inside collections: {0}")]
+    CollectionInCollection(ast::TypeName),
+    #[error("Non-frozen UDTs are not allowed inside collections: {0}")]
+    UserTypeInCollection(ast::TypeName),
+    #[error("vectors may only have positive dimensions; given 0")]
+    VectorWithoutDimension,
+    #[error("vectors may have at most {maximum} dimensions; given {dimension}")]
+    VectorTooLong { dimension: u32, maximum: u16 },
+    #[error(
+        "Statement on keyspace {keyspace} cannot refer to a user type in keyspace {other}; user types can only be used in the keyspace they are defined in"
+    )]
+    ForeignType { keyspace: String, other: String },
+    #[error("Duplicate field name '{field}' in type '{name}'")]
+    FieldTwice { field: String, name: String },
+    #[error("A user type cannot contain counters")]
+    CounterField,
+    #[error("A user type cannot contain non-frozen UDTs")]
+    UserTypeField,
+    #[error("Cannot add field {field} to type {keyspace}.{name}: a field with name {field} already exists")]
+    FieldExists { keyspace: String, name: String, field: String },
+    #[error("Cannot add new field {field} of type {data_type} to user type {keyspace}.{name} as it would create a circular reference")]
+    CircularType { keyspace: String, name: String, field: String, data_type: DataType },
+    #[error(
+        "Cannot add new field {field} of type {data_type} to user type {keyspace}.{name} as the type is being used in partition key \
+         by the following tables: {tables}"
+    )]
+    TypeInPartitionKey { keyspace: String, name: String, field: String, data_type: DataType, tables: String },
+    #[error("Unkown field {field} in user type {keyspace}.{name}")]
+    UnknownField { keyspace: String, name: String, field: String },
+    #[error("Duplicate field name {field} in type {name}")]
+    RenamedFieldTwice { field: String, name: String },
+    #[error("Altering field types is no longer supported")]
+    AlterFieldType,
+    #[error("Cannot drop user type '{keyspace}.{name}' as it is still used by user types {users}")]
+    TypeUsedByTypes { keyspace: String, name: String, users: String },
+    #[error("Cannot drop user type '{keyspace}.{name}' as it is still used by tables {users}")]
+    TypeUsedByTables { keyspace: String, name: String, users: String },
+
+    // Table options.
+    #[error("{name} must be greater than or equal to {minimum} (got {value})")]
+    OptionTooSmall { name: &'static str, minimum: i32, value: i32 },
+    #[error("{name} must be less than or equal to {maximum} (got {value})")]
+    OptionTooLarge { name: &'static str, maximum: i32, value: i32 },
+    #[error("max_index_interval must be greater than or equal to min_index_interval ({minimum}) (got {maximum})")]
+    IndexIntervals { minimum: i32, maximum: i32 },
+    #[error("bloom_filter_fp_chance must be larger than 6.71E-5 and less than or equal to 1.0 (got {0})")]
+    BloomFilterChance(String),
+    #[error("crc_check_chance must be larger than or equal to 0 and smaller than or equal to 1.0 (got {0})")]
+    CrcCheckChance(String),
+    #[error("Cannot set default_time_to_live on a table with counters")]
+    CounterTimeToLive,
+    #[error("Invalid value {value} for option '{name}'")]
+    SpeculativeRetry { name: &'static str, value: String },
+    #[error("Invalid value {value} for PERCENTILE option '{name}': must be between (0.0 and 100.0)")]
+    SpeculativePercentile { name: &'static str, value: String },
+    #[error("Invalid value {value} for option '{name}': MIN()/MAX() arguments should be of different types, but both are of type {kind}")]
+    SpeculativePair { name: &'static str, value: String, kind: &'static str },
+    #[error("Invalid value {0} for option 'read_repair': only 'BLOCKING' and 'NONE' are allowed")]
+    ReadRepair(String),
+    #[error("Memtable configuration \"{0}\" not found.")]
+    Memtable(String),
+    #[error("Invalid value '{0}' for caching sub-option 'keys': only 'ALL' and 'NONE' are allowed")]
+    CachingKeys(String),
+    #[error("Invalid value '{0}' for caching sub-option 'rows_per_partition': only 'ALL', 'NONE', and integer values are allowed")]
+    CachingRows(String),
+    #[error("Invalid caching sub-options [{0}]: only 'keys' and 'rows_per_partition' are allowed")]
+    CachingOption(String),
+    #[error("Missing sub-option 'class' for the 'compaction' option")]
+    NoCompactionClass,
+    #[error("Unable to find compaction strategy class '{0}'")]
+    CompactionClass(String),
+    #[error("Properties specified [{options}] are not understood by {class}")]
+    CompactionOption { options: String, class: &'static str },
+    #[error("Invalid value {value} for '{name}' compaction sub-option - must be an integer")]
+    CompactionThreshold { name: &'static str, value: String },
+    #[error("Min compaction threshold cannot be less than 2 (got {0})")]
+    CompactionMinimum(i32),
+    #[error("Min compaction threshold (got {minimum}) cannot be greater than max compaction threshold (got {maximum})")]
+    CompactionThresholds { minimum: i32, maximum: i32 },
+    #[error("Missing sub-option 'class' for the 'compression' option.")]
+    NoCompressionClass,
+    #[error("The 'class' option must not be empty. To disable compression use 'enabled' : false")]
+    EmptyCompressionClass,
+    #[error("Could not create Compression for type {0}")]
+    CompressionClass(String),
+    #[error("Unknown compression options {0}")]
+    CompressionOption(String),
+    #[error("If the 'enabled' option is set to false no other options must be specified")]
+    CompressionDisabled,
+    #[error("Invalid value for {0}")]
+    CompressionNumber(&'static str),
+    #[error("chunk_length_in_kb must be a power of 2")]
+    ChunkLength,
+
+    // Not here.
+    #[error("{0} is not supported by TarnDB yet")]
+    Unsupported(&'static str),
+    #[error("You have to be logged in and not anonymous to perform this request")]
+    Anonymous,
+    #[error("org.apache.cassandra.auth.CassandraRoleManager doesn't support PASSWORD")]
+    RolePassword,
+    #[error("This is not a schema statement")]
+    NotASchemaStatement,
+}
+
+/// Which of CQL's error codes a [`DdlError`] has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DdlErrorKind {
+    /// 0x2000
+    Syntax,
+    /// 0x2100
+    Unauthorized,
+    /// 0x2200
+    Invalid,
+    /// 0x2300
+    Config,
+    /// 0x2400
+    AlreadyExists,
+}
+
+impl DdlError {
+    /// Its error code.
+    #[must_use]
+    pub fn kind(&self) -> DdlErrorKind {
+        match self {
+            Self::UnknownProperty(_)
+            | Self::NotAString(_)
+            | Self::NotAMap(_)
+            | Self::NotABoolean { .. }
+            | Self::NotAnInteger { .. }
+            | Self::NotADouble { .. }
+            | Self::NotFreezable(_)
+            | Self::UnknownClass { .. } => DdlErrorKind::Syntax,
+            Self::SystemKeyspace(_) | Self::Anonymous => DdlErrorKind::Unauthorized,
+            Self::KeyspaceExists(_) | Self::TableExists { .. } => DdlErrorKind::AlreadyExists,
+            Self::TableName { .. }
+            | Self::TableNameLength { .. }
+            | Self::NoReplicationClass
+            | Self::UnknownReplicationClass(_)
+            | Self::ReplicationFactor(_)
+            | Self::NegativeReplicationFactor(_)
+            | Self::ZeroReplicationFactor
+            | Self::TransientReplication
+            | Self::UnknownReplicationOption { .. }
+            | Self::NoDataCenter
+            | Self::CounterInTable { .. }
+            | Self::NonCounterInTable { .. }
+            | Self::TableId
+            | Self::TableIdTaken { .. }
+            | Self::AlterTableId
+            | Self::OptionTooSmall { .. }
+            | Self::OptionTooLarge { .. }
+            | Self::IndexIntervals { .. }
+            | Self::BloomFilterChance(_)
+            | Self::CrcCheckChance(_)
+            | Self::SpeculativeRetry { .. }
+            | Self::SpeculativePercentile { .. }
+            | Self::SpeculativePair { .. }
+            | Self::ReadRepair(_)
+            | Self::Memtable(_)
+            | Self::CachingKeys(_)
+            | Self::CachingRows(_)
+            | Self::CachingOption(_)
+            | Self::NoCompactionClass
+            | Self::CompactionClass(_)
+            | Self::CompactionOption { .. }
+            | Self::CompactionThreshold { .. }
+            | Self::CompactionMinimum(_)
+            | Self::CompactionThresholds { .. }
+            | Self::NoCompressionClass
+            | Self::EmptyCompressionClass
+            | Self::CompressionClass(_)
+            | Self::CompressionOption(_)
+            | Self::CompressionDisabled
+            | Self::CompressionNumber(_)
+            | Self::ChunkLength => DdlErrorKind::Config,
+            _ => DdlErrorKind::Invalid,
+        }
+    }
+}
+
+impl From<DdlError> for CqlError {
+    fn from(error: DdlError) -> Self {
+        let message = error.to_string();
+        match error.kind() {
+            DdlErrorKind::Syntax => Self::Syntax(message),
+            DdlErrorKind::Unauthorized => Self::Unauthorized(message),
+            DdlErrorKind::Invalid => Self::Invalid(message),
+            DdlErrorKind::Config => Self::Config(message),
+            DdlErrorKind::AlreadyExists => {
+                let (keyspace, table) = match error {
+                    DdlError::KeyspaceExists(keyspace) => (keyspace, String::new()),
+                    DdlError::TableExists { keyspace, table } => (keyspace, table),
+                    _ => (String::new(), String::new()),
+                };
+                Self::AlreadyExists { keyspace, table, message }
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Schema statements: a schema and a statement in, a new schema out, or the error that Cassandra gives. Nothing here reads a clock,
+//! rolls a die or keeps state: what a statement needs of its surroundings comes in an [`Environment`].
+//!
+//! On the path: a session hands `CREATE`, `ALTER` and `DROP` statements to [`apply`] on the one core that owns the schema, stores the
+//! new schema, and tells every core and every registered client.
+//!
+//! Invariants of every schema that comes out: a column's type has no more levels than [`model::TYPE_DEPTH_MAX`]; nothing that is one
+//! value (a key, an element) holds anything multi-cell; tables and columns never get an id that was used before; user types in tables
+//! and in other types are the ones the keyspace has now; `version` follows from the content, so equal schemas have equal versions.
+
+mod alter_table;
+mod change;
+mod create_table;
+mod error;
+mod keyspace;
+mod name;
+mod number;
+mod options;
+mod property;
+mod replication;
+mod types;
+mod unsupported;
+mod user_type;
+
+pub use change::{Change, Environment, Outcome, SchemaEvent, SchemaEventTarget, content_version};
+pub use error::{DdlError, DdlErrorKind};
+pub use options::TableParameters;
+pub use replication::{NETWORK_TOPOLOGY_STRATEGY, SIMPLE_STRATEGY};
+pub use types::resolve_type;
+
+pub(crate) use create_table::declare_table;
+pub(crate) use number::java_double;
+
+use crate::language::ast::Statement;
+use model::Schema;
+
+/// The id from which on tables are the system's; ids of user tables stay below.
+pub const SYSTEM_TABLE_IDS_FROM: u32 = 0xFFFF_0000;
+
+/// What `statement` makes of `schema`.
+///
+/// `keyspace` is the session's keyspace.
+///
+/// # Errors
+/// Whatever Cassandra refuses, and what TarnDB does not do yet.
+pub fn apply(schema: &Schema, keyspace: Option<&str>, statement: &Statement, environment: &Environment<'_>) -> Result<Outcome, DdlError> {
+    let context = change::Context { schema, keyspace, environment };
+    match statement {
+        Statement::CreateKeyspace(create) => keyspace::create(&context, create),
+        Statement::AlterKeyspace(alter) => keyspace::alter(&context, alter),
+        Statement::DropKeyspace(drop) => keyspace::drop(&context, drop),
+        Statement::CreateTable(create) => create_table::create(&context, create),
+        Statement::AlterTable(alter) => alter_table::alter(&context, alter),
+        Statement::DropTable(drop) => alter_table::drop(&context, drop),
+        Statement::CreateType(create) => user_type::create(&context, create),
+        Statement::AlterType(alter) => user_type::alter(&context, alter),
+        Statement::DropType(drop) => user_type::drop(&context, drop),
+        other => unsupported::answer(&context, other),
+    }
+}

@@ -1,0 +1,60 @@
+//! `compression = {'class': …}`.
+
+use crate::ddl::DdlError;
+use crate::ddl::number::java_double;
+use std::collections::BTreeMap;
+
+const PACKAGE: &str = "org.apache.cassandra.io.compress.";
+const CLASS: &str = "class";
+const ENABLED: &str = "enabled";
+const CHUNK_LENGTH: &str = "chunk_length_in_kb";
+const MIN_RATIO: &str = "min_compress_ratio";
+
+/// The compressors and their own options.
+const COMPRESSORS: &[(&str, &[&str])] = &[
+    ("LZ4Compressor", &["lz4_compressor_type", "lz4_high_compressor_level"]),
+    ("SnappyCompressor", &[]),
+    ("DeflateCompressor", &[]),
+    ("ZstdCompressor", &["compression_level"]),
+    ("NoopCompressor", &[]),
+];
+
+pub(super) fn default() -> BTreeMap<String, String> {
+    BTreeMap::from([(CHUNK_LENGTH.to_owned(), "16".to_owned()), (CLASS.to_owned(), format!("{PACKAGE}LZ4Compressor"))])
+}
+
+fn disabled() -> BTreeMap<String, String> {
+    BTreeMap::from([(ENABLED.to_owned(), "false".to_owned())])
+}
+
+pub(super) fn compression(mut entries: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, DdlError> {
+    if entries.is_empty() {
+        return Ok(disabled());
+    }
+    // As Java reads a boolean: whatever is not true is false.
+    if entries.remove(ENABLED).is_some_and(|enabled| !enabled.eq_ignore_ascii_case("true")) {
+        return if entries.is_empty() { Ok(disabled()) } else { Err(DdlError::CompressionDisabled) };
+    }
+    let class = entries.remove(CLASS).ok_or(DdlError::NoCompressionClass)?;
+    if class.is_empty() {
+        return Err(DdlError::EmptyCompressionClass);
+    }
+    let class = if class.contains('.') { class } else { format!("{PACKAGE}{class}") };
+    let known = class.strip_prefix(PACKAGE).and_then(|name| COMPRESSORS.iter().find(|(known, _)| *known == name));
+    let (_, options) = known.ok_or_else(|| DdlError::CompressionClass(class.clone()))?;
+    let unknown = entries.keys().find(|name| ![CHUNK_LENGTH, MIN_RATIO].contains(&name.as_str()) && !options.contains(&name.as_str()));
+    if let Some(unknown) = unknown {
+        return Err(DdlError::CompressionOption(unknown.clone()));
+    }
+    let chunk_length: u32 =
+        entries.get(CHUNK_LENGTH).map_or(Ok(16), |text| text.parse()).map_err(|_| DdlError::CompressionNumber(CHUNK_LENGTH))?;
+    if !chunk_length.is_power_of_two() {
+        return Err(DdlError::ChunkLength);
+    }
+    if let Some(ratio) = entries.get_mut(MIN_RATIO) {
+        *ratio = java_double(ratio.parse().map_err(|_| DdlError::CompressionNumber(MIN_RATIO))?);
+    }
+    entries.insert(CHUNK_LENGTH.to_owned(), chunk_length.to_string());
+    entries.insert(CLASS.to_owned(), class);
+    Ok(entries)
+}

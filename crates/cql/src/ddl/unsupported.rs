@@ -1,0 +1,90 @@
+//! Statements about what TarnDB does not have yet: each gets a clear answer, and dropping what is not there gets Cassandra's.
+
+use super::DdlError;
+use super::change::{Context, Outcome};
+use crate::language::ast::{AlterRole, Identifier, RoleOption, Statement};
+
+/// The answer to a schema statement that is none of keyspaces, tables and user types.
+pub(super) fn answer(context: &Context<'_>, statement: &Statement) -> Result<Outcome, DdlError> {
+    use Statement as S;
+    let keyspace = |given: &Option<Identifier>| {
+        let name = given.as_ref().map(Identifier::as_str).or(context.keyspace).ok_or(DdlError::NoKeyspace)?;
+        Ok(name.to_owned())
+    };
+    let absent = |if_exists: bool, error: DdlError| if if_exists { Ok(Outcome::unchanged()) } else { Err(error) };
+    let text = |name: &Identifier| name.as_str().to_owned();
+    match statement {
+        S::CopyTable(copy) => {
+            keyspace(&copy.name.keyspace)?;
+            Err(DdlError::Unsupported("CREATE TABLE LIKE"))
+        }
+        S::CreateIndex(create) => {
+            keyspace(&create.table.keyspace)?;
+            Err(DdlError::Unsupported("CREATE INDEX"))
+        }
+        S::DropIndex(drop) => {
+            let keyspace = keyspace(&drop.name.keyspace)?;
+            absent(drop.if_exists, DdlError::UnknownIndex { keyspace, name: text(&drop.name.name) })
+        }
+        S::CreateView(create) => {
+            keyspace(&create.name.keyspace)?;
+            Err(DdlError::Unsupported("CREATE MATERIALIZED VIEW"))
+        }
+        S::AlterView(alter) => {
+            let keyspace = keyspace(&alter.name.keyspace)?;
+            absent(alter.if_exists, DdlError::UnknownView { keyspace, name: text(&alter.name.name) })
+        }
+        S::DropView(drop) => {
+            let keyspace = keyspace(&drop.name.keyspace)?;
+            absent(drop.if_exists, DdlError::UnknownView { keyspace, name: text(&drop.name.name) })
+        }
+        S::CreateFunction(create) => {
+            keyspace(&create.name.keyspace)?;
+            Err(DdlError::Unsupported("CREATE FUNCTION"))
+        }
+        S::DropFunction(drop) => {
+            let keyspace = keyspace(&drop.name.keyspace)?;
+            absent(drop.if_exists, DdlError::UnknownFunction { keyspace, name: text(&drop.name.name) })
+        }
+        S::CreateAggregate(create) => {
+            keyspace(&create.name.keyspace)?;
+            Err(DdlError::Unsupported("CREATE AGGREGATE"))
+        }
+        S::DropAggregate(drop) => {
+            let keyspace = keyspace(&drop.name.keyspace)?;
+            absent(drop.if_exists, DdlError::UnknownAggregate { keyspace, name: text(&drop.name.name) })
+        }
+        S::CreateTrigger(create) => {
+            keyspace(&create.table.keyspace)?;
+            Err(DdlError::Unsupported("CREATE TRIGGER"))
+        }
+        S::DropTrigger(drop) => {
+            let keyspace = keyspace(&drop.table.keyspace)?;
+            let error = DdlError::UnknownTrigger { keyspace, table: text(&drop.table.name), name: text(&drop.name) };
+            absent(drop.if_exists, error)
+        }
+        S::AlterRole(alter) if sets_password(alter) => Err(DdlError::RolePassword),
+        S::CreateRole(_)
+        | S::AlterRole(_)
+        | S::DropRole(_)
+        | S::GrantRole(_)
+        | S::RevokeRole(_)
+        | S::GrantPermissions(_)
+        | S::RevokePermissions(_)
+        | S::ListPermissions(_)
+        | S::ListRoles(_)
+        | S::ListUsers
+        | S::ListSuperusers
+        | S::AddIdentity(_)
+        | S::DropIdentity(_) => Err(DdlError::Anonymous),
+        S::Unsupported(unsupported) => Err(DdlError::Unsupported(unsupported.text())),
+        _ => Err(DdlError::NotASchemaStatement),
+    }
+}
+
+fn sets_password(alter: &AlterRole) -> bool {
+    alter
+        .options
+        .iter()
+        .any(|option| matches!(option, RoleOption::Password(_) | RoleOption::HashedPassword(_) | RoleOption::GeneratedPassword))
+}

@@ -1,0 +1,209 @@
+//! DESCRIBE, answered by the server: what cqlsh 6 and later send instead of putting the statements together themselves.
+//!
+//! On the path: the session hands the statement and a [`NodeView`] to [`describe`] and sends what comes back as rows of the table
+//! `system.describe`. Nothing is read from a log.
+//!
+//! What is described can be fed back: every statement parses and makes the same table, type or keyspace again. The text is Cassandra
+//! 5.0's, character by character, but where that could not be read back (a user type named like a native one).
+
+mod cluster;
+mod error;
+mod schema_text;
+mod type_text;
+
+pub use error::DescribeError;
+pub use schema_text::{create_keyspace, create_table, create_type};
+pub use type_text::type_text;
+
+use crate::language::ast::{Describe, DescribeTarget, Identifier, KeyspaceScope, QualifiedName, SchemaScope};
+use crate::language::quote_identifier;
+use crate::system::{self, NodeView};
+use model::{DataType, Keyspace, Table, UserType};
+use schema_text::Detail;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The keyspace and table that the result claims to be of.
+pub const DESCRIBE_TABLE: (&str, &str) = ("system", "describe");
+
+/// The result of a DESCRIBE: rows of text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Description {
+    /// The columns' names and types.
+    pub columns: Vec<(&'static str, DataType)>,
+    /// The rows: a value in wire bytes for each column.
+    pub rows: Vec<Vec<Vec<u8>>>,
+}
+
+/// Answers a DESCRIBE of a session that uses `keyspace`.
+///
+/// # Errors
+/// When what is to be described is not there.
+pub fn describe(statement: &Describe, keyspace: Option<&str>, view: &NodeView<'_>) -> Result<Description, DescribeError> {
+    let detail = if statement.with_internals { Detail::Internals } else { Detail::Statement };
+    let describer = Describer { view, keyspace, keyspaces: all_keyspaces(view), detail };
+    describer.target(&statement.target)
+}
+
+/// Users' keyspaces and the system's, by name.
+fn all_keyspaces<'a>(view: &NodeView<'a>) -> BTreeMap<&'a str, &'a Arc<Keyspace>> {
+    let catalog = system::catalog();
+    let system = catalog.ordinary.values().chain(catalog.virtual_keyspaces.values());
+    system.chain(view.schema.keyspaces.values()).map(|keyspace| (keyspace.name.as_str(), keyspace)).collect()
+}
+
+struct Describer<'a> {
+    view: &'a NodeView<'a>,
+    keyspace: Option<&'a str>,
+    keyspaces: BTreeMap<&'a str, &'a Arc<Keyspace>>,
+    detail: Detail,
+}
+
+/// One thing of the schema: in which keyspace, what it is, its name and the statement that makes it.
+struct Element {
+    keyspace: String,
+    kind: &'static str,
+    name: String,
+    statement: String,
+}
+
+impl<'a> Describer<'a> {
+    fn target(&self, target: &DescribeTarget) -> Result<Description, DescribeError> {
+        match target {
+            DescribeTarget::Cluster => Ok(cluster::describe(self.view, self.keyspace)),
+            DescribeTarget::Schema(scope) => Ok(self.schema(*scope)),
+            DescribeTarget::Keyspaces => Ok(names(self.keyspaces.keys().map(|name| ((*name).to_owned(), "keyspace", (*name).to_owned())))),
+            DescribeTarget::Keyspace(scope, name) => self.keyspace(*scope, name.as_ref()),
+            DescribeTarget::Tables => Ok(self.tables()),
+            DescribeTarget::Types => Ok(self.types()),
+            DescribeTarget::Functions | DescribeTarget::Aggregates => Ok(names(std::iter::empty())),
+            DescribeTarget::Table(name) => self.table(name),
+            DescribeTarget::Type(name) => self.user_type(name),
+            DescribeTarget::Index(name) => Err(self.absent(name.keyspace.as_ref(), &name.name, DescribeError::index)),
+            DescribeTarget::View(name) => Err(self.absent(name.keyspace.as_ref(), &name.name, DescribeError::view)),
+            DescribeTarget::Function(name) => Err(self.absent(name.keyspace.as_ref(), &name.name, DescribeError::function)),
+            DescribeTarget::Aggregate(name) => Err(self.absent(name.keyspace.as_ref(), &name.name, DescribeError::aggregate)),
+            DescribeTarget::Any(name) => self.any(name),
+        }
+    }
+
+    fn schema(&self, scope: SchemaScope) -> Description {
+        let shown = self.keyspaces.values().filter(|keyspace| scope == SchemaScope::Full || !system::is_system_keyspace(&keyspace.name));
+        elements(shown.flat_map(|keyspace| self.contents(keyspace)))
+    }
+
+    fn keyspace(&self, scope: KeyspaceScope, name: Option<&Identifier>) -> Result<Description, DescribeError> {
+        let keyspace = self.used_keyspace(name)?;
+        let mut contents = self.contents(keyspace);
+        if scope == KeyspaceScope::Only {
+            contents.truncate(1);
+        }
+        Ok(elements(contents))
+    }
+
+    /// The keyspace, then its types, each after those that it has, then its tables.
+    fn contents(&self, keyspace: &Keyspace) -> Vec<Element> {
+        let mut contents = vec![self.element(&keyspace.name, "keyspace", &keyspace.name, create_keyspace(keyspace))];
+        contents.extend(schema_text::dependencies_first(keyspace).into_iter().map(|user| self.type_element(user)));
+        contents.extend(sorted(keyspace.tables.values(), |table| &table.name).into_iter().map(|table| self.table_element(table)));
+        contents
+    }
+
+    fn tables(&self) -> Description {
+        let shown = self.shown_keyspaces().flat_map(|keyspace| {
+            let tables = sorted(keyspace.tables.values(), |table| &table.name);
+            tables.into_iter().map(|table| (keyspace.name.clone(), "table", table.name.clone()))
+        });
+        names(shown)
+    }
+
+    fn types(&self) -> Description {
+        let shown = self.shown_keyspaces().flat_map(|keyspace| {
+            let types = sorted(keyspace.types.values(), |user| &user.name);
+            types.into_iter().map(|user| (keyspace.name.clone(), "type", user.name.clone()))
+        });
+        names(shown)
+    }
+
+    /// The session's keyspace, or all of them when it uses none.
+    fn shown_keyspaces(&self) -> impl Iterator<Item = &&'a Arc<Keyspace>> {
+        self.keyspaces.values().filter(|keyspace| self.keyspace.is_none_or(|used| used == keyspace.name))
+    }
+
+    fn table(&self, name: &QualifiedName) -> Result<Description, DescribeError> {
+        let keyspace = self.used_keyspace(name.keyspace.as_ref())?;
+        let table = keyspace.tables.get(name.name.as_str()).ok_or_else(|| DescribeError::table(&keyspace.name, &name.name))?;
+        Ok(elements([self.table_element(table)]))
+    }
+
+    fn user_type(&self, name: &QualifiedName) -> Result<Description, DescribeError> {
+        let keyspace = self.used_keyspace(name.keyspace.as_ref())?;
+        let user = keyspace.types.get(name.name.as_str()).ok_or_else(|| DescribeError::user_type(&keyspace.name, &name.name))?;
+        Ok(elements([self.type_element(user)]))
+    }
+
+    /// A name alone is a keyspace's first, then that of a table of the session's keyspace.
+    fn any(&self, name: &QualifiedName) -> Result<Description, DescribeError> {
+        if name.keyspace.is_none() && self.keyspaces.contains_key(name.name.as_str()) {
+            return self.keyspace(KeyspaceScope::WithContents, Some(&name.name));
+        }
+        if name.keyspace.is_none() && self.keyspace.is_none() {
+            return Err(DescribeError::UnknownKeyspace(name.name.as_str().to_owned()));
+        }
+        let keyspace = self.used_keyspace(name.keyspace.as_ref())?;
+        let table = keyspace.tables.get(name.name.as_str()).ok_or_else(|| DescribeError::any(&keyspace.name, &name.name))?;
+        Ok(elements([self.table_element(table)]))
+    }
+
+    fn used_keyspace(&self, name: Option<&Identifier>) -> Result<&'a Arc<Keyspace>, DescribeError> {
+        let name = name.map(Identifier::as_str).or(self.keyspace).ok_or(DescribeError::NoKeyspace)?;
+        self.keyspaces.get(name).copied().ok_or_else(|| DescribeError::UnknownKeyspace(name.to_owned()))
+    }
+
+    fn absent(&self, keyspace: Option<&Identifier>, name: &str, error: fn(&str, &str) -> DescribeError) -> DescribeError {
+        match self.used_keyspace(keyspace) {
+            Ok(keyspace) => error(&keyspace.name, name),
+            Err(other) => other,
+        }
+    }
+
+    fn type_element(&self, user: &UserType) -> Element {
+        self.element(&user.keyspace, "type", &user.name, create_type(user))
+    }
+
+    fn table_element(&self, table: &Table) -> Element {
+        let statement = schema_text::describe_table(table, self.detail);
+        self.element(&table.keyspace, "table", &table.name, statement)
+    }
+
+    fn element(&self, keyspace: &str, kind: &'static str, name: &str, statement: String) -> Element {
+        Element { keyspace: keyspace.to_owned(), kind, name: name.to_owned(), statement }
+    }
+}
+
+/// By name, upper and lower case alike.
+fn sorted<'a, T>(things: impl Iterator<Item = &'a Arc<T>>, name: fn(&T) -> &String) -> Vec<&'a Arc<T>> {
+    let mut sorted: Vec<_> = things.collect();
+    sorted.sort_by_key(|thing| (name(thing).to_lowercase(), name(thing).clone()));
+    sorted
+}
+
+fn columns(names: &[&'static str]) -> Vec<(&'static str, DataType)> {
+    names.iter().map(|name| (*name, DataType::Text)).collect()
+}
+
+fn quoted(name: &str) -> Vec<u8> {
+    quote_identifier(name).into_owned().into_bytes()
+}
+
+fn names(things: impl Iterator<Item = (String, &'static str, String)>) -> Description {
+    let rows = things.map(|(keyspace, kind, name)| vec![quoted(&keyspace), kind.into(), quoted(&name)]).collect();
+    Description { columns: columns(&["keyspace_name", "type", "name"]), rows }
+}
+
+fn elements(things: impl IntoIterator<Item = Element>) -> Description {
+    let row =
+        |element: Element| vec![quoted(&element.keyspace), element.kind.into(), quoted(&element.name), element.statement.into_bytes()];
+    let columns = columns(&["keyspace_name", "type", "name", "create_statement"]);
+    Description { columns, rows: things.into_iter().map(row).collect() }
+}

@@ -1,0 +1,143 @@
+//! The system's tables as CQL: keyspace by keyspace, with Cassandra 5.0's columns and types.
+
+/// Whether a keyspace's tables are listed in `system_schema` or, as virtual ones, in `system_virtual_schema`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Listing {
+    /// In `system_schema`.
+    Ordinary,
+    /// In `system_virtual_schema`.
+    Virtual,
+}
+
+/// A keyspace of the system's.
+pub(super) struct Definition {
+    pub(super) name: &'static str,
+    pub(super) listing: Listing,
+    /// The replication factor, or none for what is each node's own.
+    pub(super) replication_factor: Option<u32>,
+    /// One CREATE TABLE each, without a keyspace.
+    pub(super) tables: &'static [&'static str],
+}
+
+pub(super) const DEFINITIONS: &[Definition] = &[
+    Definition { name: "system", listing: Listing::Ordinary, replication_factor: None, tables: SYSTEM },
+    Definition { name: "system_schema", listing: Listing::Ordinary, replication_factor: None, tables: SYSTEM_SCHEMA },
+    Definition { name: "system_traces", listing: Listing::Ordinary, replication_factor: Some(2), tables: SYSTEM_TRACES },
+    Definition { name: "system_views", listing: Listing::Virtual, replication_factor: None, tables: SYSTEM_VIEWS },
+    Definition { name: "system_virtual_schema", listing: Listing::Virtual, replication_factor: None, tables: SYSTEM_VIRTUAL_SCHEMA },
+];
+
+/// Names of keyspaces that Cassandra has and TarnDB keeps free.
+pub(super) const RESERVED: &[&str] = &["system_auth", "system_distributed"];
+
+const SYSTEM: &[&str] = &[
+    r#"CREATE TABLE "IndexInfo" (table_name text, index_name text, value blob, PRIMARY KEY (table_name, index_name))
+        WITH comment = 'built column indexes' AND gc_grace_seconds = 0"#,
+    "CREATE TABLE available_ranges (keyspace_name text PRIMARY KEY, ranges set<blob>)
+        WITH comment = 'available keyspace/ranges during bootstrap/replace that are ready to be served' AND gc_grace_seconds = 0",
+    "CREATE TABLE available_ranges_v2 (keyspace_name text PRIMARY KEY, full_ranges set<blob>, transient_ranges set<blob>)
+        WITH comment = 'available keyspace/ranges during bootstrap/replace that are ready to be served' AND gc_grace_seconds = 0",
+    "CREATE TABLE built_views (keyspace_name text, view_name text, status_replicated boolean, PRIMARY KEY (keyspace_name, view_name))
+        WITH comment = 'built views' AND gc_grace_seconds = 0",
+    "CREATE TABLE compaction_history (id timeuuid PRIMARY KEY, bytes_in bigint, bytes_out bigint, columnfamily_name text,
+        compacted_at timestamp, compaction_properties frozen<map<text, text>>, keyspace_name text, rows_merged map<int, bigint>)
+        WITH comment = 'week-long compaction history' AND gc_grace_seconds = 0",
+    "CREATE TABLE local (key text PRIMARY KEY, bootstrapped text, broadcast_address inet, broadcast_port int, cluster_name text,
+        cql_version text, data_center text, gossip_generation int, host_id uuid, listen_address inet, listen_port int,
+        native_protocol_version text, partitioner text, rack text, release_version text, rpc_address inet, rpc_port int,
+        schema_version uuid, tokens set<text>, truncated_at map<uuid, blob>)
+        WITH comment = 'information about the local node' AND gc_grace_seconds = 0",
+    "CREATE TABLE peers (peer inet PRIMARY KEY, data_center text, host_id uuid, preferred_ip inet, rack text, release_version text,
+        rpc_address inet, schema_version uuid, tokens set<text>)
+        WITH comment = 'information about known peers in the cluster' AND gc_grace_seconds = 0",
+    "CREATE TABLE peers_v2 (peer inet, peer_port int, data_center text, host_id uuid, native_address inet, native_port int,
+        preferred_ip inet, preferred_port int, rack text, release_version text, schema_version uuid, tokens set<text>,
+        PRIMARY KEY (peer, peer_port))
+        WITH comment = 'information about known peers in the cluster' AND gc_grace_seconds = 0",
+    "CREATE TABLE prepared_statements (prepared_id blob PRIMARY KEY, logged_keyspace text, query_string text)
+        WITH comment = 'prepared statements' AND gc_grace_seconds = 0",
+    "CREATE TABLE size_estimates (keyspace_name text, table_name text, range_start text, range_end text, mean_partition_size bigint,
+        partitions_count bigint, PRIMARY KEY (keyspace_name, table_name, range_start, range_end))
+        WITH comment = 'per-table primary range size estimates, table is deprecated in favor of table_estimates' AND gc_grace_seconds = 0",
+    "CREATE TABLE table_estimates (keyspace_name text, table_name text, range_type text, range_start text, range_end text,
+        mean_partition_size bigint, partitions_count bigint,
+        PRIMARY KEY (keyspace_name, table_name, range_type, range_start, range_end))
+        WITH comment = 'per-table range size estimates' AND gc_grace_seconds = 0",
+    "CREATE TABLE view_builds_in_progress (keyspace_name text, view_name text, start_token text, end_token text, keys_built bigint,
+        last_token text, PRIMARY KEY (keyspace_name, view_name, start_token, end_token))
+        WITH comment = 'views builds current progress' AND gc_grace_seconds = 0",
+];
+
+const SYSTEM_SCHEMA: &[&str] = &[
+    "CREATE TABLE aggregates (keyspace_name text, aggregate_name text, argument_types frozen<list<text>>, final_func text,
+        initcond text, return_type text, state_func text, state_type text,
+        PRIMARY KEY (keyspace_name, aggregate_name, argument_types))
+        WITH comment = 'user defined aggregate definitions' AND gc_grace_seconds = 604800",
+    "CREATE TABLE column_masks (keyspace_name text, table_name text, column_name text, function_argument_nulls frozen<list<boolean>>,
+        function_argument_types frozen<list<text>>, function_argument_values frozen<list<text>>, function_keyspace text,
+        function_name text, PRIMARY KEY (keyspace_name, table_name, column_name))
+        WITH comment = 'column dynamic data masks' AND gc_grace_seconds = 604800",
+    "CREATE TABLE columns (keyspace_name text, table_name text, column_name text, clustering_order text, column_name_bytes blob,
+        kind text, position int, type text, PRIMARY KEY (keyspace_name, table_name, column_name))
+        WITH comment = 'column definitions' AND gc_grace_seconds = 604800",
+    "CREATE TABLE dropped_columns (keyspace_name text, table_name text, column_name text, dropped_time timestamp, kind text,
+        type text, PRIMARY KEY (keyspace_name, table_name, column_name))
+        WITH comment = 'dropped column registry' AND gc_grace_seconds = 604800",
+    "CREATE TABLE functions (keyspace_name text, function_name text, argument_types frozen<list<text>>,
+        argument_names frozen<list<text>>, body text, called_on_null_input boolean, language text, return_type text,
+        PRIMARY KEY (keyspace_name, function_name, argument_types))
+        WITH comment = 'user defined function definitions' AND gc_grace_seconds = 604800",
+    "CREATE TABLE indexes (keyspace_name text, table_name text, index_name text, kind text, options frozen<map<text, text>>,
+        PRIMARY KEY (keyspace_name, table_name, index_name))
+        WITH comment = 'secondary index definitions' AND gc_grace_seconds = 604800",
+    "CREATE TABLE keyspaces (keyspace_name text PRIMARY KEY, durable_writes boolean, replication frozen<map<text, text>>)
+        WITH comment = 'keyspace definitions' AND gc_grace_seconds = 604800",
+    "CREATE TABLE tables (keyspace_name text, table_name text, additional_write_policy text, allow_auto_snapshot boolean,
+        bloom_filter_fp_chance double, caching frozen<map<text, text>>, cdc boolean, comment text,
+        compaction frozen<map<text, text>>, compression frozen<map<text, text>>, crc_check_chance double,
+        dclocal_read_repair_chance double, default_time_to_live int, extensions frozen<map<text, blob>>, flags frozen<set<text>>,
+        gc_grace_seconds int, id uuid, incremental_backups boolean, max_index_interval int, memtable text,
+        memtable_flush_period_in_ms int, min_index_interval int, read_repair text, read_repair_chance double,
+        speculative_retry text, PRIMARY KEY (keyspace_name, table_name))
+        WITH comment = 'table definitions' AND gc_grace_seconds = 604800",
+    "CREATE TABLE triggers (keyspace_name text, table_name text, trigger_name text, options frozen<map<text, text>>,
+        PRIMARY KEY (keyspace_name, table_name, trigger_name))
+        WITH comment = 'trigger definitions' AND gc_grace_seconds = 604800",
+    "CREATE TABLE types (keyspace_name text, type_name text, field_names frozen<list<text>>, field_types frozen<list<text>>,
+        PRIMARY KEY (keyspace_name, type_name))
+        WITH comment = 'user defined type definitions' AND gc_grace_seconds = 604800",
+    "CREATE TABLE views (keyspace_name text, view_name text, additional_write_policy text, allow_auto_snapshot boolean,
+        base_table_id uuid, base_table_name text, bloom_filter_fp_chance double, caching frozen<map<text, text>>, cdc boolean,
+        comment text, compaction frozen<map<text, text>>, compression frozen<map<text, text>>, crc_check_chance double,
+        dclocal_read_repair_chance double, default_time_to_live int, extensions frozen<map<text, blob>>, gc_grace_seconds int,
+        id uuid, include_all_columns boolean, incremental_backups boolean, max_index_interval int, memtable text,
+        memtable_flush_period_in_ms int, min_index_interval int, read_repair text, read_repair_chance double,
+        speculative_retry text, where_clause text, PRIMARY KEY (keyspace_name, view_name))
+        WITH comment = 'view definitions' AND gc_grace_seconds = 604800",
+];
+
+const SYSTEM_TRACES: &[&str] = &[
+    "CREATE TABLE events (session_id uuid, event_id timeuuid, activity text, source inet, source_elapsed int, source_port int,
+        thread text, PRIMARY KEY (session_id, event_id))
+        WITH comment = 'tracing events' AND gc_grace_seconds = 0",
+    "CREATE TABLE sessions (session_id uuid PRIMARY KEY, client inet, command text, coordinator inet, coordinator_port int,
+        duration int, parameters map<text, text>, request text, started_at timestamp)
+        WITH comment = 'tracing sessions' AND gc_grace_seconds = 0",
+];
+
+const SYSTEM_VIEWS: &[&str] = &[
+    "CREATE TABLE clients (address inet, port int, client_options frozen<map<text, text>>, connection_stage text, driver_name text,
+        driver_version text, hostname text, keyspace_name text, protocol_version int, request_count bigint, ssl_cipher_suite text,
+        ssl_enabled boolean, ssl_protocol text, username text, PRIMARY KEY (address, port))
+        WITH comment = 'currently connected clients'",
+    "CREATE TABLE settings (name text PRIMARY KEY, value text) WITH comment = 'current settings'",
+];
+
+const SYSTEM_VIRTUAL_SCHEMA: &[&str] = &[
+    "CREATE TABLE columns (keyspace_name text, table_name text, column_name text, clustering_order text, column_name_bytes blob,
+        kind text, position int, type text, PRIMARY KEY (keyspace_name, table_name, column_name))
+        WITH comment = 'virtual column definitions'",
+    "CREATE TABLE keyspaces (keyspace_name text PRIMARY KEY) WITH comment = 'virtual keyspace definitions'",
+    "CREATE TABLE tables (keyspace_name text, table_name text, comment text, PRIMARY KEY (keyspace_name, table_name))
+        WITH comment = 'virtual table definitions'",
+];

@@ -1,0 +1,53 @@
+//! The system's own keyspaces: what drivers, cqlsh and tools read to know the node and the schema. Their tables are virtual: no log holds
+//! them, their rows are made from a [`NodeView`] when they are read.
+//!
+//! On the path: the planner finds tables here before it looks into the schema; a read of one gets its rows from [`rows`], sorts them
+//! by key and runs the same plan over them as over any table.
+//!
+//! Columns and types are those of Apache Cassandra 5.0, whose version [`RELEASE_VERSION`] claims; `docs/decisions/0003-claimed-version.md`
+//! says why. Tables that are only there to be found are empty. Tables of ScyllaDB's (`system_schema.scylla_tables`) must not exist: its
+//! drivers take an unknown table as the answer that they talk to Cassandra.
+
+mod catalog;
+mod definitions;
+mod node_tables;
+mod node_view;
+mod row;
+mod schema_tables;
+
+pub use catalog::{Catalog, catalog, is_system_keyspace, is_virtual_keyspace, keyspace, table};
+pub use node_view::{ClientView, NodeView, RING_TOKENS, ring_tokens};
+pub use row::SystemRow;
+
+use model::Table;
+use row::RowBuilder;
+
+/// The version that drivers, cqlsh and tools are told, and choose their queries by.
+pub const RELEASE_VERSION: &str = "5.0.0";
+/// The version of the language that goes with it.
+pub const CQL_VERSION: &str = "3.4.7";
+/// The newest version of the native protocol.
+pub const NATIVE_PROTOCOL_VERSION: &str = "5";
+/// The class whose tokens drivers compute.
+pub const PARTITIONER: &str = "org.apache.cassandra.dht.Murmur3Partitioner";
+
+/// Gives every row of a system table to `visit`, in no order.
+///
+/// A table that is none of the system's, or has no rows, gives none.
+pub fn rows(table: &Table, view: &NodeView<'_>, visit: &mut dyn FnMut(SystemRow)) {
+    let mut rows = RowBuilder::new(table, visit);
+    match (table.keyspace.as_str(), table.name.as_str()) {
+        ("system", "local") => node_tables::local(view, &mut rows),
+        ("system_views", "clients") => node_tables::clients(view, &mut rows),
+        ("system_views", "settings") => node_tables::settings(view, &mut rows),
+        ("system_schema", "keyspaces") => schema_tables::keyspaces(view.schema, &mut rows),
+        ("system_schema", "tables") => schema_tables::tables(view.schema, &mut rows),
+        ("system_schema", "columns") => schema_tables::columns(view.schema, &mut rows),
+        ("system_schema", "dropped_columns") => schema_tables::dropped_columns(view.schema, &mut rows),
+        ("system_schema", "types") => schema_tables::types(view.schema, &mut rows),
+        ("system_virtual_schema", "keyspaces") => schema_tables::virtual_keyspaces(&mut rows),
+        ("system_virtual_schema", "tables") => schema_tables::virtual_tables(&mut rows),
+        ("system_virtual_schema", "columns") => schema_tables::virtual_columns(&mut rows),
+        _ => {}
+    }
+}

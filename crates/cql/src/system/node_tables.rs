@@ -1,0 +1,59 @@
+//! Rows of the tables about the node: `system.local`, `system_views.clients`, `system_views.settings`.
+//!
+//! `system.peers` and `system.peers_v2` are empty as long as there is one node.
+
+use super::row::{RowBuilder, bigint, boolean, inet, int, pairs, text, texts, uuid};
+use super::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, NodeView, PARTITIONER, RELEASE_VERSION, ring_tokens};
+
+pub(super) fn local(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
+    let mut tokens = ring_tokens().map(|token| token.to_string());
+    // A set is in the order of its elements' bytes.
+    tokens.sort_unstable();
+    rows.row([
+        ("key", text("local")),
+        ("bootstrapped", text("COMPLETED")),
+        ("broadcast_address", inet(view.node_address.ip())),
+        ("broadcast_port", int(view.node_address.port().into())),
+        ("cluster_name", text(view.cluster_name)),
+        ("cql_version", text(CQL_VERSION)),
+        ("data_center", text(view.data_center)),
+        ("gossip_generation", int(view.started_s.try_into().unwrap_or(i32::MAX))),
+        ("host_id", uuid(view.host_id)),
+        ("listen_address", inet(view.node_address.ip())),
+        ("listen_port", int(view.node_address.port().into())),
+        ("native_protocol_version", text(NATIVE_PROTOCOL_VERSION)),
+        ("partitioner", text(PARTITIONER)),
+        ("rack", text(view.rack)),
+        ("release_version", text(RELEASE_VERSION)),
+        ("rpc_address", inet(view.cql_address.ip())),
+        ("rpc_port", int(view.cql_address.port().into())),
+        ("schema_version", uuid(view.schema.version)),
+        ("tokens", texts(tokens.iter().map(String::as_str))),
+    ]);
+}
+
+pub(super) fn clients(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
+    for client in view.clients {
+        let option = |name| client.options.iter().find(|(key, _)| *key == name).and_then(|(_, value)| text(value));
+        rows.row([
+            ("address", inet(client.address)),
+            ("port", int(client.port.into())),
+            ("client_options", pairs(client.options.iter().copied())),
+            ("connection_stage", text("ready")),
+            ("driver_name", option("DRIVER_NAME")),
+            ("driver_version", option("DRIVER_VERSION")),
+            ("hostname", text(client.address.to_string())),
+            ("keyspace_name", client.keyspace.and_then(text)),
+            ("protocol_version", int(client.protocol_version.into())),
+            ("request_count", bigint(client.requests.try_into().unwrap_or(i64::MAX))),
+            ("ssl_enabled", boolean(false)),
+            ("username", text("anonymous")),
+        ]);
+    }
+}
+
+pub(super) fn settings(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
+    for (name, value) in view.settings {
+        rows.row([("name", text(name)), ("value", text(value))]);
+    }
+}

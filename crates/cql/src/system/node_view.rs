@@ -1,0 +1,56 @@
+//! What the system's tables tell of: the node as it is at one moment, given as values.
+
+use model::Schema;
+use std::net::{IpAddr, SocketAddr};
+
+/// How many tokens a node says it has.
+pub const RING_TOKENS: usize = 16;
+
+/// A node as the system's tables show it.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeView<'a> {
+    /// The schema, with the version that is told.
+    pub schema: &'a Schema,
+    /// The cluster's name.
+    pub cluster_name: &'a str,
+    /// The node's data centre.
+    pub data_center: &'a str,
+    /// The node's rack.
+    pub rack: &'a str,
+    /// The node's id, a UUID.
+    pub host_id: u128,
+    /// Where drivers reach this node.
+    pub cql_address: SocketAddr,
+    /// Where other nodes reach it.
+    pub node_address: SocketAddr,
+    /// When it was started, in seconds since the epoch.
+    pub started_s: u32,
+    /// Who is connected.
+    pub clients: &'a [ClientView<'a>],
+    /// The configuration, by key.
+    pub settings: &'a [(&'a str, String)],
+}
+
+/// A connected client.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientView<'a> {
+    /// Its address.
+    pub address: IpAddr,
+    /// Its port.
+    pub port: u16,
+    /// The version of the native protocol that it speaks.
+    pub protocol_version: u8,
+    /// What STARTUP said, by ascending key.
+    pub options: &'a [(&'a str, &'a str)],
+    /// The keyspace that it uses.
+    pub keyspace: Option<&'a str>,
+    /// How many requests it has made.
+    pub requests: u64,
+}
+
+/// The tokens of the one node that owns the whole ring: the ends of [`RING_TOKENS`] equal ranges.
+#[must_use]
+pub fn ring_tokens() -> [i64; RING_TOKENS] {
+    // The ends leave out the smallest token, which the partitioner never gives, and take in the largest.
+    std::array::from_fn(|index| i64::MIN.saturating_add_unsigned((1 << 60) * (index as u64 + 1)))
+}

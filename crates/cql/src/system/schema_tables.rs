@@ -1,0 +1,153 @@
+//! Rows of `system_schema` and `system_virtual_schema`: the schema, with the system's own keyspaces in it, as rows.
+
+use super::row::{Named, RowBuilder, boolean, double, int, pairs, text, text_map, texts, uuid};
+use super::{Catalog, catalog};
+use crate::ddl::TableParameters;
+use crate::describe::type_text;
+use model::{ColumnKind, Keyspace, Order, Schema, Table};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The keyspaces that `system_schema` lists.
+fn listed(schema: &Schema) -> impl Iterator<Item = &Arc<Keyspace>> {
+    catalog().ordinary.values().chain(schema.keyspaces.values())
+}
+
+fn tables_of<'a>(keyspaces: impl Iterator<Item = &'a Arc<Keyspace>>) -> impl Iterator<Item = &'a Arc<Table>> {
+    keyspaces.flat_map(|keyspace| keyspace.tables.values())
+}
+
+pub(super) fn keyspaces(schema: &Schema, rows: &mut RowBuilder<'_>) {
+    for keyspace in listed(schema) {
+        let mut replication = keyspace.replication.parameters.clone();
+        replication.insert("class".to_owned(), keyspace.replication.class.clone());
+        rows.row([
+            ("keyspace_name", text(&keyspace.name)),
+            ("durable_writes", boolean(keyspace.durable_writes)),
+            ("replication", text_map(&replication)),
+        ]);
+    }
+}
+
+pub(super) fn tables(schema: &Schema, rows: &mut RowBuilder<'_>) {
+    for table in tables_of(listed(schema)) {
+        let parameters = TableParameters::of(&table.options);
+        let flags: &[&str] = if table.is_counter() { &["compound", "counter"] } else { &["compound"] };
+        let unless_default = |value: bool, default: bool| if value == default { None } else { boolean(value) };
+        let identity: [Named<'_>; 4] = [
+            ("keyspace_name", text(&table.keyspace)),
+            ("table_name", text(&table.name)),
+            ("id", uuid(table.uuid)),
+            ("flags", texts(flags.iter().copied())),
+        ];
+        let options: [Named<'_>; 20] = [
+            ("additional_write_policy", text(&parameters.additional_write_policy)),
+            ("allow_auto_snapshot", unless_default(parameters.allow_auto_snapshot, true)),
+            ("bloom_filter_fp_chance", double(parameters.bloom_filter_fp_chance)),
+            ("caching", text_map(&parameters.caching)),
+            ("cdc", unless_default(parameters.cdc, false)),
+            ("comment", text(&parameters.comment)),
+            ("compaction", text_map(&parameters.compaction)),
+            ("compression", text_map(&parameters.compression)),
+            ("crc_check_chance", double(parameters.crc_check_chance)),
+            ("dclocal_read_repair_chance", double(0.0)),
+            ("default_time_to_live", int(parameters.default_time_to_live)),
+            ("extensions", pairs(std::iter::empty())),
+            ("gc_grace_seconds", int(parameters.gc_grace_seconds)),
+            ("incremental_backups", unless_default(parameters.incremental_backups, true)),
+            ("max_index_interval", int(parameters.max_index_interval)),
+            ("memtable_flush_period_in_ms", int(parameters.memtable_flush_period_in_ms)),
+            ("min_index_interval", int(parameters.min_index_interval)),
+            ("read_repair", text(&parameters.read_repair)),
+            ("read_repair_chance", double(0.0)),
+            ("speculative_retry", text(&parameters.speculative_retry)),
+        ];
+        rows.row(identity.into_iter().chain(options));
+    }
+}
+
+pub(super) fn columns(schema: &Schema, rows: &mut RowBuilder<'_>) {
+    tables_of(listed(schema)).for_each(|table| columns_of(table, rows));
+}
+
+fn columns_of(table: &Table, rows: &mut RowBuilder<'_>) {
+    for (index, column) in table.columns.iter().enumerate() {
+        let position = match column.kind {
+            ColumnKind::PartitionKey => i32::try_from(index).unwrap_or(i32::MAX),
+            ColumnKind::Clustering => i32::try_from(index - table.partition_key_len).unwrap_or(i32::MAX),
+            ColumnKind::Static | ColumnKind::Regular => -1,
+        };
+        let order = match (column.kind, column.order) {
+            (ColumnKind::Clustering, Order::Ascending) => "asc",
+            (ColumnKind::Clustering, Order::Descending) => "desc",
+            _ => "none",
+        };
+        rows.row([
+            ("keyspace_name", text(&table.keyspace)),
+            ("table_name", text(&table.name)),
+            ("column_name", text(&column.name)),
+            ("clustering_order", text(order)),
+            ("column_name_bytes", text(&column.name)),
+            ("kind", text(kind_name(column.kind))),
+            ("position", int(position)),
+            ("type", text(type_text(&column.data_type))),
+        ]);
+    }
+}
+
+fn kind_name(kind: ColumnKind) -> &'static str {
+    match kind {
+        ColumnKind::PartitionKey => "partition_key",
+        ColumnKind::Clustering => "clustering",
+        ColumnKind::Static => "static",
+        ColumnKind::Regular => "regular",
+    }
+}
+
+pub(super) fn dropped_columns(schema: &Schema, rows: &mut RowBuilder<'_>) {
+    for table in tables_of(listed(schema)) {
+        for (name, dropped) in &table.dropped_columns {
+            rows.row([
+                ("keyspace_name", text(&table.keyspace)),
+                ("table_name", text(&table.name)),
+                ("column_name", text(name)),
+                ("dropped_time", Some(dropped.dropped_at_us.div_euclid(1000).to_be_bytes().to_vec())),
+                ("kind", text(kind_name(dropped.kind))),
+                ("type", text(type_text(&dropped.data_type))),
+            ]);
+        }
+    }
+}
+
+pub(super) fn types(schema: &Schema, rows: &mut RowBuilder<'_>) {
+    for user in listed(schema).flat_map(|keyspace| keyspace.types.values()) {
+        let types: Vec<String> = user.fields.iter().map(|(_, data_type)| type_text(data_type)).collect();
+        rows.row([
+            ("keyspace_name", text(&user.keyspace)),
+            ("type_name", text(&user.name)),
+            ("field_names", texts(user.fields.iter().map(|(name, _)| name.as_str()))),
+            ("field_types", texts(types.iter().map(String::as_str))),
+        ]);
+    }
+}
+
+fn virtual_catalog() -> &'static BTreeMap<String, Arc<Keyspace>> {
+    let Catalog { virtual_keyspaces, .. } = catalog();
+    virtual_keyspaces
+}
+
+pub(super) fn virtual_keyspaces(rows: &mut RowBuilder<'_>) {
+    for name in virtual_catalog().keys() {
+        rows.row([("keyspace_name", text(name))]);
+    }
+}
+
+pub(super) fn virtual_tables(rows: &mut RowBuilder<'_>) {
+    for table in tables_of(virtual_catalog().values()) {
+        rows.row([("keyspace_name", text(&table.keyspace)), ("table_name", text(&table.name)), ("comment", text(&table.options.comment))]);
+    }
+}
+
+pub(super) fn virtual_columns(rows: &mut RowBuilder<'_>) {
+    tables_of(virtual_catalog().values()).for_each(|table| columns_of(table, rows));
+}
