@@ -1,5 +1,11 @@
 #!/usr/bin/env bash
-# The first benchmark report over sockets.
+# The benchmark over loopback: TarnDB beside Redis, one core for the server, the other for the load (docs/benchmarks.md).
+# Arguments go to bench_loopback.py: scripts/bench.sh --help
 set -euo pipefail
-echo "bench.sh: there is no benchmark here yet" >&2
-exit 2
+. "$(dirname "$0")/steps.sh"
+cd "$root"
+say "building the server and the load generator"
+cargo build --release --locked --package tarndb-server
+cargo build --release --locked --package tarndb-bench --bin loadgen
+cargo build --release --locked --package tarndb-io-linux --example socket_io
+exec python3 scripts/bench_loopback.py "$@"

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# The benchmark with data eight times as large as memory, beside fio on the same file system (docs/benchmarks.md).
+# Arguments go to bench_device.py: scripts/bench-device.sh --help
+set -euo pipefail
+. "$(dirname "$0")/steps.sh"
+cd "$root"
+say "building the server and the load generator"
+cargo build --release --locked --package tarndb-server
+cargo build --release --locked --package tarndb-bench --bin loadgen
+exec python3 scripts/bench_device.py "$@"
