@@ -10,21 +10,19 @@
 # The heap is CASSANDRA_HEAP (default 1500M). Needs a JDK 17 and Maven. Not part of `make test`.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
-jars="$root/.cache/cassandra/lib"
+. "$here/../../scripts/steps.sh"
+jars="$cache/cassandra/lib"
 port=${2:-9142}
-home="$root/.cache/cassandra/$port"
+home="$cache/cassandra/$port"
 pid_file="$home/pid"
-say() { echo "cassandra: $*"; }
 running() { [[ -s $pid_file ]] && kill -0 "$(cat "$pid_file")" 2>/dev/null; }
 
-fetch_jars() {
-  local stamp="$jars/.stamp"
-  if [[ -f $stamp && $stamp -nt $here/pom.xml ]]; then return; fi
+fetch() {
+  step_is_done cassandra-jars "$here/pom.xml" && [[ -d $jars ]] && return
+  command -v mvn > /dev/null || { say "Maven is missing"; exit 1; }
   say "fetching Apache Cassandra and the jars that it needs with Maven"
-  mkdir -p "$jars"
-  (cd "$here" && mvn -B -q -Dstyle.color=never -Dmaven.repo.local="$root/.cache/m2" dependency:copy-dependencies -DoutputDirectory="$jars")
-  touch "$stamp"
+  fetch_jars "$here" "$jars"
+  step_done cassandra-jars "$here/pom.xml"
 }
 
 write_configuration() {
@@ -35,16 +33,16 @@ write_configuration() {
 }
 
 start() {
-  if running; then say "already running, pid $(cat "$pid_file")"; return; fi
+  if running; then say "cassandra: already running, pid $(cat "$pid_file")"; return; fi
   local taken
   for taken in "$port" $((port + 1)) $((port + 2)); do
     # A node of somebody else's would otherwise answer in place of this one.
     if (exec 3<> "/dev/tcp/127.0.0.1/$taken") 2> /dev/null; then
-      say "port $taken is in use by another process: give another port"
+      say "cassandra: port $taken is in use by another process: give another port"
       exit 1
     fi
   done
-  fetch_jars
+  fetch
   [[ ${KEEP_DATA:-0} = 1 ]] || rm -rf "${home:?}/data"
   write_configuration
   rm -f "$home/log/"*.log
@@ -54,7 +52,7 @@ start() {
   done < "$here/jvm17.options"
   local jamm
   jamm=$(ls "$jars"/jamm-*.jar)
-  say "starting on 127.0.0.1:$port (log: .cache/cassandra/$port/log)"
+  say "cassandra: starting on 127.0.0.1:$port (log: .cache/cassandra/$port/log)"
   # nohup and setsid: the node outlives this script and is stopped by its own id only.
   nohup setsid nice java -Xms"${CASSANDRA_HEAP:-1500M}" -Xmx"${CASSANDRA_HEAP:-1500M}" -Xss512k -XX:+UseG1GC \
     -javaagent:"$jamm" "${exports[@]}" \
@@ -69,28 +67,28 @@ start() {
   until grep -q 'Starting listening for CQL clients' "$home/log/system.log" 2>/dev/null && running; do
     if ! running || (( waited > 600 )); then
       tail -30 "$home/log/stdout.log"
-      say "did not start"
+      say "cassandra: did not start"
       exit 1
     fi
     sleep 0.2
     waited=$((waited + 1))
   done
-  say "ready, pid $(cat "$pid_file"), cql=127.0.0.1:$port"
+  say "cassandra: ready, pid $(cat "$pid_file"), cql=127.0.0.1:$port"
 }
 
 stop() {
-  if ! running; then say "not running"; rm -f "$pid_file"; return; fi
+  if ! running; then say "cassandra: not running"; rm -f "$pid_file"; return; fi
   local pid
   pid=$(cat "$pid_file")
   kill "$pid"
   while kill -0 "$pid" 2>/dev/null; do sleep 0.2; done
   rm -f "$pid_file"
-  say "stopped, pid $pid"
+  say "cassandra: stopped, pid $pid"
 }
 
 case "${1:-}" in
   start) start ;;
   stop) stop ;;
-  status) if running; then say "running, pid $(cat "$pid_file")"; else say "not running"; exit 1; fi ;;
+  status) if running; then say "cassandra: running, pid $(cat "$pid_file")"; else say "cassandra: not running"; exit 1; fi ;;
   *) sed -n '2,11p' "$0"; exit 2 ;;
 esac

@@ -7,8 +7,7 @@ command -v javac > /dev/null || skip "a JDK is missing (Debian: openjdk-17-jdk-h
 command -v mvn > /dev/null || skip "Maven is missing (Debian: maven)"
 if ! step_is_done java-jars "$here/pom.xml"; then
   say "fetching the Java driver with Maven"
-  rm -rf "$cache/java/lib"
-  (cd "$here" && mvn -B -q -Dstyle.color=never -Dmaven.repo.local="$cache/m2" dependency:copy-dependencies -DoutputDirectory="$cache/java/lib")
+  fetch_jars "$here" "$cache/java/lib"
   step_done java-jars "$here/pom.xml"
 fi
 step_is_done java-classes "$here/pom.xml" "$here"/tarndb/*.java && exit 0
