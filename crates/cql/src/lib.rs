@@ -1,5 +1,19 @@
 //! The Cassandra protocol and language: bytes to frames to messages to operations, without I/O.
+//!
+//! The modules in the order in which a request passes through them: [`session`] and [`wire`] (bytes to requests), [`language`] (text to a
+//! tree), [`plan`] (a tree against a schema), [`exec`] (a plan with its values, on a shard), [`reply`] (the answer as a frame). Beside them
+//! [`value`] knows the bytes of one value, [`ddl`] changes schemas, [`system`] and [`describe`] show them.
 
+pub mod ddl;
+pub mod describe;
+mod error;
+pub mod exec;
 pub mod language;
+pub mod plan;
+pub mod reply;
+pub mod session;
+pub mod system;
 pub mod value;
 pub mod wire;
+
+pub use error::CqlError;

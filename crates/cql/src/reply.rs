@@ -2,12 +2,14 @@
 //!
 //! Everything here appends one whole plain frame; compression and segments are put around it by the session, where the connection needs them.
 
-use crate::CqlError;
-use crate::plan::Statement;
+use crate::plan::Prepared;
 use crate::wire::{
+    self,
     ColumnSpec, Consistency, DataPresent, Direction, ErrorKind, ErrorResponse, Failures, Opcode, Progress, ProtocolVersion, ResponseExtras,
     ResultColumns, ResultMetadata, RowsDescription, StreamId, WriteType, begin_frame, begin_rows, end_frame, end_rows, writer,
 };
+use crate::CqlError;
+use md5::{Digest, Md5};
 use model::DataType;
 
 /// Appends a frame whose body `write` appends; a body that is too long becomes an error frame.
@@ -38,7 +40,7 @@ pub fn write_frame_with(
 /// Appends the result of a statement that returns nothing.
 #[inline]
 pub fn write_void(out: &mut Vec<u8>, version: ProtocolVersion, stream: StreamId) {
-    write_frame(out, version, stream, Opcode::Result, crate::wire::write_void);
+    write_frame(out, version, stream, Opcode::Result, wire::write_void);
 }
 
 /// Appends an error.
@@ -100,13 +102,24 @@ pub fn write_rows(
     });
 }
 
-/// Whether a statement's result has columns that are only known when it runs.
-#[must_use]
-pub fn describes_itself(statement: &Statement) -> bool {
-    match statement {
-        Statement::Modify(plan) => plan.is_conditional(),
-        Statement::Batch(batch) => batch.statements.iter().any(|statement| statement.is_conditional()),
-        Statement::Describe(_) => true,
-        _ => false,
-    }
+/// Appends the RESULT of PREPARE.
+pub fn write_prepared(out: &mut Vec<u8>, version: ProtocolVersion, stream: StreamId, prepared: &Prepared) {
+    let (keyspace, table) = prepared.table.as_ref().map_or(("", ""), |(keyspace, table)| (keyspace.as_str(), table.as_str()));
+    let markers: Vec<ColumnSpec<'_>> = prepared
+        .markers
+        .iter()
+        .map(|marker| ColumnSpec { keyspace, table, name: &marker.name, data_type: &marker.data_type })
+        .collect();
+    let markers = ResultMetadata::encode(version, &markers);
+    let result = prepared.result_metadata(version);
+    let result_id: [u8; 16] = Md5::digest(result.encoded_columns()).into();
+    let message = wire::Prepared {
+        id: &prepared.id,
+        result_metadata_id: &result_id,
+        markers: &markers,
+        key_indexes: &prepared.partition_key_markers,
+        result: &result,
+        extra_flags: 0,
+    };
+    write_frame(out, version, stream, Opcode::Result, |body| message.write(body, version));
 }

@@ -17,6 +17,8 @@ pub struct NodeConfig {
     /// Where CQL clients connect, and the port on which ScyllaDB's drivers connect to a chosen core: known once the listeners are open,
     /// which is before there are clients.
     pub listening: OnceLock<Listening>,
+    /// When the process started, in seconds since the epoch.
+    pub started_s: u32,
     /// A request frame's body may have this many bytes.
     pub frame_body_bytes_max: u32,
     /// A connection whose client leaves this many bytes of replies unread is not read from until it does.

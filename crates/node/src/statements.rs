@@ -7,7 +7,8 @@ use base::CoreId;
 use cql::exec::{BatchStatement, Bindings, Execution, Options, Work, start, start_many};
 use cql::plan::{self, BatchKind, Prepared, Statement};
 use cql::session::{Client, Server};
-use cql::wire::{self, ColumnSpec, Opcode, QueryParameters, ResultColumns, ResultMetadata, StreamId};
+use cql::reply::ResultColumn;
+use cql::wire::{self, Opcode, QueryParameters, ResultColumns, StreamId};
 use cql::{CqlError, reply, system};
 use io::{ConnectionId, Reactor};
 use model::operation::Context;
@@ -142,13 +143,11 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         context: &Context,
         out: &mut Vec<u8>,
     ) -> Result<Progress, CqlError> {
-        let work = start(execution, context)?;
         if is_virtual(execution.prepared) {
-            let view = self.core.view();
-            cql::exec::run_on_system_tables(execution, work, &view, context, out)?;
+            self.core.read_system_table(execution, context, out)?;
             return Ok(Progress::Replied);
         }
-        match work {
+        match start(execution, context)? {
             Work::Partition(token) => {
                 self.check_waiting()?;
                 let owner = token.slot().core(self.core.cores);
@@ -185,7 +184,16 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             }
             Statement::Describe(statement) => {
                 let view = self.core.view();
-                cql::describe::write_result(statement, &view, client.keyspace.as_deref(), header.version, header.stream, out)?;
+                let description = cql::describe::describe(statement, client.keyspace.as_deref(), &view)
+                    .map_err(|error| CqlError::Invalid(error.to_string()))?;
+                let columns: Vec<ResultColumn> = description
+                    .columns
+                    .into_iter()
+                    .map(|(name, data_type)| ResultColumn { name: name.to_owned(), data_type })
+                    .collect();
+                let rows: Vec<Vec<Option<Vec<u8>>>> =
+                    description.rows.into_iter().map(|row| row.into_iter().map(Some).collect()).collect();
+                reply::write_rows(out, header.version, header.stream, "system", "describe", &columns, &rows);
                 return Ok(Progress::Replied);
             }
             Statement::Truncate(table) => SchemaAction::Truncate(table.id),
@@ -212,7 +220,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
     ) -> Result<Progress, CqlError> {
         let keyspace = prepare.keyspace.or(client.keyspace.as_deref());
         let prepared = Arc::new(plan::prepare(&self.core.schema, keyspace, prepare.text)?);
-        write_prepared(&prepared, header, out);
+        reply::write_prepared(out, header.version, header.stream, &prepared);
         self.core.statements.insert(prepared);
         Ok(Progress::Replied)
     }
@@ -228,7 +236,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let mut plans: Vec<(Arc<Prepared>, wire::Values<'_>)> = Vec::with_capacity(batch.statements.len());
         for (statement, values) in batch.statements.iter() {
             let prepared = match statement {
-                wire::BatchStatement::Query(text) => Arc::new(plan::prepare(&self.core.schema, keyspace, text)?),
+                wire::BatchStatement::Text(text) => Arc::new(plan::prepare(&self.core.schema, keyspace, text)?),
                 wire::BatchStatement::Prepared(id) => {
                     let known = self.core.statements.get(id, &self.core.schema).cloned();
                     known.ok_or_else(|| CqlError::Unprepared(<[u8; 16]>::try_from(id).unwrap_or_default()))?
@@ -276,28 +284,4 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
 /// Whether a statement is about tables that have no shard.
 fn is_virtual(prepared: &Prepared) -> bool {
     prepared.table.as_ref().is_some_and(|(keyspace, _)| system::is_system_keyspace(keyspace))
-}
-
-fn write_prepared(prepared: &Prepared, header: ReplyHeader, out: &mut Vec<u8>) {
-    let (keyspace, table) =
-        prepared.table.as_ref().map_or(("", ""), |(keyspace, table)| (keyspace.as_str(), table.as_str()));
-    let markers: Vec<ColumnSpec<'_>> = prepared
-        .markers
-        .iter()
-        .map(|marker| ColumnSpec { keyspace, table, name: &marker.name, data_type: &marker.data_type })
-        .collect();
-    let markers = ResultMetadata::encode(header.version, &markers);
-    let result = match &prepared.statement {
-        Statement::Select(plan) => plan.metadata(header.version).clone(),
-        _ => ResultMetadata::none(),
-    };
-    let message = wire::Prepared {
-        id: &prepared.id,
-        result_metadata_id: &prepared.result_id(),
-        markers: &markers,
-        key_indexes: &prepared.partition_key_markers,
-        result: &result,
-        extra_flags: 0,
-    };
-    reply::write_frame(out, header.version, header.stream, Opcode::Result, |body| message.write(body, header.version));
 }

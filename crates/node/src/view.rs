@@ -1,7 +1,10 @@
 //! What a node shows of itself: SUPPORTED and the system tables.
 
 use crate::core::Core;
-use cql::system::NodeView;
+use cql::exec::{Execution, MemoryStore};
+use cql::system::{self, NodeView};
+use cql::CqlError;
+use model::operation::Context;
 
 impl Core {
     /// The options of SUPPORTED: Cassandra's, and ScyllaDB's that make its drivers open a connection to each core.
@@ -9,7 +12,7 @@ impl Core {
         let list = |name: &str, values: &[&str]| (name.to_owned(), values.iter().map(|value| (*value).to_owned()).collect());
         let one = |name: &str, value: String| (name.to_owned(), vec![value]);
         let mut options = vec![
-            list("CQL_VERSION", &[cql::system::CQL_VERSION]),
+            list("CQL_VERSION", &[system::CQL_VERSION]),
             list("COMPRESSION", &["lz4", "snappy"]),
             list("PROTOCOL_VERSIONS", &["3/v3", "4/v4", "5/v5"]),
         ];
@@ -27,13 +30,33 @@ impl Core {
 
     /// What the system tables show.
     pub(crate) fn view(&self) -> NodeView<'_> {
+        let address = self.config.listening().cql;
         NodeView {
             schema: &self.schema,
             cluster_name: &self.config.cluster_name,
             data_center: &self.config.data_center,
             rack: &self.config.rack,
             host_id: self.config.host_id,
-            address: self.config.listening().cql,
+            cql_address: address,
+            node_address: address,
+            started_s: self.config.started_s,
+            clients: &[],
+            settings: &[],
         }
+    }
+
+    /// Runs a SELECT over a system table and appends the reply frame.
+    pub(crate) fn read_system_table(&self, execution: &Execution<'_>, context: &Context, out: &mut Vec<u8>) -> Result<(), CqlError> {
+        let mut store = MemoryStore::new();
+        let mut outcome = Ok(());
+        for table in execution.prepared.tables() {
+            system::rows(table, &self.view(), &mut |row| {
+                if outcome.is_ok() {
+                    outcome = store.insert(table, &row.values);
+                }
+            });
+        }
+        outcome?;
+        store.run(execution, context, out)
     }
 }

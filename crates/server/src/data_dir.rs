@@ -116,6 +116,11 @@ impl DataDir {
     pub(crate) fn shard_file(&self, core: u16) -> PathBuf {
         self.path.join(format!("shard-{core}.data"))
     }
+
+    /// The file behind a shard's stable memory.
+    pub(crate) fn shard_buffer(&self, core: u16) -> PathBuf {
+        self.path.join(format!("shard-{core}.buffer"))
+    }
 }
 
 fn parse(path: &Path, text: &str) -> Result<Layout, LayoutError> {

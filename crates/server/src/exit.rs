@@ -11,6 +11,7 @@
 
 use crate::config::ConfigError;
 use crate::data_dir::LayoutError;
+use crate::node::NodeError;
 use crate::settings_file::SettingsFileError;
 use io_linux::{BlobError, StartError};
 use std::net::SocketAddr;
@@ -44,6 +45,9 @@ pub(crate) enum Failure {
     /// The small files.
     #[error(transparent)]
     Blobs(#[from] BlobError),
+    /// What the node is made from.
+    #[error(transparent)]
+    Node(#[from] NodeError),
     /// What cores need of the operating system.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -62,8 +66,9 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Self::SettingsFile(_) | Self::Config(_) | Self::LogFilter { .. } | Self::Layout(LayoutError::Cores { .. }) => USAGE,
-            Self::Layout(LayoutError::Damaged { .. }) => CORRUPTION,
-            Self::Layout(_) | Self::Blobs(_) | Self::Start(_) | Self::Http { .. } => ENVIRONMENT,
+            Self::Node(NodeError::MemoryLimit { .. }) => USAGE,
+            Self::Layout(LayoutError::Damaged { .. }) | Self::Node(NodeError::Damaged { .. } | NodeError::Schema(_)) => CORRUPTION,
+            Self::Node(_) | Self::Layout(_) | Self::Blobs(_) | Self::Start(_) | Self::Http { .. } => ENVIRONMENT,
         })
     }
 }

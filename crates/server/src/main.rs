@@ -6,7 +6,7 @@ mod data_dir;
 mod exit;
 mod health;
 mod logging;
-mod placeholder;
+mod node;
 mod settings;
 mod settings_file;
 mod start;

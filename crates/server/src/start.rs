@@ -6,11 +6,12 @@ use crate::data_dir::DataDir;
 use crate::exit::Failure;
 use crate::health::Health;
 use crate::logging;
-use crate::placeholder::Placeholder;
+use crate::node::NodeParts;
 use crate::settings::Pin;
 use crate::settings_file;
 use io::Placement;
-use io_linux::{CoreEnv, ListenerOptions, Machine, Options, Pinning, Signals};
+use io_linux::{ListenerOptions, Machine, Options, Pinning, Signals};
+use node::Listening;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Runs a node until it is asked to end.
@@ -53,8 +54,12 @@ fn start_cores(config: &Config, data_dir: &DataDir) -> Result<Machine, Failure> 
         signals: Signals::Drain,
         ..Options::default()
     };
-    let factories = (0..data_dir.cores).map(|_| |_: &mut CoreEnv| Placeholder { started: false }).collect();
-    Ok(io_linux::start::<(), _, _>(options, factories)?)
+    let parts = NodeParts::open(config, data_dir, &blobs)?;
+    let node = parts.config();
+    let machine = io_linux::start(options, parts.into_factories())?;
+    let [cql, shard_aware] = machine.addresses()[..] else { unreachable!("two listeners were opened") };
+    let _ = node.listening.set(Listening { cql, shard_aware_port: shard_aware.port() });
+    Ok(machine)
 }
 
 /// Says that the node is ready: one line for programs, one for people.

@@ -25,7 +25,7 @@ impl Planner<'_> {
                 spec.result()
             )));
         }
-        self.call(spec, arguments)
+        self.planned_call(spec, arguments)
     }
 
     /// Plans `left operator right` for a receiver.
@@ -59,10 +59,10 @@ impl Planner<'_> {
         if !assignable(spec.result(), receiver) {
             return Err(CqlError::Invalid(format!("Type error: cannot assign a value of type {} to {name} (type {receiver})", spec.result())));
         }
-        self.call(spec, arguments)
+        self.planned_call(spec, arguments)
     }
 
-    fn call(&mut self, function: FunctionSpec, arguments: &[ast::Term]) -> Result<Term, CqlError> {
+    fn planned_call(&mut self, function: FunctionSpec, arguments: &[ast::Term]) -> Result<Term, CqlError> {
         let types = function.arguments().to_vec();
         let mut planned = Vec::with_capacity(arguments.len());
         for (number, (term, data_type)) in arguments.iter().zip(&types).enumerate() {

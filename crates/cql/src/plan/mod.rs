@@ -38,7 +38,7 @@ pub enum Statement {
     /// A statement that changes the schema, or is about it: kept as it was written and resolved when it runs.
     Schema(Box<ast::Statement>),
     /// DESCRIBE.
-    Describe(Box<ast::Statement>),
+    Describe(Box<ast::Describe>),
 }
 
 /// The statements of a BATCH text.

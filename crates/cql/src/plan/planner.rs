@@ -3,6 +3,7 @@
 use super::{Batch, BatchKind, Marker, Modify, Statement};
 use crate::language::{self, ast};
 use crate::plan::KeyTerm;
+use crate::wire::{ProtocolVersion, ResultMetadata};
 use crate::{CqlError, system};
 use md5::{Digest, Md5};
 use model::{DataType, Schema, Table};
@@ -111,7 +112,7 @@ impl Planner<'_> {
                 }
                 Statement::Use(name.as_str().to_owned())
             }
-            describe @ S::Describe(_) => Statement::Describe(Box::new(describe)),
+            S::Describe(describe) => Statement::Describe(Box::new(describe)),
             S::PruneView(_) => return Err(CqlError::invalid("Materialized views are not supported by TarnDB yet")),
             other => Statement::Schema(Box::new(other)),
         })
@@ -175,6 +176,15 @@ impl Planner<'_> {
 }
 
 impl Prepared {
+    /// The columns of the result; none for a statement whose result describes itself or that has none.
+    #[must_use]
+    pub fn result_metadata(&self, version: ProtocolVersion) -> ResultMetadata {
+        match &self.statement {
+            Statement::Select(plan) => plan.metadata(version).clone(),
+            _ => ResultMetadata::none(),
+        }
+    }
+
     /// The tables that the statement is about.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
         let (one, many) = match &self.statement {

@@ -1,0 +1,203 @@
+//! The parts of a node that come from the data directory: identity, schema, and each core's shard.
+
+use crate::config::Config;
+use crate::data_dir::DataDir;
+use base::{CoreId, TableId};
+use engine::{Engine, OpenError, Sequence};
+use io_linux::{CoreEnv, MappedMemory, MappedMemoryError};
+use model::Schema;
+use model::schema_blob::{self, SchemaBlobError};
+use node::{Core, CoreParts, NodeConfig, SCHEMA_BLOB, SharedStatements, truncations_blob};
+use crate::settings;
+use shard::{Durability, Shard, decode_truncations};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
+
+/// Blob that holds the node's identity.
+const IDENTITY_BLOB: &str = "identity";
+
+/// Open and not yet durable segments that a shard may have.
+const MIRRORS: usize = 3;
+
+/// What a process takes besides its shards: code, connections, the HTTP port.
+const PROCESS_BYTES: u64 = 24 << 20;
+
+/// A shard that has less than this for index and frames cannot work.
+const SHARD_BYTES_LEAST: u64 = 48 << 20;
+
+/// Why the parts do not fit together.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NodeError {
+    /// The schema's blob.
+    #[error("the schema cannot be read: {0}")]
+    Schema(#[from] SchemaBlobError),
+    /// A blob of our own.
+    #[error("the file `{name}` in the data directory is damaged; restore it from a backup")]
+    Damaged {
+        /// Its name.
+        name: String,
+    },
+    /// The stable memory.
+    #[error(transparent)]
+    Memory(#[from] MappedMemoryError),
+    /// Too little memory for so many cores.
+    #[error("a memory limit of {limit_mib} MiB is too little for {cores} cores: give at least {needed_mib} MiB, or fewer --cores")]
+    MemoryLimit {
+        /// What was given.
+        limit_mib: u64,
+        /// How many cores.
+        cores: u16,
+        /// What is needed.
+        needed_mib: u64,
+    },
+    /// The identity could not be kept.
+    #[error("cannot write `{name}`: {source}")]
+    Write {
+        /// Its name.
+        name: String,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+/// What all cores are made from.
+pub(crate) struct NodeParts {
+    config: Arc<NodeConfig>,
+    schema: Arc<Schema>,
+    statements: Arc<SharedStatements>,
+    truncations: Vec<BTreeMap<TableId, Sequence>>,
+    memory: Vec<MappedMemory>,
+    store: u64,
+    shard_bytes: u64,
+    shard_capacity: u64,
+    flush_interval_us: u64,
+    durability: Durability,
+    cores: u16,
+}
+
+/// The engine's configuration without what only the machine knows.
+fn engine_config(store: u64, core: u16, file_bytes: u64, capacity: u64, memory: u64, flush_interval_us: u64) -> engine::Config {
+    let memory = usize::try_from(memory).unwrap_or(usize::MAX);
+    let mut config = engine::Config::new(store, u32::from(core), file_bytes, capacity, memory);
+    config.flush_interval_us = flush_interval_us;
+    config
+}
+
+impl NodeParts {
+    /// Reads the parts, making what is missing in a new data directory.
+    pub(crate) fn open(config: &Config, data_dir: &DataDir, blobs: &BTreeMap<String, Vec<u8>>) -> Result<Self, NodeError> {
+        let cores = data_dir.cores;
+        let store_and_host = identity(data_dir, blobs)?;
+        let schema = match blobs.get(SCHEMA_BLOB) {
+            Some(bytes) => schema_blob::decode(bytes)?,
+            None => Schema::empty(),
+        };
+        let mut truncations = Vec::new();
+        for core in 0..cores {
+            let name = truncations_blob(CoreId(core));
+            truncations.push(match blobs.get(&name) {
+                Some(bytes) => decode_truncations(bytes).ok_or(NodeError::Damaged { name })?,
+                None => BTreeMap::new(),
+            });
+        }
+        let probe = engine_config(0, 0, 0, 0, 0, 0);
+        let stable_bytes = probe.stable_bytes(MIRRORS);
+        let limit = config.memory_limit.0;
+        // A sixteenth is left for what allocators waste.
+        let shard_bytes = (limit - limit / 16).saturating_sub(PROCESS_BYTES) / u64::from(cores);
+        let shard_bytes = shard_bytes.saturating_sub(stable_bytes as u64);
+        if shard_bytes < SHARD_BYTES_LEAST {
+            let needed = (PROCESS_BYTES + u64::from(cores) * (SHARD_BYTES_LEAST + stable_bytes as u64)) / 15 * 16;
+            return Err(NodeError::MemoryLimit { limit_mib: limit >> 20, cores, needed_mib: (needed >> 20) + 1 });
+        }
+        let memory = (0..cores)
+            .map(|core| MappedMemory::open(&data_dir.shard_buffer(core), stable_bytes))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Self {
+            config: Arc::new(NodeConfig {
+                cluster_name: "TarnDB".to_owned(),
+                data_center: "datacenter1".to_owned(),
+                rack: "rack1".to_owned(),
+                host_id: store_and_host,
+                listening: OnceLock::new(),
+                started_s: std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs() as u32),
+                frame_body_bytes_max: 16 << 20,
+                unsent_bytes_max: 4 << 20,
+                waiting_requests_max: 65_536,
+            }),
+            schema: Arc::new(schema),
+            statements: Arc::default(),
+            truncations,
+            memory,
+            store: store_and_host as u64,
+            shard_bytes,
+            shard_capacity: data_dir.capacity.0 / u64::from(cores),
+            flush_interval_us: config.flush_interval_ms * 1_000,
+            durability: match config.durability {
+                settings::Durability::Memory => Durability::Memory,
+                settings::Durability::Device => Durability::Device,
+            },
+            cores,
+        })
+    }
+
+    /// What the cores share, to be told where they listen.
+    pub(crate) fn config(&self) -> Arc<NodeConfig> {
+        Arc::clone(&self.config)
+    }
+
+    /// One factory a core, to be called on its thread.
+    pub(crate) fn into_factories(self) -> Vec<impl FnOnce(&mut CoreEnv) -> Core + Send + 'static> {
+        let Self { config, schema, statements, truncations, memory, store, shard_bytes, shard_capacity, flush_interval_us, durability, cores } =
+            self;
+        let make = move |(truncations, memory): (BTreeMap<TableId, Sequence>, MappedMemory)| {
+            let (config, schema, statements) = (Arc::clone(&config), Arc::clone(&schema), Arc::clone(&statements));
+            move |environment: &mut CoreEnv| {
+                let core = environment.core;
+                let file_bytes = environment.file_bytes.first().copied().unwrap_or(0);
+                let engine_config = engine_config(store, core.0, file_bytes, shard_capacity, shard_bytes, flush_interval_us);
+                let tables: BTreeSet<TableId> =
+                    schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values()).map(|table| table.id).collect();
+                let marks = tables.iter().map(|table| (*table, truncations.get(table).copied().unwrap_or_default())).collect();
+                let engine = match Engine::open(engine_config, Box::new(memory), &marks, environment.now) {
+                    Ok(engine) => engine,
+                    Err(error) => fail(core, &error),
+                };
+                let mut nonce = [0; 8];
+                environment.entropy(&mut nonce);
+                // The core's number in the top bits keeps the numbers of one start apart.
+                let nonce = (u64::from_le_bytes(nonce) >> 16) | (u64::from(core.0) << 48);
+                let shard = Shard::new(engine, durability, tables, truncations, nonce);
+                Core::new(CoreParts { core, cores, config, schema, shard, statements, on_ready: None })
+            }
+        };
+        truncations.into_iter().zip(memory).map(make).collect()
+    }
+}
+
+/// A shard that cannot be opened ends the process: serving without its rows would be wrong.
+fn fail(core: CoreId, error: &OpenError) -> ! {
+    tracing::error!(core = core.0, %error, "the shard cannot be opened");
+    io_linux::exit_now(4)
+}
+
+/// The node's identity: read, or made at the first start.
+fn identity(data_dir: &DataDir, blobs: &BTreeMap<String, Vec<u8>>) -> Result<u128, NodeError> {
+    let damaged = || NodeError::Damaged { name: IDENTITY_BLOB.to_owned() };
+    if let Some(bytes) = blobs.get(IDENTITY_BLOB) {
+        let text = std::str::from_utf8(bytes).map_err(|_| damaged())?;
+        return u128::from_str_radix(text.trim(), 16).map_err(|_| damaged());
+    }
+    let mut bytes = [0; 16];
+    io_linux::fill_with_entropy(&mut bytes);
+    // Version 4, variant 1: a random UUID.
+    bytes[6] = (bytes[6] & 0x0F) | 0x40;
+    bytes[8] = (bytes[8] & 0x3F) | 0x80;
+    let identity = u128::from_be_bytes(bytes);
+    let write = |source| NodeError::Write { name: IDENTITY_BLOB.to_owned(), source };
+    std::fs::create_dir_all(data_dir.blobs()).map_err(write)?;
+    let path = data_dir.blobs().join(IDENTITY_BLOB);
+    std::fs::write(&path, format!("{identity:032x}\n")).map_err(write)?;
+    std::fs::File::open(&path).and_then(|file| file.sync_all()).map_err(write)?;
+    Ok(identity)
+}
