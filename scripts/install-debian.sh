@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that the driver suites need and that are missing: a JDK and Maven (Java driver, YCSB), Go,
-# Node with npm, and Python's venv. Needs root or sudo without a password; else it says what to install and the suites that
+# Node with npm, OpenSSL's headers (latte) and Python's venv. Needs root or sudo without a password; else it says what to install and the suites that
 # lack their tool are skipped. TARNDB_INSTALL=0 leaves the machine alone.
 set -euo pipefail
 . "$(dirname "$0")/steps.sh"
@@ -17,6 +17,8 @@ want maven mvn -v
 want golang-go go version
 want nodejs node --version
 want npm npm --version
+want pkg-config pkg-config --version
+want libssl-dev pkg-config --exists openssl
 
 if (( ${#wanted[@]} == 0 )); then exit 0; fi
 if [[ ${TARNDB_INSTALL:-1} == 0 ]]; then

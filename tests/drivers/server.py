@@ -15,9 +15,11 @@ ready line; ports stay the same over a restart.
 import json
 import os
 import pathlib
+import random
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -25,6 +27,16 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 60
+
+
+def free_port() -> int:
+    """A port that nobody listens on, below those that the kernel gives to outgoing connections: a driver that reconnects to a
+    dead server on such a port can be given that very port for its own end, and keeps the server from coming back."""
+    while True:
+        port = random.randrange(10_000, 30_000)
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return port
 
 
 class ServerFailed(Exception):
@@ -37,10 +49,12 @@ def binary() -> str:
 
 
 class Server:
-    """One server process and its directory."""
+    """One server process and its directory; `flags` are given to `tarndb start` after the usual ones."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, flags=(), memory=None):
         self.directory = pathlib.Path(directory)
+        self.flags = flags
+        self.memory = memory or os.environ.get("TARNDB_TEST_MEMORY", "512M")
         self.state_path = self.directory / "state.json"
         self.log_path = self.directory / "server.log"
 
@@ -51,7 +65,7 @@ class Server:
     def start(self) -> str:
         """Starts a server on free ports with an empty data directory and returns CQL's host:port."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        return self._launch(cql_port=0, shard_aware_port=0)
+        return self._launch(cql_port=free_port(), shard_aware_port=free_port())
 
     def restart(self, how: str) -> str:
         """Ends the server with SIGKILL (`kill`) or SIGTERM (`term`) and starts it on the same data and ports."""
@@ -59,7 +73,7 @@ class Server:
         self._end(state["pid"], {"kill": signal.SIGKILL, "term": signal.SIGTERM}[how])
         return self._launch(
             cql_port=int(state["cql"].rsplit(":", 1)[1]),
-            shard_aware_port=int(state.get("cql-shard-aware", ":0").rsplit(":", 1)[1]),
+            shard_aware_port=int(state["shard-aware"].rsplit(":", 1)[1]),
         )
 
     def stop(self):
@@ -85,7 +99,8 @@ class Server:
             "--cql-shard-aware-port", str(shard_aware_port),
             "--http-port", "0",
             "--cores", os.environ.get("TARNDB_TEST_CORES", "2"),
-            "--memory-limit", os.environ.get("TARNDB_TEST_MEMORY", "512M"),
+            "--memory-limit", self.memory,
+            *self.flags,
         ]
         with open(self.log_path, "ab") as log:
             log_start = log.tell()
