@@ -98,6 +98,9 @@ impl Engine {
         let short = available < self.low_water();
         if !self.drops.is_empty() {
             // Entries of detached tables still name places: nothing may be emptied yet.
+            if short {
+                self.grow_file(now.monotonic_us, 0);
+            }
             return;
         }
         let mut least: Option<(u32, SegmentId)> = None;

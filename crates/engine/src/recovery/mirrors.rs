@@ -50,10 +50,11 @@ impl Engine {
         }
     }
 
-    /// Makes sure that what a slot holds is never taken for an image again, and frees it.
-    pub(super) fn clear_mirror(&mut self, slot: usize) {
-        self.stable.write(slot * self.config.segment_bytes as usize, &[0; SEGMENT_HEADER_BYTES]);
-        self.log.slots_free.push(slot);
+    /// Makes sure that what the slots hold is never taken for an image again.
+    pub(super) fn clear_mirrors(&mut self) {
+        for slot in 0..self.mirror_slots {
+            self.stable.write(slot * self.config.segment_bytes as usize, &[0; SEGMENT_HEADER_BYTES]);
+        }
     }
 
     /// Decides from which of device and mirror each segment is read, and in which order.

@@ -217,9 +217,10 @@ impl Engine {
         if self.flush.durable_position < self.log.position {
             return None;
         }
-        for slot in std::mem::take(&mut self.recovery.as_mut()?.stale_slots) {
-            self.clear_mirror(slot);
-        }
+        // Those that were written back have been freed by the flush.
+        let stale = std::mem::take(&mut self.recovery.as_mut()?.stale_slots);
+        self.log.slots_free.extend(stale);
+        self.clear_mirrors();
         self.index.drop_hashes();
         self.recovery = None;
         None

@@ -55,6 +55,7 @@ struct World {
     fulls: u64,
     kills: u64,
     outages: u64,
+    trace: Vec<String>,
 }
 
 impl World {
@@ -88,16 +89,24 @@ impl World {
             fulls: 0,
             kills: 0,
             outages: 0,
+            trace: Vec::new(),
         };
         world.open();
         world
+    }
+
+    /// For the message of a failure.
+    fn note(&mut self, what: &str) {
+        let engine = self.engine.as_ref().unwrap();
+        self.trace.push(format!("{what} at sequence {} (durable {})", engine.log.last_sequence().0, engine.durable_sequence().0));
     }
 
     fn engine(&mut self) -> &mut Engine {
         self.engine.as_mut().unwrap()
     }
 
-    fn open(&mut self) {
+    /// Starts an engine that recovers what is there.
+    fn start(&mut self) {
         let config = Config {
             segment_bytes: self.setup.segment_bytes,
             flush_interval_us: 10_000,
@@ -113,6 +122,19 @@ impl World {
         let mut engine = Engine::open(config, Box::new(self.stable.clone()), &self.tables, self.now).unwrap();
         engine.planted = self.planted;
         self.engine = Some(engine);
+    }
+
+    /// Starts an engine and stops it in the middle of recovery.
+    fn start_and_stop(&mut self) {
+        self.start();
+        for _ in 0..self.rng.below(60) {
+            self.disk_step();
+        }
+        self.engine = None;
+    }
+
+    fn open(&mut self) {
+        self.start();
         for _ in 0..100_000 {
             if self.engine().is_ready() {
                 return;
@@ -218,7 +240,7 @@ impl World {
             "seed {}: {key:?} is {:?}, expected {:?}",
             self.seed,
             found.map(|version| (version.sequence, version.kind)),
-            expected.map(|version| (version.sequence, version.kind))
+            (expected.map(|version| (version.sequence, version.kind)), &self.trace)
         );
     }
 
@@ -262,7 +284,9 @@ impl World {
         }
         self.waiter += 1;
         let waiter = self.waiter;
-        for _ in 0..20_000 {
+        let mut tries = 0u32;
+        while tries < 20_000 {
+            tries += 1;
             let now = self.now;
             match self.engine().apply(now, &batch) {
                 Ok(last) => {
@@ -274,7 +298,13 @@ impl World {
                     break;
                 }
                 Err(WriteError::Miss(miss)) => self.fetch(&miss, waiter),
-                Err(WriteError::Busy) => self.turn(),
+                Err(WriteError::Busy) => {
+                    self.turn();
+                    if tries.is_multiple_of(500) {
+                        // Space waits for the truncations that the caller has not made durable.
+                        self.persist_truncations();
+                    }
+                }
                 Err(WriteError::Full { .. }) => {
                     self.fulls += 1;
                     break;
@@ -283,7 +313,9 @@ impl World {
                 Err(error) => panic!("seed {}: {error}", self.seed),
             }
         }
-        self.engine().finish(waiter);
+        let engine = self.engine.as_mut().unwrap();
+        engine.finish(waiter);
+        assert!(tries < 20_000, "seed {}: busy for ever: {:?} {:?}", self.seed, engine.stats(), self.setup);
     }
 
     fn check_partition_scan(&mut self) {
@@ -444,10 +476,15 @@ impl World {
                 }
             }
         }
+        self.note(&format!("kill, unknown batch {unknown:?}"));
         self.engine = None;
         self.disk.kill(&mut self.rng);
         *self.stable.fuse.borrow_mut() = None;
         self.pending.clear();
+        while self.rng.below(4) == 0 {
+            self.start_and_stop();
+            self.disk.kill(&mut self.rng);
+        }
         self.open();
         let found = self.all_rows();
         if let Some(batch) = unknown {
@@ -486,10 +523,16 @@ impl World {
     fn lose_power(&mut self) {
         self.outages += 1;
         let durable = self.engine().durable_sequence().0;
+        self.note("power loss");
         self.engine = None;
         self.disk.lose_power(&mut self.rng);
         self.stable.lose_power(&mut self.rng);
         self.pending.clear();
+        while self.rng.below(4) == 0 {
+            self.start_and_stop();
+            self.disk.lose_power(&mut self.rng);
+            self.stable.lose_power(&mut self.rng);
+        }
         self.open();
         let found = self.all_rows();
         let mut survivors: BTreeMap<u64, bool> = BTreeMap::new();
