@@ -1,6 +1,28 @@
-//! Frames through a shard in process: not here yet.
+//! CQL frames in, CQL frames out, on one core without sockets: what a request costs a node beside the kernel.
+//!
+//! A whole [`node::Core`] with one shard runs over a fake machine: outputs are buffers, the disk is memory that completes at once. Requests
+//! are EXECUTE frames as drivers send them, of uniformly random keys that all exist; each connection delivers a batch of them, the core
+//! takes its turn after all connections have, as under a busy event loop. Every reply is checked by its length, and a sample in full.
 
-fn main() -> std::process::ExitCode {
-    eprintln!("microbench: there is no benchmark here yet");
-    std::process::ExitCode::from(2)
+mod disk;
+mod failure;
+mod machine;
+mod options;
+mod reactor;
+mod report;
+mod rounds;
+mod stable;
+
+use clap::Parser;
+use options::Options;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match rounds::run(&Options::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("microbench: {failure}");
+            ExitCode::FAILURE
+        }
+    }
 }

@@ -1,0 +1,89 @@
+//! A reactor without a kernel: outputs are buffers, messages go to the core itself.
+
+use crate::disk::MemoryDisk;
+use base::{CoreId, Rng};
+use io::{ConnectionId, DiskRequest, DiskTag, Now, Reactor};
+use node::Message;
+use std::collections::VecDeque;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// One core's.
+pub(crate) struct FakeReactor {
+    started: Instant,
+    now: Now,
+    /// By the connection's index; no index is used twice.
+    pub(crate) outputs: Vec<Vec<u8>>,
+    pub(crate) disk: MemoryDisk,
+    pub(crate) messages: VecDeque<Message>,
+    pub(crate) accepting: bool,
+    entropy: Rng,
+}
+
+impl FakeReactor {
+    pub(crate) fn new(connections: u16) -> Self {
+        let mut reactor = Self {
+            started: Instant::now(),
+            now: Now { monotonic_us: 0, wall_us: 0 },
+            outputs: vec![Vec::new(); usize::from(connections)],
+            disk: MemoryDisk::default(),
+            messages: VecDeque::new(),
+            accepting: false,
+            entropy: Rng::new(1),
+        };
+        reactor.read_clocks();
+        reactor
+    }
+
+    /// As an event loop does once for each batch of events.
+    #[inline]
+    pub(crate) fn read_clocks(&mut self) {
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.now = Now { monotonic_us: self.started.elapsed().as_micros() as u64, wall_us: wall.as_micros() as i64 };
+    }
+}
+
+impl Reactor for FakeReactor {
+    type Message = Message;
+
+    fn now(&self) -> Now {
+        self.now
+    }
+
+    fn core(&self) -> CoreId {
+        CoreId(0)
+    }
+
+    fn cores(&self) -> u16 {
+        1
+    }
+
+    fn output(&mut self, connection: ConnectionId) -> Option<&mut Vec<u8>> {
+        self.outputs.get_mut(connection.index as usize)
+    }
+
+    fn unsent_bytes(&self, connection: ConnectionId) -> usize {
+        self.outputs.get(connection.index as usize).map_or(0, Vec::len)
+    }
+
+    fn set_reading(&mut self, _: ConnectionId, _: bool) {}
+
+    fn close(&mut self, _: ConnectionId) {}
+
+    fn submit(&mut self, tag: DiskTag, request: DiskRequest) {
+        self.disk.submit(tag, request);
+    }
+
+    fn send(&mut self, _: CoreId, message: Message) {
+        self.messages.push_back(message);
+    }
+
+    fn entropy(&mut self, bytes: &mut [u8]) {
+        self.entropy.fill(bytes);
+    }
+
+    fn start_accepting(&mut self) {
+        self.accepting = true;
+    }
+
+    fn stop(&mut self) {}
+}
