@@ -14,8 +14,8 @@ mod paging;
 
 use super::fetch::{BoundFilter, Chunk, Cursor, Extent, FetchPlan, Gathered};
 use super::{Bound, Coordinator, Environment, Execution, Options, OwnedValues, Part, Step, keys};
-use crate::plan::{Select, Statement, Term, TokenBound, TokenTerm};
-use crate::wire::{Direction, FrameFlags, Opcode, ResultColumns, RowsDescription, begin_frame, begin_rows, end_frame, end_rows};
+use crate::plan::{KeyTerm, Select, Statement, Term, TokenBound, TokenTerm};
+use crate::wire::{Direction, Opcode, ResponseExtras, ResultColumns, RowsDescription, begin_frame, begin_rows, end_frame, end_rows};
 use crate::{CqlError, value};
 use base::{Rng, SLOT_COUNT, Slot, Token};
 use evaluate::Surroundings;
@@ -306,11 +306,27 @@ impl SelectCoordinator {
         let page = self.output.finish(plan, surroundings)?;
         let state = page.next.map(|cursor| PagingState { table: plan.table.id, limit_left: page.limit_left, cursor }.encode());
         let options = &self.options;
-        let mark = begin_frame(reply, options.version, Direction::Response, FrameFlags::NONE, options.stream, Opcode::Result);
+        let warnings = warnings(plan);
+        let extras = ResponseExtras { warnings: &warnings, ..ResponseExtras::default() };
+        let mark = begin_frame(reply, options.version, Direction::Response, extras.flags(options.version), options.stream, Opcode::Result);
+        extras.write(reply, options.version);
         let columns = if options.skip_metadata { ResultColumns::Skipped } else { ResultColumns::Described };
         let rows = begin_rows(reply, plan.metadata(options.version), RowsDescription::Columns(columns), state.as_deref());
         reply.extend_from_slice(&page.body);
         end_rows(reply, rows, page.row_count);
         end_frame(reply, mark).map_err(|_| output::too_large())
+    }
+}
+
+/// What Cassandra warns of: an aggregation that reads more than one partition.
+fn warnings(plan: &Select) -> Vec<String> {
+    if plan.aggregates.is_empty() {
+        Vec::new()
+    } else if plan.partition.is_empty() {
+        vec!["Aggregation query used without partition key".to_owned()]
+    } else if plan.partition.iter().any(KeyTerm::is_in) {
+        vec!["Aggregation query used on multiple partition keys (IN restriction)".to_owned()]
+    } else {
+        Vec::new()
     }
 }

@@ -143,7 +143,7 @@ pub enum Aggregate {
     /// `count(*)`
     CountRows,
     /// A native aggregate of an expression.
-    Of(FunctionSpec, Expression),
+    Of(Box<FunctionSpec>, Expression),
 }
 
 /// An end of a range of tokens.

@@ -1,11 +1,13 @@
 //! SELECT against a table: what it reads, which rows it is about, in which order they come.
 //!
-//! `restrictions` takes WHERE apart into keys, ranges and filters; `selection` makes outputs of what stands before FROM; `shape` has the
+//! `restrictions` takes WHERE apart into keys, ranges (`clustering`) and filters; `selection` makes outputs of what stands before FROM; `shape` has the
 //! rules for ORDER BY, GROUP BY and DISTINCT.
 
+mod clustering;
 mod reads;
 mod restrictions;
 mod selection;
+mod several_columns;
 mod shape;
 
 use super::select::Metadata;

@@ -245,11 +245,7 @@ impl<'a> Gather<'a> {
         let (mut from, mut to) = (range.from.as_slice(), range.to.as_deref());
         let after;
         match resume {
-            Some(resume) if reversed => {
-                if to.is_none_or(|to| resume < to) {
-                    to = Some(resume);
-                }
-            }
+            Some(resume) if reversed => to = Some(to.map_or(resume, |to| to.min(resume))),
             Some(resume) => {
                 after = [resume, &[0]].concat();
                 from = from.max(&after);

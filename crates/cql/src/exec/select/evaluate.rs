@@ -139,6 +139,8 @@ struct Scope<'a> {
     surroundings: Surroundings<'a>,
 }
 
+type Values<'a> = SmallVec<[Option<Cow<'a, [u8]>>; 4]>;
+
 type Outcome<'a> = Result<Option<Cow<'a, [u8]>>, CqlError>;
 
 impl<'a> Scope<'a> {
@@ -174,7 +176,7 @@ impl<'a> Scope<'a> {
         })
     }
 
-    fn all(self, expressions: &'a [Expression]) -> Result<SmallVec<[Option<Cow<'a, [u8]>>; 4]>, CqlError> {
+    fn all(self, expressions: &'a [Expression]) -> Result<Values<'a>, CqlError> {
         expressions.iter().map(|expression| self.evaluate(expression)).collect()
     }
 

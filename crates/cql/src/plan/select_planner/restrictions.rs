@@ -5,14 +5,13 @@
 //! the filter only narrows what a contiguous range of keys gives anyway (slices over columns with mixed orders, IN in the middle).
 
 use super::NEEDS_FILTERING;
+use super::clustering::{clustering, clustering_filters, clustering_gap};
 use super::reads::Reads;
 use crate::CqlError;
 use crate::language::ast::{self, CompareOperator, Comparison, InValues, RelationTarget};
 use crate::plan::modify_planner::{comparator, find_column, slice_ends};
-use crate::plan::{
-    ClusteringPlan, Comparator, Filter, KeyTerm, Planner, SliceBound, Source, Subject, Term, TokenBound, TokenTerm, TupleKeys,
-};
-use model::{Column, ColumnKind, DataType, Frozen, Table};
+use crate::plan::{ClusteringPlan, Comparator, Filter, KeyTerm, Planner, SliceBound, Source, Subject, Term, TokenBound, TupleKeys};
+use model::{Column, DataType, Frozen, Table};
 use std::sync::Arc;
 
 /// What WHERE says.
@@ -31,29 +30,29 @@ pub(super) struct Restrictions {
 }
 
 /// What WHERE says of the primary key's columns, before it is known what is a key and what filters.
-struct Draft {
-    keys: Vec<Option<KeyTerm>>,
+pub(super) struct Draft {
+    pub(super) keys: Vec<Option<KeyTerm>>,
     /// Ends of ranges by the column they start at.
-    lower: Vec<Option<SliceBound>>,
-    upper: Vec<Option<SliceBound>>,
-    tuple_in: Option<TupleIn>,
+    pub(super) lower: Vec<Option<SliceBound>>,
+    pub(super) upper: Vec<Option<SliceBound>>,
+    pub(super) tuple_in: Option<TupleIn>,
     /// `(a, b) > ?`, where the tuple is not known in parts: with the columns it is about.
-    tuple_filters: Vec<(std::ops::Range<usize>, Filter)>,
+    pub(super) tuple_filters: Vec<(std::ops::Range<usize>, Filter)>,
     /// Filters on columns of the partition key and the clustering key that cannot be keys.
-    partition_filters: Vec<Filter>,
-    clustering_filters: Vec<Filter>,
-    regular_filters: Vec<Filter>,
+    pub(super) partition_filters: Vec<Filter>,
+    pub(super) clustering_filters: Vec<Filter>,
+    pub(super) regular_filters: Vec<Filter>,
 }
 
 /// `(a, b) IN …`
-struct TupleIn {
+pub(super) struct TupleIn {
     /// The columns, by position in the clustering key.
-    columns: std::ops::Range<usize>,
-    data_type: DataType,
-    keys: TupleKeys,
+    pub(super) columns: std::ops::Range<usize>,
+    pub(super) data_type: DataType,
+    pub(super) keys: TupleKeys,
 }
 
-fn more_than_one(name: &str, what: &str) -> CqlError {
+pub(super) fn more_than_one(name: &str, what: &str) -> CqlError {
     CqlError::Invalid(format!("{name} cannot be restricted by more than one relation if it includes {what}"))
 }
 
@@ -274,179 +273,9 @@ impl Planner<'_> {
             name: name.clone(),
         })
     }
-
-    /// A comparison of several columns of the clustering key.
-    fn tuple_relation_of_select(
-        &mut self,
-        table: &Table,
-        names: &[ast::Identifier],
-        comparison: &Comparison,
-        draft: &mut Draft,
-    ) -> Result<(), CqlError> {
-        let columns = tuple_columns(table, names)?;
-        let run = &table.clustering()[columns.clone()];
-        let listed = || run.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ");
-        let data_type = DataType::Tuple(run.iter().map(|column| column.data_type.frozen()).collect());
-        let marker_name = || format!("({})", run.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(","));
-        let first = table.partition_key_len + columns.start;
-        let bind = |planner: &mut Self, marker: &ast::BindMarker| planner.mark(marker.index, &marker_name(), &data_type);
-        match comparison {
-            Comparison::Compare(operator, ast::Term::Marker(marker)) => {
-                let filter = Filter {
-                    subject: Subject::Clustering(columns.clone()),
-                    data_type: data_type.clone(),
-                    operator: comparator(*operator),
-                    values: vec![bind(self, marker)],
-                    in_list: false,
-                    name: marker_name(),
-                };
-                draft.tuple_filters.push((columns, filter));
-            }
-            Comparison::Compare(CompareOperator::Equal, term) => {
-                for (offset, field) in self.tuple_fields(term, run, &marker_name())?.into_iter().enumerate() {
-                    let key = &mut draft.keys[first + offset];
-                    if key.replace(KeyTerm::Equal(field)).is_some() {
-                        return Err(more_than_one(&run[offset].name, "an Equal"));
-                    }
-                }
-            }
-            Comparison::In(values) => {
-                if draft.tuple_in.is_some() || (first..first + run.len()).any(|position| draft.keys[position].is_some()) {
-                    return Err(more_than_one(&listed(), "a IN"));
-                }
-                let keys = match values {
-                    InValues::List(terms) if terms.iter().any(|term| matches!(term, ast::Term::Marker(_))) => TupleKeys::Tuples(
-                        terms.iter().map(|term| self.term(term, &data_type, &marker_name())).collect::<Result<Vec<_>, _>>()?,
-                    ),
-                    InValues::List(terms) => TupleKeys::Terms(
-                        terms.iter().map(|term| self.tuple_fields(term, run, &marker_name())).collect::<Result<Vec<_>, _>>()?,
-                    ),
-                    InValues::Marker(marker) => {
-                        let list = DataType::List(Arc::new(data_type.clone()), Frozen::Yes);
-                        TupleKeys::List(self.mark(marker.index, &format!("in{}", marker_name()), &list))
-                    }
-                };
-                draft.tuple_in = Some(TupleIn { columns, data_type, keys });
-            }
-            other => {
-                let unsupported = || CqlError::Invalid(format!("Unsupported restriction on the columns ({})", listed()));
-                for (is_lower, inclusive, term) in slice_ends(other).ok_or_else(unsupported)? {
-                    let terms = self.tuple_fields(term, run, &marker_name())?;
-                    if draft.keys[first].is_some() {
-                        return Err(more_than_one(&run[0].name, "an Equal"));
-                    }
-                    set_slice(draft, first, is_lower, SliceBound { terms, inclusive }, &listed())?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The terms of a tuple that is compared with the columns of `run`.
-    fn tuple_fields(&mut self, term: &ast::Term, run: &[Column], marker_name: &str) -> Result<Vec<Term>, CqlError> {
-        match term {
-            ast::Term::Tuple(terms) => {
-                if terms.len() != run.len() {
-                    return Err(CqlError::Invalid(format!(
-                        "Expected {} elements in value for tuple {marker_name}, but got {}: {term}",
-                        run.len(),
-                        terms.len()
-                    )));
-                }
-                terms.iter().zip(run).map(|(term, column)| self.term(term, &column.data_type, &column.name)).collect()
-            }
-            _ => Err(CqlError::Invalid(format!("Expected a tuple of {} values for {marker_name}, but got {term}", run.len()))),
-        }
-    }
-
-    /// `token(…) > …`
-    fn token_relation(
-        &mut self,
-        table: &Table,
-        names: &[ast::Identifier],
-        comparison: &Comparison,
-        restrictions: &mut Restrictions,
-    ) -> Result<(), CqlError> {
-        let mut positions = Vec::with_capacity(names.len());
-        for name in names {
-            let (position, column) = find_column(table, name)?;
-            if column.kind != ColumnKind::PartitionKey {
-                return Err(CqlError::Invalid(format!(
-                    "The token() function must be applied to all partition key components or none of them, and not to {}",
-                    column.name
-                )));
-            }
-            positions.push(position);
-        }
-        if positions.len() < table.partition_key_len {
-            return Err(CqlError::invalid("The token() function must be applied to all partition key components or none of them"));
-        }
-        if !positions.iter().copied().eq(0..table.partition_key_len) {
-            let order = table.partition_key().iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ");
-            return Err(CqlError::Invalid(format!("The token function arguments must be in the partition key order: {order}")));
-        }
-        let ends = match comparison {
-            Comparison::Compare(CompareOperator::Equal, term) => vec![(true, true, term), (false, true, term)],
-            other => slice_ends(other)
-                .ok_or_else(|| CqlError::invalid("Only =, <, <=, > and >= relations are supported on the token function"))?,
-        };
-        for (is_lower, inclusive, term) in ends {
-            let token = match term {
-                ast::Term::Function { name, arguments } if name.name == "token" => {
-                    if arguments.len() != table.partition_key_len {
-                        return Err(CqlError::Invalid(format!(
-                            "Invalid number of arguments in call to function system.token: {} required but {} provided",
-                            table.partition_key_len,
-                            arguments.len()
-                        )));
-                    }
-                    let mut terms = Vec::with_capacity(arguments.len());
-                    for (number, (argument, column)) in arguments.iter().zip(table.partition_key()).enumerate() {
-                        terms.push(self.term(argument, &column.data_type, &format!("arg{number}(system.token)"))?);
-                    }
-                    TokenTerm::Of(terms)
-                }
-                term => TokenTerm::Value(self.term(term, &DataType::BigInt, "partition key token")?),
-            };
-            let side = if is_lower { &mut restrictions.token_lower } else { &mut restrictions.token_upper };
-            if side.replace(TokenBound { token, inclusive }).is_some() {
-                let columns = table.partition_key().iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ");
-                let end = if is_lower { "start" } else { "end" };
-                return Err(CqlError::Invalid(format!("More than one restriction was found for the {end} bound on {columns}")));
-            }
-        }
-        Ok(())
-    }
 }
 
-/// The columns that a tuple relation names, by position in the clustering key.
-fn tuple_columns(table: &Table, names: &[ast::Identifier]) -> Result<std::ops::Range<usize>, CqlError> {
-    let written = || names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
-    let mut first = None;
-    for (offset, name) in names.iter().enumerate() {
-        let (position, column) = find_column(table, name)?;
-        if column.kind != ColumnKind::Clustering {
-            return Err(CqlError::Invalid(format!(
-                "Multi-column relations can only be applied to clustering columns but was applied to: {}",
-                column.name
-            )));
-        }
-        if names[..offset].contains(name) {
-            return Err(CqlError::Invalid(format!("Column \"{}\" appeared twice in a relation: ({})", column.name, written())));
-        }
-        let position = position - table.partition_key_len;
-        if position != *first.get_or_insert(position) + offset {
-            return Err(CqlError::Invalid(format!(
-                "Clustering columns must appear in the PRIMARY KEY order in multi-column relations: ({})",
-                written()
-            )));
-        }
-    }
-    let first = first.unwrap_or(0);
-    Ok(first..first + names.len())
-}
-
-fn set_slice(draft: &mut Draft, position: usize, is_lower: bool, bound: SliceBound, name: &str) -> Result<(), CqlError> {
+pub(super) fn set_slice(draft: &mut Draft, position: usize, is_lower: bool, bound: SliceBound, name: &str) -> Result<(), CqlError> {
     let side = if is_lower { &mut draft.lower } else { &mut draft.upper };
     if side[position].replace(bound).is_some() {
         let end = if is_lower { "start" } else { "end" };
@@ -510,104 +339,7 @@ fn partition(table: &Table, draft: &mut Draft, allowed: bool, restrictions: &mut
     Ok(())
 }
 
-/// Makes ranges of the restrictions on the clustering key, as far as they are contiguous, and filters of the rest.
-fn clustering(table: &Table, draft: &mut Draft, allowed: bool, restrictions: &mut Restrictions) -> Result<(), CqlError> {
-    if !allowed {
-        clustering_gap(table, draft)?;
-        if !draft.clustering_filters.is_empty() {
-            return Err(CqlError::invalid("Clustering columns can only be restricted with CONTAINS with a secondary index or filtering"));
-        }
-    }
-    let first = table.partition_key_len;
-    let columns = table.clustering();
-    let plan = &mut restrictions.clustering;
-    let mut fixed = 0;
-    while fixed < columns.len() {
-        if let Some(key) = draft.keys[first + fixed].take() {
-            plan.keys.push(key);
-            fixed += 1;
-            continue;
-        }
-        if let Some(tuple) = draft.tuple_in.take_if(|tuple| tuple.columns.start == fixed) {
-            match whole_prefixes(&plan.keys, tuple.keys) {
-                Ok(keys) => {
-                    plan.keys.clear();
-                    plan.tuples = Some(keys);
-                    fixed = tuple.columns.end;
-                }
-                Err(keys) => draft.tuple_in = Some(TupleIn { keys, ..tuple }),
-            }
-        }
-        break;
-    }
-    if let Some(column) = columns.get(fixed) {
-        for is_lower in [true, false] {
-            let side = if is_lower { &mut draft.lower } else { &mut draft.upper };
-            let Some(bound) = side[first + fixed].take() else { continue };
-            let run = &columns[fixed..fixed + bound.terms.len()];
-            // Of columns with different orders only the first narrows the range.
-            let uniform = run.iter().all(|other| other.order == column.order);
-            let end = if uniform {
-                bound
-            } else {
-                let end = SliceBound { terms: bound.terms[..1].to_vec(), inclusive: true };
-                let subject = fixed..fixed + run.len();
-                restrictions.filters.push(tuple_slice_filter(columns, subject, is_lower, bound));
-                end
-            };
-            *(if is_lower { &mut plan.lower } else { &mut plan.upper }) = Some(end);
-        }
-    }
-    clustering_filters(table, draft, restrictions);
-    Ok(())
-}
-
-/// `keys` and the columns of a tuple after them as one tuple; gives `tuple` back if that cannot be.
-fn whole_prefixes(keys: &[KeyTerm], tuple: TupleKeys) -> Result<TupleKeys, TupleKeys> {
-    if keys.is_empty() {
-        return Ok(tuple);
-    }
-    let mut prefix = Vec::with_capacity(keys.len());
-    for key in keys {
-        let KeyTerm::Equal(term) = key else { return Err(tuple) };
-        prefix.push(term.clone());
-    }
-    match tuple {
-        TupleKeys::Terms(tuples) => Ok(TupleKeys::Terms(tuples.into_iter().map(|terms| [prefix.as_slice(), &terms].concat()).collect())),
-        other => Err(other),
-    }
-}
-
-/// Makes filters of all that is left of the restrictions on the clustering key.
-fn clustering_filters(table: &Table, draft: &mut Draft, restrictions: &mut Restrictions) {
-    let columns = table.clustering();
-    for (index, column) in columns.iter().enumerate() {
-        let position = table.partition_key_len + index;
-        let source = Source::Clustering(index);
-        restrictions.filters.extend(draft.keys[position].take().map(|key| key_filter(source, column, key)));
-        for (is_lower, bound) in [(true, draft.lower[position].take()), (false, draft.upper[position].take())] {
-            let Some(bound) = bound else { continue };
-            restrictions.filters.push(if bound.terms.len() == 1 {
-                slice_filter(Subject::Source(source), column.data_type.clone(), is_lower, bound, &column.name)
-            } else {
-                tuple_slice_filter(columns, index..index + bound.terms.len(), is_lower, bound)
-            });
-        }
-    }
-    if let Some(tuple) = draft.tuple_in.take() {
-        let (values, in_list) = match tuple.keys {
-            TupleKeys::Terms(tuples) => (tuples.into_iter().map(Term::Fields).collect(), false),
-            TupleKeys::Tuples(terms) => (terms, false),
-            TupleKeys::List(term) => (vec![term], true),
-        };
-        let (subject, data_type) = (Subject::Clustering(tuple.columns), tuple.data_type);
-        restrictions.filters.push(Filter { subject, data_type, operator: Comparator::In, values, in_list, name: "tuple".to_owned() });
-    }
-    restrictions.filters.extend(draft.tuple_filters.drain(..).map(|(_, filter)| filter));
-    restrictions.filters.append(&mut draft.clustering_filters);
-}
-
-fn key_filter(source: Source, column: &Column, key: KeyTerm) -> Filter {
+pub(super) fn key_filter(source: Source, column: &Column, key: KeyTerm) -> Filter {
     let (operator, values, in_list) = match key {
         KeyTerm::Equal(term) => (Comparator::Equal, vec![term], false),
         KeyTerm::In(terms) => (Comparator::In, terms, false),
@@ -616,7 +348,7 @@ fn key_filter(source: Source, column: &Column, key: KeyTerm) -> Filter {
     Filter { subject: Subject::Source(source), data_type: column.data_type.clone(), operator, values, in_list, name: column.name.clone() }
 }
 
-fn slice_filter(subject: Subject, data_type: DataType, is_lower: bool, bound: SliceBound, name: &str) -> Filter {
+pub(super) fn slice_filter(subject: Subject, data_type: DataType, is_lower: bool, bound: SliceBound, name: &str) -> Filter {
     let operator = match (is_lower, bound.inclusive) {
         (true, true) => Comparator::GreaterOrEqual,
         (true, false) => Comparator::Greater,
@@ -624,68 +356,4 @@ fn slice_filter(subject: Subject, data_type: DataType, is_lower: bool, bound: Sl
         (false, false) => Comparator::Less,
     };
     Filter { subject, data_type, operator, values: bound.terms, in_list: false, name: name.to_owned() }
-}
-
-fn tuple_slice_filter(columns: &[Column], run: std::ops::Range<usize>, is_lower: bool, bound: SliceBound) -> Filter {
-    let data_type = DataType::Tuple(columns[run.clone()].iter().map(|column| column.data_type.frozen()).collect());
-    let bound = SliceBound { terms: vec![Term::Fields(bound.terms)], inclusive: bound.inclusive };
-    slice_filter(Subject::Clustering(run), data_type, is_lower, bound, "tuple")
-}
-
-/// Refuses restrictions on the clustering key that are not contiguous.
-fn clustering_gap(table: &Table, draft: &Draft) -> Result<(), CqlError> {
-    let columns = table.clustering();
-    let first = table.partition_key_len;
-    // For each column whether it is restricted, and where a range begins that it is in.
-    let mut restricted = vec![false; columns.len()];
-    let mut ranges: Vec<(usize, usize)> = Vec::new();
-    for index in 0..columns.len() {
-        restricted[index] |= draft.keys[first + index].is_some();
-        let ends = draft.lower[first + index].iter().chain(&draft.upper[first + index]);
-        if let Some(length) = ends.map(|bound| bound.terms.len()).max() {
-            ranges.push((index, index + length));
-        }
-    }
-    for (run, filter) in &draft.tuple_filters {
-        if filter.operator == Comparator::Equal {
-            restricted[run.clone()].fill(true);
-        } else {
-            ranges.push((run.start, run.end));
-        }
-    }
-    if let Some(tuple) = &draft.tuple_in {
-        restricted[tuple.columns.clone()].fill(true);
-    }
-    ranges.sort_unstable();
-    for (from, to) in &ranges {
-        restricted[*from..*to].fill(true);
-    }
-    for filter in &draft.clustering_filters {
-        if let Subject::Source(Source::Clustering(index)) = filter.subject {
-            restricted[index] = true;
-        }
-    }
-    if let Some((from, to)) = ranges.first() {
-        if let Some((other, _)) = ranges.iter().find(|(other, _)| other > from && other < to) {
-            return Err(CqlError::Invalid(format!(
-                "Column \"{}\" cannot be restricted by two inequalities not starting with the same column",
-                columns[*other].name
-            )));
-        }
-        if let Some(after) = (*to..columns.len()).find(|index| restricted[*index]) {
-            return Err(CqlError::Invalid(format!(
-                "Clustering column \"{}\" cannot be restricted (preceding column \"{}\" is restricted by a non-EQ relation)",
-                columns[after].name, columns[*from].name
-            )));
-        }
-    }
-    if let Some(gap) = restricted.iter().position(|restricted| !restricted)
-        && let Some(after) = (gap..columns.len()).find(|index| restricted[*index])
-    {
-        return Err(CqlError::Invalid(format!(
-            "PRIMARY KEY column \"{}\" cannot be restricted as preceding column \"{}\" is not restricted",
-            columns[after].name, columns[gap].name
-        )));
-    }
-    Ok(())
 }

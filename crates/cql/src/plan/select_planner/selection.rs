@@ -239,7 +239,7 @@ impl Planner<'_> {
             return Ok((Expression::Call(function, arguments), result));
         }
         aggregates.push(match arguments.pop() {
-            Some(of) => Aggregate::Of(function, of),
+            Some(of) => Aggregate::Of(Box::new(function), of),
             None => Aggregate::CountRows,
         });
         Ok((Expression::Aggregate(aggregates.len() - 1), result))

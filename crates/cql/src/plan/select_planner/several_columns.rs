@@ -1,0 +1,181 @@
+//! Relations on several columns at once: `(a, b) > (1, 2)` and `token(a, b) > 1`.
+
+use super::restrictions::{Draft, Restrictions, TupleIn, more_than_one, set_slice};
+use crate::CqlError;
+use crate::language::ast::{self, CompareOperator, Comparison, InValues};
+use crate::plan::modify_planner::{comparator, find_column, slice_ends};
+use crate::plan::{Filter, KeyTerm, Planner, SliceBound, Subject, Term, TokenBound, TokenTerm, TupleKeys};
+use model::{Column, ColumnKind, DataType, Frozen, Table};
+use std::sync::Arc;
+
+impl Planner<'_> {
+    /// A comparison of several columns of the clustering key.
+    pub(super) fn tuple_relation_of_select(
+        &mut self,
+        table: &Table,
+        names: &[ast::Identifier],
+        comparison: &Comparison,
+        draft: &mut Draft,
+    ) -> Result<(), CqlError> {
+        let columns = tuple_columns(table, names)?;
+        let run = &table.clustering()[columns.clone()];
+        let listed = || run.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ");
+        let data_type = DataType::Tuple(run.iter().map(|column| column.data_type.frozen()).collect());
+        let marker_name = || format!("({})", run.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(","));
+        let first = table.partition_key_len + columns.start;
+        let bind = |planner: &mut Self, marker: &ast::BindMarker| planner.mark(marker.index, &marker_name(), &data_type);
+        match comparison {
+            Comparison::Compare(operator, ast::Term::Marker(marker)) => {
+                let filter = Filter {
+                    subject: Subject::Clustering(columns.clone()),
+                    data_type: data_type.clone(),
+                    operator: comparator(*operator),
+                    values: vec![bind(self, marker)],
+                    in_list: false,
+                    name: marker_name(),
+                };
+                draft.tuple_filters.push((columns, filter));
+            }
+            Comparison::Compare(CompareOperator::Equal, term) => {
+                for (offset, field) in self.tuple_fields(term, run, &marker_name())?.into_iter().enumerate() {
+                    let key = &mut draft.keys[first + offset];
+                    if key.replace(KeyTerm::Equal(field)).is_some() {
+                        return Err(more_than_one(&run[offset].name, "an Equal"));
+                    }
+                }
+            }
+            Comparison::In(values) => {
+                if draft.tuple_in.is_some() || (first..first + run.len()).any(|position| draft.keys[position].is_some()) {
+                    return Err(more_than_one(&listed(), "a IN"));
+                }
+                let keys = match values {
+                    InValues::List(terms) if terms.iter().any(|term| matches!(term, ast::Term::Marker(_))) => TupleKeys::Tuples(
+                        terms.iter().map(|term| self.term(term, &data_type, &marker_name())).collect::<Result<Vec<_>, _>>()?,
+                    ),
+                    InValues::List(terms) => TupleKeys::Terms(
+                        terms.iter().map(|term| self.tuple_fields(term, run, &marker_name())).collect::<Result<Vec<_>, _>>()?,
+                    ),
+                    InValues::Marker(marker) => {
+                        let list = DataType::List(Arc::new(data_type.clone()), Frozen::Yes);
+                        TupleKeys::List(self.mark(marker.index, &format!("in{}", marker_name()), &list))
+                    }
+                };
+                draft.tuple_in = Some(TupleIn { columns, data_type, keys });
+            }
+            other => {
+                let unsupported = || CqlError::Invalid(format!("Unsupported restriction on the columns ({})", listed()));
+                for (is_lower, inclusive, term) in slice_ends(other).ok_or_else(unsupported)? {
+                    let terms = self.tuple_fields(term, run, &marker_name())?;
+                    if draft.keys[first].is_some() {
+                        return Err(more_than_one(&run[0].name, "an Equal"));
+                    }
+                    set_slice(draft, first, is_lower, SliceBound { terms, inclusive }, &listed())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The terms of a tuple that is compared with the columns of `run`.
+    fn tuple_fields(&mut self, term: &ast::Term, run: &[Column], marker_name: &str) -> Result<Vec<Term>, CqlError> {
+        match term {
+            ast::Term::Tuple(terms) => {
+                if terms.len() != run.len() {
+                    return Err(CqlError::Invalid(format!(
+                        "Expected {} elements in value for tuple {marker_name}, but got {}: {term}",
+                        run.len(),
+                        terms.len()
+                    )));
+                }
+                terms.iter().zip(run).map(|(term, column)| self.term(term, &column.data_type, &column.name)).collect()
+            }
+            _ => Err(CqlError::Invalid(format!("Expected a tuple of {} values for {marker_name}, but got {term}", run.len()))),
+        }
+    }
+
+    /// `token(…) > …`
+    pub(super) fn token_relation(
+        &mut self,
+        table: &Table,
+        names: &[ast::Identifier],
+        comparison: &Comparison,
+        restrictions: &mut Restrictions,
+    ) -> Result<(), CqlError> {
+        let mut positions = Vec::with_capacity(names.len());
+        for name in names {
+            let (position, column) = find_column(table, name)?;
+            if column.kind != ColumnKind::PartitionKey {
+                return Err(CqlError::Invalid(format!(
+                    "The token() function must be applied to all partition key components or none of them, and not to {}",
+                    column.name
+                )));
+            }
+            positions.push(position);
+        }
+        if positions.len() < table.partition_key_len {
+            return Err(CqlError::invalid("The token() function must be applied to all partition key components or none of them"));
+        }
+        if !positions.iter().copied().eq(0..table.partition_key_len) {
+            let order = table.partition_key().iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ");
+            return Err(CqlError::Invalid(format!("The token function arguments must be in the partition key order: {order}")));
+        }
+        let ends = match comparison {
+            Comparison::Compare(CompareOperator::Equal, term) => vec![(true, true, term), (false, true, term)],
+            other => slice_ends(other)
+                .ok_or_else(|| CqlError::invalid("Only =, <, <=, > and >= relations are supported on the token function"))?,
+        };
+        for (is_lower, inclusive, term) in ends {
+            let token = match term {
+                ast::Term::Function { name, arguments } if name.name == "token" => {
+                    if arguments.len() != table.partition_key_len {
+                        return Err(CqlError::Invalid(format!(
+                            "Invalid number of arguments in call to function system.token: {} required but {} provided",
+                            table.partition_key_len,
+                            arguments.len()
+                        )));
+                    }
+                    let mut terms = Vec::with_capacity(arguments.len());
+                    for (number, (argument, column)) in arguments.iter().zip(table.partition_key()).enumerate() {
+                        terms.push(self.term(argument, &column.data_type, &format!("arg{number}(system.token)"))?);
+                    }
+                    TokenTerm::Of(terms)
+                }
+                term => TokenTerm::Value(self.term(term, &DataType::BigInt, "partition key token")?),
+            };
+            let side = if is_lower { &mut restrictions.token_lower } else { &mut restrictions.token_upper };
+            if side.replace(TokenBound { token, inclusive }).is_some() {
+                let columns = table.partition_key().iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ");
+                let end = if is_lower { "start" } else { "end" };
+                return Err(CqlError::Invalid(format!("More than one restriction was found for the {end} bound on {columns}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The columns that a tuple relation names, by position in the clustering key.
+fn tuple_columns(table: &Table, names: &[ast::Identifier]) -> Result<std::ops::Range<usize>, CqlError> {
+    let written = || names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+    let mut first = None;
+    for (offset, name) in names.iter().enumerate() {
+        let (position, column) = find_column(table, name)?;
+        if column.kind != ColumnKind::Clustering {
+            return Err(CqlError::Invalid(format!(
+                "Multi-column relations can only be applied to clustering columns but was applied to: {}",
+                column.name
+            )));
+        }
+        if names[..offset].contains(name) {
+            return Err(CqlError::Invalid(format!("Column \"{}\" appeared twice in a relation: ({})", column.name, written())));
+        }
+        let position = position - table.partition_key_len;
+        if position != *first.get_or_insert(position) + offset {
+            return Err(CqlError::Invalid(format!(
+                "Clustering columns must appear in the PRIMARY KEY order in multi-column relations: ({})",
+                written()
+            )));
+        }
+    }
+    let first = first.unwrap_or(0);
+    Ok(first..first + names.len())
+}
