@@ -8,6 +8,7 @@ pub(crate) fn start(filter: Option<&str>) -> Result<(), Failure> {
     let from_environment = std::env::var("RUST_LOG").ok();
     let text = filter.or(from_environment.as_deref()).unwrap_or("info");
     let filter = EnvFilter::try_new(text).map_err(|source| Failure::LogFilter { filter: text.to_owned(), source })?;
-    tracing_subscriber::fmt().compact().with_writer(std::io::stderr).with_env_filter(filter).init();
+    // Without a reader of standard error, reporting that a line could not be written would be a panic.
+    tracing_subscriber::fmt().log_internal_errors(false).compact().with_writer(std::io::stderr).with_env_filter(filter).init();
     Ok(())
 }

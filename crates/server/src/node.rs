@@ -2,13 +2,13 @@
 
 use crate::config::Config;
 use crate::data_dir::DataDir;
+use crate::settings;
 use base::{CoreId, TableId};
 use engine::{Engine, OpenError, Sequence};
 use io_linux::{CoreEnv, MappedMemory, MappedMemoryError};
 use model::Schema;
 use model::schema_blob::{self, SchemaBlobError};
 use node::{Core, CoreParts, NodeConfig, SCHEMA_BLOB, SharedStatements, truncations_blob};
-use crate::settings;
 use shard::{Durability, Shard, decode_truncations};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -110,9 +110,8 @@ impl NodeParts {
             let needed = (PROCESS_BYTES + u64::from(cores) * (SHARD_BYTES_LEAST + stable_bytes as u64)) / 15 * 16;
             return Err(NodeError::MemoryLimit { limit_mib: limit >> 20, cores, needed_mib: (needed >> 20) + 1 });
         }
-        let memory = (0..cores)
-            .map(|core| MappedMemory::open(&data_dir.shard_buffer(core), stable_bytes))
-            .collect::<Result<Vec<_>, _>>()?;
+        let memory =
+            (0..cores).map(|core| MappedMemory::open(&data_dir.shard_buffer(core), stable_bytes)).collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
             config: Arc::new(NodeConfig {
                 cluster_name: "TarnDB".to_owned(),
@@ -148,8 +147,19 @@ impl NodeParts {
 
     /// One factory a core, to be called on its thread.
     pub(crate) fn into_factories(self) -> Vec<impl FnOnce(&mut CoreEnv) -> Core + Send + 'static> {
-        let Self { config, schema, statements, truncations, memory, store, shard_bytes, shard_capacity, flush_interval_us, durability, cores } =
-            self;
+        let Self {
+            config,
+            schema,
+            statements,
+            truncations,
+            memory,
+            store,
+            shard_bytes,
+            shard_capacity,
+            flush_interval_us,
+            durability,
+            cores,
+        } = self;
         let make = move |(truncations, memory): (BTreeMap<TableId, Sequence>, MappedMemory)| {
             let (config, schema, statements) = (Arc::clone(&config), Arc::clone(&schema), Arc::clone(&statements));
             move |environment: &mut CoreEnv| {

@@ -12,6 +12,7 @@ use crate::settings_file;
 use io::Placement;
 use io_linux::{ListenerOptions, Machine, Options, Pinning, Signals};
 use node::Listening;
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Runs a node until it is asked to end.
@@ -65,14 +66,15 @@ fn start_cores(config: &Config, data_dir: &DataDir) -> Result<Machine, Failure> 
 /// Says that the node is ready: one line for programs, one for people.
 fn announce(config: &Config, data_dir: &DataDir, addresses: &[SocketAddr], http: SocketAddr) {
     let [cql, shard_aware] = addresses else { unreachable!("two listeners were opened") };
-    println!(
+    let ready = format!(
         "tarndb ready version={} cql={cql} shard-aware={shard_aware} http={http} data={} cores={} memory_limit={}",
         env!("CARGO_PKG_VERSION"),
         config.data_dir.display(),
         data_dir.cores,
         config.memory_limit.to_string().replace(' ', ""),
     );
-    println!("connect with:  cqlsh {} {}", reachable(cql.ip()), cql.port());
+    // Nobody may be reading any more, which is no reason to end.
+    let _ = writeln!(std::io::stdout(), "{ready}\nconnect with:  cqlsh {} {}", reachable(cql.ip()), cql.port());
 }
 
 /// An address that a client on this machine can connect to.

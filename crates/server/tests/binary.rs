@@ -42,7 +42,7 @@ fn start(folder: &Folder, more: &[&str]) -> Command {
 
 struct Server {
     child: Child,
-    lines: BufReader<ChildStdout>,
+    lines: Option<BufReader<ChildStdout>>,
     ready: String,
 }
 
@@ -53,7 +53,7 @@ impl Server {
         let mut ready = String::new();
         lines.read_line(&mut ready).unwrap();
         assert!(ready.starts_with("tarndb ready "), "{ready}");
-        Self { child, lines, ready }
+        Self { child, lines: Some(lines), ready }
     }
 
     fn field(&self, name: &str) -> &str {
@@ -93,7 +93,7 @@ fn a_started_node_says_where_it_is_and_ends_on_sigterm() {
     TcpStream::connect(&cql).unwrap();
     TcpStream::connect(server.field("shard-aware")).unwrap();
     let mut connect = String::new();
-    server.lines.read_line(&mut connect).unwrap();
+    server.lines.as_mut().unwrap().read_line(&mut connect).unwrap();
     assert_eq!(connect, format!("connect with:  cqlsh 127.0.0.1 {}\n", cql.split(':').next_back().unwrap()));
     let mut http = TcpStream::connect(server.field("http")).unwrap();
     http.write_all(b"GET /health HTTP/1.1\r\n\r\n").unwrap();
@@ -103,6 +103,24 @@ fn a_started_node_says_where_it_is_and_ends_on_sigterm() {
     server.signal("TERM");
     assert_eq!(server.wait().code(), Some(0));
     assert!(TcpStream::connect(&cql).is_err());
+}
+
+#[test]
+fn a_node_outlives_the_readers_of_its_output() {
+    let folder = Folder::new("output");
+    let mut server = Server::start(start(&folder, &["--log", "trace"]));
+    let health = server.field("http").to_owned();
+    drop(server.lines.take());
+    drop(server.child.stderr.take());
+    for _ in 0..10 {
+        let mut http = TcpStream::connect(&health).unwrap();
+        http.write_all(b"GET /health HTTP/1.1\r\n\r\n").unwrap();
+        let mut reply = String::new();
+        http.read_to_string(&mut reply).unwrap();
+        assert!(reply.ends_with("ok\n"), "{reply}");
+    }
+    server.signal("TERM");
+    assert_eq!(server.wait().code(), Some(0));
 }
 
 #[test]
