@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
-/// How many levels of collections, tuples, vectors and user types a type may have.
-pub const TYPE_DEPTH_MAX: usize = 32;
+/// How many levels of collections, tuples, vectors and user types a type may have: with `frozen<>` around each, its text has less than the
+/// 64 levels that a statement may have.
+pub const TYPE_DEPTH_MAX: usize = 31;
 /// How many parts a type may have when every user type in it is written out: types that contain one another twice, level by level,
 /// would grow without bound.
 pub const TYPE_PARTS_MAX: usize = 10_000;

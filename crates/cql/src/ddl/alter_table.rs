@@ -9,6 +9,7 @@ use super::types::{TypeResolver, is_value_compatible, without_user_types};
 use crate::language::ast::{self, AlterTableOperation, Identifier};
 use crate::wire::ChangeKind;
 use model::{Column, ColumnId, ColumnKind, DataType, DroppedColumn, Keyspace, Order, Table};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 pub(super) fn alter(context: &Context<'_>, statement: &ast::AlterTable) -> Result<Outcome, DdlError> {
@@ -153,8 +154,10 @@ fn drop_timestamp(literal: &ast::Literal) -> Result<i64, DdlError> {
     text.parse().map_err(|_| DdlError::DropTimestamp(text.into_owned()))
 }
 
+/// No new name may be one that is or was there: the renames of one statement happen at once.
 fn rename(table: &mut Table, columns: &[(Identifier, Identifier)], if_exists: bool) -> Result<(), DdlError> {
     let key_len = table.partition_key_len + table.clustering_len;
+    let mut taken: HashSet<String> = table.columns.iter().map(|column| column.name.clone()).collect();
     for (from, to) in columns {
         let (from, to) = (from.as_str(), to.as_str());
         let Some((position, _)) = table.column(from) else {
@@ -167,7 +170,7 @@ fn rename(table: &mut Table, columns: &[(Identifier, Identifier)], if_exists: bo
         if position >= key_len {
             return Err(DdlError::RenameValueColumn(from.to_owned()));
         }
-        if table.column(to).is_some() {
+        if !taken.insert(to.to_owned()) {
             let (keyspace, table) = (table.keyspace.clone(), table.name.clone());
             return Err(DdlError::RenameTaken { keyspace, table, from: from.to_owned(), to: to.to_owned() });
         }

@@ -74,6 +74,13 @@ fn check_statement(statement: &ast::CreateTable) -> Result<(), DdlError> {
     if let Some(twice) = statement.columns.iter().find(|column| !names.insert(column.name.as_str())) {
         return Err(DdlError::ColumnTwice { column: twice.name.as_str().to_owned(), table: statement.name.clone() });
     }
+    let given = &statement.options.clustering_order;
+    for (position, (column, _)) in given.iter().enumerate() {
+        if given.iter().take(position).any(|(other, _)| other == column) {
+            let table = statement.name.name.as_str().to_owned();
+            return Err(DdlError::OrderTwice { column: column.as_str().to_owned(), table });
+        }
+    }
     match statement.primary_keys.len() {
         0 => Err(DdlError::NoPrimaryKey(statement.name.clone())),
         1 => Ok(()),
@@ -118,11 +125,11 @@ fn build(
         keys.push((column, data_type));
     }
     let orders = clustering_orders(statement, &primary_key.clustering)?;
+    parameters.check()?;
     let clustering_len = primary_key.clustering.len();
     if clustering_len == 0 && declared.values().any(|(_, is_static)| *is_static) {
         return Err(DdlError::StaticWithoutClustering);
     }
-    parameters.check()?;
     let mut columns = Vec::with_capacity(statement.columns.len());
     let partition_key_len = primary_key.partition.len();
     let mut push = |name: &str, kind, order, data_type| {
@@ -181,12 +188,6 @@ fn check_key_column(column: &str, data_type: &DataType, is_static: bool) -> Resu
 /// The orders of the first clustering columns; those that the statement does not mention are ascending.
 fn clustering_orders(statement: &ast::CreateTable, clustering: &[ast::Identifier]) -> Result<Vec<Order>, DdlError> {
     let given = &statement.options.clustering_order;
-    let table = statement.name.name.as_str();
-    for (position, (column, _)) in given.iter().enumerate() {
-        if given.iter().take(position).any(|(other, _)| other == column) {
-            return Err(DdlError::OrderTwice { column: column.as_str().to_owned(), table: table.to_owned() });
-        }
-    }
     let others: Vec<&str> =
         given.iter().map(|(column, _)| column).filter(|column| !clustering.contains(column)).map(|c| c.as_str()).collect();
     if !others.is_empty() {

@@ -205,12 +205,12 @@ pub enum DdlError {
     #[error("Cannot add field {field} to type {keyspace}.{name}: a field with name {field} already exists")]
     FieldExists { keyspace: String, name: String, field: String },
     #[error("Cannot add new field {field} of type {data_type} to user type {keyspace}.{name} as it would create a circular reference")]
-    CircularType { keyspace: String, name: String, field: String, data_type: DataType },
+    CircularType { keyspace: String, name: String, field: String, data_type: String },
     #[error(
         "Cannot add new field {field} of type {data_type} to user type {keyspace}.{name} as the type is being used in partition key \
          by the following tables: {tables}"
     )]
-    TypeInPartitionKey { keyspace: String, name: String, field: String, data_type: DataType, tables: String },
+    TypeInPartitionKey { keyspace: String, name: String, field: String, data_type: String, tables: String },
     #[error("Unkown field {field} in user type {keyspace}.{name}")]
     UnknownField { keyspace: String, name: String, field: String },
     #[error("Duplicate field name {field} in type {name}")]

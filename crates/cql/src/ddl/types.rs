@@ -192,7 +192,7 @@ pub(super) fn is_value_compatible(data_type: &DataType, former: &DataType) -> bo
     data_type == former
         || matches!(
             (data_type, former),
-            (DataType::Blob, _)
+            (DataType::Blob, DataType::Text | DataType::Ascii)
                 | (DataType::Text, DataType::Ascii)
                 | (DataType::Uuid, DataType::TimeUuid)
                 | (DataType::BigInt, DataType::Timestamp)
@@ -209,7 +209,8 @@ pub(super) fn without_user_types(data_type: &DataType) -> DataType {
         DataType::Map(key, value, frozen) => DataType::Map(part(key), part(value), *frozen),
         DataType::Vector(element, dimension) => DataType::Vector(part(element), *dimension),
         DataType::Tuple(fields) => DataType::Tuple(fields.iter().map(without_user_types).collect()),
-        DataType::Udt(user, _) => DataType::Tuple(user.fields.iter().map(|(_, field)| without_user_types(field)).collect()),
+        // A field's collection is one value, whether its type says so or not.
+        DataType::Udt(user, _) => DataType::Tuple(user.fields.iter().map(|(_, field)| without_user_types(field).frozen()).collect()),
         other => other.clone(),
     }
 }
@@ -222,6 +223,19 @@ pub(super) fn refers_to(data_type: &DataType, name: &str) -> bool {
         DataType::Tuple(fields) => fields.iter().any(|field| refers_to(field, name)),
         DataType::Udt(user, _) => user.name == name || user.fields.iter().any(|(_, field)| refers_to(field, name)),
         _ => false,
+    }
+}
+
+/// `data_type` as Cassandra's messages about user types have it: with the keyspace before the name of each.
+pub(super) fn qualified_text(data_type: &DataType) -> String {
+    let frozen = |frozen: Frozen, text: String| if frozen == Frozen::Yes { format!("frozen<{text}>") } else { text };
+    match data_type {
+        DataType::List(element, is_frozen) => frozen(*is_frozen, format!("list<{}>", qualified_text(element))),
+        DataType::Set(element, is_frozen) => frozen(*is_frozen, format!("set<{}>", qualified_text(element))),
+        DataType::Map(key, value, is_frozen) => frozen(*is_frozen, format!("map<{}, {}>", qualified_text(key), qualified_text(value))),
+        DataType::Tuple(fields) => format!("frozen<tuple<{}>>", fields.iter().map(qualified_text).collect::<Vec<_>>().join(", ")),
+        DataType::Udt(user, is_frozen) => frozen(*is_frozen, format!("{}.{}", user.keyspace, user.name)),
+        other => other.to_string(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::DdlError;
 use super::change::{Context, Outcome, SchemaEventTarget};
-use super::types::{TypeResolver, names_any, refers_to, with_user_types};
+use super::types::{TypeResolver, names_any, qualified_text, refers_to, with_user_types};
 use crate::language::ast::{self, AlterTypeOperation, Identifier, NativeType, TypeName};
 use crate::wire::ChangeKind;
 use model::{DataType, Frozen, Keyspace, Table, UserType};
@@ -97,12 +97,12 @@ fn add(
     let (keyspace_name, name, field) = (keyspace.name.clone(), former.name.clone(), field.as_str().to_owned());
     let data_type = field_type(keyspace, type_name)?;
     if refers_to(&data_type, &former.name) {
-        return Err(DdlError::CircularType { keyspace: keyspace_name, name, field, data_type });
+        return Err(DdlError::CircularType { keyspace: keyspace_name, name, field, data_type: qualified_text(&data_type) });
     }
     let is_used = |table: &&Arc<Table>| table.partition_key().iter().any(|column| refers_to(&column.data_type, &former.name));
     let tables: Vec<String> = keyspace.tables.values().filter(is_used).map(|table| format!("{}.{}", table.keyspace, table.name)).collect();
     if !tables.is_empty() {
-        let tables = tables.join(", ");
+        let (tables, data_type) = (tables.join(", "), qualified_text(&data_type));
         return Err(DdlError::TypeInPartitionKey { keyspace: keyspace_name, name, field, data_type, tables });
     }
     let mut user = former.clone();

@@ -65,7 +65,12 @@ pub fn create_table(table: &Table) -> String {
 pub(super) fn describe_table(table: &Table, detail: Detail) -> String {
     let name = format!("{}.{}", quote_identifier(&table.keyspace), quote_identifier(&table.name));
     let is_virtual = system::is_virtual_keyspace(&table.keyspace);
-    let mut lines: Vec<String> = described_columns(table).into_iter().map(|column| column_line(table, column)).collect();
+    let mut lines = Vec::with_capacity(table.columns.len());
+    for column in described_columns(table) {
+        // A column that was dropped and is back starts out as what was dropped.
+        let dropped = table.dropped_columns.get(&column.name).filter(|_| detail == Detail::Internals);
+        lines.push(column_line(table, column, dropped.map_or(&column.data_type, |dropped| &dropped.data_type)));
+    }
     let dropped = table.dropped_columns.iter().filter(|_| detail == Detail::Internals);
     for (column, dropped) in dropped.clone().filter(|(column, _)| table.column(column).is_none()) {
         lines.push(format!("    {} {}{}", quote_identifier(column), type_text(&dropped.data_type), static_word(dropped.kind)));
@@ -100,10 +105,10 @@ fn described_columns(table: &Table) -> Vec<&Column> {
     table.partition_key().iter().chain(table.clustering()).chain(values).collect()
 }
 
-fn column_line(table: &Table, column: &Column) -> String {
+fn column_line(table: &Table, column: &Column, data_type: &DataType) -> String {
     let is_whole_key = column.kind == ColumnKind::PartitionKey && table.partition_key_len == 1 && table.clustering_len == 0;
     let key = if is_whole_key { " PRIMARY KEY" } else { static_word(column.kind) };
-    format!("    {} {}{key}", quote_identifier(&column.name), type_text(&column.data_type))
+    format!("    {} {}{key}", quote_identifier(&column.name), type_text(data_type))
 }
 
 fn static_word(kind: ColumnKind) -> &'static str {

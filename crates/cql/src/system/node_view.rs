@@ -52,5 +52,5 @@ pub struct ClientView<'a> {
 #[must_use]
 pub fn ring_tokens() -> [i64; RING_TOKENS] {
     // The ends leave out the smallest token, which the partitioner never gives, and take in the largest.
-    std::array::from_fn(|index| i64::MIN.saturating_add_unsigned((1 << 60) * (index as u64 + 1)))
+    std::array::from_fn(|index| i64::MIN.saturating_add_unsigned((1u64 << 60).saturating_mul(index as u64 + 1)))
 }

@@ -1,0 +1,271 @@
+//! Schema statements where TarnDB is on its own: ids, versions, bounds, and what it does not have.
+#![allow(clippy::unwrap_used)]
+
+mod schema_support;
+
+use cql::CqlError;
+use cql::ddl::content_version;
+use model::{ColumnId, DataType, Frozen, Schema, schema_blob};
+use schema_support::Session;
+
+fn shop() -> Session {
+    let mut session = Session::new();
+    session.all(&["CREATE KEYSPACE shop WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", "USE shop"]);
+    session
+}
+
+#[track_caller]
+fn invalid(session: &mut Session, text: &str) -> String {
+    match session.run(text) {
+        Err(CqlError::Invalid(message)) => message,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+#[test]
+fn ids_of_tables_and_columns_are_never_used_again() {
+    let mut session = shop();
+    session.all(&["CREATE TABLE t (k int PRIMARY KEY, a int, b int)"]);
+    let first = session.schema.table("shop", "t").unwrap().clone();
+    assert_eq!(first.columns.iter().map(|column| column.id.0).collect::<Vec<_>>(), [0, 1, 2]);
+    session.all(&["ALTER TABLE t DROP b", "ALTER TABLE t ADD b int"]);
+    let altered = session.schema.table("shop", "t").unwrap().clone();
+    assert_eq!(altered.id, first.id);
+    assert_eq!(altered.column("b").unwrap().1.id, ColumnId(3));
+    assert!(altered.dropped_columns.contains_key("b"));
+    session.all(&["DROP TABLE t", "CREATE TABLE t (k int PRIMARY KEY)"]);
+    assert!(session.schema.table("shop", "t").unwrap().id > first.id);
+}
+
+#[test]
+fn what_is_dropped_is_told_so_that_rows_can_be_forgotten() {
+    let mut session = shop();
+    session.all(&["CREATE TABLE t (k int PRIMARY KEY)", "CREATE TABLE u (k int PRIMARY KEY)"]);
+    let ids: Vec<_> = session.schema.keyspaces["shop"].tables.values().map(|table| table.id).collect();
+    let change = session.run("DROP TABLE t").unwrap().change.unwrap();
+    assert_eq!(change.dropped, [ids[0]]);
+    let change = session.run("DROP KEYSPACE shop").unwrap().change.unwrap();
+    assert_eq!(change.dropped, [ids[1]]);
+}
+
+#[test]
+fn the_version_follows_from_the_content() {
+    let (mut one, mut other) = (shop(), shop());
+    assert_eq!(one.schema.version, other.schema.version);
+    assert_ne!(one.schema.version, content_version(&Schema::empty()));
+    let versions: Vec<u128> = ["CREATE TABLE t (k int PRIMARY KEY)", "ALTER TABLE t ADD v int", "ALTER TABLE t WITH comment = 'x'"]
+        .iter()
+        .map(|text| {
+            one.run(text).unwrap();
+            one.schema.version
+        })
+        .collect();
+    assert!(versions.windows(2).all(|pair| pair[0] != pair[1]));
+    other.all(&["CREATE TABLE t (k int PRIMARY KEY)", "ALTER TABLE t ADD v int", "ALTER TABLE t WITH comment = 'x'"]);
+    assert_eq!(one.schema.version, other.schema.version);
+    let version = one.schema.version;
+    assert_eq!((version >> 76 & 0xF, version >> 62 & 0x3), (3, 2), "a version 3 UUID");
+    assert_eq!(content_version(&one.schema), version, "the version is no part of the content");
+}
+
+#[test]
+fn schemas_survive_the_way_to_the_disk_and_back() {
+    let mut session = shop();
+    session.all(&[
+        "CREATE TYPE inner (a int)",
+        "CREATE TYPE outer (i frozen<inner>, l list<frozen<inner>>)",
+        "CREATE TABLE t (k int, c text, s int static, v outer, w frozen<map<text, frozen<outer>>>, o text, PRIMARY KEY (k, c)) \
+         WITH CLUSTERING ORDER BY (c DESC) AND caching = {'keys': 'NONE'} AND speculative_retry = '50ms'",
+        "ALTER TABLE t DROP w",
+        "ALTER TYPE inner ADD b duration",
+    ]);
+    assert_eq!(schema_blob::decode(&schema_blob::encode(&session.schema)).unwrap(), *session.schema);
+}
+
+#[test]
+fn a_changed_type_changes_in_all_that_has_it() {
+    let mut session = shop();
+    session.all(&[
+        "CREATE TYPE a (x int)",
+        "CREATE TYPE b (a frozen<a>)",
+        "CREATE TYPE c (b frozen<list<frozen<b>>>, a frozen<a>)",
+        "CREATE TYPE apart (x int)",
+        "CREATE TABLE t (k int, q frozen<c>, c a, l list<frozen<b>>, t tuple<a, int>, v vector<frozen<c>, 2>, PRIMARY KEY (k, q))",
+        "ALTER TYPE a ADD y text",
+        "ALTER TYPE a RENAME x TO z",
+    ]);
+    let keyspace = &session.schema.keyspaces["shop"];
+    fn check(data_type: &DataType, found: &mut usize) {
+        match data_type {
+            DataType::Udt(user, _) => {
+                if user.name == "a" {
+                    *found += 1;
+                    let names: Vec<&str> = user.fields.iter().map(|(name, _)| name.as_str()).collect();
+                    assert_eq!(names, ["z", "y"]);
+                }
+                user.fields.iter().for_each(|(_, field)| check(field, found));
+            }
+            DataType::List(element, _) | DataType::Vector(element, _) => check(element, found),
+            DataType::Tuple(fields) => fields.iter().for_each(|field| check(field, found)),
+            _ => {}
+        }
+    }
+    let mut found = 0;
+    keyspace.types.values().for_each(|user| check(&DataType::Udt(user.clone(), Frozen::Yes), &mut found));
+    keyspace.tables["t"].columns.iter().for_each(|column| check(&column.data_type, &mut found));
+    assert_eq!(found, 4 + 7);
+}
+
+#[test]
+fn types_that_grow_without_bound_are_refused() {
+    let mut session = shop();
+    session.all(&["CREATE TYPE t0 (x int)"]);
+    let mut refused = None;
+    for level in 1..40 {
+        let text = format!("CREATE TYPE t{level} (a frozen<t{0}>, b frozen<t{0}>)", level - 1);
+        if let Err(error) = session.run(&text) {
+            refused = Some((level, error.to_string()));
+            break;
+        }
+    }
+    let (level, message) = refused.unwrap();
+    assert_eq!(level, 12, "2¹² parts and more are too many");
+    assert!(message.contains("is too large: a type may have at most 31 levels and 10000 parts"), "{message}");
+    let nested = |levels| {
+        format!("CREATE TABLE t (k int PRIMARY KEY, v frozen<{}>)", (0..levels).fold("int".to_owned(), |inner, _| format!("list<{inner}>")))
+    };
+    assert!(invalid(&mut session, &nested(32)).contains("too large"));
+    session.all(&[&nested(31)]);
+    let described = session.statements_of("DESCRIBE TABLE t");
+    session.all(&["DROP TABLE t", &described[0], "DROP TABLE t"]);
+    session.all(&["CREATE TYPE leaf (x int)", "CREATE TYPE holder (l frozen<leaf>)"]);
+    let holder = (0..28).fold("holder".to_owned(), |inner, _| format!("frozen<list<{inner}>>"));
+    session.all(&[&format!("CREATE TABLE u (k int PRIMARY KEY, v {holder})")]);
+    let before = session.schema.clone();
+    let message = invalid(&mut session, "ALTER TYPE leaf ADD deep frozen<list<frozen<list<int>>>>");
+    assert!(message.contains("too large"), "{message}");
+    assert_eq!(session.schema, before, "a refused statement changes nothing");
+}
+
+#[test]
+fn a_table_has_as_many_columns_as_there_are_ids() {
+    let mut session = shop();
+    let columns: Vec<String> = (0..65_534).map(|n| format!("c{n} int")).collect();
+    session.all(&[&format!("CREATE TABLE t (k int PRIMARY KEY, {})", columns.join(", "))]);
+    let message = invalid(&mut session, "ALTER TABLE t ADD one_more int");
+    assert!(message.contains("as many columns"), "{message}");
+    session.all(&["ALTER TABLE t DROP c0"]);
+    assert!(invalid(&mut session, "ALTER TABLE t ADD one_more int").contains("as many columns"), "ids are not used again");
+    let too_many = format!("CREATE TABLE u (k int PRIMARY KEY, {}, x int)", columns.join(", "));
+    assert!(invalid(&mut session, &too_many).contains("as many columns"));
+}
+
+#[test]
+fn what_is_not_there_yet_says_so() {
+    let mut session = shop();
+    session.all(&["CREATE TABLE t (k int PRIMARY KEY, v text)"]);
+    let cases = [
+        ("CREATE INDEX ON t (v)", "CREATE INDEX"),
+        ("CREATE CUSTOM INDEX i ON t (v) USING 'StorageAttachedIndex'", "CREATE INDEX"),
+        ("CREATE MATERIALIZED VIEW w AS SELECT * FROM t WHERE k IS NOT NULL PRIMARY KEY (k)", "CREATE MATERIALIZED VIEW"),
+        ("CREATE FUNCTION f (a int) CALLED ON NULL INPUT RETURNS int LANGUAGE java AS 'return a;'", "CREATE FUNCTION"),
+        ("CREATE AGGREGATE g (int) SFUNC f STYPE int", "CREATE AGGREGATE"),
+        ("CREATE TRIGGER x ON t USING 'a.B'", "CREATE TRIGGER"),
+        ("CREATE TABLE u LIKE t", "CREATE TABLE LIKE"),
+        ("CREATE TABLE u (k int PRIMARY KEY, v int) WITH COMPACT STORAGE", "COMPACT STORAGE"),
+        ("CREATE TABLE u (k int PRIMARY KEY, v text MASKED WITH DEFAULT)", "MASKED WITH"),
+        ("ALTER TABLE t ADD w text MASKED WITH DEFAULT", "MASKED WITH"),
+        ("ALTER TABLE t ALTER v MASKED WITH DEFAULT", "MASKED WITH"),
+    ];
+    for (text, what) in cases {
+        assert_eq!(invalid(&mut session, text), format!("{what} is not supported by TarnDB yet"), "{text}");
+    }
+    assert!(invalid(&mut session, "CREATE TABLE u (k int PRIMARY KEY, v vector<counter, 2>)").contains("Counters are not allowed"));
+    assert!(invalid(&mut session, "CREATE TABLE u (k vector<duration, 2> PRIMARY KEY)").contains("duration type is not supported"));
+    assert!(invalid(&mut session, "CREATE TABLE u (k int PRIMARY KEY, v vector<float, 70000>)").contains("at most 65535 dimensions"));
+}
+
+#[test]
+fn a_keyspace_without_replicas_is_refused() {
+    let mut session = Session::new();
+    let error = session.run("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 0}").unwrap_err();
+    assert_eq!(error, CqlError::Config("Replication factor must be at least 1, found 0".to_owned()));
+}
+
+#[test]
+fn any_factor_is_taken_with_a_warning_when_there_are_not_that_many_nodes() {
+    let mut session = Session::new();
+    let outcome =
+        session.run("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 2147483647}").unwrap();
+    assert!(outcome.change.is_some());
+    assert_eq!(outcome.warnings, ["Your replication factor 2147483647 for keyspace k is higher than the number of nodes 1"]);
+}
+
+#[test]
+fn every_system_keyspace_is_closed_to_every_statement() {
+    let mut session = shop();
+    for keyspace in
+        ["system", "system_schema", "system_traces", "system_views", "system_virtual_schema", "system_auth", "system_distributed"]
+    {
+        for text in [
+            format!("ALTER KEYSPACE {keyspace} WITH durable_writes = false"),
+            format!("DROP KEYSPACE {keyspace}"),
+            format!("DROP KEYSPACE IF EXISTS {keyspace}"),
+            format!("CREATE TABLE {keyspace}.t (k int PRIMARY KEY)"),
+            format!("CREATE TABLE IF NOT EXISTS {keyspace}.local (k int PRIMARY KEY)"),
+            format!("ALTER TABLE {keyspace}.local ADD x int"),
+            format!("DROP TABLE {keyspace}.local"),
+            format!("DROP TABLE IF EXISTS {keyspace}.local"),
+            format!("CREATE TYPE {keyspace}.t (a int)"),
+            format!("ALTER TYPE {keyspace}.t ADD b int"),
+            format!("DROP TYPE {keyspace}.t"),
+        ] {
+            let error = session.run(&text).unwrap_err();
+            assert_eq!(error, CqlError::Unauthorized(format!("{keyspace} keyspace is not user-modifiable.")), "{text}");
+        }
+    }
+}
+
+#[test]
+fn random_statements_keep_the_schema_whole() {
+    let parts = [
+        "a",
+        "b",
+        "c",
+        "t",
+        "u",
+        "int",
+        "text",
+        "list<int>",
+        "frozen<a>",
+        "frozen<list<b>>",
+        "counter",
+        "set<text>",
+        "frozen<map<text, c>>",
+    ];
+    for seed in 0..200 {
+        let mut rng = base::Rng::new(seed);
+        let mut session = shop();
+        session.all(&["CREATE TYPE a (x int)", "CREATE TYPE b (x frozen<a>)", "CREATE TABLE t (k int, c int, a a, PRIMARY KEY (k, c))"]);
+        for _ in 0..60 {
+            let mut pick = || parts[rng.below(parts.len() as u64) as usize];
+            let (one, two, three) = (pick(), pick(), pick());
+            let text = match rng.below(10) {
+                0 => format!("CREATE TYPE {one} ({two} {three}, y frozen<{one}>)"),
+                1 => format!("CREATE TYPE {one} ({two} {three})"),
+                2 => format!("ALTER TYPE {one} ADD {two} {three}"),
+                3 => format!("ALTER TYPE {one} RENAME {two} TO {three}"),
+                4 => format!("DROP TYPE {one}"),
+                5 => format!("CREATE TABLE {one} (k int, c {two}, v {three}, PRIMARY KEY (k, c))"),
+                6 => format!("ALTER TABLE {one} ADD {two} {three}"),
+                7 => format!("ALTER TABLE {one} DROP {two}"),
+                8 => format!("ALTER TABLE {one} RENAME {two} TO {three}"),
+                _ => format!("DROP TABLE {one}"),
+            };
+            // Refused or not: what comes out is a schema that the disk gives back.
+            let _ = session.run(&text);
+            let again = schema_blob::decode(&schema_blob::encode(&session.schema));
+            assert_eq!(again.unwrap(), *session.schema, "seed {seed}: {text}");
+        }
+    }
+}
