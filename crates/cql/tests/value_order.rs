@@ -163,3 +163,21 @@ fn damaged_keys_never_panic() {
     }
     assert!(bad > 0);
 }
+
+#[test]
+fn missing_fields_come_back_as_nulls_up_to_sixteen() {
+    for fields in [2, 16, 17] {
+        let tuple = DataType::Tuple(vec![DataType::Int; fields].into());
+        let read = |wire: &[u8]| {
+            let mut back = Vec::new();
+            decode(&tuple, false, &mut encoded(&tuple, wire, false).as_slice(), &mut back).unwrap();
+            assert_eq!(validate(&tuple, &back), Ok(()), "{fields} fields");
+            back
+        };
+        let seven = unhex("0000000400000007");
+        let padded = if fields <= 16 { fields } else { 1 };
+        assert_eq!(read(&seven).len(), 8 + 4 * (padded - 1));
+        assert_eq!(read(&[0xFF; 4]), [0xFF; 4].repeat(padded));
+        assert!(read(&[]).is_empty());
+    }
+}

@@ -185,3 +185,15 @@ fn text_of_bytes_that_are_no_value_says_the_bytes() {
         let _ = (to_literal(&ty, Some(&value)), to_json(&ty, Some(&value)));
     }
 }
+
+#[test]
+fn a_few_bytes_of_json_do_not_become_gigabytes() {
+    let fields = (0..1000).map(|at| (format!("f{at}"), DataType::Int)).collect();
+    let user =
+        DataType::Udt(std::sync::Arc::new(model::UserType { keyspace: "ks".into(), name: "wide".into(), fields }), model::Frozen::Yes);
+    let list = DataType::List(user.into(), model::Frozen::Yes);
+    let json = format!("[{}{{}}]", "{},".repeat(1_000_000));
+    let mut out = Vec::new();
+    assert_eq!(from_json(&list, &json, &mut out), Err(cql::value::json::JsonError::TooLong));
+    assert!(out.len() < 100 << 20);
+}

@@ -28,7 +28,8 @@
 //!
 //! Values that [`super::compare`] calls equal have one encoding. Reading it back gives that value in its normal form: a varint without
 //! superfluous sign bytes, a decimal without zeros at its end (1.0 and 1.00 both come back as 1), a boolean as 0 or 1, the canonical
-//! NaN, and a tuple or user type with all of its fields, those that were missing as null.
+//! NaN, and a tuple or user type with all of its fields, those that were missing as null (or without the nulls at its end, if the type has
+//! more than [`PADDED_FIELDS_MAX`]).
 
 mod number;
 
@@ -40,6 +41,12 @@ const VALUE: u8 = 0x40;
 const RAW: u8 = 0x60;
 const END: u8 = 0x01;
 const NULL: u8 = 0x10;
+
+/// Up to how many fields a tuple or user type is read back with all of them.
+///
+/// Some drivers want all components of a tuple (the Rust driver's tuples end at sixteen); all know that fields may be missing at the end of
+/// a user type. Filling up larger types would let a few bytes of key become kilobytes of reply.
+const PADDED_FIELDS_MAX: usize = 16;
 
 /// Bytes that are not the encoding of a component. They come from the log, so this is corruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -150,15 +157,32 @@ fn fixed<const N: usize>(wire: &[u8], out: &mut Vec<u8>, rank: impl Fn([u8; N]) 
 }
 
 #[inline]
-fn escaped(bytes: &[u8], out: &mut Vec<u8>) {
+fn escaped(mut bytes: &[u8], out: &mut Vec<u8>) {
     out.reserve(bytes.len() + 2);
-    let mut pieces = bytes.split(|byte| *byte == 0);
-    out.extend_from_slice(pieces.next().unwrap_or_default());
-    for piece in pieces {
-        out.extend_from_slice(&[0, 0xFF]);
+    while let Some((piece, rest)) = find(bytes, 0).and_then(|at| bytes.split_at_checked(at)) {
         out.extend_from_slice(piece);
+        out.extend_from_slice(&[0, 0xFF]);
+        bytes = rest.get(1..).unwrap_or_default();
     }
+    out.extend_from_slice(bytes);
     out.extend_from_slice(&[0, 0]);
+}
+
+/// Where `byte` is first, eight bytes at a time.
+#[inline]
+fn find(bytes: &[u8], byte: u8) -> Option<usize> {
+    const LOW_BITS: u64 = 0x0101_0101_0101_0101;
+    let pattern = LOW_BITS * u64::from(byte);
+    let (words, tail) = bytes.as_chunks::<8>();
+    for (position, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word) ^ pattern;
+        // A zero byte borrows from its high bit; the first such bit is exact.
+        let zeros = word.wrapping_sub(LOW_BITS) & !word & (LOW_BITS << 7);
+        if zeros != 0 {
+            return Some(8 * position + zeros.trailing_zeros() as usize / 8);
+        }
+    }
+    tail.iter().position(|candidate| *candidate == byte).map(|at| bytes.len() - tail.len() + at)
 }
 
 fn parts(mut wire: &[u8], types: &[&DataType], out: &mut Vec<u8>) -> Option<()> {
@@ -210,21 +234,29 @@ impl Reader<'_> {
     fn array<const N: usize>(&mut self) -> Result<[u8; N], ComparableError> {
         let (first, rest) = self.rest.split_first_chunk::<N>().ok_or(ComparableError::Truncated)?;
         self.rest = rest;
-        Ok(first.map(|byte| byte ^ self.mask))
+        let mut bytes = *first;
+        if self.mask != 0 {
+            bytes.iter_mut().for_each(|byte| *byte = !*byte);
+        }
+        Ok(bytes)
     }
 
     /// Appends `length` bytes to `out`.
     fn copy(&mut self, length: usize, out: &mut Vec<u8>) -> Result<(), ComparableError> {
         let (first, rest) = self.rest.split_at_checked(length).ok_or(ComparableError::Truncated)?;
         self.rest = rest;
-        out.extend(first.iter().map(|byte| byte ^ self.mask));
+        let start = out.len();
+        out.extend_from_slice(first);
+        if self.mask != 0 {
+            out[start..].iter_mut().for_each(|byte| *byte = !*byte);
+        }
         Ok(())
     }
 
     /// Appends bytes that [`escaped`] wrote to `out`.
     fn unescape(&mut self, out: &mut Vec<u8>) -> Result<(), ComparableError> {
         loop {
-            let piece = self.rest.iter().position(|byte| *byte == self.mask).ok_or(ComparableError::Truncated)?;
+            let piece = find(self.rest, self.mask).ok_or(ComparableError::Truncated)?;
             self.copy(piece, out)?;
             match self.array::<2>()? {
                 [_, 0] => return Ok(()),
@@ -315,24 +347,28 @@ fn decode_parts(types: &[&DataType], reader: &mut Reader<'_>, out: &mut Vec<u8>)
     Ok(())
 }
 
-fn decode_fields<'t>(types: impl Iterator<Item = &'t DataType>, reader: &mut Reader<'_>, out: &mut Vec<u8>) -> Result<(), ComparableError> {
-    let mut ended = false;
-    for ty in types {
-        let marker = if ended { END } else { reader.byte()? };
-        ended = marker == END;
-        if ended || marker == NULL {
-            build::field(None, out);
-        } else {
-            decode_part(marker, ty, reader, out)?;
+fn decode_fields<'t>(
+    mut types: impl ExactSizeIterator<Item = &'t DataType>,
+    reader: &mut Reader<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), ComparableError> {
+    let count = types.len();
+    let mut position = 0;
+    loop {
+        let marker = reader.byte()?;
+        match marker {
+            END => break,
+            NULL if types.next().is_some() => build::field(None, out),
+            _ => decode_part(marker, types.next().ok_or(ComparableError::Marker { marker })?, reader, out)?,
         }
+        position += 1;
     }
-    if ended {
-        return Ok(());
+    // No field at all would be the empty value, which is another one.
+    let padded = if count <= PADDED_FIELDS_MAX { count } else { 1 };
+    for _ in position..padded {
+        build::field(None, out);
     }
-    match reader.byte()? {
-        END => Ok(()),
-        marker => Err(ComparableError::Marker { marker }),
-    }
+    Ok(())
 }
 
 /// Appends an i32 length and the value that follows `marker`.

@@ -108,10 +108,28 @@ fn murmur3(key: &[u8]) -> i64 {
     (finish(h1).wrapping_add(finish(h2))) as i64
 }
 
-/// Up to eight little-endian bytes, each sign-extended before it is shifted to its place and mixed in.
+/// One to eight little-endian bytes, each sign-extended before it is shifted to its place and mixed in.
 #[inline]
 fn signed_tail(bytes: &[u8]) -> u64 {
-    bytes.iter().enumerate().fold(0, |word, (position, byte)| word ^ ((i64::from(*byte as i8) as u64) << (8 * position)))
+    const LOW_BITS: u64 = 0x0101_0101_0101_0101;
+    let word = little_endian(bytes);
+    // A negative byte flips all bytes above it: each byte is flipped when the number of negative ones below it is odd. The product
+    // sums these numbers up for all bytes at once.
+    let negative = (word >> 7) & LOW_BITS;
+    let odd = (negative << 8).wrapping_mul(LOW_BITS) & LOW_BITS;
+    word ^ odd.wrapping_mul(0xFF)
+}
+
+/// One to eight bytes as a number, in a few loads that may overlap.
+#[inline]
+fn little_endian(bytes: &[u8]) -> u64 {
+    match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        (Some(first), Some(last)) => {
+            let shift = 8 * (bytes.len() as u32 - 4);
+            u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << shift
+        }
+        _ => bytes.iter().rev().fold(0, |word, byte| (word << 8) | u64::from(*byte)),
+    }
 }
 
 #[inline]

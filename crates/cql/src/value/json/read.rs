@@ -5,6 +5,9 @@ use crate::value::parse::{self, Excerpt, ParseError};
 use crate::value::{build, layout};
 use model::DataType;
 
+/// The longest value that JSON may say.
+const VALUE_BYTES_MAX: usize = 64 << 20;
+
 /// JSON that says no value of its type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
@@ -79,6 +82,9 @@ pub enum JsonError {
         /// The type's name.
         user_type: Excerpt,
     },
+    /// A value that is much longer than its text: user types of many fields, given by a few bytes each.
+    #[error("The value is longer than {VALUE_BYTES_MAX} bytes")]
+    TooLong,
     /// A name twice, the second time with other quotes.
     #[error("Duplicate column or field '{name}'")]
     Duplicate {
@@ -195,20 +201,20 @@ fn value(scanner: &mut Scanner<'_>, ty: &DataType, out: &mut Vec<u8>) -> Result<
             scanner.end()?;
             return Ok(some);
         }
-        (DataType::List(element, _), Kind::Array) => {
-            let parts = elements(scanner, element, JsonError::NullInList)?;
-            build::list(parts.iter().map(Vec::as_slice), out);
-        }
+        (DataType::List(element, _), Kind::Array) => elements(scanner, element, &JsonError::NullInList, out)?,
         (DataType::Set(element, _), Kind::Array) => {
-            let parts = elements(scanner, element, JsonError::NullInSet)?;
-            build::set(element, parts.iter().map(Vec::as_slice).collect(), out);
+            let mut list = Vec::new();
+            elements(scanner, element, &JsonError::NullInSet, &mut list)?;
+            build::set(element, layout::elements(&list).collect(), out);
         }
         (DataType::Vector(element, dimension), Kind::Array) => {
-            let parts = elements(scanner, element, JsonError::NullInList)?;
-            if parts.len() != usize::from(*dimension) {
-                return Err(JsonError::Dimension { expected: usize::from(*dimension), actual: parts.len() });
+            let mut list = Vec::new();
+            elements(scanner, element, &JsonError::NullInList, &mut list)?;
+            let (expected, actual) = (usize::from(*dimension), layout::elements(&list).count());
+            if actual != expected {
+                return Err(JsonError::Dimension { expected, actual });
             }
-            for part in &parts {
+            for part in layout::elements(&list) {
                 if layout::fixed_length(element).is_some_and(|length| length != part.len()) {
                     return Err(JsonError::NullInList);
                 }
@@ -216,24 +222,24 @@ fn value(scanner: &mut Scanner<'_>, ty: &DataType, out: &mut Vec<u8>) -> Result<
             }
         }
         (DataType::Map(key, value_type, _), Kind::Object) => {
-            let mut entries: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+            // Keys and values in the layout of a list, which keeps them in one piece of memory.
+            let mut flat = vec![0; 4];
+            let mut count = 0;
             scanner.object(|scanner, name| {
-                let (mut k, mut v) = (Vec::new(), Vec::new());
-                map_key(key, &name, &mut k)?;
-                if !value(scanner, value_type, &mut v)? {
-                    return Err(JsonError::NullInMap);
-                }
-                entries.push((k, v));
-                Ok(())
+                part(&mut flat, |out| map_key(key, &name, out).map(|()| true))?;
+                count += 2;
+                if part(&mut flat, |out| value(scanner, value_type, out))? { Ok(()) } else { Err(JsonError::NullInMap) }
             })?;
-            build::map(key, entries.iter().map(|(k, v)| (k.as_slice(), v.as_slice())).collect(), out);
+            set_count(&mut flat, 0, count)?;
+            let mut parts = layout::elements(&flat);
+            build::map(key, std::iter::from_fn(|| Some((parts.next()?, parts.next()?))).collect(), out);
         }
         (DataType::Tuple(types), Kind::Array) => {
             let mut position = 0;
             scanner.array(|scanner| {
                 let ty = types.get(position).ok_or(JsonError::TupleLong { expected: types.len(), actual: position + 1 })?;
                 position += 1;
-                field(scanner, ty, out)
+                part(out, |out| value(scanner, ty, out)).map(|_| ())
             })?;
             if position < types.len() {
                 return Err(JsonError::TupleShort { expected: types.len(), actual: position });
@@ -258,25 +264,40 @@ fn value(scanner: &mut Scanner<'_>, ty: &DataType, out: &mut Vec<u8>) -> Result<
     Ok(true)
 }
 
-fn elements(scanner: &mut Scanner<'_>, element: &DataType, null: JsonError) -> Result<Vec<Vec<u8>>, JsonError> {
-    let mut parts = Vec::new();
+/// Appends an array as a list.
+fn elements(scanner: &mut Scanner<'_>, element: &DataType, null: &JsonError, out: &mut Vec<u8>) -> Result<(), JsonError> {
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    let mut count = 0;
     scanner.array(|scanner| {
-        let mut part = Vec::new();
-        if !value(scanner, element, &mut part)? {
-            return Err(null.clone());
-        }
-        parts.push(part);
-        Ok(())
+        count += 1;
+        if part(out, |out| value(scanner, element, out))? { Ok(()) } else { Err(null.clone()) }
     })?;
-    Ok(parts)
+    set_count(out, start, count)
 }
 
-/// Appends a field of a tuple.
-fn field(scanner: &mut Scanner<'_>, ty: &DataType, out: &mut Vec<u8>) -> Result<(), JsonError> {
-    let mut bytes = Vec::new();
-    let some = value(scanner, ty, &mut bytes)?;
-    build::field(some.then_some(bytes.as_slice()), out);
+/// Writes a count or length where four bytes were left for it.
+fn set_count(out: &mut [u8], at: usize, count: usize) -> Result<(), JsonError> {
+    if out.len() > VALUE_BYTES_MAX {
+        return Err(JsonError::TooLong);
+    }
+    let count = i32::try_from(count).map_err(|_| JsonError::TooLong)?;
+    if let Some(four) = out.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<4>()) {
+        *four = count.to_be_bytes();
+    }
     Ok(())
+}
+
+/// Appends the length and the bytes of what `write` appends, a length of -1 if that is null.
+fn part(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Result<bool, JsonError>) -> Result<bool, JsonError> {
+    let start = out.len();
+    out.extend_from_slice(&(-1_i32).to_be_bytes());
+    let some = write(out)?;
+    if some {
+        let length = out.len() - start - 4;
+        set_count(out, start, length)?;
+    }
+    Ok(some)
 }
 
 /// Appends the value that a map's key says: text itself, other native types by their text, the rest as JSON.
