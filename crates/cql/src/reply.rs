@@ -2,13 +2,13 @@
 //!
 //! Everything here appends one whole plain frame; compression and segments are put around it by the session, where the connection needs them.
 
+use crate::CqlError;
 use crate::plan::Prepared;
 use crate::wire::{
-    self,
-    ColumnSpec, Consistency, DataPresent, Direction, ErrorKind, ErrorResponse, Failures, Opcode, Progress, ProtocolVersion, ResponseExtras,
-    ResultColumns, ResultMetadata, RowsDescription, StreamId, WriteType, begin_frame, begin_rows, end_frame, end_rows, writer,
+    self, ColumnSpec, Consistency, DataPresent, Direction, ErrorKind, ErrorResponse, Failures, Opcode, Progress, ProtocolVersion,
+    ResponseExtras, ResultColumns, ResultMetadata, RowsDescription, StreamId, WriteType, begin_frame, begin_rows, end_frame, end_rows,
+    writer,
 };
-use crate::CqlError;
 use md5::{Digest, Md5};
 use model::DataType;
 
@@ -58,12 +58,8 @@ pub fn write_error(out: &mut Vec<u8>, version: ProtocolVersion, stream: StreamId
         CqlError::Server(_) => ErrorKind::Server,
         CqlError::Overloaded(_) => ErrorKind::Overloaded,
         CqlError::Truncate(_) => ErrorKind::Truncate,
-        CqlError::ReadFailure(_) => {
-            ErrorKind::ReadFailure { progress, failures: Failures::default(), data_present: DataPresent::No }
-        }
-        CqlError::WriteFailure(_) => {
-            ErrorKind::WriteFailure { progress, failures: Failures::default(), write_type: WriteType::Simple }
-        }
+        CqlError::ReadFailure(_) => ErrorKind::ReadFailure { progress, failures: Failures::default(), data_present: DataPresent::No },
+        CqlError::WriteFailure(_) => ErrorKind::WriteFailure { progress, failures: Failures::default(), write_type: WriteType::Simple },
     };
     let message = error.to_string();
     write_frame(out, version, stream, Opcode::Error, |body| ErrorResponse { message: &message, kind }.write(body, version));
@@ -88,10 +84,8 @@ pub fn write_rows(
     columns: &[ResultColumn],
     rows: &[Vec<Option<Vec<u8>>>],
 ) {
-    let specs: Vec<ColumnSpec<'_>> = columns
-        .iter()
-        .map(|column| ColumnSpec { keyspace, table, name: &column.name, data_type: &column.data_type })
-        .collect();
+    let specs: Vec<ColumnSpec<'_>> =
+        columns.iter().map(|column| ColumnSpec { keyspace, table, name: &column.name, data_type: &column.data_type }).collect();
     let metadata = ResultMetadata::encode(version, &specs);
     write_frame(out, version, stream, Opcode::Result, |body| {
         let mark = begin_rows(body, &metadata, RowsDescription::Columns(ResultColumns::Described), None);
@@ -105,11 +99,8 @@ pub fn write_rows(
 /// Appends the RESULT of PREPARE.
 pub fn write_prepared(out: &mut Vec<u8>, version: ProtocolVersion, stream: StreamId, prepared: &Prepared) {
     let (keyspace, table) = prepared.table.as_ref().map_or(("", ""), |(keyspace, table)| (keyspace.as_str(), table.as_str()));
-    let markers: Vec<ColumnSpec<'_>> = prepared
-        .markers
-        .iter()
-        .map(|marker| ColumnSpec { keyspace, table, name: &marker.name, data_type: &marker.data_type })
-        .collect();
+    let markers: Vec<ColumnSpec<'_>> =
+        prepared.markers.iter().map(|marker| ColumnSpec { keyspace, table, name: &marker.name, data_type: &marker.data_type }).collect();
     let markers = ResultMetadata::encode(version, &markers);
     let result = prepared.result_metadata(version);
     let result_id: [u8; 16] = Md5::digest(result.encoded_columns()).into();

@@ -39,6 +39,8 @@ pub struct Client {
 pub enum Verdict {
     /// It does.
     Continue,
+    /// There is more to serve, but so much to send already that the client should take it first: call again with no bytes once it has.
+    Pause,
     /// What was written must still be sent, then it ends.
     Close,
 }
@@ -98,11 +100,13 @@ impl Session {
         self.decoder.buffered_bytes()
     }
 
-    /// Takes received bytes, serves every request in them and appends to `out` what is to be sent.
+    /// Takes received bytes, serves the requests in them and appends to `out` what is to be sent; serves no further request once that has
+    /// more than `out_bytes_max` bytes.
     pub fn receive(
         &mut self,
         bytes: &[u8],
         out: &mut Vec<u8>,
+        out_bytes_max: usize,
         workspaces: &mut Workspaces,
         server: &mut impl Server,
     ) -> Verdict {
@@ -110,6 +114,10 @@ impl Session {
         let mut frames = decoder.feed(bytes, &mut workspaces.incoming);
         let mut verdict = Verdict::Continue;
         loop {
+            if out.len() > out_bytes_max {
+                verdict = Verdict::Pause;
+                break;
+            }
             let frame = match frames.next_frame() {
                 Ok(Some(frame)) => frame,
                 Ok(None) => break,
@@ -226,9 +234,7 @@ fn new_request(frame: &Frame<'_>, server: &impl Server, out: &mut Vec<u8>) -> Ha
             return Handshake::Answered;
         }
         Ok((_, Request::Startup(options))) => startup(&options),
-        Ok((_, other)) => {
-            Err(CqlError::Protocol(format!("Unexpected message {}, expecting STARTUP or OPTIONS", other.opcode().name())))
-        }
+        Ok((_, other)) => Err(CqlError::Protocol(format!("Unexpected message {}, expecting STARTUP or OPTIONS", other.opcode().name()))),
         Err(error) => Err(CqlError::Protocol(error.to_string())),
     };
     match outcome {
@@ -244,8 +250,11 @@ fn startup(options: &StringMap<'_>) -> Result<Option<Compression>, CqlError> {
     let Some(cql_version) = options.get("CQL_VERSION") else {
         return Err(CqlError::Protocol("Missing value CQL_VERSION in STARTUP message".to_owned()));
     };
-    if !cql_version.starts_with("3.") {
-        return Err(CqlError::Protocol(format!("CQL version {cql_version} is not supported by the binary protocol (supported version are >= 3.0.0)")));
+    let major = cql_version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    if major.is_none_or(|major| major < 3) {
+        return Err(CqlError::Protocol(format!(
+            "CQL version {cql_version} is not supported by the binary protocol (supported version are >= 3.0.0)"
+        )));
     }
     match options.get("COMPRESSION") {
         None | Some("") => Ok(None),
@@ -258,7 +267,10 @@ fn startup(options: &StringMap<'_>) -> Result<Option<Compression>, CqlError> {
 fn write_options(version: ProtocolVersion, stream: StreamId, server: &impl Server, out: &mut Vec<u8>) {
     let supported = server.supported();
     reply::write_frame(out, version, stream, Opcode::Supported, |body| {
-        write_supported(body, supported.iter().map(|(name, values)| (name.as_str(), values.iter().map(String::as_str).collect::<Vec<_>>())));
+        write_supported(
+            body,
+            supported.iter().map(|(name, values)| (name.as_str(), values.iter().map(String::as_str).collect::<Vec<_>>())),
+        );
     });
 }
 

@@ -291,7 +291,11 @@ impl<M: Send + 'static> EventLoop<M> {
             index += 1;
             if let Some(connection) = self.reactor.connections.get_mut(id) {
                 connection.dirty = false;
-                self.flush(handler, id);
+                let paused = !connection.reading;
+                // A handler that stopped reading because of what it had written waits for `drained`, also when the kernel took all at once.
+                if self.flush(handler, id) == Some(Flush::Done) && paused {
+                    handler.drained(&mut self.reactor, id);
+                }
             }
         }
         self.reactor.dirty.clear();

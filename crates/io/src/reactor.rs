@@ -74,7 +74,7 @@ pub trait Handler<R: Reactor> {
     /// Bytes arrived, in order, in whatever cut the network made.
     fn received(&mut self, reactor: &mut R, connection: ConnectionId, bytes: &[u8]);
 
-    /// The connection's output has been taken by the kernel entirely after a time when it was not.
+    /// The connection's output has been taken by the kernel entirely, after a time when it was not or while reading was stopped.
     fn drained(&mut self, reactor: &mut R, connection: ConnectionId);
 
     /// The connection is gone, by either side.

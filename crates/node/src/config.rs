@@ -21,10 +21,11 @@ pub struct NodeConfig {
     pub started_s: u32,
     /// A request frame's body may have this many bytes.
     pub frame_body_bytes_max: u32,
-    /// A connection whose client leaves this many bytes of replies unread is not read from until it does.
+    /// A connection whose client leaves this many bytes of replies unread is not served until it has taken them.
     pub unsent_bytes_max: usize,
-    /// A core refuses requests beyond this many that wait.
-    pub waiting_requests_max: usize,
+    /// What a core's connections may hold in requests that have arrived only in part or wait, and in replies that are not sent: beyond,
+    /// connections that hold some are not served.
+    pub requests_bytes_max: usize,
 }
 
 /// Where a node listens.

@@ -4,6 +4,7 @@
 //! into the connection's output. Everything else waits in [`Requests`] and is answered later. Nothing here blocks or reads a clock.
 
 use crate::config::NodeConfig;
+use crate::connections::{Connection, Connections};
 use crate::message::{Message, PartId, ReplyHeader};
 use crate::prepared::{CoreStatements, SharedStatements};
 use crate::requests::{Request, RequestId, Requests, Work};
@@ -42,7 +43,7 @@ pub struct Core {
     pub(crate) requests: Requests,
     /// Only on core 0.
     pub(crate) changes: Option<SchemaChanges>,
-    sessions: Vec<Option<(ConnectionId, Box<Session>)>>,
+    connections: Connections,
     workspaces: Workspaces,
     /// Requests whose parts are all back.
     continuations: VecDeque<RequestId>,
@@ -85,7 +86,7 @@ impl Core {
             shard: parts.shard,
             statements: CoreStatements::new(parts.statements),
             requests: Requests::default(),
-            sessions: Vec::new(),
+            connections: Connections::default(),
             workspaces: Workspaces::new(),
             continuations: VecDeque::new(),
             on_ready: parts.on_ready,
@@ -102,40 +103,107 @@ impl Core {
         self.shard.context(reactor.now())
     }
 
-    fn take_session(&mut self, connection: ConnectionId) -> Option<Box<Session>> {
-        let slot = self.sessions.get_mut(connection.index as usize)?;
-        if slot.as_ref().is_some_and(|(id, _)| *id == connection) { slot.take().map(|(_, session)| session) } else { None }
+    /// Memory that connections hold on this core: frames that have arrived in part, requests that wait, replies that are not sent.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.connections.held_bytes() + self.requests.bytes()
     }
 
-    fn put_session(&mut self, connection: ConnectionId, session: Box<Session>) {
-        let index = connection.index as usize;
-        if self.sessions.len() <= index {
-            self.sessions.resize_with(index + 1, || None);
-        }
-        self.sessions[index] = Some((connection, session));
+    fn is_overloaded(&self) -> bool {
+        self.held_bytes() > self.config.requests_bytes_max
     }
 
     /// Appends a plain reply frame to a connection, if it is still there.
-    pub(crate) fn deliver<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, connection: ConnectionId, frame: &[u8]) {
-        let Some((id, session)) = self.sessions.get_mut(connection.index as usize).and_then(Option::as_mut) else { return };
-        if *id != connection {
-            return;
-        }
-        let client = session.client_mut();
+    pub(crate) fn deliver<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId, frame: &[u8]) {
+        let Some(connection) = self.connections.get_mut(id) else { return };
+        let client = connection.session.client_mut();
         client.in_flight = client.in_flight.saturating_sub(1);
-        if let Some(out) = reactor.output(connection) {
-            session.append_reply(frame, out, &mut self.workspaces);
+        if let Some(out) = reactor.output(id) {
+            connection.session.append_reply(frame, out, &mut self.workspaces);
         }
+        self.weigh(reactor, id);
     }
 
     /// Tells clients that asked for it.
     pub(crate) fn broadcast<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, event: &cql::wire::Event<'_>) {
-        for (connection, session) in self.sessions.iter_mut().flatten() {
-            if session.is_registered()
-                && let Some(out) = reactor.output(*connection)
+        for connection in self.connections.iter_mut() {
+            if connection.session.is_registered()
+                && let Some(out) = reactor.output(connection.id)
             {
-                session.append_event(event, out, &mut self.workspaces);
+                connection.session.append_event(event, out, &mut self.workspaces);
             }
+        }
+    }
+
+    /// Serves the requests in `bytes`, and those that were left when the connection was paused.
+    fn serve<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId, bytes: &[u8]) {
+        let Some(mut connection) = self.connections.take(id) else { return };
+        let Some(output) = reactor.output(id) else { return self.connections.put(connection) };
+        let mut out = std::mem::take(output);
+        let mut workspaces = std::mem::take(&mut self.workspaces);
+        let room = self.config.unsent_bytes_max;
+        let mut server = Statements { core: self, reactor, connection: id };
+        let verdict = connection.session.receive(bytes, &mut out, room, &mut workspaces, &mut server);
+        self.workspaces = workspaces;
+        if let Some(output) = reactor.output(id) {
+            *output = out;
+        }
+        connection.paused = verdict == Verdict::Pause;
+        self.connections.put(connection);
+        self.weigh(reactor, id);
+        if verdict == Verdict::Close {
+            reactor.close(id);
+        }
+    }
+
+    /// Notes what a connection holds, and stops serving it while that is too much.
+    fn weigh<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId) {
+        let unsent = reactor.unsent_bytes(id);
+        let overloaded = self.is_overloaded();
+        let Some(connection) = self.connections.weigh(id, unsent) else { return };
+        let holds = unsent > 0 || connection.session.client().in_flight > 0;
+        let partial = connection.session.buffered_bytes();
+        connection.paused |= unsent > self.config.unsent_bytes_max || (overloaded && holds);
+        if connection.paused {
+            reactor.set_reading(id, false);
+            self.connections.pause(id);
+        } else if overloaded && partial > self.config.requests_bytes_max / 64 {
+            // Frames that never end must not take the memory of those that do.
+            let error =
+                CqlError::Overloaded("requests that have arrived only in part take too much memory; the connection is closed".to_owned());
+            let mut frame = Vec::new();
+            reply::write_error(&mut frame, connection.session.client().version, cql::wire::StreamId(0), &error);
+            if let Some(out) = reactor.output(id) {
+                connection.session.append_reply(&frame, out, &mut self.workspaces);
+            }
+            reactor.close(id);
+        }
+    }
+
+    /// Serves connections again that were paused, as far as there is room.
+    fn resume<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        for _ in 0..self.connections.paused_count() {
+            if self.is_overloaded() {
+                return;
+            }
+            let Some(id) = self.connections.next_paused() else { return };
+            self.resume_one(reactor, id);
+        }
+    }
+
+    fn resume_one<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId) {
+        let unsent = reactor.unsent_bytes(id);
+        let Some(connection) = self.connections.weigh(id, unsent) else { return };
+        if !connection.paused {
+            return;
+        }
+        if unsent > self.config.unsent_bytes_max / 2 {
+            // `drained` will tell.
+            return;
+        }
+        connection.paused = false;
+        self.serve(reactor, id, &[]);
+        if self.connections.get_mut(id).is_some_and(|connection| !connection.paused) {
+            reactor.set_reading(id, true);
         }
     }
 
@@ -146,9 +214,10 @@ impl Core {
         connection: ConnectionId,
         reply: ReplyHeader,
         coordinator: Box<dyn Coordinator>,
+        bytes: usize,
         out: &mut Vec<u8>,
     ) -> Started {
-        let request = Request { connection, reply, work: Work::Coordinated { coordinator, results: Vec::new(), left: 0 } };
+        let request = Request { connection, reply, work: Work::Coordinated { coordinator, results: Vec::new(), left: 0 }, bytes };
         let id = self.requests.insert(request);
         match self.step(reactor, id, out) {
             Stepped::Done => Started::Replied,
@@ -235,6 +304,7 @@ impl Core {
                 self.deliver(reactor, connection, &frame);
             }
             (Work::Coordinated { results, left, .. }, Ok(reply)) => {
+                let bytes = reply.len();
                 if let Some(result) = results.get_mut(usize::from(part.part)) {
                     *result = reply;
                 }
@@ -242,6 +312,7 @@ impl Core {
                 if *left == 0 {
                     self.continuations.push_back(part.request);
                 }
+                self.requests.grow(part.request, bytes);
             }
             (_, Err(error)) => {
                 self.requests.remove(part.request);
@@ -323,40 +394,31 @@ pub(crate) fn cql_error(error: &ShardError) -> CqlError {
         ShardError::Full { .. } | ShardError::Busy | ShardError::IndexFull { .. } => CqlError::Overloaded(message),
         ShardError::TooLarge { .. } => CqlError::Invalid(message),
         ShardError::Read(_) => CqlError::ReadFailure(message),
-        ShardError::Poisoned { .. } => CqlError::WriteFailure(message),
+        ShardError::Poisoned => CqlError::WriteFailure(message),
         ShardError::NotReady | ShardError::UnknownTable => CqlError::Server(message),
     }
 }
 
 impl<R: Reactor<Message = Message>> Handler<R> for Core {
     fn accepted(&mut self, _: &mut R, connection: ConnectionId, _: ListenerId, peer: SocketAddr) {
-        self.put_session(connection, Box::new(Session::new(peer, self.config.frame_body_bytes_max)));
+        self.connections.put(Connection::new(connection, Session::new(peer, self.config.frame_body_bytes_max)));
     }
 
     fn received(&mut self, reactor: &mut R, connection: ConnectionId, bytes: &[u8]) {
-        let Some(mut session) = self.take_session(connection) else { return };
-        let Some(output) = reactor.output(connection) else { return };
-        let mut out = std::mem::take(output);
-        let mut workspaces = std::mem::take(&mut self.workspaces);
-        let verdict = session.receive(bytes, &mut out, &mut workspaces, &mut Statements { core: self, reactor, connection });
-        self.workspaces = workspaces;
-        if let Some(output) = reactor.output(connection) {
-            *output = out;
-        }
-        self.put_session(connection, session);
-        if verdict == Verdict::Close {
-            reactor.close(connection);
-        } else if reactor.unsent_bytes(connection) > self.config.unsent_bytes_max {
-            reactor.set_reading(connection, false);
-        }
+        self.serve(reactor, connection, bytes);
     }
 
     fn drained(&mut self, reactor: &mut R, connection: ConnectionId) {
-        reactor.set_reading(connection, true);
+        if self.is_overloaded() && self.connections.weigh(connection, 0).is_some_and(|connection| connection.session.client().in_flight > 0)
+        {
+            // `resume` comes back to it once there is room.
+            return self.connections.pause(connection);
+        }
+        self.resume_one(reactor, connection);
     }
 
     fn closed(&mut self, _: &mut R, connection: ConnectionId) {
-        drop(self.take_session(connection));
+        self.connections.remove(connection);
     }
 
     fn completed(&mut self, reactor: &mut R, completion: DiskCompletion) {
@@ -410,6 +472,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         let next = self.shard.turn(now);
         self.finish_parked(reactor);
         self.continue_requests(reactor);
+        self.resume(reactor);
         for (tag, request) in self.shard.take_requests() {
             debug_assert!(tag.0 < NODE_TAGS);
             reactor.submit(tag, request);

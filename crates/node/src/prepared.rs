@@ -1,17 +1,20 @@
 //! Prepared statements: one table for the node, and a copy on each core that needs no lock.
 
+use cql::CqlError;
 use cql::plan::Prepared;
 use model::Schema;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The node forgets the oldest beyond this many; drivers prepare again.
-const STATEMENTS_MAX: usize = 65_536;
+/// What a statement is taken to cost: its plan is a few times its text.
+fn weight(prepared: &Prepared) -> usize {
+    2_048 + 4 * prepared.text.len()
+}
 
 /// An MD5 is a hash already.
 #[derive(Default)]
-pub struct IdHasher(u64);
+pub(crate) struct IdHasher(u64);
 
 impl Hasher for IdHasher {
     fn finish(&self) -> u64 {
@@ -23,61 +26,77 @@ impl Hasher for IdHasher {
             self.0 ^= u64::from_le_bytes(*head);
         }
     }
-
 }
 
 type ById<V> = HashMap<[u8; 16], V, BuildHasherDefault<IdHasher>>;
 
-/// All prepared statements of a node.
-#[derive(Default)]
+/// All prepared statements of a node. Beyond `bytes_max` the oldest are forgotten; drivers prepare them again.
 pub struct SharedStatements {
+    bytes_max: usize,
     inner: Mutex<Inner>,
 }
 
 #[derive(Default)]
 struct Inner {
     statements: ById<Arc<Prepared>>,
+    /// Each id of `statements` once, oldest first.
     order: VecDeque<[u8; 16]>,
+    bytes: usize,
 }
 
 impl SharedStatements {
+    /// None yet; all together may take about `bytes_max`.
+    #[must_use]
+    pub fn new(bytes_max: usize) -> Self {
+        Self { bytes_max, inner: Mutex::default() }
+    }
+
     fn get(&self, id: &[u8; 16]) -> Option<Arc<Prepared>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).statements.get(id).cloned()
     }
 
-    fn insert(&self, prepared: Arc<Prepared>) {
+    fn insert(&self, prepared: &Arc<Prepared>) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        if inner.statements.insert(prepared.id, Arc::clone(&prepared)).is_none() {
-            inner.order.push_back(prepared.id);
+        inner.bytes += weight(prepared);
+        match inner.statements.insert(prepared.id, Arc::clone(prepared)) {
+            None => inner.order.push_back(prepared.id),
+            Some(before) => inner.bytes -= weight(&before),
         }
-        if inner.order.len() > STATEMENTS_MAX
+        while inner.bytes > self.bytes_max
             && let Some(oldest) = inner.order.pop_front()
         {
-            inner.statements.remove(&oldest);
+            if let Some(forgotten) = inner.statements.remove(&oldest) {
+                inner.bytes -= weight(&forgotten);
+            }
         }
     }
 
     fn remove(&self, id: &[u8; 16]) {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner).statements.remove(id);
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(forgotten) = inner.statements.remove(id) {
+            inner.bytes -= weight(&forgotten);
+            inner.order.retain(|other| other != id);
+        }
     }
 }
 
 /// One core's prepared statements. All were planned against the core's current schema, or about tables that have not changed since.
-pub struct CoreStatements {
+pub(crate) struct CoreStatements {
     shared: Arc<SharedStatements>,
     statements: ById<Arc<Prepared>>,
+    bytes: usize,
 }
 
 impl CoreStatements {
     /// None yet.
     #[must_use]
-    pub fn new(shared: Arc<SharedStatements>) -> Self {
-        Self { shared, statements: ById::default() }
+    pub(crate) fn new(shared: Arc<SharedStatements>) -> Self {
+        Self { shared, statements: ById::default(), bytes: 0 }
     }
 
     /// The statement of this id; `None` when the driver must prepare it again.
     #[inline]
-    pub fn get(&mut self, id: &[u8], schema: &Schema) -> Option<&Arc<Prepared>> {
+    pub(crate) fn get(&mut self, id: &[u8], schema: &Schema) -> Option<&Arc<Prepared>> {
         let id = <&[u8; 16]>::try_from(id).ok()?;
         if !self.statements.contains_key(id) {
             let prepared = self.shared.get(id)?;
@@ -85,23 +104,39 @@ impl CoreStatements {
                 self.shared.remove(id);
                 return None;
             }
-            if self.statements.len() >= STATEMENTS_MAX {
-                self.statements.clear();
-            }
-            self.statements.insert(*id, prepared);
+            self.keep(prepared);
         }
         self.statements.get(id)
     }
 
     /// Keeps a statement for all cores.
-    pub fn insert(&mut self, prepared: Arc<Prepared>) {
-        self.shared.insert(Arc::clone(&prepared));
-        self.statements.insert(prepared.id, prepared);
+    ///
+    /// # Errors
+    /// A statement that alone would take too much of the memory for prepared statements.
+    pub(crate) fn insert(&mut self, prepared: Arc<Prepared>) -> Result<(), CqlError> {
+        if weight(&prepared) > self.shared.bytes_max / 4 {
+            return Err(CqlError::Invalid(format!("a text of {} bytes is too long to be prepared; bind its values", prepared.text.len())));
+        }
+        self.shared.insert(&prepared);
+        self.keep(prepared);
+        Ok(())
+    }
+
+    fn keep(&mut self, prepared: Arc<Prepared>) {
+        if self.bytes > self.shared.bytes_max {
+            self.statements.clear();
+            self.bytes = 0;
+        }
+        self.bytes += weight(&prepared);
+        if let Some(before) = self.statements.insert(prepared.id, prepared) {
+            self.bytes -= weight(&before);
+        }
     }
 
     /// Forgets statements whose table has changed.
-    pub fn schema_changed(&mut self, schema: &Schema) {
+    pub(crate) fn schema_changed(&mut self, schema: &Schema) {
         self.statements.retain(|_, prepared| is_current(prepared, schema));
+        self.bytes = self.statements.values().map(|prepared| weight(prepared)).sum();
     }
 }
 

@@ -1,7 +1,7 @@
 //! Requests whose reply comes later.
 
-use cql::exec::Coordinator;
 use crate::message::ReplyHeader;
+use cql::exec::Coordinator;
 use io::ConnectionId;
 
 /// A request of this core. Never used twice, so that a late answer finds nobody.
@@ -26,17 +26,22 @@ impl RequestId {
 }
 
 /// A request that waits.
-pub struct Request {
+pub(crate) struct Request {
     /// Who asked.
-    pub connection: ConnectionId,
+    pub(crate) connection: ConnectionId,
     /// How the reply starts.
-    pub reply: ReplyHeader,
+    pub(crate) reply: ReplyHeader,
     /// What it waits for.
-    pub work: Work,
+    pub(crate) work: Work,
+    /// Memory it holds while it waits, in bytes.
+    pub(crate) bytes: usize,
 }
 
+/// What a waiting request costs besides its values and results.
+pub(crate) const REQUEST_BYTES: usize = 512;
+
 /// What a request waits for.
-pub enum Work {
+pub(crate) enum Work {
     /// One reply, which is the whole frame.
     Single,
     /// Parts that a coordinator asked for.
@@ -52,14 +57,16 @@ pub enum Work {
 
 /// All requests of a core that wait.
 #[derive(Default)]
-pub struct Requests {
+pub(crate) struct Requests {
     slots: Vec<(u32, Option<Request>)>,
     free: Vec<u32>,
+    bytes: usize,
 }
 
 impl Requests {
     /// Keeps a request.
-    pub fn insert(&mut self, request: Request) -> RequestId {
+    pub(crate) fn insert(&mut self, request: Request) -> RequestId {
+        self.bytes += request.bytes;
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push((0, None));
             (self.slots.len() - 1) as u32
@@ -70,32 +77,35 @@ impl Requests {
     }
 
     /// The request, if it still waits.
-    pub fn get_mut(&mut self, id: RequestId) -> Option<&mut Request> {
+    pub(crate) fn get_mut(&mut self, id: RequestId) -> Option<&mut Request> {
         let (generation, slot) = self.slots.get_mut(id.index as usize)?;
         if *generation == id.generation { slot.as_mut() } else { None }
     }
 
     /// Ends the wait.
-    pub fn remove(&mut self, id: RequestId) -> Option<Request> {
+    pub(crate) fn remove(&mut self, id: RequestId) -> Option<Request> {
         let (generation, slot) = self.slots.get_mut(id.index as usize)?;
         if *generation != id.generation {
             return None;
         }
         let request = slot.take()?;
+        self.bytes -= request.bytes;
         *generation = generation.wrapping_add(1);
         self.free.push(id.index);
         Some(request)
     }
 
-    /// How many wait.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+    /// Notes that a request holds `bytes` more.
+    pub(crate) fn grow(&mut self, id: RequestId, bytes: usize) {
+        if let Some(request) = self.get_mut(id) {
+            request.bytes += bytes;
+            self.bytes += bytes;
+        }
     }
 
-    /// Whether none waits.
+    /// Memory they hold, in bytes.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 }

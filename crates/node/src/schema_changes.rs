@@ -21,7 +21,7 @@ const TRUNCATION_TAG: u64 = 1;
 
 /// Waiting changes, on core 0.
 #[derive(Default)]
-pub struct SchemaChanges {
+pub(crate) struct SchemaChanges {
     waiting: VecDeque<SchemaRequest>,
     current: Option<Change>,
 }
@@ -38,7 +38,11 @@ struct Change {
 enum Resolved {
     /// Nothing changes: the reply is this event or void.
     Unchanged,
-    Change { update: SchemaUpdate, warnings: Vec<String>, store: bool },
+    Change {
+        update: SchemaUpdate,
+        warnings: Vec<String>,
+        store: bool,
+    },
 }
 
 impl Core {

@@ -2,12 +2,12 @@
 
 use crate::core::{Core, Started, Ticket, cql_error};
 use crate::message::{Message, PartId, ReplyHeader, SchemaAction, SchemaRequest};
-use crate::requests::{Request, Work as Waiting};
+use crate::requests::{REQUEST_BYTES, Request, Work as Waiting};
 use base::CoreId;
 use cql::exec::{BatchStatement, Bindings, Execution, Options, Work, start, start_many};
 use cql::plan::{self, BatchKind, Prepared, Statement};
-use cql::session::{Client, Server};
 use cql::reply::ResultColumn;
+use cql::session::{Client, Server};
 use cql::wire::{self, Opcode, QueryParameters, ResultColumns, StreamId};
 use cql::{CqlError, reply, system};
 use io::{ConnectionId, Reactor};
@@ -99,7 +99,8 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
                 Outcome::Done => return Ok(Progress::Replied),
                 Outcome::Failed(error) => return Err(cql_error(&error)),
                 waits => {
-                    let request = Request { connection: self.connection, reply: header, work: Waiting::Single };
+                    let bytes = REQUEST_BYTES + execution.bindings.bytes() + out.len() - start;
+                    let request = Request { connection: self.connection, reply: header, work: Waiting::Single, bytes };
                     let part = PartId { request: core.requests.insert(request), part: 0 };
                     let ticket = Ticket { origin: core.core, part }.into();
                     match waits {
@@ -113,8 +114,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let prepared = Arc::clone(prepared);
         let values = execution.bindings.to_owned_values();
         let paging_state = execution.paging_state.map(<[u8]>::to_vec);
-        let execution =
-            Execution { prepared: &prepared, bindings: values.bindings(), options, paging_state: paging_state.as_deref() };
+        let execution = Execution { prepared: &prepared, bindings: values.bindings(), options, paging_state: paging_state.as_deref() };
         self.run(client, header, &execution, &context, out)
     }
 
@@ -151,7 +151,8 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             Work::Partition(token) => {
                 self.check_waiting()?;
                 let owner = token.slot().core(self.core.cores);
-                let request = Request { connection: self.connection, reply: header, work: Waiting::Single };
+                let bytes = REQUEST_BYTES + execution.bindings.bytes();
+                let request = Request { connection: self.connection, reply: header, work: Waiting::Single, bytes };
                 let part = PartId { request: self.core.requests.insert(request), part: 0 };
                 // A part of this core is answered like any other: by `deliver`, once this connection's bytes are served.
                 self.reactor.send(owner, Message::Run { part, operation: execution.to_operation() });
@@ -159,7 +160,8 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             }
             Work::Coordinate(coordinator) => {
                 self.check_waiting()?;
-                Ok(match self.core.coordinate(self.reactor, self.connection, header, coordinator, out) {
+                let bytes = REQUEST_BYTES + execution.bindings.bytes();
+                Ok(match self.core.coordinate(self.reactor, self.connection, header, coordinator, bytes, out) {
                     Started::Replied => Progress::Replied,
                     Started::Waiting => Progress::Waiting,
                 })
@@ -186,26 +188,21 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
                 let view = self.core.view();
                 let description = cql::describe::describe(statement, client.keyspace.as_deref(), &view)
                     .map_err(|error| CqlError::Invalid(error.to_string()))?;
-                let columns: Vec<ResultColumn> = description
-                    .columns
-                    .into_iter()
-                    .map(|(name, data_type)| ResultColumn { name: name.to_owned(), data_type })
-                    .collect();
-                let rows: Vec<Vec<Option<Vec<u8>>>> =
-                    description.rows.into_iter().map(|row| row.into_iter().map(Some).collect()).collect();
+                let columns: Vec<ResultColumn> =
+                    description.columns.into_iter().map(|(name, data_type)| ResultColumn { name: name.to_owned(), data_type }).collect();
+                let rows: Vec<Vec<Option<Vec<u8>>>> = description.rows.into_iter().map(|row| row.into_iter().map(Some).collect()).collect();
                 reply::write_rows(out, header.version, header.stream, "system", "describe", &columns, &rows);
                 return Ok(Progress::Replied);
             }
             Statement::Truncate(table) => SchemaAction::Truncate(table.id),
-            Statement::Schema(statement) => {
-                SchemaAction::Statement { keyspace: prepared.keyspace.clone(), statement: statement.clone() }
-            }
+            Statement::Schema(statement) => SchemaAction::Statement { keyspace: prepared.keyspace.clone(), statement: statement.clone() },
             Statement::Select(_) | Statement::Modify(_) | Statement::Batch(_) => {
                 return Err(CqlError::Server("a statement about rows was not given to a shard".to_owned()));
             }
         };
         self.check_waiting()?;
-        let request = self.core.requests.insert(Request { connection: self.connection, reply: header, work: Waiting::Single });
+        let request = Request { connection: self.connection, reply: header, work: Waiting::Single, bytes: REQUEST_BYTES };
+        let request = self.core.requests.insert(request);
         let request = SchemaRequest { origin: self.core.core, request, reply: header, action };
         self.reactor.send(CoreId(0), Message::ChangeSchema(Box::new(request)));
         Ok(Progress::Waiting)
@@ -220,8 +217,8 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
     ) -> Result<Progress, CqlError> {
         let keyspace = prepare.keyspace.or(client.keyspace.as_deref());
         let prepared = Arc::new(plan::prepare(&self.core.schema, keyspace, prepare.text)?);
+        self.core.statements.insert(Arc::clone(&prepared))?;
         reply::write_prepared(out, header.version, header.stream, &prepared);
-        self.core.statements.insert(prepared);
         Ok(Progress::Replied)
     }
 
@@ -244,6 +241,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             };
             plans.push((prepared, values));
         }
+        let bytes = REQUEST_BYTES + plans.iter().map(|(_, values)| values.bytes()).sum::<usize>();
         let mut statements = Vec::with_capacity(plans.len());
         for (prepared, values) in &plans {
             let Statement::Modify(plan) = &prepared.statement else {
@@ -263,7 +261,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         self.check_waiting()?;
         match start_many(statements, None, kind, options, &context)? {
             Work::Coordinate(coordinator) => {
-                Ok(match self.core.coordinate(self.reactor, self.connection, header, coordinator, out) {
+                Ok(match self.core.coordinate(self.reactor, self.connection, header, coordinator, bytes, out) {
                     Started::Replied => Progress::Replied,
                     Started::Waiting => Progress::Waiting,
                 })
@@ -272,10 +270,11 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         }
     }
 
+    /// Refuses what would have to wait when the core holds twice what it should: connections that hold something are not served long
+    /// before that.
     fn check_waiting(&self) -> Result<(), CqlError> {
-        let most = self.core.config.waiting_requests_max;
-        if self.core.requests.len() >= most {
-            return Err(CqlError::Overloaded(format!("{most} requests wait on this core already; try again later")));
+        if self.core.held_bytes() > 2 * self.core.config.requests_bytes_max {
+            return Err(CqlError::Overloaded("too many requests wait on this core already; try again later".to_owned()));
         }
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! What a node shows of itself: SUPPORTED and the system tables.
 
 use crate::core::Core;
+use cql::CqlError;
 use cql::exec::{Execution, MemoryStore};
 use cql::system::{self, NodeView};
-use cql::CqlError;
 use model::operation::Context;
 
 impl Core {

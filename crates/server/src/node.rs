@@ -8,7 +8,7 @@ use engine::{Engine, OpenError, Sequence};
 use io_linux::{CoreEnv, MappedMemory, MappedMemoryError};
 use model::Schema;
 use model::schema_blob::{self, SchemaBlobError};
-use node::{Core, CoreParts, NodeConfig, SCHEMA_BLOB, SharedStatements, truncations_blob};
+use node::{Core, CoreParts, Listening, NodeConfig, SCHEMA_BLOB, SharedStatements, truncations_blob};
 use shard::{Durability, Shard, decode_truncations};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -22,8 +22,14 @@ const MIRRORS: usize = 3;
 /// What a process takes besides its shards: code, connections, the HTTP port.
 const PROCESS_BYTES: u64 = 24 << 20;
 
+/// A connection may have this many bytes of replies that its client has not taken.
+const UNSENT_BYTES_MAX: usize = 1 << 20;
+
+/// The least that a core's connections may hold together.
+const REQUESTS_BYTES_LEAST: u64 = 8 << 20;
+
 /// A shard that has less than this for index and frames cannot work.
-const SHARD_BYTES_LEAST: u64 = 48 << 20;
+const SHARD_BYTES_LEAST: u64 = 32 << 20;
 
 /// Why the parts do not fit together.
 #[derive(Debug, thiserror::Error)]
@@ -105,9 +111,12 @@ impl NodeParts {
         let limit = config.memory_limit.0;
         // A sixteenth is left for what allocators waste.
         let shard_bytes = (limit - limit / 16).saturating_sub(PROCESS_BYTES) / u64::from(cores);
-        let shard_bytes = shard_bytes.saturating_sub(stable_bytes as u64);
+        let requests_bytes = (shard_bytes / 8).max(REQUESTS_BYTES_LEAST);
+        let statements_bytes = limit / 32;
+        let shard_bytes = shard_bytes.saturating_sub(stable_bytes as u64 + requests_bytes + statements_bytes);
         if shard_bytes < SHARD_BYTES_LEAST {
-            let needed = (PROCESS_BYTES + u64::from(cores) * (SHARD_BYTES_LEAST + stable_bytes as u64)) / 15 * 16;
+            let needed =
+                (PROCESS_BYTES + u64::from(cores) * (SHARD_BYTES_LEAST + REQUESTS_BYTES_LEAST + stable_bytes as u64)) / 15 * 16 / 30 * 32;
             return Err(NodeError::MemoryLimit { limit_mib: limit >> 20, cores, needed_mib: (needed >> 20) + 1 });
         }
         let memory =
@@ -121,11 +130,11 @@ impl NodeParts {
                 listening: OnceLock::new(),
                 started_s: std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs() as u32),
                 frame_body_bytes_max: 16 << 20,
-                unsent_bytes_max: 4 << 20,
-                waiting_requests_max: 65_536,
+                unsent_bytes_max: UNSENT_BYTES_MAX,
+                requests_bytes_max: usize::try_from(requests_bytes).unwrap_or(usize::MAX),
             }),
             schema: Arc::new(schema),
-            statements: Arc::default(),
+            statements: Arc::new(SharedStatements::new(usize::try_from(statements_bytes).unwrap_or(usize::MAX))),
             truncations,
             memory,
             store: store_and_host as u64,
@@ -138,11 +147,6 @@ impl NodeParts {
             },
             cores,
         })
-    }
-
-    /// What the cores share, to be told where they listen.
-    pub(crate) fn config(&self) -> Arc<NodeConfig> {
-        Arc::clone(&self.config)
     }
 
     /// One factory a core, to be called on its thread.
@@ -164,6 +168,10 @@ impl NodeParts {
             let (config, schema, statements) = (Arc::clone(&config), Arc::clone(&schema), Arc::clone(&statements));
             move |environment: &mut CoreEnv| {
                 let core = environment.core;
+                if let [cql, shard_aware] = environment.addresses[..] {
+                    // Every core sets the same.
+                    let _ = config.listening.set(Listening { cql, shard_aware_port: shard_aware.port() });
+                }
                 let file_bytes = environment.file_bytes.first().copied().unwrap_or(0);
                 let engine_config = engine_config(store, core.0, file_bytes, shard_capacity, shard_bytes, flush_interval_us);
                 let tables: BTreeSet<TableId> =

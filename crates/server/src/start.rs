@@ -11,7 +11,6 @@ use crate::settings::Pin;
 use crate::settings_file;
 use io::Placement;
 use io_linux::{ListenerOptions, Machine, Options, Pinning, Signals};
-use node::Listening;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -56,11 +55,7 @@ fn start_cores(config: &Config, data_dir: &DataDir) -> Result<Machine, Failure> 
         ..Options::default()
     };
     let parts = NodeParts::open(config, data_dir, &blobs)?;
-    let node = parts.config();
-    let machine = io_linux::start(options, parts.into_factories())?;
-    let [cql, shard_aware] = machine.addresses()[..] else { unreachable!("two listeners were opened") };
-    let _ = node.listening.set(Listening { cql, shard_aware_port: shard_aware.port() });
-    Ok(machine)
+    Ok(io_linux::start(options, parts.into_factories())?)
 }
 
 /// Says that the node is ready: one line for programs, one for people.

@@ -140,7 +140,8 @@ impl Shard {
     /// Lets go the replies whose writes the device has; all, as failures, if it never will.
     fn release_held(&mut self) {
         let durable = self.engine.durable_sequence();
-        while let Some((_, ticket, reply)) = self.held.pop_front_if(|(sequence, _, _)| *sequence <= durable) {
+        while self.held.front().is_some_and(|(sequence, _, _)| *sequence <= durable) {
+            let Some((_, ticket, reply)) = self.held.pop_front() else { break };
             self.finished.push_back((ticket, Ok(reply)));
         }
         if self.engine.poisoned().is_some() {

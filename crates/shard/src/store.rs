@@ -1,8 +1,8 @@
 //! The engine as operations see it.
 
+use base::{TableId, Token};
 use engine::{CachePolicy, Engine, Key, Miss, PartitionScan, ReadError, TablePosition, TableScan};
 use model::operation::{Direction, PartitionKey, Position, RowStore, ScannedRow, Stop, Visit};
-use base::{TableId, Token};
 use std::cell::RefCell;
 use std::ops::Bound;
 

@@ -178,8 +178,7 @@ impl ModifyMany {
             let context = &self.options.fix(context, item.item);
             let environment = Environment { bindings: &bindings, context };
             let own = modify::timestamp(item.plan.timestamp.as_ref(), &environment)?;
-            let timestamp =
-                conditional_timestamp.or(own).or(self.timestamp).or(self.options.timestamp).unwrap_or(context.timestamp_us);
+            let timestamp = conditional_timestamp.or(own).or(self.timestamp).or(self.options.timestamp).unwrap_or(context.timestamp_us);
             let mut writer = modify::Writer { environment: &environment, store, writes: &mut *writes, now_s, list_sequence };
             writer.apply(&item.plan, &item.key(), timestamp)?;
             list_sequence = writer.list_sequence;

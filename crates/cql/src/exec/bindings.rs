@@ -3,7 +3,7 @@
 use crate::CqlError;
 use crate::plan::{Marker, Term};
 use crate::value;
-use crate::wire::{ValueNames, Value, Values};
+use crate::wire::{Value, ValueNames, Values};
 use model::operation::Context;
 use std::borrow::Cow;
 
@@ -18,6 +18,7 @@ const INLINE_VALUES: usize = 12;
 
 /// A few values in place, or many on the heap. (`SmallVec` would make the lifetime invariant.)
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "few values in place are the point; it lives on the stack of one request")]
 enum Inline<'a> {
     Few([Value<'a>; INLINE_VALUES], usize),
     Many(Vec<Value<'a>>),
@@ -85,11 +86,7 @@ impl<'a> Bindings<'a> {
             return Self::named(markers, values);
         }
         if values.len() != markers.len() {
-            return Err(CqlError::Invalid(format!(
-                "there were {} markers(?) in CQL but {} bound variables",
-                markers.len(),
-                values.len()
-            )));
+            return Err(CqlError::Invalid(format!("there were {} markers(?) in CQL but {} bound variables", markers.len(), values.len())));
         }
         let mut bound = Inline::with_capacity(markers.len());
         for (marker, value) in markers.iter().zip(values.iter()) {
@@ -119,6 +116,12 @@ impl<'a> Bindings<'a> {
     #[must_use]
     pub fn get(&self, index: u16) -> Value<'a> {
         self.values.as_slice().get(usize::from(index)).copied().unwrap_or(Value::Null)
+    }
+
+    /// Bytes of all values.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.values.as_slice().iter().map(|value| if let Value::Bytes(bytes) = value { bytes.len() } else { 0 }).sum()
     }
 
     /// A copy that owns its bytes, for an operation that outlives its frame.

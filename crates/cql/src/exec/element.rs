@@ -293,7 +293,7 @@ pub(super) fn newest_timestamp(row: RowView<'_>) -> i64 {
 pub(super) fn call<'a>(call: &'a Call, environment: &Environment<'a>) -> Result<Bound<'a>, CqlError> {
     let arguments = call.arguments.iter().map(|term: &Term| term.evaluate(environment)).collect::<Result<Vec<_>, _>>()?;
     let arguments: Vec<Option<&[u8]>> = arguments.iter().map(Bound::bytes).collect();
-    let result = super::function::call_as(&call.function, &arguments, environment.context, call.serial)?;
+    let result = super::function::call(&call.function, &arguments, environment.context, call.serial)?;
     Ok(result.map_or(Bound::Null, |bytes| Bound::Bytes(Cow::Owned(bytes))))
 }
 

@@ -5,13 +5,8 @@ use crate::value::function::{Environment, FunctionSpec};
 use base::Rng;
 use model::operation::Context;
 
-/// Calls a function; `None` is null.
-pub(super) fn call(function: &FunctionSpec, arguments: &[Option<&[u8]>], context: &Context) -> Result<Option<Vec<u8>>, CqlError> {
-    call_as(function, arguments, context, 0)
-}
-
-/// As [`call`], where `serial` tells the calls of a statement apart: two `uuid()` are two UUIDs.
-pub(super) fn call_as(
+/// Calls a function; `None` is null. `serial` tells the calls of a statement apart: two `uuid()` are two UUIDs.
+pub(super) fn call(
     function: &FunctionSpec,
     arguments: &[Option<&[u8]>],
     context: &Context,

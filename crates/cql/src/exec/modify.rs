@@ -74,9 +74,7 @@ pub(super) fn timestamp(term: Option<&Term>, environment: &Environment<'_>) -> R
 fn time_to_live(plan: &Modify, environment: &Environment<'_>) -> Result<u32, CqlError> {
     let Some(term) = &plan.ttl else { return Ok(plan.table.options.default_time_to_live) };
     let ttl = match term.evaluate(environment)? {
-        super::Bound::Bytes(bytes) => {
-            i32::from_be_bytes(<[u8; 4]>::try_from(&*bytes).map_err(|_| CqlError::invalid("Invalid TTL value"))?)
-        }
+        super::Bound::Bytes(bytes) => i32::from_be_bytes(<[u8; 4]>::try_from(&*bytes).map_err(|_| CqlError::invalid("Invalid TTL value"))?),
         super::Bound::Null => 0,
         super::Bound::Unset => return Ok(plan.table.options.default_time_to_live),
     };
@@ -148,11 +146,8 @@ impl Writer<'_> {
     /// Stages what a statement writes, whatever its conditions.
     pub(super) fn apply(&mut self, plan: &Modify, partition: &PartitionKey<'_>, timestamp: i64) -> Result<(), Failure> {
         let ttl_s = time_to_live(plan, self.environment)?;
-        let stamp = if ttl_s == 0 {
-            Stamp::at(timestamp)
-        } else {
-            Stamp { timestamp, ttl_s, expires_at_s: self.now_s.saturating_add(ttl_s) }
-        };
+        let stamp =
+            if ttl_s == 0 { Stamp::at(timestamp) } else { Stamp { timestamp, ttl_s, expires_at_s: self.now_s.saturating_add(ttl_s) } };
         let table = &*plan.table;
         if table.clustering_len == 0 {
             return match plan.target {

@@ -51,13 +51,17 @@ impl Planner<'_> {
     /// Plans `-value` for a receiver.
     pub(super) fn negation(&mut self, value: &ast::Term, receiver: &DataType, receiver_name: &str) -> Result<Term, CqlError> {
         let own = self.type_of(value)?;
-        let spec = function::negation(argument(value, own.as_ref()), Some(receiver)).map_err(|error| CqlError::Invalid(error.to_string()))?;
+        let spec =
+            function::negation(argument(value, own.as_ref()), Some(receiver)).map_err(|error| CqlError::Invalid(error.to_string()))?;
         self.result_for(spec, receiver, receiver_name, std::slice::from_ref(value))
     }
 
     fn result_for(&mut self, spec: FunctionSpec, receiver: &DataType, name: &str, arguments: &[ast::Term]) -> Result<Term, CqlError> {
         if !assignable(spec.result(), receiver) {
-            return Err(CqlError::Invalid(format!("Type error: cannot assign a value of type {} to {name} (type {receiver})", spec.result())));
+            return Err(CqlError::Invalid(format!(
+                "Type error: cannot assign a value of type {} to {name} (type {receiver})",
+                spec.result()
+            )));
         }
         self.planned_call(spec, arguments)
     }
@@ -72,7 +76,12 @@ impl Planner<'_> {
         Ok(Term::Call(Box::new(Call { function, arguments: planned, serial: self.calls })))
     }
 
-    fn resolve_call(&self, name: &ast::FunctionName, arguments: &[ast::Term], receiver: Option<&DataType>) -> Result<FunctionSpec, CqlError> {
+    fn resolve_call(
+        &self,
+        name: &ast::FunctionName,
+        arguments: &[ast::Term],
+        receiver: Option<&DataType>,
+    ) -> Result<FunctionSpec, CqlError> {
         if let Some(keyspace) = &name.keyspace
             && keyspace.as_str() != "system"
         {

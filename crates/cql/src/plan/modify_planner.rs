@@ -1,13 +1,16 @@
 //! INSERT, UPDATE and DELETE against a table.
 
 use super::{
-    Assignment, ClusteringPlan, ColumnRef, Comparator, Condition, ConditionTarget, Conditions, JsonTerm, KeyTerm, Missing, Modify, ModifyKind, Planner, RowTarget,
-    SliceBound, Term, TupleKeys,
+    Assignment, ClusteringPlan, ColumnRef, Comparator, Condition, ConditionTarget, Conditions, JsonTerm, KeyTerm, Missing, Modify,
+    ModifyKind, Planner, RowTarget, SliceBound, Term, TupleKeys,
 };
 use crate::language::ast::{self, CompareOperator, Comparison, InValues, RelationTarget};
 use crate::{CqlError, system};
 use model::{Column, ColumnKind, DataType, Frozen, Table};
 use std::sync::Arc;
+
+/// A bound and the first clustering column that it is about.
+type PlacedBound = Option<(usize, SliceBound)>;
 
 /// The parts of a statement, collected before they are put together.
 struct Draft {
@@ -32,12 +35,7 @@ impl Draft {
         target.push((ColumnRef { position, id: column.id }, assignment));
     }
 
-    fn finish(
-        mut self,
-        keys: KeyRestrictions,
-        target: RowTarget,
-        conditions: Conditions,
-    ) -> Result<Modify, CqlError> {
+    fn finish(mut self, keys: KeyRestrictions, target: RowTarget, conditions: Conditions) -> Result<Modify, CqlError> {
         // Several assignments to elements of one column keep their order: the sort is stable.
         self.static_assignments.sort_by_key(|(column, _)| column.id);
         self.assignments.sort_by_key(|(column, _)| column.id);
@@ -139,10 +137,8 @@ impl Planner<'_> {
             return Err(CqlError::Invalid(format!("Some clustering keys are missing: {}", missing_clustering.join(", "))));
         };
         let equal = |terms: Vec<Option<Term>>| terms.into_iter().flatten().map(KeyTerm::Equal).collect();
-        let keys = KeyRestrictions {
-            partition: equal(keys),
-            clustering: ClusteringPlan { keys: equal(clustering), ..ClusteringPlan::default() },
-        };
+        let keys =
+            KeyRestrictions { partition: equal(keys), clustering: ClusteringPlan { keys: equal(clustering), ..ClusteringPlan::default() } };
         let conditions = if insert.if_not_exists { Conditions::NotExists } else { Conditions::None };
         draft.finish(keys, target, conditions)
     }
@@ -177,8 +173,9 @@ impl Planner<'_> {
                 ast::Deletion::Column(name) => (find_value_column(&table, name)?.0, Assignment::Delete),
                 ast::Deletion::Element { column, key } => {
                     let (position, column) = find_value_column(&table, column)?;
-                    let key_type = element_key_type(column)
-                        .ok_or_else(|| CqlError::Invalid(format!("Invalid deletion operation for non collection column {}", column.name)))?;
+                    let key_type = element_key_type(column).ok_or_else(|| {
+                        CqlError::Invalid(format!("Invalid deletion operation for non collection column {}", column.name))
+                    })?;
                     (position, Assignment::DeleteElement(self.term(key, &key_type, &format!("idx({})", column.name))?))
                 }
                 ast::Deletion::Field { column, field } => {
@@ -259,9 +256,7 @@ impl Planner<'_> {
             ast::Assignment::Subtract { column, value } => {
                 let (position, column) = find_value_column(table, column)?;
                 let planned = match &column.data_type {
-                    DataType::Counter => {
-                        Assignment::Count { by: self.term(value, &DataType::BigInt, &column.name)?, negative: true }
-                    }
+                    DataType::Counter => Assignment::Count { by: self.term(value, &DataType::BigInt, &column.name)?, negative: true },
                     multi @ (DataType::List(_, Frozen::No) | DataType::Set(_, Frozen::No)) => {
                         Assignment::Remove(self.term(value, multi, &column.name)?)
                     }
@@ -303,9 +298,9 @@ impl Planner<'_> {
         Ok(match clause {
             ast::ConditionClause::None => Conditions::None,
             ast::ConditionClause::Exists => Conditions::Exists,
-            ast::ConditionClause::Relations(relations) => Conditions::Columns(
-                relations.iter().map(|relation| self.condition(table, relation)).collect::<Result<Vec<_>, _>>()?,
-            ),
+            ast::ConditionClause::Relations(relations) => {
+                Conditions::Columns(relations.iter().map(|relation| self.condition(table, relation)).collect::<Result<Vec<_>, _>>()?)
+            }
         })
     }
 
@@ -326,9 +321,8 @@ impl Planner<'_> {
         }
         let (target, data_type) = match target_of {
             Some(RelationTarget::Element { key, .. }) => {
-                let key_type = element_key_type(column).ok_or_else(|| {
-                    CqlError::Invalid(format!("Invalid element access syntax for non-collection column {}", column.name))
-                })?;
+                let key_type = element_key_type(column)
+                    .ok_or_else(|| CqlError::Invalid(format!("Invalid element access syntax for non-collection column {}", column.name)))?;
                 let value_type = match &column.data_type {
                     DataType::List(element, _) => (**element).clone(),
                     DataType::Map(_, value, _) => (**value).clone(),
@@ -345,10 +339,9 @@ impl Planner<'_> {
         let mut in_list = false;
         let (operator, values) = match &relation.comparison {
             Comparison::Compare(operator, term) => (comparator(*operator), vec![self.term(term, &data_type, &column.name)?]),
-            Comparison::In(InValues::List(terms)) => (
-                Comparator::In,
-                terms.iter().map(|term| self.term(term, &data_type, &column.name)).collect::<Result<Vec<_>, _>>()?,
-            ),
+            Comparison::In(InValues::List(terms)) => {
+                (Comparator::In, terms.iter().map(|term| self.term(term, &data_type, &column.name)).collect::<Result<Vec<_>, _>>()?)
+            }
             Comparison::In(InValues::Marker(marker)) => {
                 in_list = true;
                 let list = DataType::List(Arc::new(data_type.frozen()), Frozen::Yes);
@@ -362,7 +355,7 @@ impl Planner<'_> {
     fn key_restrictions(&mut self, table: &Table, clause: &ast::WhereClause) -> Result<KeyRestrictions, CqlError> {
         let mut partition: Vec<Option<KeyTerm>> = vec![None; table.partition_key_len];
         let mut clustering: Vec<Option<KeyTerm>> = vec![None; table.clustering_len];
-        let (mut lower, mut upper): (Option<(usize, SliceBound)>, Option<(usize, SliceBound)>) = (None, None);
+        let (mut lower, mut upper): (PlacedBound, PlacedBound) = (None, None);
         let mut tuples = None;
         for expression in clause {
             let ast::WhereExpression::Relation(relation) = expression else {
@@ -377,7 +370,9 @@ impl Planner<'_> {
                                 return Err(more_than_one(&column.name));
                             }
                             partition[position] = Some(self.key_term(column, &relation.comparison)?.ok_or_else(|| {
-                                CqlError::invalid("Only EQ and IN relation are supported on the partition key (unless you use the token() function)")
+                                CqlError::invalid(
+                                    "Only EQ and IN relation are supported on the partition key (unless you use the token() function)",
+                                )
                             })?);
                             continue;
                         }
@@ -418,8 +413,12 @@ impl Planner<'_> {
                 }
             }
         }
-        let missing: Vec<&str> =
-            partition.iter().zip(table.partition_key()).filter(|(term, _)| term.is_none()).map(|(_, column)| column.name.as_str()).collect();
+        let missing: Vec<&str> = partition
+            .iter()
+            .zip(table.partition_key())
+            .filter(|(term, _)| term.is_none())
+            .map(|(_, column)| column.name.as_str())
+            .collect();
         if !missing.is_empty() {
             return Err(CqlError::Invalid(format!("Some partition key parts are missing: {}", missing.join(", "))));
         }
@@ -459,8 +458,8 @@ impl Planner<'_> {
         comparison: &Comparison,
         tuples: &mut Option<TupleKeys>,
         clustering: &mut [Option<KeyTerm>],
-        lower: &mut Option<(usize, SliceBound)>,
-        upper: &mut Option<(usize, SliceBound)>,
+        lower: &mut PlacedBound,
+        upper: &mut PlacedBound,
     ) -> Result<(), CqlError> {
         let columns = table.clustering();
         let first = names
@@ -517,9 +516,9 @@ impl Planner<'_> {
     pub(super) fn key_term(&mut self, column: &Column, comparison: &Comparison) -> Result<Option<KeyTerm>, CqlError> {
         Ok(Some(match comparison {
             Comparison::Compare(CompareOperator::Equal, term) => KeyTerm::Equal(self.term(term, &column.data_type, &column.name)?),
-            Comparison::In(InValues::List(terms)) => KeyTerm::In(
-                terms.iter().map(|term| self.term(term, &column.data_type, &column.name)).collect::<Result<Vec<_>, _>>()?,
-            ),
+            Comparison::In(InValues::List(terms)) => {
+                KeyTerm::In(terms.iter().map(|term| self.term(term, &column.data_type, &column.name)).collect::<Result<Vec<_>, _>>()?)
+            }
             Comparison::In(InValues::Marker(marker)) => {
                 let list = DataType::List(Arc::new(column.data_type.frozen()), Frozen::Yes);
                 KeyTerm::InList(self.mark(marker.index, &format!("in({})", column.name), &list))
@@ -554,9 +553,9 @@ pub(super) fn comparator(operator: CompareOperator) -> Comparator {
 
 /// The column of this name.
 pub(super) fn find_column<'t>(table: &'t Table, name: &ast::Identifier) -> Result<(usize, &'t Column), CqlError> {
-    table.column(name.as_str()).ok_or_else(|| {
-        CqlError::Invalid(format!("Undefined column name {} in table {}.{}", name.as_str(), table.keyspace, table.name))
-    })
+    table
+        .column(name.as_str())
+        .ok_or_else(|| CqlError::Invalid(format!("Undefined column name {} in table {}.{}", name.as_str(), table.keyspace, table.name)))
 }
 
 fn find_value_column<'t>(table: &'t Table, name: &ast::Identifier) -> Result<(usize, &'t Column), CqlError> {
@@ -579,14 +578,15 @@ fn element_key_type(column: &Column) -> Option<DataType> {
 
 fn user_field(column: &Column, field: &ast::Identifier) -> Result<(u16, DataType), CqlError> {
     let DataType::Udt(user, frozen) = &column.data_type else {
-        return Err(CqlError::Invalid(format!("Invalid operation ({}.{} = ...) for non-UDT column {}", column.name, field.as_str(), column.name)));
+        return Err(CqlError::Invalid(format!(
+            "Invalid operation ({}.{} = ...) for non-UDT column {}",
+            column.name,
+            field.as_str(),
+            column.name
+        )));
     };
     if *frozen == Frozen::Yes {
-        return Err(CqlError::Invalid(format!(
-            "Invalid operation ({0}.{1} = ...) for frozen UDT column {0}",
-            column.name,
-            field.as_str()
-        )));
+        return Err(CqlError::Invalid(format!("Invalid operation ({0}.{1} = ...) for frozen UDT column {0}", column.name, field.as_str())));
     }
     let number = user
         .fields

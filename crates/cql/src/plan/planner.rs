@@ -83,10 +83,8 @@ pub fn prepare(schema: &Schema, keyspace: Option<&str>, text: &str) -> Result<Pr
 }
 
 fn partition_key_markers(table: Option<&Table>, partition: &[KeyTerm]) -> Vec<u16> {
-    let markers: Vec<u16> = partition
-        .iter()
-        .filter_map(|term| if let KeyTerm::Equal(super::Term::Bind(index)) = term { Some(*index) } else { None })
-        .collect();
+    let markers: Vec<u16> =
+        partition.iter().filter_map(|term| if let KeyTerm::Equal(super::Term::Bind(index)) = term { Some(*index) } else { None }).collect();
     if table.is_some_and(|table| table.partition_key_len == markers.len()) { markers } else { Vec::new() }
 }
 
@@ -127,8 +125,7 @@ impl Planner<'_> {
         if batch.attributes.time_to_live.is_some() {
             return Err(CqlError::invalid("Global TTL on the BATCH statement is not supported."));
         }
-        let timestamp =
-            batch.attributes.timestamp.as_ref().map(|term| self.term(term, &DataType::BigInt, "[timestamp]")).transpose()?;
+        let timestamp = batch.attributes.timestamp.as_ref().map(|term| self.term(term, &DataType::BigInt, "[timestamp]")).transpose()?;
         let mut statements = Vec::with_capacity(batch.statements.len());
         for statement in &batch.statements {
             let modify: Modify = match statement {
@@ -149,9 +146,10 @@ impl Planner<'_> {
 
     /// The table a statement names.
     pub(super) fn table(&self, name: &ast::QualifiedName) -> Result<Arc<Table>, CqlError> {
-        let keyspace = name.keyspace.as_ref().map(ast::Identifier::as_str).or(self.keyspace).ok_or_else(|| {
-            CqlError::invalid("No keyspace has been specified. USE a keyspace, or explicitly specify keyspace.tablename")
-        })?;
+        let keyspace =
+            name.keyspace.as_ref().map(ast::Identifier::as_str).or(self.keyspace).ok_or_else(|| {
+                CqlError::invalid("No keyspace has been specified. USE a keyspace, or explicitly specify keyspace.tablename")
+            })?;
         if let Some(table) = system::table(keyspace, name.name.as_str()) {
             return Ok(table);
         }

@@ -63,9 +63,7 @@ impl Planner<'_> {
 
     fn set(&mut self, elements: &[ast::Term], receiver: &DataType, name: &str) -> Result<Term, CqlError> {
         match receiver {
-            DataType::Set(element, _) => {
-                Ok(Term::Set((**element).clone(), self.terms(elements, element, &format!("value({name})"))?))
-            }
+            DataType::Set(element, _) => Ok(Term::Set((**element).clone(), self.terms(elements, element, &format!("value({name})"))?)),
             DataType::Map(key, _, _) if elements.is_empty() => Ok(Term::Map((**key).clone(), Vec::new())),
             DataType::Udt(..) if elements.is_empty() => Ok(Term::Fields(Vec::new())),
             _ => Err(literal_error("set", name, receiver)),
@@ -179,4 +177,3 @@ fn fold(term: Term) -> Result<Term, CqlError> {
         Bound::Null | Bound::Unset => Ok(Term::Null),
     }
 }
-

@@ -82,6 +82,12 @@ impl<'a> Values<'a> {
         self.count == 0
     }
 
+    /// Bytes that they take on the wire.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Whether they carry names.
     #[must_use]
     pub fn names(&self) -> ValueNames {

@@ -11,7 +11,7 @@ use crate::wire::FRAME_BODY_BYTES_MAX;
 use std::cmp::Ordering;
 
 /// A page ends early when it has this many bytes.
-const PAGE_BYTES_MAX: usize = 32 << 20;
+const PAGE_BYTES_MAX: usize = 1 << 20;
 
 /// Without pages, a result may have this many bytes: those of a frame, less its head.
 const RESULT_BYTES_MAX: usize = FRAME_BODY_BYTES_MAX as usize - (1 << 20);

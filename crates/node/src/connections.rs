@@ -1,0 +1,100 @@
+//! A core's connections, and what memory they hold.
+
+use cql::session::Session;
+use io::ConnectionId;
+use std::collections::VecDeque;
+
+/// A connection.
+pub(crate) struct Connection {
+    pub(crate) id: ConnectionId,
+    pub(crate) session: Box<Session>,
+    /// Whether it is not served until it holds less: received requests may be waiting in the session.
+    pub(crate) paused: bool,
+    /// Whether it stands in the queue of paused ones.
+    queued: bool,
+    /// What was last counted of it.
+    counted: usize,
+}
+
+impl Connection {
+    pub(crate) fn new(id: ConnectionId, session: Session) -> Self {
+        Self { id, session: Box::new(session), paused: false, queued: false, counted: 0 }
+    }
+}
+
+/// All of a core.
+#[derive(Default)]
+pub(crate) struct Connections {
+    slots: Vec<Option<Connection>>,
+    paused: VecDeque<ConnectionId>,
+    held_bytes: usize,
+}
+
+impl Connections {
+    /// Bytes that arrived in part and bytes that are not sent, of all connections as last counted.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
+    pub(crate) fn get_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
+        self.slots.get_mut(id.index as usize)?.as_mut().filter(|connection| connection.id == id)
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Connection> {
+        self.slots.iter_mut().flatten()
+    }
+
+    /// Takes a connection out to serve it; [`Connections::put`] gives it back.
+    pub(crate) fn take(&mut self, id: ConnectionId) -> Option<Connection> {
+        let slot = self.slots.get_mut(id.index as usize)?;
+        if slot.as_ref().is_some_and(|connection| connection.id == id) { slot.take() } else { None }
+    }
+
+    pub(crate) fn put(&mut self, connection: Connection) {
+        let index = connection.id.index as usize;
+        if self.slots.len() <= index {
+            self.slots.resize_with(index + 1, || None);
+        }
+        self.slots[index] = Some(connection);
+    }
+
+    pub(crate) fn remove(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.take(id) {
+            self.held_bytes -= connection.counted;
+        }
+    }
+
+    /// Counts a connection again, now with `unsent` bytes to send.
+    pub(crate) fn weigh(&mut self, id: ConnectionId, unsent: usize) -> Option<&mut Connection> {
+        let connection = self.slots.get_mut(id.index as usize)?.as_mut().filter(|connection| connection.id == id)?;
+        let now = unsent + connection.session.buffered_bytes();
+        self.held_bytes = self.held_bytes + now - connection.counted;
+        connection.counted = now;
+        Some(connection)
+    }
+
+    /// Lets [`Connections::next_paused`] come to a connection.
+    pub(crate) fn pause(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.get_mut(id)
+            && !connection.queued
+        {
+            connection.queued = true;
+            self.paused.push_back(id);
+        }
+    }
+
+    pub(crate) fn paused_count(&self) -> usize {
+        self.paused.len()
+    }
+
+    /// The connection that has been paused longest; it stands in the queue no more.
+    pub(crate) fn next_paused(&mut self) -> Option<ConnectionId> {
+        while let Some(id) = self.paused.pop_front() {
+            if let Some(connection) = self.get_mut(id) {
+                connection.queued = false;
+                return Some(id);
+            }
+        }
+        None
+    }
+}
