@@ -3,14 +3,14 @@
 //! The partition's owner decides alone, so a condition costs a read of the row in memory and no extra round. A conditional write gets a
 //! timestamp larger than any in the row it changes: it must not lose to a write that came before it with a clock ahead of ours.
 
-use super::modify::Writer;
+use super::modify::{Writer, after_all};
 use super::{Bound, Failure, Options, element, keys};
 use crate::CqlError;
 use crate::plan::{Comparator, Condition, ConditionTarget, Conditions, Modify, RowTarget};
 use crate::reply::{self, ResultColumn};
 use crate::value::{self, layout};
 use model::operation::PartitionKey;
-use model::row::{Content, RowView};
+use model::row::{Content, Deletion, RowView};
 use model::{ColumnKind, DataType};
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -20,6 +20,8 @@ pub(super) struct Existing {
     clustering: Vec<u8>,
     static_row: Option<Vec<u8>>,
     row: Option<Vec<u8>>,
+    /// What hides older writes to the row.
+    hidden_by: Option<Deletion>,
 }
 
 /// Runs a conditional statement on its only partition and appends the reply frame.
@@ -42,12 +44,11 @@ pub(super) fn run_single(
 
 /// The timestamp of a conditional write over these rows.
 pub(super) fn next_timestamp(writer: &Writer<'_>, existing: &[Existing]) -> i64 {
-    existing
-        .iter()
-        .flat_map(|rows| [rows.row.as_deref(), rows.static_row.as_deref()])
-        .flatten()
-        .map(|row| element::newest_timestamp(RowView::new(row)).saturating_add(1))
-        .fold(writer.environment.context.timestamp_us, i64::max)
+    let now = writer.environment.context.timestamp_us;
+    existing.iter().fold(now, |now, rows| {
+        let now = after_all(now, rows.static_row.as_deref().map(RowView::new), None);
+        after_all(now, rows.row.as_deref().map(RowView::new), rows.hidden_by)
+    })
 }
 
 /// Reads the rows that a statement's conditions are about.
@@ -55,10 +56,10 @@ pub(super) fn existing(writer: &Writer<'_>, plan: &Modify, partition: &Partition
     let table = &*plan.table;
     let own_row = writer.store.get(partition, &[])?.map(<[u8]>::to_vec);
     if table.clustering_len == 0 {
-        return Ok(Existing { clustering: Vec::new(), static_row: None, row: own_row });
+        return Ok(Existing { clustering: Vec::new(), static_row: None, row: own_row, hidden_by: None });
     }
     if plan.target == RowTarget::Static {
-        return Ok(Existing { clustering: Vec::new(), static_row: own_row, row: None });
+        return Ok(Existing { clustering: Vec::new(), static_row: own_row, row: None, hidden_by: None });
     }
     if plan.clustering.tuples.is_some() || plan.clustering.keys.iter().any(crate::plan::KeyTerm::is_in) {
         return Err(CqlError::invalid("IN on the clustering key columns is not supported with conditional updates").into());
@@ -77,7 +78,7 @@ pub(super) fn existing(writer: &Writer<'_>, plan: &Modify, partition: &Partition
         }
         (row, _) => row.map(<[u8]>::to_vec),
     };
-    Ok(Existing { clustering, static_row: own_row, row })
+    Ok(Existing { clustering, static_row: own_row, row, hidden_by: hidden })
 }
 
 impl Existing {

@@ -129,6 +129,13 @@ fn parse_range_key(key: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
     Some((from, if to.is_empty() { None } else { Some(to) }))
 }
 
+/// A timestamp from `now` on that is larger than all in a row and than the deletion that hides it.
+pub(super) fn after_all(now: i64, row: Option<RowView<'_>>, hidden_by: Option<Deletion>) -> i64 {
+    let newest = row.map_or(i64::MIN, element::newest_timestamp);
+    let hidden = hidden_by.map_or(i64::MIN, |deletion| deletion.timestamp);
+    now.max(newest.saturating_add(1)).max(hidden.saturating_add(1))
+}
+
 /// The order of elements by the type of their column.
 pub(super) struct TableOrder<'a>(pub(super) &'a Table);
 
@@ -197,7 +204,7 @@ impl Writer<'_> {
     fn apply_static(&mut self, plan: &Modify, partition: &PartitionKey<'_>, stamp: Stamp) -> Result<(), Failure> {
         // The partition's own row has its deletion within, which the merge respects.
         self.write_row(&plan.table, partition, &[], None, |writer, old, out| {
-            writer.encode(plan, &plan.static_assignments, false, stamp, old, out)
+            writer.encode(plan, &plan.static_assignments, false, stamp, (old, None), out)
         })
     }
 
@@ -215,7 +222,7 @@ impl Writer<'_> {
         }
         let liveness = plan.kind == ModifyKind::Insert;
         self.write_row(&plan.table, partition, clustering, hidden_by, |writer, old, out| {
-            writer.encode(plan, assignments, liveness, stamp, old, out)
+            writer.encode(plan, assignments, liveness, stamp, (old, hidden_by), out)
         })
     }
 
@@ -333,7 +340,7 @@ impl Writer<'_> {
         assignments: &[(ColumnRef, Assignment)],
         liveness: bool,
         stamp: Stamp,
-        old: Option<RowView<'_>>,
+        (old, hidden_by): (Option<RowView<'_>>, Option<Deletion>),
         out: &mut Vec<u8>,
     ) -> Result<RowKind, Failure> {
         let table = &*plan.table;
@@ -359,7 +366,10 @@ impl Writer<'_> {
                 Assignment::Delete => row.tombstone(column.id, stamp.timestamp, self.now_s),
                 Assignment::Count { by, negative } => {
                     if let Some(sum) = self.count(column.id, by, *negative, old)? {
-                        row.value(column.id, stamp, &sum.to_be_bytes());
+                        // A counter counts in the order of arrival, whatever timestamps clients send: the sum must win.
+                        let now = self.environment.context.timestamp_us;
+                        let timestamp = after_all(now, old, hidden_by);
+                        row.value(column.id, Stamp::at(timestamp), &sum.to_be_bytes());
                     }
                 }
                 _ => return Err(CqlError::invalid("Invalid operation for a column that is not a collection").into()),
