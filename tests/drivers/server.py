@@ -52,7 +52,8 @@ class Server:
     """One server process and its directory; `flags` are given to `tarndb start` after the usual ones."""
 
     def __init__(self, directory, flags=(), memory=None):
-        self.directory = pathlib.Path(directory)
+        # Absolute: the server runs in this directory, and a restart may be asked for from anywhere.
+        self.directory = pathlib.Path(directory).resolve()
         self.flags = flags
         self.memory = memory or os.environ.get("TARNDB_TEST_MEMORY", "512M")
         self.state_path = self.directory / "state.json"

@@ -13,9 +13,12 @@ import re
 import shlex
 import subprocess
 import tempfile
+import time
 
 import pytest
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra import DriverException, OperationTimedOut, RequestExecutionException, RequestValidationException
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
+from cassandra.connection import ConnectionException
 from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy, TokenAwarePolicy
 
 import server
@@ -61,15 +64,56 @@ def run_directory() -> pathlib.Path:
     return directory
 
 
+# What a client may see of a server that goes away. The statement's outcome is then unknown.
+GONE = (NoHostAvailable, OperationTimedOut, ConnectionException, RequestExecutionException, DriverException)
+BACK_SECONDS_MAX = 30
+
+
+def when_back(session, statement, values=None):
+    """The statement's result, as soon as the session and its control connection have found the server again."""
+    deadline = time.monotonic() + BACK_SECONDS_MAX
+    while True:
+        try:
+            session.cluster.refresh_nodes()
+            return session.execute(statement, values)
+        except RequestValidationException:
+            # The server is back and says no.
+            raise
+        except GONE:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+def metadata(session, keyspace: str):
+    """What the driver reads of a keyspace now.
+
+    After a restart the control connection may be lost once more while the driver takes notice of all its dead connections.
+    """
+    deadline = time.monotonic() + BACK_SECONDS_MAX
+    while True:
+        try:
+            session.cluster.refresh_keyspace_metadata(keyspace)
+            return session.cluster.metadata.keyspaces[keyspace]
+        except DriverException as failure:
+            if "not refreshed" not in str(failure) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
 @pytest.fixture(scope="session")
-def restart(endpoint):
-    """A function that ends the server with `kill` or `term` and returns once it is ready again."""
+def restart(shared_session):
+    """A function that ends the server with `kill` or `term` and returns once it is ready again.
+
+    The shared session is connected again by then, too: the driver finds out only when it next uses a connection.
+    """
     command = os.environ.get("TARNDB_TEST_RESTART")
     if not command:
         pytest.skip("the server under test is not ours to restart")
 
     def restart_server(how: str):
         subprocess.run([*shlex.split(command), how], check=True, stdout=subprocess.DEVNULL, timeout=150)
+        when_back(shared_session, "SELECT key FROM system.local")
 
     return restart_server
 

@@ -1,31 +1,14 @@
 """Restarts: whatever was acknowledged is there after `kill -9` and after SIGTERM; sessions come back by themselves."""
 
 import threading
-import time
 
 import pytest
-from cassandra import DriverException, OperationTimedOut, RequestExecutionException
-from cassandra.cluster import NoHostAvailable
 from cassandra.concurrent import execute_concurrent_with_args
-from cassandra.connection import ConnectionException
 from cassandra.query import SimpleStatement
 
+from conftest import GONE, metadata, when_back
+
 pytestmark = pytest.mark.restart
-# What a client may see of a server that goes away. The statement's outcome is then unknown.
-GONE = (NoHostAvailable, OperationTimedOut, ConnectionException, RequestExecutionException, DriverException)
-BACK_SECONDS_MAX = 30
-
-
-def when_back(session, statement, values=None):
-    """The statement's result, as soon as the session has found the server again."""
-    deadline = time.monotonic() + BACK_SECONDS_MAX
-    while True:
-        try:
-            return session.execute(statement, values)
-        except GONE:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
 
 
 @pytest.mark.parametrize("how", ["kill", "term"])
@@ -120,8 +103,7 @@ def test_every_kind_of_state_survives(connect, table, restart, how, keyspace):
         assert not session.execute(f"INSERT INTO {plain} (k, c, v) VALUES (9, 9, 0) IF NOT EXISTS").was_applied
         session.execute(f"UPDATE {counters} SET n = n + 1 WHERE k = 1")
         assert session.execute(f"SELECT n FROM {counters} WHERE k = 1").one().n == 12
-        session.cluster.refresh_keyspace_metadata(keyspace)
-        tables = session.cluster.metadata.keyspaces[keyspace].tables
+        tables = metadata(session, keyspace).tables
         assert dropped.split(".")[1] not in tables
         assert tables[plain.split(".")[1]].options["comment"] == "kept"
 

@@ -4,10 +4,7 @@ import pytest
 from cassandra import AlreadyExists, InvalidRequest
 from cassandra.protocol import ConfigurationException
 
-
-def metadata(session, keyspace):
-    session.cluster.refresh_keyspace_metadata(keyspace)
-    return session.cluster.metadata.keyspaces[keyspace]
+from conftest import metadata
 
 
 def test_keyspace_lives(connect, shared_session):
