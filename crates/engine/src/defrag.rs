@@ -60,6 +60,13 @@ pub(crate) struct Defrag {
     next_look_us: u64,
 }
 
+impl Defrag {
+    /// Look for a victim, or for more space, at the next slice.
+    pub(crate) fn look_soon(&mut self) {
+        self.next_look_us = 0;
+    }
+}
+
 impl Engine {
     /// Free segments below which space is reclaimed.
     fn low_water(&self) -> usize {
@@ -140,14 +147,17 @@ impl Engine {
         for id in dead {
             self.empty_segment(now, id);
         }
-        if short && self.growth.may_grow() && (live * 2 > in_use * segment_bytes || !self.defrag.hopeful || in_use < 8) {
+        if short && (live * 2 > in_use * segment_bytes || !self.defrag.hopeful || in_use < 8) {
             self.grow_file(now.monotonic_us, 0);
-            return;
+            if self.growth.may_grow() {
+                return;
+            }
         }
         let victim = if short && self.defrag.hopeful {
             least.map(|(_, id)| id)
-        } else if waiting * 8 > live {
-            // Many rows wait to be purged: move on the point before which nothing old can be left.
+        } else if waiting * 8 > live && self.segments.soon_free_count() == 0 {
+            // Many rows wait to be purged: move on the point before which nothing old can be left. Segments that are about to become
+            // free still hold that point back.
             oldest.filter(|(base, _)| *base <= quarantined_base).map(|(_, id)| id)
         } else {
             None

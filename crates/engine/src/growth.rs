@@ -35,6 +35,11 @@ impl Growth {
         self.extending.is_some()
     }
 
+    /// Whether a longer file may be asked for: the file system has not refused, or not lately.
+    pub(crate) fn may_ask(&self, now_us: u64) -> bool {
+        self.extending.is_none() && self.segments < self.capacity && (!self.refused || now_us >= self.retry_us)
+    }
+
     /// Whether waiting for a longer file makes sense.
     pub(crate) fn may_grow(&self) -> bool {
         self.extending.is_some() || (self.segments < self.capacity && !self.refused)
@@ -45,7 +50,7 @@ impl Engine {
     /// Asks for a longer file, of at least `least` segments, unless that was just refused.
     pub(crate) fn grow_file(&mut self, now_us: u64, least: usize) {
         let growth = &mut self.growth;
-        if growth.extending.is_some() || growth.segments >= growth.capacity || (growth.refused && now_us < growth.retry_us) {
+        if !growth.may_ask(now_us) {
             return;
         }
         let step = (growth.segments / 4).clamp(STEP_SEGMENTS_MIN, STEP_SEGMENTS_MAX);

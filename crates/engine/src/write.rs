@@ -240,6 +240,7 @@ impl Engine {
         self.segments.adopt(segment, Usage::Open, generation, nonce, base_sequence);
         self.memory.forget_pins(segment);
         self.memory.put_frame(segment, bytes);
+        self.defrag.look_soon();
         self.cache.enters(segment);
         let header = self.header_of(segment, HeaderState::Used);
         let frame = self.memory.frame_mut(segment);

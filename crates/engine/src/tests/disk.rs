@@ -100,10 +100,6 @@ impl FakeDisk {
         self.in_flight.push(InFlight { tag, request, covers });
     }
 
-    pub(super) fn is_idle(&self) -> bool {
-        self.in_flight.is_empty()
-    }
-
     /// Does one of the requests in flight, whichever chance picks.
     pub(super) fn step(&mut self, rng: &mut Rng) -> Option<DiskCompletion> {
         if self.in_flight.is_empty() {

@@ -2,7 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod disk;
+mod faults;
+mod golden;
 mod model;
+mod shard;
+mod work;
 
 /// Bugs that the model test must find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,247 @@
+//! Behaviour that takes some work to see: reclaiming, caching, wide partitions, shared tokens.
+
+use super::shard::{Shard, TABLE, config, key};
+use crate::{CachePolicy, Direction, Key, Kind, PartitionScan, WriteBatch};
+use base::Token;
+use std::ops::Bound;
+
+const SEGMENT: u32 = 32 << 10;
+
+#[test]
+fn uniform_overwrites_at_half_fill_are_amplified_less_than_twice() {
+    for (fill, least) in [(50u64, 2.0), (75, 3.5)] {
+        let (segment, capacity) = (64 << 10, 256u64);
+        let mut shard = Shard::new(config(segment, capacity, 16 << 20));
+        // Of what records can use: with segments of 8 MiB headers and the reserve are one or two hundredths, here they are an eighth.
+        let rows = (capacity - 19) * u64::from(segment - 4096) * fill / 100 / 256;
+        for number in 0..rows {
+            shard.put(number, &[1; 216]).unwrap();
+        }
+        let overwrite = |shard: &mut Shard, times: u64| {
+            for _ in 0..times * rows {
+                let number = shard.rng.below(rows);
+                shard.put(number, &[2; 216]).unwrap();
+                if number.is_multiple_of(16) {
+                    shard.turn();
+                }
+            }
+        };
+        overwrite(&mut shard, 2);
+        let before = shard.engine.stats();
+        overwrite(&mut shard, 2);
+        let after = shard.engine.stats();
+        let user = (after.user_bytes - before.user_bytes) as f64;
+        let amplification = (user + (after.defrag_bytes - before.defrag_bytes) as f64) / user;
+        println!("write amplification at {fill} % fill: {amplification:.2}");
+        assert!(amplification < least, "{amplification:.2} at {fill} % fill");
+        assert_eq!(shard.all().len() as u64, rows);
+    }
+}
+
+#[test]
+fn purged_tombstones_stay_away_after_a_restart() {
+    let mut shard = Shard::new(config(SEGMENT, 32, 1 << 20));
+    for number in 0..2000 {
+        shard.put(number, &[1; 40]).unwrap();
+    }
+    for number in 0..2000 {
+        shard.remove(number).unwrap();
+    }
+    assert_eq!(shard.engine.stats().rows, 2000);
+    shard.now.wall_us += 10_000_000;
+    // Some other rows, so that the segments with the tombstones are full.
+    for number in 10_000..10_100 {
+        shard.put(number, &[1; 400]).unwrap();
+    }
+    for _ in 0..20 {
+        shard.settle();
+    }
+    assert!(shard.engine.stats().rows < 600, "{} rows are left", shard.engine.stats().rows);
+    let mut shard = shard.restart();
+    assert_eq!(shard.all().len(), 100);
+}
+
+#[test]
+fn a_tombstone_is_kept_until_its_time() {
+    let mut shard = Shard::new(config(SEGMENT, 16, 1 << 20));
+    shard.put(1, b"row").unwrap();
+    let mut batch = WriteBatch::new();
+    let purge_after_s = shard.now.wall_s() + 100;
+    batch.remove(&key(&1u64.to_be_bytes(), 1), purge_after_s).unwrap();
+    shard.write(&batch).unwrap();
+    for round in 0..40 {
+        for number in 100..200 {
+            shard.put(number, &[round; 300]).unwrap();
+        }
+    }
+    shard.settle();
+    let partition = 1u64.to_be_bytes();
+    let kind = shard.read(|engine| Ok(engine.get(&key(&partition, 1), CachePolicy::Keep)?.map(|row| row.kind))).unwrap();
+    assert_eq!(kind, Some(Kind::Tombstone { purge_after_s }));
+}
+
+#[test]
+fn what_is_read_again_stays_in_memory() {
+    let mut shard = Shard::new(config(SEGMENT, 256, (600 << 10) + 16 * SEGMENT as usize));
+    let rows = 8000u64;
+    for number in 0..rows {
+        shard.put(number, &[1; 400]).unwrap();
+    }
+    shard.settle();
+    let limit = shard.config.memory_limit_bytes as u64;
+    // A hot set that fits, read again and again among cold reads.
+    let mut reads = 0;
+    for round in 0..60u64 {
+        let before = shard.engine.stats().device_reads;
+        for number in 0..200 {
+            assert_eq!(shard.get(number).unwrap().map(|row| row.len()), Some(400));
+        }
+        if round >= 10 {
+            reads += shard.engine.stats().device_reads - before;
+        }
+        for _ in 0..40 {
+            let number = shard.rng.below(rows);
+            shard.get(number).unwrap();
+        }
+        shard.turn();
+        let stats = shard.engine.stats();
+        assert!(stats.memory_bytes < limit + u64::from(SEGMENT), "{} bytes with a limit of {limit}", stats.memory_bytes);
+    }
+    let share = reads as f64 / (50.0 * 200.0);
+    assert!(share < 0.05, "{:.1} % of the hot reads went to the device", share * 100.0);
+}
+
+#[test]
+fn a_scan_leaves_the_cache_as_it_is() {
+    let mut shard = Shard::new(config(SEGMENT, 256, (600 << 10) + 16 * SEGMENT as usize));
+    for number in 0..4000 {
+        shard.put(number, &[1; 400]).unwrap();
+    }
+    shard.settle();
+    for _ in 0..3 {
+        for number in 0..200 {
+            shard.get(number).unwrap();
+        }
+    }
+    let before = shard.engine.stats();
+    assert_eq!(shard.all().len(), 4000);
+    let after_scan = shard.engine.stats();
+    assert_eq!(after_scan.cache_inserts, before.cache_inserts);
+    for number in 0..200 {
+        shard.get(number).unwrap();
+    }
+    assert_eq!(shard.engine.stats().device_reads, after_scan.device_reads, "the hot rows are still in memory");
+}
+
+#[test]
+fn a_million_rows_in_one_partition_stay_fast() {
+    let mut shard = Shard::new(config(1 << 20, 256, 256 << 20));
+    let token = Token(77);
+    let rows = 1_000_000u64;
+    let mut batch = WriteBatch::new();
+    for chunk in 0..rows / 1000 {
+        batch.clear();
+        for step in 0..1000 {
+            // Neither rising nor falling: every part of the map is split.
+            let number = (chunk * 1000 + step).wrapping_mul(7919) % rows;
+            let clustering = number.to_be_bytes();
+            let key = Key { table: TABLE, token, partition: b"wide", clustering: &clustering };
+            batch.put(&key, Kind::Live, &number.to_le_bytes()).unwrap();
+        }
+        shard.write(&batch).unwrap();
+        shard.turn();
+    }
+    assert_eq!(shard.engine.partition_rows(TABLE, token, b"wide", CachePolicy::Keep), Ok(rows as usize));
+    let per_row = shard.engine.stats().index_bytes as f64 / rows as f64;
+    println!("{per_row:.1} bytes of index a row of a wide partition with keys of 8 bytes");
+    assert!(per_row < 48.0, "{per_row:.1} bytes a row");
+    for direction in [Direction::Forward, Direction::Backward] {
+        let (low, high) = (500_000u64.to_be_bytes(), 500_099u64.to_be_bytes());
+        let scan = PartitionScan {
+            table: TABLE,
+            token,
+            partition: b"wide",
+            from: Bound::Included(&low),
+            to: Bound::Included(&high),
+            direction,
+            policy: CachePolicy::Keep,
+            read_ahead: 100,
+        };
+        let found = shard
+            .read(|engine| {
+                let mut cursor = engine.scan_partition(&scan)?;
+                let mut found = Vec::new();
+                while let Some((clustering, row)) = cursor.next()? {
+                    assert_eq!(clustering.iter().rev().copied().collect::<Vec<u8>>(), row.bytes);
+                    found.push(u64::from_be_bytes(clustering.try_into().unwrap()));
+                }
+                Ok(found)
+            })
+            .unwrap();
+        let mut expected: Vec<u64> = (500_000..500_100).collect();
+        if direction == Direction::Backward {
+            expected.reverse();
+        }
+        assert_eq!(found, expected);
+    }
+    let shard = shard.restart();
+    assert_eq!(shard.engine.partition_rows(TABLE, token, b"wide", CachePolicy::Keep), Ok(rows as usize));
+}
+
+#[test]
+fn partitions_that_share_a_token_are_told_apart() {
+    let mut shard = Shard::new(config(SEGMENT, 64, (600 << 10) + 6 * SEGMENT as usize));
+    let name = |number: u32| format!("key {number:05}").into_bytes();
+    for number in 0..500u32 {
+        let partition = name(number * 7919 % 500);
+        let mut batch = WriteBatch::new();
+        let key = Key { table: TABLE, token: Token(3), partition: &partition, clustering: &[] };
+        batch.put(&key, Kind::Live, &vec![number as u8; 300]).unwrap();
+        shard.write(&batch).unwrap();
+    }
+    for _ in 0..2 {
+        shard.settle();
+        let all = shard.all();
+        assert_eq!(all.len(), 500);
+        assert!(all.is_sorted());
+        for number in 0..500u32 {
+            let partition = name(number);
+            let key = Key { table: TABLE, token: Token(3), partition: &partition, clustering: &[] };
+            let found = shard.read(|engine| Ok(engine.get(&key, CachePolicy::Keep)?.map(|row| row.bytes[0])));
+            assert!(found.unwrap().is_some());
+        }
+        assert_eq!(shard.engine.has_partition(TABLE, Token(3), b"another", CachePolicy::Keep), Ok(false));
+        shard = shard.restart();
+    }
+}
+
+#[test]
+fn a_dropped_table_gives_its_space_back() {
+    let mut shard = Shard::new(config(SEGMENT, 24, 1 << 20));
+    for round in 0..5 {
+        for number in 0..400 {
+            shard.put(number, &[round; 900]).unwrap();
+        }
+        let mark = shard.engine.truncate(TABLE);
+        assert_eq!(shard.all().len(), 0);
+        shard.tables.insert(TABLE, mark);
+        shard.engine.truncation_persisted(TABLE);
+        shard.settle();
+        assert_eq!(shard.engine.stats().live_bytes, 0);
+        assert_eq!(shard.engine.stats().rows, 0);
+    }
+    shard.engine.drop_table(TABLE);
+    shard.settle();
+    assert!(shard.engine.stats().index_bytes < 1000, "{} bytes of index are left", shard.engine.stats().index_bytes);
+}
+
+#[test]
+fn group_commit_makes_writes_durable_on_request() {
+    let mut shard = Shard::new(config(SEGMENT, 16, 1 << 20));
+    let sequence = shard.put(1, b"row").unwrap();
+    assert!(shard.engine.durable_sequence() < sequence);
+    shard.engine.request_flush();
+    shard.engine.tick(shard.now);
+    while shard.disk_step() {}
+    assert_eq!(shard.engine.durable_sequence(), sequence);
+}
