@@ -43,7 +43,7 @@ impl Machine {
             config: Arc::new(node_config(io::Reactor::now(&reactor))),
             schema: Arc::new(Schema::empty()),
             shard,
-            statements: Arc::new(SharedStatements::default()),
+            statements: Arc::new(SharedStatements::new(8 << 20)),
             on_ready: None,
         });
         let mut machine = Self { core, reactor, disk_time: Duration::ZERO };
@@ -145,7 +145,7 @@ fn node_config(now: Now) -> NodeConfig {
         started_s: now.wall_s() as u32,
         frame_body_bytes_max: 16 << 20,
         unsent_bytes_max: 64 << 20,
-        waiting_requests_max: 65_536,
+        requests_bytes_max: 256 << 20,
     }
 }
 
