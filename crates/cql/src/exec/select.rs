@@ -94,6 +94,8 @@ pub(super) fn coordinate(execution: &Execution<'_>, context: &Context) -> Result
         per_partition: match per_partition {
             _ if grouped => NO_LIMIT,
             limit if plan.distinct => limit.min(1),
+            // Each partition's rows come sorted, so no more than the first of each can be among the first of all.
+            limit if !plan.sort.is_empty() => limit.min(limit_left),
             limit => limit,
         },
         now_s: options.now_s(context),

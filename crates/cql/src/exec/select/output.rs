@@ -5,7 +5,7 @@ use super::evaluate::{self, Row, Surroundings};
 use super::groups::Groups;
 use crate::CqlError;
 use crate::exec::fetch::{Cursor, End, Gathered};
-use crate::plan::{Select, SortKey};
+use crate::plan::Select;
 use crate::value;
 use crate::wire::FRAME_BODY_BYTES_MAX;
 use std::cmp::Ordering;
@@ -239,7 +239,7 @@ impl Output {
         match std::mem::replace(&mut self.mode, Mode::Plain) {
             Mode::Plain | Mode::Computed => {}
             Mode::Sorted(mut rows, _) => {
-                rows.sort_by(|one, other| compare(&plan.sort, one, other));
+                rows.sort_by(|one, other| compare(plan, one, other));
                 rows.truncate(self.room.limit_left as usize);
                 self.row_count = u32::try_from(rows.len()).unwrap_or(u32::MAX);
                 for row in &rows {
@@ -267,13 +267,14 @@ impl Output {
     }
 }
 
-fn compare(sort: &[SortKey], one: &SortedRow, other: &SortedRow) -> Ordering {
-    for (index, key) in sort.iter().enumerate() {
-        let ordering = match (&one.keys[index], &other.keys[index]) {
-            (Some(one), Some(other)) => value::compare(&key.data_type, one, other),
-            (one, other) => one.is_some().cmp(&other.is_some()),
+fn compare(plan: &Select, one: &SortedRow, other: &SortedRow) -> Ordering {
+    for (index, key) in plan.sort.iter().enumerate() {
+        let (ordering, turned) = match (&one.keys[index], &other.keys[index]) {
+            (Some(one), Some(other)) => (value::compare(&key.data_type, one, other), key.descending),
+            // Static columns alone come before rows in the table's order, whatever that is of each column.
+            (one, other) => (one.is_some().cmp(&other.is_some()), plan.reversed),
         };
-        let ordering = if key.descending { ordering.reverse() } else { ordering };
+        let ordering = if turned { ordering.reverse() } else { ordering };
         if ordering.is_ne() {
             return ordering;
         }
