@@ -171,6 +171,9 @@ fn statement(at: i64, write: &Write) -> String {
     }
 }
 
+/// What a row must be for a statement to give it.
+type RowTest = Box<dyn Fn(&Row) -> bool>;
+
 /// Statement, and what the model says it gives.
 fn random_select(rng: &mut Rng, model: &Model, by_token: &[i32]) -> (String, Vec<String>) {
     let mut conditions = Vec::new();
@@ -187,7 +190,7 @@ fn random_select(rng: &mut Rng, model: &Model, by_token: &[i32]) -> (String, Vec
             several => format!("k IN ({})", several.iter().rev().map(i32::to_string).collect::<Vec<_>>().join(", ")),
         });
     }
-    let mut tests: Vec<Box<dyn Fn(&Row) -> bool>> = Vec::new();
+    let mut tests: Vec<RowTest> = Vec::new();
     let mut about_rows = false;
     match rng.below(8) {
         0 => {

@@ -143,7 +143,7 @@ mod tests {
                 let from = rng.below(200) as u8;
                 let to = if rng.below(5) == 0 { None } else { Some(from.saturating_add(1 + rng.below(60) as u8)) };
                 let timestamp = rng.below(40) as i64;
-                cover.note_range(&key(&[from], to.as_ref().map_or(&[], std::slice::from_ref)), &deletion(timestamp));
+                cover.note_range(&key(&[from], to.as_slice()), &deletion(timestamp));
                 ranges.push((from, to, timestamp));
             }
             for clustering in 0..=255u8 {
