@@ -1,14 +1,17 @@
 //! Nanoseconds an operation on the hot paths of one shard, everything in memory.
 //!
-//! `cargo run --release -p tarndb-engine --example engine_bench [rows]`
+//! `cargo run --release -p tarndb-engine --example engine_bench [rows [part of a name]]`; turns (background work) are included.
 #![allow(clippy::unwrap_used, reason = "a benchmark may stop at the first surprise")]
 
 use base::{Rng, TableId, Token};
-use engine::{CachePolicy, Config, Engine, Key, Kind, WriteBatch, WriteError};
+use engine::{CachePolicy, Config, Direction, Engine, Key, Kind, PartitionScan, Sequence, WriteBatch, WriteError};
 use io::{DiskCompletion, DiskRequest, DiskTag, Now, StableMemory};
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::time::Instant;
 
+const TABLE: TableId = TableId(1);
+const WIDE_ROWS: u64 = 1_000_000;
 const ROW_BYTES: usize = 200;
 const OPERATIONS: usize = 2_000_000;
 
@@ -87,94 +90,138 @@ fn write(engine: &mut Engine, now: Now, batch: &WriteBatch) {
     }
 }
 
-fn main() {
-    let rows: u64 = std::env::args().nth(1).map_or(1_000_000, |text| text.parse().unwrap());
-    let config = Config::new(1, 0, 0, 64 << 30, 32 << 30);
-    let stable = Box::new(Mirror(vec![1; config.stable_bytes(3)]));
-    let mut now = Now { monotonic_us: 0, wall_us: 0 };
-    let table = TableId(1);
-    let mut engine = Engine::open(config, stable, &BTreeMap::from([(table, engine::Sequence(0))]), now).unwrap();
-    serve(&mut engine, now);
-    assert!(engine.is_ready());
+/// An engine in memory, and what is needed to work on it.
+struct Bench {
+    engine: Engine,
+    now: Now,
+    batch: WriteBatch,
+    rng: Rng,
+    rows: u64,
+    only: Option<String>,
+}
 
-    let mut batch = WriteBatch::new();
-    let row = [7u8; ROW_BYTES];
-    let key = |number: u64| number.to_be_bytes();
-    let stretch = start();
-    for number in 0..rows {
-        let partition = key(number);
-        batch.clear();
-        batch.put(&Key { table, token: token(number), partition: &partition, clustering: &[] }, Kind::Live, &row).unwrap();
-        write(&mut engine, now, &batch);
-        if number % 64 == 0 {
-            now.monotonic_us += 50;
-            engine.tick(now);
-            serve(&mut engine, now);
-        }
+impl Bench {
+    fn wants(&self, what: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| what.contains(only.as_str()))
     }
-    report("insert, 200 bytes, ticks included", rows as usize, &stretch);
-    let stats = engine.stats();
-    println!("index: {:.1} bytes a row", stats.index_bytes as f64 / rows as f64);
 
-    let mut rng = Rng::new(1);
-    let mut found = 0usize;
-    let stretch = start();
-    for _ in 0..OPERATIONS {
-        let number = rng.below(rows);
-        let partition = key(number);
-        let key = Key { table, token: token(number), partition: &partition, clustering: &[] };
-        found += engine.get(&key, CachePolicy::Keep).unwrap().map_or(0, |row| row.bytes.len());
+    fn turn(&mut self) {
+        self.now.monotonic_us += 50;
+        self.engine.tick(self.now);
+        serve(&mut self.engine, self.now);
     }
-    report("get, uniform", OPERATIONS, &stretch);
-    assert_eq!(found, OPERATIONS * ROW_BYTES);
 
-    let hot = rows.min(1000);
-    let stretch = start();
-    for _ in 0..OPERATIONS {
-        let number = rng.below(hot);
-        let partition = key(number);
-        let key = Key { table, token: token(number), partition: &partition, clustering: &[] };
-        found += engine.get(&key, CachePolicy::Keep).unwrap().map_or(0, |row| row.bytes.len());
+    fn put(&mut self, number: u64) {
+        let partition = number.to_be_bytes();
+        self.batch.clear();
+        let key = Key { table: TABLE, token: token(number), partition: &partition, clustering: &[] };
+        self.batch.put(&key, Kind::Live, &[7; ROW_BYTES]).unwrap();
+        write(&mut self.engine, self.now, &self.batch);
     }
-    report("get, a thousand hot rows", OPERATIONS, &stretch);
 
-    for (what, range) in [("overwrite, uniform, ticks included", rows), ("overwrite, a thousand hot rows", hot)] {
+    fn fill(&mut self) {
         let stretch = start();
-        for operation in 0..OPERATIONS / 2 {
-            let number = rng.below(range);
-            let partition = key(number);
-            batch.clear();
-            batch.put(&Key { table, token: token(number), partition: &partition, clustering: &[] }, Kind::Live, &row).unwrap();
-            write(&mut engine, now, &batch);
-            if operation % 256 == 0 {
-                now.monotonic_us += 50;
-                engine.tick(now);
-                serve(&mut engine, now);
+        for number in 0..self.rows {
+            self.put(number);
+            if number.is_multiple_of(256) {
+                self.turn();
             }
         }
-        report(what, OPERATIONS / 2, &stretch);
+        report("insert", self.rows as usize, &stretch);
+        println!("{:<44} {:>8.1} bytes a row", "index", self.engine.stats().index_bytes as f64 / self.rows as f64);
     }
 
-    // A wide partition that grows at its end.
-    let wide = b"series";
-    let stretch = start();
-    for number in 0..1_000_000u64 / 1000 {
-        batch.clear();
-        for step in 0..1000 {
-            let clustering = (number * 1000 + step).to_be_bytes();
-            batch.put(&Key { table, token: Token(5), partition: wide, clustering: &clustering }, Kind::Live, &row[..40]).unwrap();
+    fn get(&mut self, what: &str, range: u64) {
+        if !self.wants(what) {
+            return;
         }
-        write(&mut engine, now, &batch);
-        engine.tick(now);
-        serve(&mut engine, now);
+        let mut found = 0;
+        let stretch = start();
+        for _ in 0..OPERATIONS {
+            let number = self.rng.below(range);
+            let partition = number.to_be_bytes();
+            let key = Key { table: TABLE, token: token(number), partition: &partition, clustering: &[] };
+            found += self.engine.get(&key, CachePolicy::Keep).unwrap().map_or(0, |row| row.bytes.len());
+        }
+        report(what, OPERATIONS, &stretch);
+        assert_eq!(found, OPERATIONS * ROW_BYTES);
     }
-    report("append to a wide partition, batches of 1000", 1_000_000, &stretch);
-    let stretch = start();
-    for _ in 0..OPERATIONS / 4 {
-        let clustering = rng.below(1_000_000).to_be_bytes();
-        let key = Key { table, token: Token(5), partition: wide, clustering: &clustering };
-        found += engine.get(&key, CachePolicy::Keep).unwrap().map_or(0, |row| row.bytes.len());
+
+    fn overwrite(&mut self, what: &str, range: u64) {
+        if !self.wants(what) {
+            return;
+        }
+        let stretch = start();
+        for operation in 0..OPERATIONS {
+            let number = self.rng.below(range);
+            self.put(number);
+            if operation.is_multiple_of(256) {
+                self.turn();
+            }
+        }
+        report(what, OPERATIONS, &stretch);
     }
-    report("get from a wide partition", OPERATIONS / 4, &stretch);
-    println!("{found} bytes read; {:?}", engine.stats());
+
+    fn wide(&mut self) {
+        if !self.wants("wide") {
+            return;
+        }
+        let (token, partition) = (Token(5), b"series");
+        let stretch = start();
+        for first in (0..WIDE_ROWS).step_by(1000) {
+            self.batch.clear();
+            for number in first..first + 1000 {
+                let clustering = number.to_be_bytes();
+                let key = Key { table: TABLE, token, partition, clustering: &clustering };
+                self.batch.put(&key, Kind::Live, &[7; 40]).unwrap();
+            }
+            write(&mut self.engine, self.now, &self.batch);
+            self.turn();
+        }
+        report("append to a wide partition, 1000 a batch", WIDE_ROWS as usize, &stretch);
+        let mut found = 0;
+        let stretch = start();
+        for _ in 0..OPERATIONS / 4 {
+            let clustering = self.rng.below(WIDE_ROWS).to_be_bytes();
+            let key = Key { table: TABLE, token, partition, clustering: &clustering };
+            found += self.engine.get(&key, CachePolicy::Keep).unwrap().map_or(0, |row| row.bytes.len());
+        }
+        report("get from a wide partition", OPERATIONS / 4, &stretch);
+        assert_eq!(found, OPERATIONS / 4 * 40);
+        let scan = PartitionScan {
+            table: TABLE,
+            token,
+            partition,
+            from: Bound::Unbounded,
+            to: Bound::Unbounded,
+            direction: Direction::Forward,
+            policy: CachePolicy::Bypass,
+            read_ahead: 1,
+        };
+        let stretch = start();
+        let mut cursor = self.engine.scan_partition(&scan).unwrap();
+        let mut count = 0;
+        while cursor.next().unwrap().is_some() {
+            count += 1;
+        }
+        report("scan of a wide partition", count, &stretch);
+    }
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let rows: u64 = arguments.next().map_or(1_000_000, |text| text.parse().unwrap());
+    let config = Config::new(1, 0, 0, 64 << 30, 2 << 30);
+    let stable = Box::new(Mirror(vec![1; config.stable_bytes(3)]));
+    let now = Now { monotonic_us: 0, wall_us: 0 };
+    let engine = Engine::open(config, stable, &BTreeMap::from([(TABLE, Sequence(0))]), now).unwrap();
+    let mut bench = Bench { engine, now, batch: WriteBatch::new(), rng: Rng::new(1), rows, only: arguments.next() };
+    serve(&mut bench.engine, now);
+    assert!(bench.engine.is_ready());
+    bench.fill();
+    bench.get("get, uniform", rows);
+    bench.get("get, a thousand hot rows", rows.min(1000));
+    bench.overwrite("overwrite, uniform", rows);
+    bench.overwrite("overwrite, a thousand hot rows", rows.min(1000));
+    bench.wide();
 }

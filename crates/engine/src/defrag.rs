@@ -17,7 +17,7 @@ use crate::engine::Engine;
 use crate::format::record::{self, FLAG_CONTINUES, FLAG_STARTS, Record};
 use crate::key::Sequence;
 use crate::load::Pace;
-use crate::location::{Location, SegmentId};
+use crate::location::{Location, SegmentId, padded};
 use crate::segments::Usage;
 use crate::walk::{Step, Walk};
 use crate::write::{Appender, RESERVE_PUT};
@@ -31,6 +31,8 @@ const AHEAD_MAX: usize = 16;
 const LIVE_EIGHTHS_MAX: u64 = 7;
 /// Bytes of a victim that one slice looks at when there is no hurry.
 const SLICE_BYTES: usize = 128 << 10;
+/// Records whose index cells are touched ahead.
+const WARM_RECORDS: usize = 16;
 /// How often to look for a victim when there was none and space is short.
 const LOOK_INTERVAL_SHORT_US: u64 = 5_000;
 /// How a victim is read: small pieces, so that reads of clients get through.
@@ -197,13 +199,19 @@ impl Engine {
         let used = self.segments.get(victim.segment).used as usize;
         let bytes = &image[..used.min(image.len())];
         let budget = self.slice_bytes();
-        let mut walk = Walk::new(bytes, self.segments.salt(victim.segment), victim.offset);
+        let salt = self.segments.salt(victim.segment);
+        let walk = if victim.staged { Walk::new } else { Walk::trusted };
+        let mut walk = walk(bytes, salt, victim.offset);
         let start = victim.offset;
+        let mut warmed = start;
         let mut stuck = false;
         while !victim.done && victim.offset - start < budget {
+            if victim.offset >= warmed {
+                warmed = self.warm_index(bytes, victim.offset);
+            }
             match walk.next() {
                 Some(Step::Record { offset, record }) => {
-                    let location = Location::record(victim.segment, offset, crate::location::padded(record.length()));
+                    let location = Location::record(victim.segment, offset, padded(record.length()));
                     if !self.move_record(now, location, &record, victim.oldest_base) {
                         stuck = true;
                         break;
@@ -226,6 +234,19 @@ impl Engine {
         }
         self.defrag.victim = Some(victim);
         more
+    }
+
+    /// Touches the index cells of the next records all at once: the waits for memory overlap, where one after the other they would be
+    /// most of what defragmentation costs. Returns the place after those records.
+    fn warm_index(&self, bytes: &[u8], offset: usize) -> usize {
+        let (mut place, mut sum) = (offset, 0);
+        for _ in 0..WARM_RECORDS {
+            let Some(record) = bytes.get(place..).and_then(Record::plausible) else { break };
+            sum ^= self.index.touch(record.table(), record.token());
+            place += padded(record.length());
+        }
+        std::hint::black_box(sum);
+        place.max(offset + 1)
     }
 
     /// The fewer segments are free, the larger the slices.
@@ -251,6 +272,12 @@ impl Engine {
         }
         // Making room may have evicted the cached copy.
         let Some(place) = self.index.locate(&key, |at| self.memory.device_location(at) == location) else { return true };
+        let old_salt = self.segments.salt(location.segment());
+        if Record::verify(record.whole(), old_salt, location.offset()).is_none() {
+            // Damaged in memory: it stays where it is, and the segment with it.
+            self.counters.damaged_records += 1;
+            return true;
+        }
         let Some(open) = &mut self.log.open else { return false };
         let offset = open.used;
         open.used += location.padded();
@@ -259,8 +286,13 @@ impl Engine {
         let whole = record.whole();
         target[..whole.len()].copy_from_slice(whole);
         target[whole.len()..].fill(0);
-        record::set_flags(target, record.flags() & !FLAG_CONTINUES | FLAG_STARTS);
-        record::finish(target, whole.len(), salt, offset);
+        if record.flags() & (FLAG_CONTINUES | FLAG_STARTS) == FLAG_STARTS {
+            record::move_checksum(target, (old_salt, location.offset()), (salt, offset));
+        } else {
+            // Groups matter only until they are written.
+            record::set_flags(target, record.flags() & !FLAG_CONTINUES | FLAG_STARTS);
+            record::finish(target, whole.len(), salt, offset);
+        }
         let moved = Location::record(segment, offset, location.padded());
         self.log.position += location.padded() as u64;
         self.counters.defrag_bytes += location.padded() as u64;

@@ -128,6 +128,13 @@ pub(crate) fn finish(bytes: &mut [u8], length: usize, salt: Salt, offset: usize)
     bytes[..4].copy_from_slice(&checksum.to_le_bytes());
 }
 
+/// Makes the checksum of a record that was copied as it is fit its new place, without reading the record: what was damaged stays so.
+pub(crate) fn move_checksum(bytes: &mut [u8], from: (Salt, usize), to: (Salt, usize)) {
+    let stored = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    let moved = stored ^ from.0.at(from.1) ^ to.0.at(to.1);
+    bytes[..4].copy_from_slice(&moved.to_le_bytes());
+}
+
 /// Whether a seal stands at `offset` of a segment. Cheap enough to try every place.
 pub(crate) fn is_seal_at(segment: &[u8], salt: Salt, offset: usize) -> bool {
     let Some(bytes) = segment.get(offset..offset + HEADER_BYTES) else { return false };

@@ -82,6 +82,11 @@ impl Index {
         Cell::Absent { rank: position - first }
     }
 
+    /// Reads the first cell that a lookup of this token would read, for nothing but to have it in the processor's cache.
+    pub(crate) fn touch(&self, table: TableId, token: Token) -> u64 {
+        self.table(table).and_then(|table| table.slot(token.slot())).map_or(0, |slot| slot.touch(tail(token)))
+    }
+
     /// Points `key` to `location`, and says where it pointed before.
     ///
     /// The record that holds the key must be in memory (`find` did not answer `Missing`). A damaged record at the token is taken for

@@ -56,6 +56,11 @@ impl SlotIndex {
         Err(self.cells.len())
     }
 
+    /// The word in the home cell of this tail, whatever it is.
+    pub(crate) fn touch(&self, tail: u64) -> u64 {
+        self.cells.get(self.home(tail)).map_or(0, |cell| cell.tail)
+    }
+
     /// The cell at `position` if it is there and not empty.
     pub(crate) fn at(&self, position: usize) -> Option<Entry> {
         self.cells.get(position).copied().filter(|cell| !cell.location.is_empty())
