@@ -16,12 +16,15 @@ import tempfile
 import time
 
 from bench_machine import (
-    BenchError, Window, about_this_run, device_counters, device_of, need, need_room, output_of, pinned, process_read_bytes, summary,
+    BenchError, Window, about_this_run, device_counters, device_of, need, need_room, output_of, pinned, process_io, summary,
     write_report,
 )  # fmt: skip
 from bench_servers import Tarndb
 
 ROW_BYTES = 1000
+KEY_BYTES = 16
+# Headers of a record and its cells, roughly.
+RECORD_BYTES = 64
 MIB = 1 << 20
 
 
@@ -29,7 +32,7 @@ def main() -> int:
     options = parse()
     need("fio util-linux", "fio", "taskset")
     data_bytes = options.memory_mib * MIB * options.data_times_memory
-    keys = data_bytes // (ROW_BYTES + 24)
+    keys = data_bytes // (ROW_BYTES + KEY_BYTES + RECORD_BYTES)
     figures = {"about": about_this_run(), "options": {name: str(value) for name, value in vars(options).items()}, "runs": [], "fio": []}
     with tempfile.TemporaryDirectory(prefix="tarndb-bench-", dir=options.scratch) as scratch:
         scratch = pathlib.Path(scratch)
@@ -49,7 +52,7 @@ def main() -> int:
                 figures["fio"].append(fio(fio_file, options, writes_mib=0))
                 run = measured(server, device, options, keys, seed=number + 2)
                 figures["runs"].append(run)
-                figures["fio"].append(fio(fio_file, options, writes_mib=max(1, round(run["device_written_bytes_per_second"] / MIB))))
+                figures["fio"].append(fio(fio_file, options, writes_mib=max(1, round(run["server_written_bytes_per_second"] / MIB))))
         figures["memory_peak_bytes"] = server.memory_peak
         figures["keys"], figures["device"] = keys, device
     figures["results"] = results(figures)
@@ -86,19 +89,22 @@ def mixed(server: Tarndb, options, keys: int, seconds: int, seed: int) -> dict:
 
 
 def measured(server: Tarndb, device: str, options, keys: int, seed: int) -> dict:
-    before, asked_before = device_counters(device), process_read_bytes(server.pid)
+    before, own_before = device_counters(device), process_io(server.pid)
     with Window(server.pid, options.server_cpu) as window:
         load = mixed(server, options, keys, options.seconds, seed)
-    after, asked = device_counters(device), process_read_bytes(server.pid)
+    after, own_after = device_counters(device), process_io(server.pid)
     rate = {name: (after[name] - before[name]) / window.seconds for name in after}
+    own = {name: (own_after[name] - own_before[name]) / window.seconds for name in own_after}
     return {
         "requests_per_second": load["requests_per_second"], "p50_us": load["latency_us"]["p50"], "p99_us": load["latency_us"]["p99"],
         "p999_us": load["latency_us"]["p999"], "cpu_share": window.share, "foreign_share": window.foreign_share,
         "cpu_us_per_request": window.cpu_seconds / load["requests"] * 1e6,
-        "device_reads_per_second": rate["reads"], "device_read_bytes_per_second": rate["read_bytes"],
-        "device_writes_per_second": rate["writes"], "device_written_bytes_per_second": rate["written_bytes"],
-        "server_read_bytes_per_second": (asked - asked_before) / window.seconds,
-        "write_amplification": rate["written_bytes"] / (load["requests_per_second"] / 2 * (ROW_BYTES + 24)),
+        "device_reads_per_second": rate["reads"], "device_writes_per_second": rate["writes"],
+        "device_read_bytes_per_second": rate["read_bytes"], "device_written_bytes_per_second": rate["written_bytes"],
+        "server_read_bytes_per_second": own["read_bytes"], "server_written_bytes_per_second": own["written_bytes"],
+        # Well below 1: other processes use the device, too, and its counters say little.
+        "server_share_of_device_reads": own["read_bytes"] / max(1, rate["read_bytes"]),
+        "server_bytes_per_upserted_byte": own["written_bytes"] / (load["requests_per_second"] / 2 * (ROW_BYTES + KEY_BYTES)),
     }  # fmt: skip
 
 
@@ -174,9 +180,10 @@ def markdown(figures: dict, options) -> str:
         row("server CPU µs/request", "cpu_us_per_request", ".2f"),
         row("others' share of that CPU", "foreign_share", ".0%"),
         row("reads of the device/s", "device_reads_per_second", ",.0f"),
-        row("read from the device, MiB/s", "device_read_bytes_per_second", ",.0f", 1 / MIB),
-        row("written to the device, MiB/s", "device_written_bytes_per_second", ",.0f", 1 / MIB),
-        row("bytes written to the device per byte upserted", "write_amplification", ".2f"),
+        row("read by the server, MiB/s", "server_read_bytes_per_second", ",.0f", 1 / MIB),
+        row("written by the server, MiB/s", "server_written_bytes_per_second", ",.0f", 1 / MIB),
+        row("bytes written per byte upserted", "server_bytes_per_upserted_byte", ".2f"),
+        row("server's share of the bytes read from the device", "server_share_of_device_reads", ".0%"),
         row(f"fio random reads/s, {options.block_bytes}-byte blocks, depth {options.connections * options.depth}", "fio_reads_per_second", ",.0f"),
         row("fio the same beside as many sequential writes", "fio_reads_beside_writes_per_second", ",.0f"),
         "",

@@ -76,12 +76,10 @@ def process_memory_peak(pid: int) -> int:
     raise BenchError(f"process {pid} has no memory")
 
 
-def process_read_bytes(pid: int) -> int:
-    """Bytes that a process had the device read."""
-    for line in pathlib.Path(f"/proc/{pid}/io").read_text().splitlines():
-        if line.startswith("read_bytes:"):
-            return int(line.split()[1])
-    raise BenchError(f"process {pid} has no read_bytes")
+def process_io(pid: int) -> dict:
+    """Bytes that a process had the device read and write."""
+    fields = dict(line.split(": ") for line in pathlib.Path(f"/proc/{pid}/io").read_text().splitlines())
+    return {"read_bytes": int(fields["read_bytes"]), "written_bytes": int(fields["write_bytes"])}
 
 
 def cpu_busy_seconds(cpu: int) -> tuple:

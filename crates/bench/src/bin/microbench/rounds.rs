@@ -128,17 +128,19 @@ impl Rounds {
     /// Several rounds of one workload.
     fn measure(&mut self, workload: Workload, batch: u16, options: &Options) -> Result<Line, Failure> {
         let wanted = self.reply_bytes(workload, batch)?;
-        let (mut net, mut gross, mut rate, mut on_cpu) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut net, mut wall, mut gross, mut rate, mut on_cpu) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
         self.round(workload, batch, options.requests, wanted)?;
         (self.delayed, self.machine.reactor.disk.bytes_written) = (0, 0);
         let mut total = 0;
         for _ in 0..options.rounds {
             let round = self.round(workload, batch, options.requests, wanted)?;
             let requests = round.requests as f64;
-            net.push(round.core.as_nanos() as f64 / requests);
+            let core_s = round.core.as_secs_f64() * round.on_cpu;
+            net.push(core_s * 1e9 / requests);
+            rate.push(requests / core_s);
+            wall.push(round.core.as_nanos() as f64 / requests);
             gross.push(round.all.as_nanos() as f64 / requests);
-            rate.push(requests / round.core.as_secs_f64());
-            on_cpu.extend(round.on_cpu);
+            on_cpu.push(round.on_cpu);
             total += round.requests;
         }
         let summary = |values: Vec<f64>| Summary::of(values).unwrap_or(Summary { median: 0.0, least: 0.0, most: 0.0 });
@@ -148,6 +150,7 @@ impl Rounds {
             batch,
             ns_per_request: summary(net),
             requests_per_second: summary(rate),
+            wall_ns_per_request: summary(wall),
             gross_ns_per_request: summary(gross),
             on_cpu: summary(on_cpu),
             delayed: self.delayed,
@@ -171,7 +174,7 @@ impl Rounds {
             self.take_replies(workload, batch, wanted, check)?;
         }
         let all = started.elapsed();
-        let on_cpu = cpu_before.zip(thread_cpu()).map(|(before, after)| (after - before).as_secs_f64() / all.as_secs_f64());
+        let on_cpu = cpu_before.zip(thread_cpu()).map_or(1.0, |(before, after)| (after - before).as_secs_f64() / all.as_secs_f64());
         Ok(Round { requests: turns * per_turn, core, all, on_cpu })
     }
 
@@ -317,7 +320,8 @@ struct Round {
     requests: u64,
     core: Duration,
     all: Duration,
-    on_cpu: Option<f64>,
+    /// How much of it the thread was on a CPU; 1 where the kernel does not tell.
+    on_cpu: f64,
 }
 
 /// How long this thread has been on a CPU; `None` where the kernel does not tell.
