@@ -35,6 +35,11 @@ for name in "${@:-all}"; do
   esac
 done
 
+# Everything that this run writes is in a directory of its own: two runs in one tree must not mix. Suites put their raw logs
+# there; when the run ends they are copied to .cache/log.
+run_directory=$(mktemp -d "$cache/run/drivers-XXXXXX")
+export TARNDB_SUITE_LOGS="$run_directory/log"
+mkdir -p "$TARNDB_SUITE_LOGS"
 server="" # directory of the private server that runs now
 stop_server() {
   [[ -n $server ]] || return 0
@@ -42,12 +47,19 @@ stop_server() {
   server=""
   python3 "$root/tests/drivers/server.py" stop "$directory"
 }
-trap 'stop_server || true' EXIT
+finish() {
+  stop_server || true
+  cp "$TARNDB_SUITE_LOGS"/* "$cache/log/" 2> /dev/null || true
+  rm -rf "$run_directory/log"
+  # A server that died by itself leaves its log and data here, to be looked at.
+  rmdir "$run_directory" 2> /dev/null || say "the server's log is in $run_directory"
+}
+trap finish EXIT
 
 run_suite() { # run_suite NAME: 0 passed, 77 skipped, else failed; the log is .cache/log/NAME.log
   local name=$1 directory log status=0
   directory=$(directory_of "$name")
-  log="$cache/log/$name.log"
+  log="$TARNDB_SUITE_LOGS/$name.log"
   say "$name: $(sed -n '2s/^# *//p' "$directory/run.sh")"
   TARNDB_SUITE=$name bash "$directory/install.sh" || return $?
   export TARNDB_SUITE=$name
@@ -55,7 +67,7 @@ run_suite() { # run_suite NAME: 0 passed, 77 skipped, else failed; the log is .c
     # A server of somebody else's: Cassandra, unless it is said not to be a peer.
     TARNDB_TEST_PEER=${TARNDB_TEST_PEER-1} run_logged "$directory" "$log" || status=$?
   else
-    local started="$cache/run/$name-$$" cql
+    local started="$run_directory/$name" cql
     cql=$(python3 "$root/tests/drivers/server.py" start "$started") || return 1
     server=$started
     TARNDB_TEST_CQL=$cql TARNDB_TEST_PEER='' TARNDB_TEST_CORES=${TARNDB_TEST_CORES:-2} \
@@ -74,14 +86,14 @@ run_logged() {
 }
 
 failed=0
-results="$cache/log/drivers.txt"
+results="$TARNDB_SUITE_LOGS/drivers.txt"
 : > "$results"
 for name in "${suites[@]}"; do
   began=$SECONDS
   status=0
   run_suite "$name" || status=$?
   took="$((SECONDS - began)) s"
-  last=$(grep -aE '[0-9]+ passed' "$cache/log/$name.log" 2> /dev/null | tail -1 || true)
+  last=$(grep -aE '[0-9]+ passed' "$TARNDB_SUITE_LOGS/$name.log" 2> /dev/null | tail -1 || true)
   case $status in
     0) printf '%-17s %s (%s)\n' "$name" "${last:-no closing line}" "$took" >> "$results" ;;
     77) printf '%-17s %s\n' "$name" "skipped: a tool is missing, see above" >> "$results" ;;

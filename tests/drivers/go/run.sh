@@ -3,7 +3,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../../scripts/steps.sh"
-log="$cache/log/go.test"
+log="$TARNDB_SUITE_LOGS/go.test"
 status=0
 "$cache/go/suite.test" -test.v -test.timeout=300s "$@" > "$log" 2>&1 || status=$?
 grep -E '^(--- |\s+--- )' "$log" || true

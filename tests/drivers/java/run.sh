@@ -3,7 +3,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../../scripts/steps.sh"
-log="$cache/log/java.junit"
+log="$TARNDB_SUITE_LOGS/java.junit"
 status=0
 java -Xmx512m -cp "$cache/java/classes:$cache/java/lib/*" org.junit.platform.console.ConsoleLauncher execute \
   --scan-classpath "$cache/java/classes" --details=tree --disable-banner --disable-ansi-colors "$@" > "$log" 2>&1 || status=$?

@@ -3,7 +3,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../../scripts/steps.sh"
-log="$cache/log/node.tap"
+log="$TARNDB_SUITE_LOGS/node.tap"
 # Beside node_modules, where `require` looks for the driver.
 cp "$here"/*.js "$cache/node/"
 cd "$cache/node"

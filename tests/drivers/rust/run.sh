@@ -9,8 +9,8 @@ left_out=()
 status=0
 # One at a time: a restart would disturb the others.
 RUST_BACKTRACE=0 CARGO_TARGET_DIR="$cache/target-drivers" cargo test --quiet --locked --manifest-path "$here/Cargo.toml" --tests --no-fail-fast \
-  -- --test-threads=1 "${left_out[@]}" 2>&1 | tee "$cache/log/rust.cargo" || status=$?
-python3 - "$cache/log/rust.cargo" <<'PYTHON'
+  -- --test-threads=1 "${left_out[@]}" 2>&1 | tee "$TARNDB_SUITE_LOGS/rust.cargo" || status=$?
+python3 - "$TARNDB_SUITE_LOGS/rust.cargo" <<'PYTHON'
 import re, sys
 lines = "".join(line for line in open(sys.argv[1], errors="replace") if line.startswith("test result:"))
 count = lambda word: sum(int(number) for number in re.findall(rf"(\d+) {word}", lines))

@@ -246,6 +246,13 @@ final class LanguageTest {
       assertThrows(InvalidQueryException.class, () -> session.prepare("SELECT nope FROM t"));
       assertThrows(SyntaxError.class, () -> session.execute("SELEC"));
       assertThrows(AlreadyExistsException.class, () -> session.execute("CREATE TABLE t (k int PRIMARY KEY)"));
+    }
+  }
+
+  @Test
+  void countOverAWholeTableIsAnsweredWithAWarning() {
+    try (CqlSession session = Server.connectToNewKeyspace("java_warnings")) {
+      session.execute("CREATE TABLE t (k int PRIMARY KEY)");
       List<String> warnings = session.execute("SELECT count(*) FROM t").getExecutionInfo().getWarnings();
       assertTrue(warnings.stream().anyMatch(text -> text.contains("partition key")), warnings.toString());
     }
