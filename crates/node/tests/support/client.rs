@@ -1,0 +1,296 @@
+//! A client: statements to bytes, bytes to replies, any number in flight.
+
+use super::connection::Phase;
+use super::machine::{Machine, STEPS_MAX};
+use cql::wire::{
+    Batch, BatchBuffer, BatchKind, BatchStatement, Compression, CompressionWorkspace, Consistency, Direction, Execute, FRAME_BODY_BYTES_MAX,
+    FrameDecoder, FrameEncoder, FrameFlags, Opcode, Prepare, ProtocolVersion, Query, QueryParameters, Request, Response, ResultResponse,
+    StreamId, Value, ValuesBuffer, write_register, write_startup,
+};
+use io::ConnectionId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A value, or null.
+pub(crate) type Bound = Option<Vec<u8>>;
+
+/// An `int`.
+pub(crate) fn int(number: i32) -> Bound {
+    Some(number.to_be_bytes().to_vec())
+}
+
+/// A `text`.
+pub(crate) fn text(text: &str) -> Bound {
+    Some(text.as_bytes().to_vec())
+}
+
+/// A statement with everything that goes with it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Statement {
+    text: String,
+    id: Option<Vec<u8>>,
+    values: Vec<Bound>,
+    page_size: Option<u32>,
+    paging_state: Option<Vec<u8>>,
+    timestamp: Option<i64>,
+    batch: Option<(BatchKind, Vec<Statement>)>,
+}
+
+impl Statement {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    pub(crate) fn prepared(id: &[u8]) -> Self {
+        Self { id: Some(id.to_vec()), ..Self::default() }
+    }
+
+    pub(crate) fn batch(kind: BatchKind, statements: Vec<Self>) -> Self {
+        Self { batch: Some((kind, statements)), ..Self::default() }
+    }
+
+    pub(crate) fn bind(mut self, values: impl IntoIterator<Item = Bound>) -> Self {
+        self.values.extend(values);
+        self
+    }
+
+    pub(crate) fn at(mut self, timestamp: i64) -> Self {
+        self.timestamp = Some(timestamp);
+        self
+    }
+
+    pub(crate) fn page(mut self, size: u32, state: Option<Vec<u8>>) -> Self {
+        (self.page_size, self.paging_state) = (Some(size), state);
+        self
+    }
+}
+
+/// What the server said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// Done: void, a keyspace, a change of the schema.
+    Done,
+    Rows {
+        rows: Vec<Vec<Bound>>,
+        paging_state: Option<Vec<u8>>,
+    },
+    Prepared(Vec<u8>),
+    Error {
+        code: i32,
+        message: String,
+    },
+    /// The server has ended the connection, or the machine is dead.
+    Nothing,
+}
+
+impl Reply {
+    /// The rows of a reply that has some.
+    pub(crate) fn rows(self) -> Vec<Vec<Bound>> {
+        match self {
+            Self::Rows { rows, .. } => rows,
+            other => panic!("rows were expected, not {other:?}"),
+        }
+    }
+
+    /// Asserts that it is not an error.
+    #[track_caller]
+    pub(crate) fn done(self) {
+        assert!(matches!(self, Self::Done), "the statement should have been done: {self:?}");
+    }
+
+    pub(crate) fn code(&self) -> Option<i32> {
+        if let Self::Error { code, .. } = self { Some(*code) } else { None }
+    }
+}
+
+/// A connection as a driver has it.
+pub(crate) struct Client {
+    pub(crate) end: (u16, ConnectionId),
+    version: ProtocolVersion,
+    decoder: FrameDecoder,
+    encoder: FrameEncoder,
+    workspace: CompressionWorkspace,
+    streams: BTreeSet<i16>,
+    replies: BTreeMap<i16, Reply>,
+    pub(crate) events: usize,
+}
+
+impl Client {
+    /// Connects to a core and says STARTUP.
+    pub(crate) fn connect(machine: &mut Machine, core: u16, version: ProtocolVersion, compression: Option<Compression>) -> Self {
+        let mut client = Self {
+            end: machine.accept(core),
+            version,
+            decoder: FrameDecoder::new(Direction::Response, FRAME_BODY_BYTES_MAX),
+            encoder: FrameEncoder::new(Direction::Request),
+            workspace: CompressionWorkspace::new(),
+            streams: BTreeSet::new(),
+            replies: BTreeMap::new(),
+            events: 0,
+        };
+        let options = [("CQL_VERSION", "3.0.0")].into_iter().chain(compression.map(|name| ("COMPRESSION", name.name())));
+        let stream = client.write(machine, Opcode::Startup, |body, _| write_startup(body, options));
+        client.wait(machine, stream).done();
+        client.decoder.startup_agreed(version, compression).unwrap();
+        client.encoder.startup_agreed(version, compression).unwrap();
+        client
+    }
+
+    /// Connects to a core in a way that the seed picks.
+    pub(crate) fn any(machine: &mut Machine, core: u16) -> Self {
+        let version = [ProtocolVersion::V3, ProtocolVersion::V4, ProtocolVersion::V5][machine.dice().below(3) as usize];
+        let compression = [None, Some(Compression::Lz4), Some(Compression::Snappy)][machine.dice().below(3) as usize];
+        let compression = compression.filter(|name| version < ProtocolVersion::V5 || *name == Compression::Lz4);
+        Self::connect(machine, core, version, compression)
+    }
+
+    /// Asks for events.
+    pub(crate) fn register(&mut self, machine: &mut Machine) {
+        let stream = self.write(machine, Opcode::Register, |body, _| write_register(body, ["SCHEMA_CHANGE"]));
+        self.wait(machine, stream).done();
+    }
+
+    /// Sends a statement; its reply is waited for by the stream.
+    pub(crate) fn send(&mut self, machine: &mut Machine, statement: &Statement) -> i16 {
+        let values = buffer(&statement.values);
+        let version = self.version;
+        let mut parameters = QueryParameters::new(Consistency::LocalOne, values.as_values(version));
+        parameters.page_size = statement.page_size;
+        parameters.paging_state = statement.paging_state.as_deref();
+        parameters.common.timestamp = statement.timestamp;
+        if let Some((kind, statements)) = &statement.batch {
+            let mut batch = BatchBuffer::new();
+            for one in statements {
+                let what = one.id.as_deref().map_or(BatchStatement::Text(&one.text), BatchStatement::Prepared);
+                batch.push(what, &buffer(&one.values).as_values(version));
+            }
+            let common = parameters.common;
+            return self.write(machine, Opcode::Batch, |body, version| {
+                let statements = batch.as_statements(version);
+                Request::Batch(Batch { kind: *kind, statements, consistency: Consistency::LocalOne, common }).write(body, version).unwrap();
+            });
+        }
+        match &statement.id {
+            Some(id) => self.write(machine, Opcode::Execute, |body, version| {
+                Request::Execute(Execute { id, result_metadata_id: &[0; 16], parameters }).write(body, version).unwrap();
+            }),
+            None => self.write(machine, Opcode::Query, |body, version| {
+                Request::Query(Query { text: &statement.text, parameters }).write(body, version).unwrap();
+            }),
+        }
+    }
+
+    /// Sends a statement and waits for its reply.
+    pub(crate) fn call(&mut self, machine: &mut Machine, statement: &Statement) -> Reply {
+        let stream = self.send(machine, statement);
+        self.wait(machine, stream)
+    }
+
+    /// [`Client::call`] of a text alone.
+    pub(crate) fn query(&mut self, machine: &mut Machine, text: &str) -> Reply {
+        self.call(machine, &Statement::new(text))
+    }
+
+    /// Prepares, and gives the id.
+    pub(crate) fn prepare(&mut self, machine: &mut Machine, text: &str) -> Vec<u8> {
+        let stream = self.write(machine, Opcode::Prepare, |body, version| {
+            Request::Prepare(Prepare { text, keyspace: None }).write(body, version).unwrap();
+        });
+        match self.wait(machine, stream) {
+            Reply::Prepared(id) => id,
+            other => panic!("{text} cannot be prepared: {other:?}"),
+        }
+    }
+
+    /// All rows, page by page.
+    pub(crate) fn pages(&mut self, machine: &mut Machine, statement: &Statement, page_size: u32) -> Vec<Vec<Bound>> {
+        let (mut all, mut state) = (Vec::new(), None);
+        loop {
+            match self.call(machine, &statement.clone().page(page_size, state.take())) {
+                Reply::Rows { rows, paging_state } => {
+                    all.extend(rows);
+                    match paging_state {
+                        Some(next) => state = Some(next),
+                        None => return all,
+                    }
+                }
+                other => panic!("a page was expected, not {other:?}"),
+            }
+        }
+    }
+
+    /// Waits for the reply of a stream.
+    pub(crate) fn wait(&mut self, machine: &mut Machine, stream: i16) -> Reply {
+        for _ in 0..STEPS_MAX {
+            self.receive(machine);
+            if let Some(reply) = self.replies.remove(&stream) {
+                return reply;
+            }
+            if self.is_over(machine) {
+                return Reply::Nothing;
+            }
+            machine.step();
+        }
+        panic!("no reply to stream {stream} within {STEPS_MAX} steps");
+    }
+
+    /// The reply of a stream, if it is there.
+    pub(crate) fn poll(&mut self, machine: &mut Machine, stream: i16) -> Option<Reply> {
+        self.receive(machine);
+        let over = self.is_over(machine);
+        self.replies.remove(&stream).or(over.then_some(Reply::Nothing))
+    }
+
+    fn is_over(&self, machine: &mut Machine) -> bool {
+        machine.is_dead() || machine.connection(self.end).is_none_or(|connection| connection.phase == Phase::Gone)
+    }
+
+    fn write(&mut self, machine: &mut Machine, opcode: Opcode, body: impl FnOnce(&mut Vec<u8>, ProtocolVersion)) -> i16 {
+        let stream = (0..i16::MAX).find(|stream| !self.streams.contains(stream)).unwrap();
+        self.streams.insert(stream);
+        let mut out = Vec::new();
+        let mark = self.encoder.begin(&mut out, self.version, FrameFlags::NONE, StreamId(stream), opcode);
+        body(&mut out, self.version);
+        self.encoder.end(&mut out, mark, &mut self.workspace).unwrap();
+        self.encoder.flush(&mut out, &mut self.workspace);
+        if let Some(connection) = machine.connection(self.end) {
+            connection.to_core.extend(out);
+        }
+        stream
+    }
+
+    /// Reads whatever has come.
+    fn receive(&mut self, machine: &mut Machine) {
+        let Some(connection) = machine.connection(self.end) else { return };
+        if connection.to_client.is_empty() {
+            return;
+        }
+        let bytes = std::mem::take(&mut connection.to_client);
+        let mut frames = self.decoder.feed(&bytes, &mut self.workspace);
+        while let Some(frame) = frames.next_frame().unwrap() {
+            let stream = frame.header.stream.0;
+            let reply = match Response::decode(&frame).unwrap().1 {
+                Response::Error(error) => Reply::Error { code: error.kind.code(), message: error.message.to_owned() },
+                Response::Result(ResultResponse::Rows(rows)) => Reply::Rows {
+                    rows: rows.iter().map(|row| row.map(|cell| cell.map(<[u8]>::to_vec)).collect()).collect(),
+                    paging_state: rows.metadata.paging_state.map(<[u8]>::to_vec),
+                },
+                Response::Result(ResultResponse::Prepared(prepared)) => Reply::Prepared(prepared.id.to_vec()),
+                Response::Event(_) => {
+                    self.events += 1;
+                    continue;
+                }
+                _ => Reply::Done,
+            };
+            assert!(self.streams.remove(&stream), "a reply to stream {stream}, on which nothing was asked: {reply:?}");
+            self.replies.insert(stream, reply);
+        }
+    }
+}
+
+fn buffer(values: &[Bound]) -> ValuesBuffer {
+    let mut buffer = ValuesBuffer::new();
+    for value in values {
+        buffer.push(value.as_deref().map_or(Value::Null, Value::Bytes));
+    }
+    buffer
+}
