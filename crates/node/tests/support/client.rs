@@ -3,9 +3,9 @@
 use super::connection::Phase;
 use super::machine::{Machine, STEPS_MAX};
 use cql::wire::{
-    Batch, BatchBuffer, BatchKind, BatchStatement, Compression, CompressionWorkspace, Consistency, Direction, Execute, FRAME_BODY_BYTES_MAX,
-    FrameDecoder, FrameEncoder, FrameFlags, Opcode, Prepare, ProtocolVersion, Query, QueryParameters, Request, Response, ResultResponse,
-    StreamId, Value, ValuesBuffer, write_register, write_startup,
+    Batch, BatchBuffer, BatchKind, BatchStatement, Compression, CompressionWorkspace, Consistency, Direction, Execute,
+    FRAME_BODY_BYTES_MAX, FrameDecoder, FrameEncoder, FrameFlags, Opcode, Prepare, ProtocolVersion, Query, QueryParameters, Request,
+    Response, ResultResponse, StreamId, Value, ValuesBuffer, write_register, write_startup,
 };
 use io::ConnectionId;
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,7 +2,9 @@
 
 use crate::support::{Client, Machine, Seeded, Setup, Statement, first_seed, int, iterations};
 use base::Rng;
-use cql::wire::{CompressionWorkspace, Direction, FrameEncoder, FrameFlags, Opcode, ProtocolVersion, StreamId, write_register, write_startup};
+use cql::wire::{
+    CompressionWorkspace, Direction, FrameEncoder, FrameFlags, Opcode, ProtocolVersion, StreamId, write_register, write_startup,
+};
 use io::ConnectionId;
 
 /// The largest reply to anything that is asked here, and the most that may be left unsent before serving stops.

@@ -20,15 +20,55 @@ const SCHEMA: [&str; 6] = [
 ];
 
 const COLUMNS: [&str; 29] = [
-    "k", "c", "a", "b", "bl", "bo", "da", "de", "dou", "du", "f", "i", "sm", "ti", "ts", "tu", "ty", "u", "va", "vi", "l", "s", "m", "fl", "tup",
-    "p", "fp", "st", "nosuch",
+    "k", "c", "a", "b", "bl", "bo", "da", "de", "dou", "du", "f", "i", "sm", "ti", "ts", "tu", "ty", "u", "va", "vi", "l", "s", "m", "fl",
+    "tup", "p", "fp", "st", "nosuch",
 ];
 
 const TERMS: [&str; 44] = [
-    "?", "1", "-1", "0", "1.5", "-1e400", "NaN", "Infinity", "99999999999999999999999999", "'text'", "''", "'2024-02-30'", "'00:61:00'", "true",
-    "null", "0x", "0xabc", "0xdeadbeef", "00000000-0000-0000-0000-000000000000", "123e4567-e89b-12d3-a456-426614174000", "[1, 2, 3]", "[]",
-    "{'a', 'b'}", "{}", "{'a': 1}", "{1: 2, 1: 3}", "(1, 'x')", "{a: 1, b: 'y'}", "[[[[1]]]]", "now()", "uuid()", "token(1)", "1y2mo3w", "P1Y",
-    "(int) 5", "(text) 'x'", "?", "?", "minTimeuuid('2024-01-01')", "toDate(now())", "blobAsInt(0x00)", "1 + 2", "- -1", "'\u{1F600}'",
+    "?",
+    "1",
+    "-1",
+    "0",
+    "1.5",
+    "-1e400",
+    "NaN",
+    "Infinity",
+    "99999999999999999999999999",
+    "'text'",
+    "''",
+    "'2024-02-30'",
+    "'00:61:00'",
+    "true",
+    "null",
+    "0x",
+    "0xabc",
+    "0xdeadbeef",
+    "00000000-0000-0000-0000-000000000000",
+    "123e4567-e89b-12d3-a456-426614174000",
+    "[1, 2, 3]",
+    "[]",
+    "{'a', 'b'}",
+    "{}",
+    "{'a': 1}",
+    "{1: 2, 1: 3}",
+    "(1, 'x')",
+    "{a: 1, b: 'y'}",
+    "[[[[1]]]]",
+    "now()",
+    "uuid()",
+    "token(1)",
+    "1y2mo3w",
+    "P1Y",
+    "(int) 5",
+    "(text) 'x'",
+    "?",
+    "?",
+    "minTimeuuid('2024-01-01')",
+    "toDate(now())",
+    "blobAsInt(0x00)",
+    "1 + 2",
+    "- -1",
+    "'\u{1F600}'",
 ];
 
 fn pick<'a>(dice: &mut Rng, from: &[&'a str]) -> &'a str {
@@ -42,7 +82,11 @@ fn list(dice: &mut Rng, most: u64, mut one: impl FnMut(&mut Rng) -> String) -> S
 fn relation(dice: &mut Rng) -> String {
     let column = pick(dice, &COLUMNS);
     match dice.below(9) {
-        0..4 => format!("{column} {} {}", pick(dice, &["=", "=", "=", "<", ">=", ">", "<=", "!=", "LIKE", "CONTAINS", "CONTAINS KEY"]), pick(dice, &TERMS)),
+        0..4 => format!(
+            "{column} {} {}",
+            pick(dice, &["=", "=", "=", "<", ">=", ">", "<=", "!=", "LIKE", "CONTAINS", "CONTAINS KEY"]),
+            pick(dice, &TERMS)
+        ),
         4 => format!("{column} IN ({})", list(dice, 4, |dice| pick(dice, &TERMS).to_owned())),
         5 => format!("{column} IN ?"),
         6 => format!("token({column}) > {}", pick(dice, &TERMS)),
@@ -52,7 +96,8 @@ fn relation(dice: &mut Rng) -> String {
 }
 
 fn relations(dice: &mut Rng) -> String {
-    let start = ["", "k = 1 AND ", "k = ? AND ", "k = 1 AND c = 'x' AND ", "k IN (1, 2, 3) AND c IN ('x', 'y') AND "][dice.below(5) as usize];
+    let start =
+        ["", "k = 1 AND ", "k = ? AND ", "k = 1 AND c = 'x' AND ", "k IN (1, 2, 3) AND c IN ('x', 'y') AND "][dice.below(5) as usize];
     let more: Vec<String> = (0..dice.below(3)).map(|_| relation(dice)).collect();
     let whole = format!("{start}{}", more.join(" AND "));
     whole.trim_end_matches(" AND ").to_owned()
@@ -67,7 +112,8 @@ fn text(dice: &mut Rng) -> String {
                 0 => "*".to_owned(),
                 1 => format!("count({})", pick(dice, &COLUMNS)),
                 2 => {
-                    let function = pick(dice, &["writetime", "ttl", "max", "sum", "avg", "toJson", "typeAsBlob", "intAsBlob", "token", "abs"]);
+                    let function =
+                        pick(dice, &["writetime", "ttl", "max", "sum", "avg", "toJson", "typeAsBlob", "intAsBlob", "token", "abs"]);
                     format!("{function}({})", pick(dice, &COLUMNS))
                 }
                 3 => format!("{}[{}]", pick(dice, &COLUMNS), pick(dice, &TERMS)),
@@ -75,14 +121,16 @@ fn text(dice: &mut Rng) -> String {
                 _ => pick(dice, &COLUMNS).to_owned(),
             });
             let kind = pick(dice, &["", "", "DISTINCT ", "JSON "]);
-            let tail = pick(dice, &["", " LIMIT 2", " LIMIT ?", " PER PARTITION LIMIT 1", " ORDER BY c ASC", " GROUP BY k", " GROUP BY k, c"]);
+            let tail =
+                pick(dice, &["", " LIMIT 2", " LIMIT ?", " PER PARTITION LIMIT 1", " ORDER BY c ASC", " GROUP BY k", " GROUP BY k, c"]);
             let filtering = pick(dice, &["", " ALLOW FILTERING"]);
             format!("SELECT {kind}{selection} FROM ks.all{condition}{tail}{filtering}")
         }
         2 | 3 => {
             let columns: Vec<&str> = (0..1 + dice.below(4)).map(|_| pick(dice, &COLUMNS)).collect();
             let values: Vec<&str> = columns.iter().map(|_| pick(dice, &TERMS)).collect();
-            let tail = pick(dice, &["", " IF NOT EXISTS", " USING TTL 5", " USING TTL ? AND TIMESTAMP ?", " USING TIMESTAMP -5", " USING TTL -1"]);
+            let tail =
+                pick(dice, &["", " IF NOT EXISTS", " USING TTL 5", " USING TTL ? AND TIMESTAMP ?", " USING TIMESTAMP -5", " USING TTL -1"]);
             format!("INSERT INTO ks.all (k, c, {}) VALUES ({}, ?, {}){tail}", columns.join(", "), pick(dice, &TERMS), values.join(", "))
         }
         4 => {

@@ -237,9 +237,8 @@ impl Workload {
             4..6 => self.choose_wide(writer.number, a),
             6 => {
                 let partition = 10_000 + writer.number;
-                let insert = |c| {
-                    Statement::new("INSERT INTO ks.wide (k, c, a, b) VALUES (?, ?, ?, 'whole')").bind([int(partition), int(c), int(a)])
-                };
+                let insert =
+                    |c| Statement::new("INSERT INTO ks.wide (k, c, a, b) VALUES (?, ?, ?, 'whole')").bind([int(partition), int(c), int(a)]);
                 let row = Some((Some(a), Some("whole".to_owned())));
                 let changes = (0..WHOLE_ROWS).map(|c| ((partition, c), row.clone())).collect();
                 (Statement::batch(BatchKind::Unlogged, (0..WHOLE_ROWS).map(insert).collect()), Effect::Wide(changes))
@@ -313,12 +312,12 @@ impl Workload {
                 (statement, Effect::Cas { key, expected: None, new: Some(a) })
             }
             Some(expected) if self.dice.below(4) > 0 => {
-                let old = expected.map_or(None, int);
+                let old = expected.and_then(int);
                 let statement = Statement::new("UPDATE ks.cas SET a = ? WHERE k = ? IF a = ?").bind([int(a), int(key), old]);
                 (statement, Effect::Cas { key, expected: Some(expected), new: Some(a) })
             }
             Some(expected) => {
-                let old = expected.map_or(None, int);
+                let old = expected.and_then(int);
                 let statement = Statement::new("DELETE FROM ks.cas WHERE k = ? IF a = ?").bind([int(key), old]);
                 (statement, Effect::Cas { key, expected: Some(expected), new: None })
             }
@@ -341,10 +340,8 @@ impl Workload {
         let plain: BTreeMap<i32, Row> = plain.iter().map(|row| (number(&row[0]).unwrap(), (number(&row[1]), words(&row[2])))).collect();
         assert_eq!(plain.len(), total, "a row came twice");
         self.plain.check(&plain, "plain");
-        let wide: BTreeMap<(i32, i32), Row> = wide
-            .iter()
-            .map(|row| ((number(&row[0]).unwrap(), number(&row[1]).unwrap()), (number(&row[2]), words(&row[3]))))
-            .collect();
+        let wide: BTreeMap<(i32, i32), Row> =
+            wide.iter().map(|row| ((number(&row[0]).unwrap(), number(&row[1]).unwrap()), (number(&row[2]), words(&row[3])))).collect();
         for partition in wide.keys().map(|(k, _)| *k).filter(|k| *k >= 10_000) {
             let whole: Vec<_> = (0..WHOLE_ROWS).map(|c| wide.get(&(partition, c))).collect();
             assert!(whole.iter().all(|row| *row == whole[0]), "a batch of one partition was done in part: {whole:?}");
