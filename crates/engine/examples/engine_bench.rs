@@ -31,6 +31,80 @@ impl StableMemory for Mirror {
     }
 }
 
+/// Does every request at once on a disk in memory.
+fn serve_from(engine: &mut Engine, now: Now, disk: &mut Vec<u8>) {
+    loop {
+        let requests: Vec<(DiskTag, DiskRequest)> = engine.take_requests().collect();
+        if requests.is_empty() {
+            return;
+        }
+        for (tag, request) in requests {
+            let buffer = match request {
+                DiskRequest::Read { offset, mut buffer, .. } => {
+                    let length = buffer.len();
+                    buffer.copy_from_slice(&disk[offset as usize..offset as usize + length]);
+                    Some(buffer)
+                }
+                DiskRequest::Write { offset, source: io::WriteSource::Owned(buffer, length), .. } => {
+                    disk[offset as usize..offset as usize + length].copy_from_slice(&buffer[..length]);
+                    Some(buffer)
+                }
+                DiskRequest::Write { offset, source: io::WriteSource::Shared(buffer, range), .. } => {
+                    disk[offset as usize..offset as usize + range.len()].copy_from_slice(&buffer[range]);
+                    None
+                }
+                DiskRequest::Extend { length, .. } => {
+                    disk.resize(disk.len().max(length as usize), 0);
+                    None
+                }
+                _ => None,
+            };
+            engine.complete(now, DiskCompletion { tag, result: Ok(()), buffer });
+        }
+    }
+}
+
+/// How long it takes to come back, the device's own time left out.
+fn recovery(rows: u64) {
+    let mut disk = Vec::new();
+    let mut now = Now { monotonic_us: 0, wall_us: 0 };
+    let tables = BTreeMap::from([(TABLE, Sequence(0))]);
+    let open = |disk: &[u8], now| {
+        let config = Config::new(1, 0, disk.len() as u64, 64 << 30, 256 << 20);
+        let stable = Box::new(Mirror(vec![0; config.stable_bytes(3)]));
+        Engine::open(config, stable, &tables, now).unwrap()
+    };
+    let mut engine = open(&disk, now);
+    serve_from(&mut engine, now, &mut disk);
+    let mut batch = WriteBatch::new();
+    for number in 0..rows {
+        let partition = number.to_be_bytes();
+        batch.clear();
+        let key = Key { table: TABLE, token: token(number), partition: &partition, clustering: &[] };
+        batch.put(&key, Kind::Live, &[7; ROW_BYTES]).unwrap();
+        while engine.apply(now, &batch) == Err(WriteError::Busy) {
+            now.monotonic_us += 1_000_000;
+            engine.tick(now);
+            serve_from(&mut engine, now, &mut disk);
+        }
+        if number.is_multiple_of(256) {
+            now.monotonic_us += 50;
+            engine.tick(now);
+            serve_from(&mut engine, now, &mut disk);
+        }
+    }
+    engine.shutdown();
+    engine.tick(now);
+    serve_from(&mut engine, now, &mut disk);
+    assert!(engine.is_clean());
+    drop(engine);
+    let stretch = start();
+    let mut engine = open(&disk, now);
+    serve_from(&mut engine, now, &mut disk);
+    assert!(engine.is_ready() && engine.stats().rows == rows);
+    report("recovery without a checkpoint, a record", rows as usize, &stretch);
+}
+
 /// Does every request at once and keeps nothing: what is read back comes from memory.
 fn serve(engine: &mut Engine, now: Now) {
     loop {
@@ -224,4 +298,8 @@ fn main() {
     bench.overwrite("overwrite, uniform", rows);
     bench.overwrite("overwrite, a thousand hot rows", rows.min(1000));
     bench.wide();
+    if bench.wants("recovery") {
+        drop(bench);
+        recovery(rows);
+    }
 }

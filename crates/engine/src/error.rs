@@ -107,7 +107,7 @@ pub enum WriteError {
         /// Bytes of records that are not overwritten or deleted.
         live_bytes: u64,
     },
-    /// The index would outgrow the memory limit.
+    /// A new row would let the index outgrow the memory limit. Rows that are there can be overwritten.
     #[error("the index takes {index_bytes} bytes and leaves too little of the memory limit: delete data or raise the limit")]
     IndexFull {
         /// Bytes of index.

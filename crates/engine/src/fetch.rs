@@ -19,6 +19,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Reads in flight; more wait in a queue.
 const READS_IN_FLIGHT_MAX: usize = 256;
+/// Records that lie together are read together, up to this many bytes.
+const READ_BYTES_MAX: usize = 64 << 10;
 /// Buffers of up to this many blocks are kept for the next read.
 const POOLED_BLOCKS_MAX: usize = 4;
 /// Kept buffers of each size.
@@ -26,7 +28,23 @@ const POOL_MAX: usize = 64;
 /// The engine's own waiter.
 pub(crate) const RECOVERY_WAITER: u64 = u64::MAX;
 
-/// A read that was asked for.
+/// A read at the device.
+struct Read {
+    /// What it is for: all in one segment.
+    locations: Vec<Location>,
+    /// The generation of the segment when the read was issued.
+    generation: u64,
+    first_block: usize,
+}
+
+/// A record that waits to be read.
+struct Queued {
+    location: Location,
+    /// A read for several records failed: this one may not be to blame.
+    alone: bool,
+}
+
+/// A record that operations wait for.
 struct Flight {
     waiters: Vec<u64>,
     policy: CachePolicy,
@@ -41,9 +59,9 @@ struct Waiter {
 /// All reads for operations.
 pub(crate) struct Fetches {
     flights: BTreeMap<Location, Flight>,
-    queue: VecDeque<Location>,
-    /// Reads at the device: location and the generation of its segment then.
-    places: Vec<Option<(Location, u64)>>,
+    queue: VecDeque<Queued>,
+    /// Reads at the device.
+    places: Vec<Option<Read>>,
     free_places: Vec<usize>,
     waiters: BTreeMap<u64, Waiter>,
     ready: Vec<u64>,
@@ -120,6 +138,7 @@ impl Engine {
     /// `u64::MAX`.
     pub fn fetch(&mut self, miss: &Miss, waiter: u64) {
         let mut entry = self.fetches.waiters.remove(&waiter).unwrap_or_default();
+        let mut fresh = Vec::new();
         for location in miss.locations() {
             if self.memory.pin_again(*location) {
                 entry.pins.push(*location);
@@ -134,9 +153,12 @@ impl Engine {
                 self.counters.device_reads_shared += 1;
             } else {
                 self.fetches.flights.insert(*location, Flight { waiters: vec![waiter], policy: miss.policy });
-                self.fetches.queue.push_back(*location);
+                fresh.push(*location);
             }
         }
+        // In the order of the device, so that neighbours are read together.
+        fresh.sort_unstable();
+        self.fetches.queue.extend(fresh.into_iter().map(|location| Queued { location, alone: false }));
         if entry.outstanding == 0 {
             self.fetches.ready.push(waiter);
         }
@@ -162,55 +184,81 @@ impl Engine {
 
     fn issue_reads(&mut self) {
         while self.fetches.in_flight() < READS_IN_FLIGHT_MAX
-            && let Some(location) = self.fetches.queue.pop_front()
+            && let Some(first) = self.fetches.queue.pop_front()
         {
-            let generation = self.segments.get(location.segment()).generation;
+            let blocks_of = |at: Location| (at.offset() / BLOCK_BYTES, (at.offset() + at.padded()).div_ceil(BLOCK_BYTES));
+            let segment = first.location.segment();
+            let (first_block, mut end) = blocks_of(first.location);
+            let mut locations = vec![first.location];
+            while let Some(next) = self.fetches.queue.front().filter(|next| !first.alone && !next.alone) {
+                let (start, next_end) = blocks_of(next.location);
+                let joins = next.location.segment() == segment && (first_block..=end).contains(&start);
+                if !joins || (next_end.max(end) - first_block) * BLOCK_BYTES > READ_BYTES_MAX {
+                    break;
+                }
+                end = end.max(next_end);
+                locations.push(next.location);
+                self.fetches.queue.pop_front();
+            }
             let place = self.fetches.free_places.pop().unwrap_or_else(|| {
                 self.fetches.places.push(None);
                 self.fetches.places.len() - 1
             });
-            self.fetches.places[place] = Some((location, generation));
-            let first = location.offset() / BLOCK_BYTES;
-            let end = (location.offset() + location.padded()).div_ceil(BLOCK_BYTES);
-            let buffer = self.fetches.take_buffer(end - first);
-            let offset = u64::from(location.segment().0) * u64::from(self.config.segment_bytes) + (first * BLOCK_BYTES) as u64;
+            let generation = self.segments.get(segment).generation;
             self.counters.device_reads += 1;
+            self.counters.device_records += locations.len() as u64;
+            self.fetches.places[place] = Some(Read { locations, generation, first_block });
+            let buffer = self.fetches.take_buffer(end - first_block);
+            let offset = u64::from(segment.0) * u64::from(self.config.segment_bytes) + (first_block * BLOCK_BYTES) as u64;
             self.outbox.push((Purpose::Fetch(place as u64).tag(), DiskRequest::Read { file: self.config.file, offset, buffer }));
         }
     }
 
     pub(crate) fn fetched(&mut self, place: u64, completion: DiskCompletion) {
-        let Some((location, generation)) = self.fetches.places.get_mut(place as usize).and_then(Option::take) else { return };
+        let Some(read) = self.fetches.places.get_mut(place as usize).and_then(Option::take) else { return };
         self.fetches.free_places.push(place as usize);
-        let buffer = completion.buffer;
         let failure = completion.result.err().map(|error| {
             self.counters.device_failures += 1;
             let code = if let DiskError::Device { code } = error { code } else { 0 };
             Damage::Device { code }
         });
-        if self.segments.get(location.segment()).generation != generation {
-            // The segment has been reclaimed and used anew since: the record is elsewhere, and running again will find it.
-            self.fetches.wake(location, false);
-        } else {
-            let offset = location.offset();
-            let salt = self.segments.salt(location.segment());
-            let bytes = buffer.as_deref().and_then(|buffer| buffer.get(offset % BLOCK_BYTES..)?.get(..location.padded()));
-            let record = bytes.filter(|_| failure.is_none()).and_then(|bytes| Record::verify(bytes, salt, offset));
-            let outcome = record.map(|record| record.whole()).ok_or(failure.unwrap_or(Damage::Checksum));
-            if outcome.is_err() {
-                self.counters.damaged_records += 1;
+        let bytes = completion.buffer.as_deref().unwrap_or_default();
+        let several = read.locations.len() > 1;
+        for location in read.locations {
+            if self.segments.get(location.segment()).generation != read.generation {
+                // The segment has been reclaimed and used anew since: the record is elsewhere, and running again will find it.
+                self.fetches.wake(location, false);
+                continue;
             }
-            let (references, policy) = self.fetches.wake(location, true);
-            self.memory.pin(location, outcome.map(Into::into), references);
-            if let Ok(bytes) = outcome
-                && policy == CachePolicy::Keep
-            {
-                self.cache_insert(location, bytes);
+            match failure {
+                Some(_) if several => self.fetches.queue.push_back(Queued { location, alone: true }),
+                Some(damage) => self.arrived(location, Err(damage)),
+                None => {
+                    let start = location.offset() - read.first_block * BLOCK_BYTES;
+                    let bytes = bytes.get(start..start + location.padded()).unwrap_or_default();
+                    let salt = self.segments.salt(location.segment());
+                    let record = Record::verify(bytes, salt, location.offset());
+                    self.arrived(location, record.map(|record| record.whole()).ok_or(Damage::Checksum));
+                }
             }
         }
-        if let Some(buffer) = buffer {
+        if let Some(buffer) = completion.buffer {
             self.fetches.keep_buffer(buffer);
         }
         self.issue_reads();
+    }
+
+    /// A record has been read, or cannot be.
+    fn arrived(&mut self, location: Location, outcome: Result<&[u8], Damage>) {
+        if outcome.is_err() {
+            self.counters.damaged_records += 1;
+        }
+        let (references, policy) = self.fetches.wake(location, true);
+        self.memory.pin(location, outcome.map(Into::into), references);
+        if let Ok(bytes) = outcome
+            && policy == CachePolicy::Keep
+        {
+            self.cache_insert(location, bytes);
+        }
     }
 }

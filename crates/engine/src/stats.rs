@@ -38,8 +38,10 @@ pub struct Stats {
     pub device_bytes_written: u64,
     /// Syncs asked for.
     pub syncs: u64,
-    /// Records read from the device for operations.
+    /// Reads of the device for operations; one brings several records if they lie together.
     pub device_reads: u64,
+    /// Records that these reads were for.
+    pub device_records: u64,
     /// Waiting operations that found the same record already on its way.
     pub device_reads_shared: u64,
     /// Records copied into the cache.
@@ -65,6 +67,7 @@ pub(crate) struct Counters {
     pub(crate) user_bytes: u64,
     pub(crate) defrag_bytes: u64,
     pub(crate) device_reads: u64,
+    pub(crate) device_records: u64,
     pub(crate) device_reads_shared: u64,
     pub(crate) cache_inserts: u64,
     pub(crate) frames_evicted: u64,
@@ -99,6 +102,7 @@ impl Engine {
             device_bytes_written: self.flush.bytes_written,
             syncs: self.flush.syncs,
             device_reads: self.counters.device_reads,
+            device_records: self.counters.device_records,
             device_reads_shared: self.counters.device_reads_shared,
             cache_inserts: self.counters.cache_inserts,
             frames_evicted: self.counters.frames_evicted,

@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::error::{Miss, WriteError};
 use crate::format::record::{self, HEADER_BYTES, Record};
 use crate::format::segment_header::{HeaderState, SEGMENT_HEADER_BYTES, SegmentHeader};
-use crate::index::{Before, Unresolved};
+use crate::index::{Before, Place, Unresolved};
 use crate::key::{CachePolicy, Sequence};
 use crate::location::{Location, SegmentId, padded};
 use crate::log::{Open, Sealed};
@@ -60,9 +60,6 @@ impl Engine {
             return Err(WriteError::TooLarge { bytes: bytes.len(), bytes_max: self.batch_bytes_max() });
         }
         let appender = if batch.has_live() { Appender::Put } else { Appender::Tombstone };
-        if appender == Appender::Put && self.index_is_full() {
-            return Err(WriteError::IndexFull { index_bytes: self.index.bytes() });
-        }
         self.make_room(now, bytes.len(), appender)?;
         self.check_rows(bytes)?;
         if bytes.is_empty() {
@@ -94,16 +91,21 @@ impl Engine {
     /// Whether the index leaves too little of the memory limit for the frames that writing needs.
     fn index_is_full(&self) -> bool {
         let frames = (self.mirror_slots + FRAMES_EXTRA) * self.config.segment_bytes as usize;
-        self.index.bytes() + frames > self.config.memory_limit_bytes.max(2 * frames)
+        self.fixed_bytes() + frames > self.config.memory_limit_bytes.max(2 * frames)
     }
 
     /// Every table is known, and every key can be compared with the one that the index has at its token.
     fn check_rows(&self, bytes: &[u8]) -> Result<(), WriteError> {
+        let full = self.index_is_full();
         let mut missing = Vec::new();
         let mut at = 0;
         while at < bytes.len() {
             let record = Record::trusted(&bytes[at..]);
             match self.index.find(record.table(), record.token(), record.partition(), &self.memory) {
+                // Overwriting takes no more of the index.
+                Ok(place) if full && !self.has_row(&place, &record) => {
+                    return Err(WriteError::IndexFull { index_bytes: self.index.bytes() });
+                }
                 Ok(_) | Err(Unresolved::Damaged(_)) => {}
                 Err(Unresolved::UnknownTable) => return Err(WriteError::UnknownTable { table: record.table() }),
                 Err(Unresolved::Missing(location)) => missing.push(location),
@@ -111,6 +113,15 @@ impl Engine {
             at += padded(record.length());
         }
         if missing.is_empty() { Ok(()) } else { Err(WriteError::Miss(Miss::many(missing, CachePolicy::Keep))) }
+    }
+
+    /// Whether the row that a batch writes is there already.
+    fn has_row(&self, place: &Place<'_>, record: &Record<'_>) -> bool {
+        match place {
+            Place::Absent => false,
+            Place::Single(..) => record.clustering().is_empty(),
+            Place::Partition(number) => self.index.partitions.get(*number).rows.get(record.clustering()).is_some(),
+        }
     }
 
     /// Copies a batch into the open segment and completes its records. Returns where it starts.

@@ -1,14 +1,13 @@
 //! Finding, inserting, moving and removing rows of the index.
 
 use super::partition::Partition;
-use super::slot::SlotIndex;
+use super::slot::{Entry, SlotIndex};
 use super::{Before, Index, TAIL_MASK};
 use crate::format::record::Record;
 use crate::key::Key;
 use crate::location::{Location, Target};
 use crate::memory::{Memory, Stored};
 use base::{TableId, Token};
-use std::cmp::Ordering;
 
 /// Where a partition is.
 #[derive(Clone, Copy)]
@@ -68,18 +67,15 @@ impl Index {
 
     /// Among the cells of one token, which are all partitions, the one with this key.
     pub(super) fn find_partition(&self, slot: &SlotIndex, first: usize, tail: u64, partition: &[u8]) -> Cell {
-        let mut position = first;
-        while let Some(entry) = slot.at(position).filter(|entry| entry.tail == tail) {
-            let Target::Partition(number) = entry.location.target() else {
-                unreachable!("a record is the only cell of its token");
-            };
-            match (*self.partitions.get(number).key).cmp(partition) {
-                Ordering::Equal => return Cell::Found(position),
-                Ordering::Greater => break,
-                Ordering::Less => position += 1,
-            }
+        let key_of = |entry: &Entry| match entry.location.target() {
+            Target::Partition(number) => &*self.partitions.get(number).key,
+            _ => unreachable!("a record is the only cell of its token"),
+        };
+        let position = slot.first_not(first, |entry| entry.tail == tail && key_of(entry) < partition);
+        match slot.at(position).filter(|entry| entry.tail == tail) {
+            Some(entry) if key_of(&entry) == partition => Cell::Found(position),
+            _ => Cell::Absent { rank: position - first },
         }
-        Cell::Absent { rank: position - first }
     }
 
     /// Reads the first cell that a lookup of this token would read, for nothing but to have it in the processor's cache.

@@ -17,6 +17,9 @@ pub(crate) struct Entry {
 }
 const _: () = assert!(size_of::<Entry>() == 16);
 
+/// Cells that are looked at one by one.
+const LINEAR_STEPS: usize = 12;
+
 const EMPTY: Entry = Entry { tail: 0, location: Location::EMPTY };
 
 /// The cells of one slot.
@@ -44,16 +47,42 @@ impl SlotIndex {
 
     /// The first cell with this tail, or where it would have to be.
     pub(crate) fn find(&self, tail: u64) -> Result<usize, usize> {
-        let start = self.home(tail);
-        for (step, cell) in self.cells.get(start..).unwrap_or_default().iter().enumerate() {
-            if cell.location.is_empty() || cell.tail > tail {
-                return Err(start + step);
+        let position = self.first_not(self.home(tail), |cell| cell.tail < tail);
+        match self.cells.get(position) {
+            Some(cell) if cell.tail == tail && !cell.location.is_empty() => Ok(position),
+            _ => Err(position),
+        }
+    }
+
+    /// The first place at or after `start` whose cell is empty or not `before` what is looked for. `before` must hold for a first part
+    /// of the cells from `start` on and for no cell after that.
+    ///
+    /// A few steps find it nearly always. Behind a flood of like tokens it is far away: then the steps are doubled, and halved again.
+    pub(crate) fn first_not(&self, start: usize, before: impl Fn(&Entry) -> bool) -> usize {
+        let goes_on = |place: usize| self.cells.get(place).is_some_and(|cell| !cell.location.is_empty() && before(cell));
+        let mut low = start;
+        while low < start + LINEAR_STEPS {
+            if !goes_on(low) {
+                return low.min(self.cells.len());
             }
-            if cell.tail == tail {
-                return Ok(start + step);
+            low += 1;
+        }
+        let mut step = LINEAR_STEPS;
+        while goes_on(low + step) {
+            low += step;
+            step *= 2;
+        }
+        // It goes on before `low` and not at `high`.
+        let mut high = low + step;
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if goes_on(middle) {
+                low = middle + 1;
+            } else {
+                high = middle;
             }
         }
-        Err(self.cells.len())
+        low.min(self.cells.len())
     }
 
     /// The word in the home cell of this tail, whatever it is.

@@ -22,6 +22,8 @@ struct Version {
     kind: Kind,
     row: Vec<u8>,
     batch: u64,
+    /// It, or another one like it, was purged before it could be seen, and may be back after the next crash.
+    purged: bool,
 }
 
 /// What a seed varies.
@@ -249,7 +251,7 @@ impl World {
         self.read(|engine| {
             let key = Key { table: TableId(table), token: Token(token), partition: &partition, clustering: &clustering };
             let row = engine.get(&key, CachePolicy::Keep)?;
-            Ok(row.map(|row| Version { sequence: row.sequence.0, kind: row.kind, row: row.bytes.to_vec(), batch: 0 }))
+            Ok(row.map(|row| Version { sequence: row.sequence.0, kind: row.kind, row: row.bytes.to_vec(), batch: 0, purged: false }))
         })
     }
 
@@ -280,7 +282,7 @@ impl World {
             self.rng.fill(&mut row);
             let named = Key { table: TableId(key.0), token: Token(key.1), partition: &key.2, clustering: &key.3 };
             batch.put(&named, kind, &row).unwrap();
-            written.push((key, Version { sequence: 0, kind, row, batch: self.batches }));
+            written.push((key, Version { sequence: 0, kind, row, batch: self.batches, purged: false }));
         }
         self.waiter += 1;
         let waiter = self.waiter;
@@ -340,7 +342,7 @@ impl World {
             let mut cursor = engine.scan_partition(&scan)?;
             let mut found = Vec::new();
             while let Some((clustering, row)) = cursor.next()? {
-                let version = Version { sequence: row.sequence.0, kind: row.kind, row: row.bytes.to_vec(), batch: 0 };
+                let version = Version { sequence: row.sequence.0, kind: row.kind, row: row.bytes.to_vec(), batch: 0, purged: false };
                 found.push(((table, token, scan.partition.to_vec(), clustering.to_vec()), version));
             }
             Ok(found)
@@ -391,7 +393,10 @@ impl World {
                     && let Some(row) = cursor.next()?
                 {
                     let key = (table.0, row.token.0, row.partition.to_vec(), row.clustering.to_vec());
-                    rows.push((key, Version { sequence: row.row.sequence.0, kind: row.row.kind, row: row.row.bytes.to_vec(), batch: 0 }));
+                    rows.push((
+                        key,
+                        Version { sequence: row.row.sequence.0, kind: row.row.kind, row: row.row.bytes.to_vec(), batch: 0, purged: false },
+                    ));
                 }
                 Ok(rows)
             });
@@ -453,7 +458,10 @@ impl World {
                 let mut rows = Vec::new();
                 while let Some(row) = cursor.next()? {
                     let key = (table.0, row.token.0, row.partition.to_vec(), row.clustering.to_vec());
-                    rows.push((key, Version { sequence: row.row.sequence.0, kind: row.row.kind, row: row.row.bytes.to_vec(), batch: 0 }));
+                    rows.push((
+                        key,
+                        Version { sequence: row.row.sequence.0, kind: row.row.kind, row: row.row.bytes.to_vec(), batch: 0, purged: false },
+                    ));
                 }
                 Ok(rows)
             });
@@ -549,9 +557,11 @@ impl World {
                     least.map(|version| version.sequence)
                 ),
                 Some(row) => {
-                    let version = valid.iter().find(|version| version.sequence == row.sequence);
-                    let version = version.unwrap_or_else(|| panic!("seed {}: {key:?} has a row that was never written", self.seed));
-                    assert!((version.kind, &version.row) == (row.kind, &row.row), "seed {}: {key:?} has wrong bytes", self.seed);
+                    // Numbers of writes that were lost are given out again, so a number alone does not name a version.
+                    let same = |version: &&&Version| (version.sequence, version.kind, &version.row) == (row.sequence, row.kind, &row.row);
+                    let version = valid.iter().find(same).unwrap_or_else(|| {
+                        panic!("seed {}: {key:?} has row {} that was never written: {:?}", self.seed, row.sequence, self.trace)
+                    });
                     assert!(least.is_none_or(|least| row.sequence >= least.sequence), "seed {}: {key:?} went back", self.seed);
                     survivors.insert(version.batch, true);
                 }
@@ -571,10 +581,14 @@ impl World {
             }
         }
         // From here on what was found is what counts. A row that may have been purged may also come back.
+        let wall_s = self.now.wall_s();
         for (key, versions) in &mut self.versions {
             match found.get(key) {
-                Some(row) => versions.retain(|version| version.sequence == row.sequence),
-                None => versions.clear(),
+                Some(row) => versions.retain(|version| version.sequence == row.sequence && version.row == row.row),
+                None => {
+                    versions.retain(|version| version.kind.purge_after_s().is_some_and(|after| after < wall_s));
+                    versions.iter_mut().for_each(|version| version.purged = true);
+                }
             }
         }
     }

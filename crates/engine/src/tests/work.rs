@@ -245,3 +245,92 @@ fn group_commit_makes_writes_durable_on_request() {
     while shard.disk_step() {}
     assert_eq!(shard.engine.durable_sequence(), sequence);
 }
+
+#[test]
+fn neighbours_are_read_together() {
+    let mut shard = Shard::new(config(SEGMENT, 256, (320 << 10) + 6 * SEGMENT as usize));
+    let mut batch = WriteBatch::new();
+    for number in 0..1000u64 {
+        let clustering = number.to_be_bytes();
+        batch.clear();
+        batch.put(&Key { table: TABLE, token: Token(9), partition: b"series", clustering: &clustering }, Kind::Live, &[7; 100]).unwrap();
+        shard.write(&batch).unwrap();
+    }
+    for number in 0..1000 {
+        shard.put(number, &[1; 400]).unwrap();
+    }
+    shard.settle();
+    let before = shard.engine.stats();
+    let scan = PartitionScan {
+        table: TABLE,
+        token: Token(9),
+        partition: b"series",
+        from: Bound::Unbounded,
+        to: Bound::Unbounded,
+        direction: Direction::Forward,
+        policy: CachePolicy::Bypass,
+        read_ahead: 256,
+    };
+    let count = shard.read(|engine| {
+        let mut cursor = engine.scan_partition(&scan)?;
+        let mut count = 0;
+        while cursor.next()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    });
+    assert_eq!(count, Ok(1000));
+    let after = shard.engine.stats();
+    let (reads, records) = (after.device_reads - before.device_reads, after.device_records - before.device_records);
+    assert!(records > 900 && reads * 20 < records, "{reads} reads for {records} records");
+}
+
+#[test]
+fn a_flood_of_equal_tokens_does_not_slow_down_its_neighbours() {
+    // Ten thousand keys of one token in the middle of a slot, and others around them: linear work at each would take minutes.
+    let mut shard = Shard::new(config(1 << 20, 64, 64 << 20));
+    let mut batch = WriteBatch::new();
+    for number in 0..10_000u64 {
+        let name = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
+        batch.clear();
+        batch.put(&Key { table: TABLE, token: Token(1 << 30), partition: &name, clustering: &[] }, Kind::Live, b"flood").unwrap();
+        shard.write(&batch).unwrap();
+    }
+    for number in 0..100u64 {
+        let name = number.to_be_bytes();
+        let token = Token((1 << 30) - 50 + number as i64);
+        let key = Key { table: TABLE, token, partition: &name, clustering: &[] };
+        batch.clear();
+        batch.put(&key, Kind::Live, b"neighbour").unwrap();
+        shard.write(&batch).unwrap();
+    }
+    for _ in 0..5000 {
+        for number in 0..100u64 {
+            let name = number.to_be_bytes();
+            let key = Key { table: TABLE, token: Token((1 << 30) - 50 + number as i64), partition: &name, clustering: &[] };
+            assert_eq!(shard.engine.get(&key, CachePolicy::Keep).unwrap().map(|row| row.bytes), Some(&b"neighbour"[..]));
+        }
+    }
+    assert_eq!(shard.all().len(), 10_100);
+}
+
+#[test]
+fn an_index_that_fills_the_memory_refuses_new_rows_only() {
+    let mut shard = Shard::new(config(SEGMENT, 2000, 1 << 20));
+    let mut rows = 0;
+    let refused = loop {
+        match shard.put(rows, b"row") {
+            Ok(_) => rows += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(refused, crate::WriteError::IndexFull { .. }), "{refused}");
+    shard.settle();
+    // The last row may have made a slot grow.
+    assert!(shard.engine.stats().memory_bytes <= (1 << 20) + 4096, "{} bytes", shard.engine.stats().memory_bytes);
+    shard.put(5, b"overwritten").unwrap();
+    assert_eq!(shard.get(5), Ok(Some(b"overwritten".to_vec())));
+    assert_eq!(shard.get(rows - 1), Ok(Some(b"row".to_vec())));
+    let mut shard = shard.restart();
+    assert_eq!(shard.all().len() as u64, rows);
+}
