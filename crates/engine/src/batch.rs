@@ -15,6 +15,8 @@ pub struct WriteBatch {
     last: usize,
     rows: usize,
     has_live: bool,
+    /// Whether a row was begun and not ended.
+    unfinished: bool,
 }
 
 impl WriteBatch {
@@ -30,6 +32,7 @@ impl WriteBatch {
         self.last = 0;
         self.rows = 0;
         self.has_live = false;
+        self.unfinished = false;
     }
 
     /// How many rows it has.
@@ -55,7 +58,12 @@ impl WriteBatch {
         self.has_live
     }
 
+    /// The records.
+    ///
+    /// # Panics
+    /// When a row was begun and not ended: the caller's bug.
     pub(crate) fn bytes(&self) -> &[u8] {
+        assert!(!self.unfinished, "every row that was begun must be ended");
         &self.bytes
     }
 
@@ -101,11 +109,13 @@ impl WriteBatch {
         record::push_header(&mut self.bytes, &fields, kind);
         self.bytes.extend_from_slice(key.partition);
         self.bytes.extend_from_slice(key.clustering);
+        self.unfinished = true;
         Ok(&mut self.bytes)
     }
 
     /// Ends the row that `begin_row` started.
     pub fn end_row(&mut self) {
+        self.unfinished = false;
         let length = self.bytes.len() - self.last;
         // A batch beyond 4 GiB wraps here and is refused by its size before anybody reads the length.
         record::set_length(&mut self.bytes[self.last..], length);

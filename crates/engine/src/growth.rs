@@ -31,6 +31,11 @@ impl Growth {
         self.capacity
     }
 
+    /// The file must be allowed to have this many segments.
+    pub(crate) fn reserve(&mut self, segments: usize) {
+        self.capacity = self.capacity.max(segments);
+    }
+
     pub(crate) fn is_extending(&self) -> bool {
         self.extending.is_some()
     }

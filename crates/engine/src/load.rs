@@ -46,11 +46,37 @@ pub(crate) struct Loads {
     all: BTreeMap<u64, Load>,
     next_serial: u64,
     in_flight: usize,
+    /// Buffers for the next pieces.
+    spare: Vec<AlignedBuffer>,
+    /// Memory of buffers, in flight and spare.
+    buffer_bytes: usize,
 }
+
+/// Spare buffers that are kept.
+const SPARE_MAX: usize = 2;
 
 impl Loads {
     pub(crate) fn is_idle(&self) -> bool {
         self.in_flight == 0
+    }
+
+    pub(crate) fn buffer_bytes(&self) -> usize {
+        self.buffer_bytes
+    }
+
+    fn take_buffer(&mut self, bytes: usize) -> AlignedBuffer {
+        if let Some(found) = self.spare.iter().position(|buffer| buffer.len() == bytes) {
+            return self.spare.swap_remove(found);
+        }
+        self.buffer_bytes += bytes;
+        AlignedBuffer::zeroed(bytes)
+    }
+
+    fn keep_buffer(&mut self, buffer: AlignedBuffer) {
+        self.spare.push(buffer);
+        if self.spare.len() > SPARE_MAX {
+            self.buffer_bytes -= self.spare.remove(0).len();
+        }
     }
 
     pub(crate) fn is_done(&self, serial: u64) -> bool {
@@ -76,7 +102,7 @@ impl Engine {
     }
 
     fn load_more(&mut self, serial: u64) {
-        let Some(load) = self.loads.all.get_mut(&serial) else { return };
+        let Some(mut load) = self.loads.all.remove(&serial) else { return };
         while load.in_flight.len() < load.pace.in_flight_max {
             let (offset, bytes) = match load.again.pop() {
                 Some(piece) => piece,
@@ -91,9 +117,10 @@ impl Engine {
             self.loads.in_flight += 1;
             let tag = Purpose::Load(serial << PIECE_BITS | (offset / BLOCK_BYTES) as u64).tag();
             let offset = u64::from(load.segment.0) * u64::from(self.config.segment_bytes) + offset as u64;
-            let buffer = AlignedBuffer::zeroed(bytes);
+            let buffer = self.loads.take_buffer(bytes);
             self.outbox.push((tag, DiskRequest::Read { file: self.config.file, offset, buffer }));
         }
+        self.loads.all.insert(serial, load);
     }
 
     /// A piece arrived. Returns the load's serial.
@@ -104,7 +131,7 @@ impl Engine {
         let Some(bytes) = load.in_flight.remove(&offset) else { return serial };
         self.loads.in_flight -= 1;
         let staging = Rc::get_mut(&mut load.staging).expect("a load owns its frame until it is taken");
-        match (completion.result, completion.buffer) {
+        match (completion.result, &completion.buffer) {
             (Ok(()), Some(buffer)) => staging[offset..offset + bytes].copy_from_slice(&buffer[..bytes]),
             _ if bytes > BLOCK_BYTES => {
                 self.counters.device_failures += 1;
@@ -114,6 +141,10 @@ impl Engine {
                 self.counters.device_failures += 1;
                 staging[offset..offset + bytes].fill(0);
             }
+        }
+        match completion.buffer {
+            Some(buffer) => self.loads.keep_buffer(buffer),
+            None => self.loads.buffer_bytes -= bytes,
         }
         self.load_more(serial);
         serial

@@ -18,6 +18,7 @@ impl Engine {
     /// `Miss` when records have to be fetched first; `Damaged`, `UnknownTable`, `NotReady`.
     #[inline]
     pub fn get(&self, key: &Key<'_>, policy: CachePolicy) -> Result<Option<Row<'_>>, ReadError> {
+        self.counters.gets.set(self.counters.gets.get() + 1);
         match self.find(key.table, key.token, key.partition, policy)? {
             Place::Absent => Ok(None),
             Place::Single(_, _) if !key.clustering.is_empty() => Ok(None),

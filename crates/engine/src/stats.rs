@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use crate::segments::Usage;
+use std::cell::Cell;
 
 /// A snapshot. Counters count from start-up; nothing here has a cost on the request path beyond an addition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub struct Stats {
     pub device_bytes_written: u64,
     /// Syncs asked for.
     pub syncs: u64,
+    /// Point reads, repeated ones after a miss included.
+    pub gets: u64,
     /// Reads of the device for operations; one brings several records if they lie together.
     pub device_reads: u64,
     /// Records that these reads were for.
@@ -66,6 +69,7 @@ pub(crate) struct Counters {
     pub(crate) rows_written: u64,
     pub(crate) user_bytes: u64,
     pub(crate) defrag_bytes: u64,
+    pub(crate) gets: Cell<u64>,
     pub(crate) device_reads: u64,
     pub(crate) device_records: u64,
     pub(crate) device_reads_shared: u64,
@@ -101,6 +105,7 @@ impl Engine {
             defrag_bytes: self.counters.defrag_bytes,
             device_bytes_written: self.flush.bytes_written,
             syncs: self.flush.syncs,
+            gets: self.counters.gets.get(),
             device_reads: self.counters.device_reads,
             device_records: self.counters.device_records,
             device_reads_shared: self.counters.device_reads_shared,

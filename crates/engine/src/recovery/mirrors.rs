@@ -21,7 +21,7 @@ impl Engine {
             let ours = |header: &SegmentHeader| {
                 (header.store, header.shard, header.segment_bytes) == (self.config.store, self.config.shard, self.config.segment_bytes)
                     && header.state == HeaderState::Used
-                    && (header.segment as usize) < self.growth.capacity()
+                    && header.segment < SegmentId::COUNT_MAX
             };
             match SegmentHeader::decode(&bytes).ok().filter(ours) {
                 Some(header) => images.push(Image { slot, header }),
@@ -64,6 +64,8 @@ impl Engine {
             recovery.images.iter().map(|image| image.header.segment as usize + 1).max().unwrap_or(0)
         };
         if beyond > self.segments.len() {
+            // The capacity may have been lowered since, but what was acknowledged is kept.
+            self.growth.reserve(beyond);
             self.grow_file(now_us, beyond);
             return Some(Phase::Extend);
         }
