@@ -84,7 +84,7 @@ fn what_is_older_than_the_flush_interval_survives_the_loss_of_power() {
         workload.create(&mut machine);
         for _ in 0..3 {
             workload.promise(Promise::Kept);
-            workload.run(&mut machine, 5, dice.below(3_000));
+            workload.run_to_the_end(&mut machine, 5, dice.below(3_000));
             machine.sleep(SETTLED_US);
             workload.promise(Promise::Open);
             workload.run(&mut machine, 5, dice.below(300));
@@ -103,7 +103,7 @@ fn a_node_that_ended_in_order_needs_no_stable_memory() {
         let mut machine = Machine::start(&setup);
         workload.create(&mut machine);
         for _ in 0..2 {
-            workload.run(&mut machine, 5, 2_000);
+            workload.run_to_the_end(&mut machine, 5, 2_000);
             machine.drain();
             machine = Machine::restart(&setup, machine.end(Loss::Power));
             workload.check(&mut machine);

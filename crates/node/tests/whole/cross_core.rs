@@ -109,7 +109,7 @@ fn many_writers_on_many_cores_agree_with_the_model() {
         let mut workload = Workload::new(seed);
         workload.create(&mut machine);
         for _ in 0..3 {
-            workload.run(&mut machine, 6, 4_000);
+            workload.run_to_the_end(&mut machine, 6, 4_000);
             workload.check(&mut machine);
         }
         assert!(workload.acknowledged > 300, "only {} statements were done", workload.acknowledged);
@@ -122,7 +122,7 @@ fn the_same_seed_gives_the_same_bytes() {
         let mut machine = Machine::start(&setup(seed, 3));
         let mut workload = Workload::new(seed);
         workload.create(&mut machine);
-        workload.run(&mut machine, 5, 3_000);
+        workload.run_to_the_end(&mut machine, 5, 3_000);
         workload.check(&mut machine);
         (workload.transcript, machine.dice().next_u64())
     };

@@ -126,8 +126,30 @@ impl Workload {
         }
     }
 
-    /// Writes with `writers` clients for `steps` steps of the machine, or until it is dead. What is then in flight is unknown.
+    /// As [`Workload::run`], and waits for what is then in flight: for a machine that goes on.
+    pub(crate) fn run_to_the_end(&mut self, machine: &mut Machine, writers: i32, steps: u64) {
+        for writer in &mut self.start(machine, writers, steps) {
+            if let Some((stream, effect)) = writer.waiting.take() {
+                let reply = writer.client.wait(machine, stream);
+                self.take_reply(writer, &effect, &reply);
+            }
+            machine.hang_up(writer.client.end);
+        }
+    }
+
+    /// Writes with `writers` clients for `steps` steps of the machine, or until it is dead. What is then in flight is unknown, and must
+    /// not happen later: the machine ends now.
     pub(crate) fn run(&mut self, machine: &mut Machine, writers: i32, steps: u64) {
+        for writer in &mut self.start(machine, writers, steps) {
+            let Some((stream, effect)) = writer.waiting.take() else { continue };
+            match writer.client.poll(machine, stream) {
+                Some(Reply::Nothing) | None => self.happened(&effect, false),
+                Some(reply) => self.take_reply(writer, &effect, &reply),
+            }
+        }
+    }
+
+    fn start(&mut self, machine: &mut Machine, writers: i32, steps: u64) -> Vec<Writer> {
         let mut all: Vec<Writer> = (0..writers)
             .map(|number| {
                 let core = (number as u16) % machine.cores();
@@ -143,14 +165,7 @@ impl Workload {
             }
             machine.step();
         }
-        for writer in &mut all {
-            let Some((stream, effect)) = writer.waiting.take() else { continue };
-            match writer.client.poll(machine, stream) {
-                Some(Reply::Nothing) | None => self.happened(&effect, false),
-                Some(reply) => self.take_reply(writer, &effect, &reply),
-            }
-            machine.hang_up(writer.client.end);
-        }
+        all
     }
 
     /// Takes the reply of a writer, or gives it something to do.
