@@ -79,6 +79,7 @@ fn refusals_are_cassandras() {
         ),
         ("SELECT * FROM t WHERE p = null AND q = 1", "Invalid null value in condition for column p"),
         ("SELECT * FROM t WHERE v = null ALLOW FILTERING", "Unsupported null value for column v"),
+        ("SELECT * FROM t WHERE d > 1h ALLOW FILTERING", "Slice restrictions are not supported on duration columns"),
         ("SELECT * FROM t LIMIT 0", "LIMIT must be strictly positive"),
         ("SELECT * FROM t PER PARTITION LIMIT 0", "PER PARTITION LIMIT must be strictly positive"),
         ("SELECT count(*) FROM t PER PARTITION LIMIT 1", "PER PARTITION LIMIT is not allowed with aggregate queries."),

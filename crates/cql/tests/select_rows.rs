@@ -63,6 +63,10 @@ fn a_table_without_clustering_columns_gives_its_row_by_key() {
             ("SELECT k FROM t WHERE k IN (1, 2, 3) AND token(k) > token(1)", "2 | 3"),
             ("SELECT k FROM t WHERE a > 5 ALLOW FILTERING", "1 | 2"),
             ("SELECT k FROM t WHERE k > 1 ALLOW FILTERING", "2 | 3"),
+            ("SELECT k FROM t WHERE a BETWEEN 10 AND 19 ALLOW FILTERING", "1"),
+            ("SELECT k FROM t WHERE a IN (20, 30) ALLOW FILTERING", "2"),
+            ("SELECT k FROM t WHERE a != 20 ALLOW FILTERING", "1"),
+            ("SELECT k FROM t WHERE b > 'w' AND a > 1 ALLOW FILTERING", "1"),
         ],
     );
 }
@@ -191,4 +195,31 @@ fn deletions_of_ranges_and_partitions_hide_what_is_older() {
     );
     node.write("DELETE FROM t WHERE k = 1");
     check(&mut node, &[("SELECT * FROM t", ""), ("SELECT DISTINCT k FROM t", ""), ("SELECT count(*) FROM t", "0")]);
+}
+
+#[test]
+fn a_deletion_hides_rows_that_were_too_many_to_clean() {
+    let mut node = Node::new(2);
+    node.define("CREATE TABLE t (k int, c int, s int static, v int, l list<int>, PRIMARY KEY (k, c))");
+    for c in 0..2_300 {
+        node.write(&format!("INSERT INTO t (k, c, v, l) VALUES (1, {c}, {c}, [1]) USING TIMESTAMP 100"));
+    }
+    node.write("DELETE FROM t USING TIMESTAMP 150 WHERE k = 1 AND c >= 100");
+    node.write("UPDATE t USING TIMESTAMP 160 SET l = l + [2] WHERE k = 1 AND c = 2200");
+    node.memory = Memory::All;
+    for (text, expected) in [
+        ("SELECT count(*) FROM t", "101"),
+        ("SELECT count(*), max(v) FROM t WHERE k = 1", "101 99"),
+        ("SELECT c, v, l FROM t WHERE k = 1 AND c > 99", "2200 null [2]"),
+        ("SELECT c, v, l FROM t WHERE k = 1 AND c = 2200", "2200 null [2]"),
+        ("SELECT c FROM t WHERE k = 1 ORDER BY c DESC LIMIT 2", "2200 | 99"),
+    ] {
+        assert_eq!(node.select(text).join(" | "), expected, "{text}");
+    }
+    assert!(node.select("SELECT c FROM t WHERE k = 1 AND c = 2250").is_empty());
+    node.write("DELETE FROM t USING TIMESTAMP 170 WHERE k = 1");
+    node.write("UPDATE t USING TIMESTAMP 180 SET s = 5 WHERE k = 1");
+    assert_eq!(node.select("SELECT * FROM t"), ["1 null 5 null null"]);
+    assert_eq!(node.select("SELECT DISTINCT k, s FROM t"), ["1 5"]);
+    assert!(node.select("SELECT c FROM t WHERE k = 1 AND c IN (2200, 2250, 1)").is_empty());
 }

@@ -181,7 +181,8 @@ impl Node {
     /// Pages through a SELECT and checks that every page but the last is full.
     pub(crate) fn paged(&mut self, text: &str, page_size: u32) -> Vec<String> {
         let (mut all, mut state) = (Vec::new(), None);
-        loop {
+        for pages in 0.. {
+            assert!(pages < 5_000, "{text} has no last page");
             let page = self.run(text, &[], Some(page_size), state.as_deref()).unwrap_or_else(|error| panic!("{text}: {error}"));
             assert!(page.rows.len() <= page_size as usize, "{text}: a page of {} rows", page.rows.len());
             all.extend(lines(&page));
@@ -193,6 +194,7 @@ impl Node {
             }
             state = page.state;
         }
+        all
     }
 
     /// The error of a statement.

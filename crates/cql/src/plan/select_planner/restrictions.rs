@@ -86,8 +86,16 @@ impl Planner<'_> {
                     if position < keys {
                         self.key_relation(table, position, &relation.comparison, &mut draft)?;
                     } else {
-                        let filter = self.column_filter(position, column, &relation.comparison, reads)?;
-                        draft.regular_filters.push(filter);
+                        let parts = match &relation.comparison {
+                            Comparison::Between(low, high) => vec![
+                                Comparison::Compare(CompareOperator::GreaterOrEqual, low.clone()),
+                                Comparison::Compare(CompareOperator::LessOrEqual, high.clone()),
+                            ],
+                            other => vec![other.clone()],
+                        };
+                        for comparison in &parts {
+                            draft.regular_filters.push(self.column_filter(position, column, comparison, reads)?);
+                        }
                     }
                 }
                 RelationTarget::Element { column: name, key } => {
@@ -221,6 +229,11 @@ impl Planner<'_> {
             }
         };
         Ok(match comparison {
+            Comparison::Compare(operator, _)
+                if *data_type == DataType::Duration && !matches!(operator, CompareOperator::Equal | CompareOperator::NotEqual) =>
+            {
+                return Err(CqlError::invalid("Slice restrictions are not supported on duration columns"));
+            }
             Comparison::Compare(operator, term) => (comparator(*operator), vec![self.term(term, data_type, name)?], false),
             Comparison::In(values) => list(values, Comparator::In, self)?,
             Comparison::NotIn(values) => list(values, Comparator::NotIn, self)?,
@@ -234,7 +247,7 @@ impl Planner<'_> {
                     column.name
                 )));
             }
-            Comparison::Between(..) => return Err(unsupported("BETWEEN: write it as >= and <=")),
+            Comparison::Between(..) => return Err(unsupported("BETWEEN")),
             Comparison::IsNotNull => return Err(unsupported("IS NOT NULL")),
         })
     }
