@@ -31,6 +31,25 @@ pub struct Client {
     pub address: SocketAddr,
     /// Requests whose reply has not been given yet.
     pub in_flight: u32,
+    /// How large replies that came later have been: decays towards those of late.
+    reply_bytes: usize,
+}
+
+/// The size that a connection's first late replies are taken to have.
+const REPLY_BYTES_FIRST: usize = 64 << 10;
+
+impl Client {
+    /// Whether what is to be sent, with the replies that are outstanding, may exceed `bytes_max`.
+    fn has_enough(&self, unsent_bytes: usize, bytes_max: usize) -> bool {
+        let outstanding = (self.in_flight as usize).saturating_mul(self.reply_bytes);
+        (unsent_bytes > 0 || self.in_flight > 0) && unsent_bytes.saturating_add(outstanding) >= bytes_max
+    }
+
+    /// A reply came later.
+    fn note_reply(&mut self, bytes: usize) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        self.reply_bytes = bytes.max(self.reply_bytes - self.reply_bytes / 64);
+    }
 }
 
 /// Whether the connection goes on.
@@ -77,7 +96,7 @@ impl Session {
         Self {
             decoder: FrameDecoder::new(Direction::Request, body_bytes_max),
             outgoing: Outgoing { encoder: FrameEncoder::new(Direction::Response), plain: true, scratch: Vec::new() },
-            client: Client { version: ProtocolVersion::HIGHEST, keyspace: None, address, in_flight: 0 },
+            client: Client { version: ProtocolVersion::HIGHEST, keyspace: None, address, in_flight: 0, reply_bytes: REPLY_BYTES_FIRST },
             phase: Phase::New,
             registered: [false; 3],
         }
@@ -101,7 +120,7 @@ impl Session {
     }
 
     /// Takes received bytes, serves the requests in them and appends to `out` what is to be sent; serves no further request once that has
-    /// more than `out_bytes_max` bytes.
+    /// more than `out_bytes_max` bytes, or the replies that are still to come may have.
     pub fn receive(
         &mut self,
         bytes: &[u8],
@@ -114,7 +133,7 @@ impl Session {
         let mut frames = decoder.feed(bytes, &mut workspaces.incoming);
         let mut verdict = Verdict::Continue;
         loop {
-            if out.len() > out_bytes_max {
+            if client.has_enough(out.len(), out_bytes_max) {
                 verdict = Verdict::Pause;
                 break;
             }
@@ -155,7 +174,19 @@ impl Session {
         verdict
     }
 
-    /// Appends a plain reply frame that came later, as the connection wants it.
+    /// Whether [`Session::receive`] would serve another request.
+    #[must_use]
+    pub fn takes_requests(&self, unsent_bytes: usize, unsent_bytes_max: usize) -> bool {
+        !self.client.has_enough(unsent_bytes, unsent_bytes_max)
+    }
+
+    /// Appends the plain reply frame of a request that was not answered at once.
+    pub fn append_late_reply(&mut self, frame: &[u8], out: &mut Vec<u8>, workspaces: &mut Workspaces) {
+        self.client.note_reply(frame.len());
+        self.append_reply(frame, out, workspaces);
+    }
+
+    /// Appends a plain frame, as the connection wants it.
     pub fn append_reply(&mut self, frame: &[u8], out: &mut Vec<u8>, workspaces: &mut Workspaces) {
         if self.outgoing.plain {
             out.extend_from_slice(frame);

@@ -12,13 +12,14 @@ pub(crate) struct Connection {
     pub(crate) paused: bool,
     /// Whether it stands in the queue of paused ones.
     queued: bool,
-    /// What was last counted of it.
-    counted: usize,
+    /// What was last counted of it: bytes that arrived in part, bytes that are not sent.
+    partial: usize,
+    unsent: usize,
 }
 
 impl Connection {
     pub(crate) fn new(id: ConnectionId, session: Session) -> Self {
-        Self { id, session: Box::new(session), paused: false, queued: false, counted: 0 }
+        Self { id, session: Box::new(session), paused: false, queued: false, partial: 0, unsent: 0 }
     }
 }
 
@@ -27,13 +28,19 @@ impl Connection {
 pub(crate) struct Connections {
     slots: Vec<Option<Connection>>,
     paused: VecDeque<ConnectionId>,
-    held_bytes: usize,
+    partial_bytes: usize,
+    unsent_bytes: usize,
 }
 
 impl Connections {
-    /// Bytes that arrived in part and bytes that are not sent, of all connections as last counted.
-    pub(crate) fn held_bytes(&self) -> usize {
-        self.held_bytes
+    /// Bytes that arrived in part, of all connections as last counted.
+    pub(crate) fn partial_bytes(&self) -> usize {
+        self.partial_bytes
+    }
+
+    /// Bytes that are not sent, of all connections as last counted.
+    pub(crate) fn unsent_bytes(&self) -> usize {
+        self.unsent_bytes
     }
 
     pub(crate) fn get_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
@@ -60,16 +67,18 @@ impl Connections {
 
     pub(crate) fn remove(&mut self, id: ConnectionId) {
         if let Some(connection) = self.take(id) {
-            self.held_bytes -= connection.counted;
+            self.partial_bytes -= connection.partial;
+            self.unsent_bytes -= connection.unsent;
         }
     }
 
     /// Counts a connection again, now with `unsent` bytes to send.
     pub(crate) fn weigh(&mut self, id: ConnectionId, unsent: usize) -> Option<&mut Connection> {
         let connection = self.slots.get_mut(id.index as usize)?.as_mut().filter(|connection| connection.id == id)?;
-        let now = unsent + connection.session.buffered_bytes();
-        self.held_bytes = self.held_bytes + now - connection.counted;
-        connection.counted = now;
+        let partial = connection.session.buffered_bytes();
+        self.partial_bytes = self.partial_bytes + partial - connection.partial;
+        self.unsent_bytes = self.unsent_bytes + unsent - connection.unsent;
+        (connection.partial, connection.unsent) = (partial, unsent);
         Some(connection)
     }
 

@@ -29,6 +29,9 @@ const NODE_TAGS: u64 = 1 << 63;
 /// How many steps of statements over many partitions a core takes between two looks at its sockets.
 const CONTINUATIONS_PER_TURN: usize = 4;
 
+/// A connection may always leave this many bytes of replies unread.
+const UNSENT_BYTES_LEAST: usize = 64 << 10;
+
 /// What core 0 does when all shards have recovered.
 pub type OnReady = Box<dyn FnOnce() + Send>;
 
@@ -103,9 +106,16 @@ impl Core {
         self.shard.context(reactor.now())
     }
 
-    /// Memory that connections hold on this core: frames that have arrived in part, requests that wait, replies that are not sent.
+    /// Memory that requests hold on this core: those that have arrived in part, and those that wait.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.connections.held_bytes() + self.requests.bytes()
+        self.connections.partial_bytes() + self.requests.bytes()
+    }
+
+    /// How many bytes of replies a connection may leave unread: little once all together leave too much. Clients that do not read are so
+    /// bounded by themselves, and refuse nothing to others.
+    fn unsent_bytes_max(&self) -> usize {
+        let most = self.config.unsent_bytes_max;
+        if self.connections.unsent_bytes() > self.config.requests_bytes_max { UNSENT_BYTES_LEAST.min(most) } else { most }
     }
 
     fn is_overloaded(&self) -> bool {
@@ -115,10 +125,8 @@ impl Core {
     /// Appends a plain reply frame to a connection, if it is still there.
     pub(crate) fn deliver<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId, frame: &[u8]) {
         let Some(connection) = self.connections.get_mut(id) else { return };
-        let client = connection.session.client_mut();
-        client.in_flight = client.in_flight.saturating_sub(1);
         if let Some(out) = reactor.output(id) {
-            connection.session.append_reply(frame, out, &mut self.workspaces);
+            connection.session.append_late_reply(frame, out, &mut self.workspaces);
         }
         self.weigh(reactor, id);
     }
@@ -137,10 +145,12 @@ impl Core {
     /// Serves the requests in `bytes`, and those that were left when the connection was paused.
     fn serve<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId, bytes: &[u8]) {
         let Some(mut connection) = self.connections.take(id) else { return };
+        let unsent = reactor.unsent_bytes(id);
         let Some(output) = reactor.output(id) else { return self.connections.put(connection) };
         let mut out = std::mem::take(output);
         let mut workspaces = std::mem::take(&mut self.workspaces);
-        let room = self.config.unsent_bytes_max;
+        // The output of this turn is within `unsent`; what the kernel has not taken of turns before is not in `out`.
+        let room = self.unsent_bytes_max().saturating_sub(unsent - out.len());
         let mut server = Statements { core: self, reactor, connection: id };
         let verdict = connection.session.receive(bytes, &mut out, room, &mut workspaces, &mut server);
         self.workspaces = workspaces;
@@ -159,10 +169,11 @@ impl Core {
     fn weigh<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId) {
         let unsent = reactor.unsent_bytes(id);
         let overloaded = self.is_overloaded();
+        let unsent_bytes_max = self.unsent_bytes_max();
         let Some(connection) = self.connections.weigh(id, unsent) else { return };
-        let holds = unsent > 0 || connection.session.client().in_flight > 0;
+        let holds = connection.session.client().in_flight > 0;
         let partial = connection.session.buffered_bytes();
-        connection.paused |= unsent > self.config.unsent_bytes_max || (overloaded && holds);
+        connection.paused |= unsent > unsent_bytes_max || (overloaded && holds);
         if connection.paused {
             reactor.set_reading(id, false);
             self.connections.pause(id);
@@ -192,13 +203,14 @@ impl Core {
 
     fn resume_one<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId) {
         let unsent = reactor.unsent_bytes(id);
+        let unsent_bytes_max = self.unsent_bytes_max();
         let Some(connection) = self.connections.weigh(id, unsent) else { return };
-        if !connection.paused {
+        if !connection.paused || unsent > unsent_bytes_max / 2 {
+            // With much to send, `drained` will tell.
             return;
         }
-        if unsent > self.config.unsent_bytes_max / 2 {
-            // `drained` will tell.
-            return;
+        if !connection.session.takes_requests(unsent, unsent_bytes_max) {
+            return self.connections.pause(id);
         }
         connection.paused = false;
         self.serve(reactor, id, &[]);
@@ -392,10 +404,10 @@ pub(crate) fn cql_error(error: &ShardError) -> CqlError {
     let message = error.to_string();
     match error {
         ShardError::Full { .. } | ShardError::Busy | ShardError::IndexFull { .. } => CqlError::Overloaded(message),
-        ShardError::TooLarge { .. } => CqlError::Invalid(message),
+        ShardError::TooLarge { .. } | ShardError::UnknownTable => CqlError::Invalid(message),
         ShardError::Read(_) => CqlError::ReadFailure(message),
         ShardError::Poisoned => CqlError::WriteFailure(message),
-        ShardError::NotReady | ShardError::UnknownTable => CqlError::Server(message),
+        ShardError::NotReady => CqlError::Server(message),
     }
 }
 
@@ -435,6 +447,11 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
             Message::Ran { part, outcome } => self.part_done(reactor, self.core, part, outcome),
             Message::ChangeSchema(request) => self.change_schema(reactor, *request),
             Message::Schema(update) => self.apply_schema(reactor, &update),
+            Message::Announce(update) => {
+                if let Some(event) = &update.event {
+                    self.broadcast(reactor, &cql::wire::Event::SchemaChange(event.as_wire()));
+                }
+            }
             Message::SchemaApplied => self.schema_applied(reactor),
             Message::SchemaReply { request, frame } => {
                 if let Some(request) = self.requests.remove(request) {

@@ -27,6 +27,8 @@ pub enum Message {
     ChangeSchema(Box<SchemaRequest>),
     /// From core 0: the schema is this now; answer with [`Message::SchemaApplied`].
     Schema(Arc<SchemaUpdate>),
+    /// From core 0: every core has applied this; tell clients that asked for events.
+    Announce(Arc<SchemaUpdate>),
     /// To core 0: a [`Message::Schema`] has been applied.
     SchemaApplied,
     /// From core 0 to the core that asked: the change is done or was refused.

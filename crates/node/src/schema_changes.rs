@@ -165,9 +165,6 @@ impl Core {
         for table in &update.dropped {
             self.shard.drop_table(*table);
         }
-        if let Some(event) = &update.event {
-            self.broadcast(reactor, &wire::Event::SchemaChange(event.as_wire()));
-        }
         match update.truncated {
             None => reactor.send(base::CoreId(0), Message::SchemaApplied),
             Some(table) => {
@@ -194,6 +191,9 @@ impl Core {
             Some(event) => wire::write_schema_change(body, &event.as_wire(), header.version),
             None => wire::write_void(body),
         });
+        for core in 0..self.cores {
+            reactor.send(base::CoreId(core), Message::Announce(Arc::clone(&update)));
+        }
         reactor.send(request.origin, Message::SchemaReply { request: request.request, frame });
         self.next_change(reactor);
     }

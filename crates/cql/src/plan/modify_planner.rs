@@ -245,7 +245,7 @@ impl Planner<'_> {
                 let (position, column) = find_value_column(table, column)?;
                 let term = |planner: &mut Self, receiver: &DataType| planner.term(value, receiver, &column.name);
                 let planned = match &column.data_type {
-                    DataType::Counter => Assignment::Count { by: term(self, &DataType::BigInt)?, negative: false },
+                    DataType::Counter => Assignment::Count { by: term(self, &DataType::Counter)?, negative: false },
                     multi @ (DataType::List(_, Frozen::No) | DataType::Set(_, Frozen::No) | DataType::Map(_, _, Frozen::No)) => {
                         Assignment::Append(term(self, multi)?)
                     }
@@ -256,7 +256,7 @@ impl Planner<'_> {
             ast::Assignment::Subtract { column, value } => {
                 let (position, column) = find_value_column(table, column)?;
                 let planned = match &column.data_type {
-                    DataType::Counter => Assignment::Count { by: self.term(value, &DataType::BigInt, &column.name)?, negative: true },
+                    DataType::Counter => Assignment::Count { by: self.term(value, &DataType::Counter, &column.name)?, negative: true },
                     multi @ (DataType::List(_, Frozen::No) | DataType::Set(_, Frozen::No)) => {
                         Assignment::Remove(self.term(value, multi, &column.name)?)
                     }
