@@ -7,6 +7,7 @@
 mod chunk;
 mod cursor;
 mod filter;
+mod gather;
 
 pub(super) use chunk::{Chunk, End, Extent, FetchPlan, Gathered};
 pub(super) use cursor::{Cursor, Place};

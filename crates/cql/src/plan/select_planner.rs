@@ -4,6 +4,7 @@
 //! rules for ORDER BY, GROUP BY and DISTINCT.
 
 mod clustering;
+mod composed;
 mod reads;
 mod restrictions;
 mod selection;

@@ -3,11 +3,11 @@
 use super::reads::Reads;
 use crate::language::ast::{self, CellAttribute, NativeType, Selection, Selector};
 use crate::plan::modify_planner::find_column;
-use crate::plan::term_planner::neutral;
+use crate::plan::term_planner::{assignable, neutral};
 use crate::plan::{Aggregate, Expression, Output, Planner, Source};
 use crate::value::function::{self, Argument, FunctionError, FunctionSpec, Operator};
 use crate::{CqlError, ddl};
-use model::{ColumnKind, DataType, Frozen};
+use model::{ColumnKind, DataType};
 use std::sync::Arc;
 
 /// The outputs of a SELECT.
@@ -18,7 +18,7 @@ pub(super) struct Selected {
 }
 
 /// A selector as far as it could be planned by itself.
-enum Operand<'s> {
+pub(super) enum Operand<'s> {
     Planned(Expression, DataType),
     Literal(&'s ast::Literal),
     /// A marker or a collection: its type comes from what takes it.
@@ -54,7 +54,7 @@ impl Planner<'_> {
     }
 
     /// Plans one selector; `receiver` is the type that what it stands in wants.
-    fn selector(
+    pub(super) fn selector(
         &mut self,
         selector: &Selector,
         receiver: Option<&DataType>,
@@ -99,7 +99,7 @@ impl Planner<'_> {
             Selector::TypeHint { type_name, value } => {
                 let hinted = ddl::resolve_type(type_name, self.keyspace, self.schema)?;
                 let (expression, own) = self.selector(value, Some(&hinted), reads, aggregates)?;
-                if !crate::plan::term_planner::assignable(&own, &hinted) {
+                if !assignable(&own, &hinted) {
                     return Err(CqlError::Invalid(format!("Cannot assign value {value} to {selector} of type {hinted}")));
                 }
                 Ok((expression, hinted))
@@ -160,7 +160,12 @@ impl Planner<'_> {
     }
 
     /// Plans what a function, cast or operator is applied to, if it says its type itself.
-    fn operand<'s>(&mut self, selector: &'s Selector, reads: &mut Reads, aggregates: &mut Vec<Aggregate>) -> Result<Operand<'s>, CqlError> {
+    pub(super) fn operand<'s>(
+        &mut self,
+        selector: &'s Selector,
+        reads: &mut Reads,
+        aggregates: &mut Vec<Aggregate>,
+    ) -> Result<Operand<'s>, CqlError> {
         Ok(match selector {
             Selector::Literal(literal) => Operand::Literal(literal),
             Selector::Marker(_) | Selector::List(_) | Selector::Set(_) | Selector::Map(_) => Operand::Untyped,
@@ -196,7 +201,7 @@ impl Planner<'_> {
             let mut parts = Vec::with_capacity(arguments.len());
             for (position, (argument, column)) in arguments.iter().zip(table.partition_key()).enumerate() {
                 let (expression, own) = self.selector(argument, Some(&column.data_type), reads, aggregates)?;
-                if !crate::plan::term_planner::assignable(&own, &column.data_type) {
+                if !assignable(&own, &column.data_type) {
                     return Err(CqlError::Invalid(format!(
                         "Type error: {argument} cannot be passed as argument {position} of function system.token of type {}",
                         column.data_type
@@ -244,84 +249,6 @@ impl Planner<'_> {
         });
         Ok((Expression::Aggregate(aggregates.len() - 1), result))
     }
-
-    /// The type of a collection or tuple literal whose elements say theirs.
-    fn natural_type(&mut self, selector: &Selector, reads: &mut Reads) -> Result<DataType, CqlError> {
-        let mut of_first = |planner: &mut Self, parts: &mut dyn Iterator<Item = &Selector>| {
-            // What is read to find the type is read again for the value: sources are found, not added twice.
-            for part in parts {
-                match planner.operand(part, reads, &mut Vec::new())? {
-                    Operand::Planned(_, data_type) => return Ok(data_type.frozen()),
-                    Operand::Literal(_) => {}
-                    Operand::Untyped if matches!(part, Selector::Marker(_)) => {}
-                    Operand::Untyped => return planner.natural_type(part, reads),
-                }
-            }
-            Err(cannot_infer(selector))
-        };
-        Ok(match selector {
-            Selector::List(parts) => DataType::List(Arc::new(of_first(self, &mut parts.iter())?), Frozen::Yes),
-            Selector::Set(parts) => DataType::Set(Arc::new(of_first(self, &mut parts.iter())?), Frozen::Yes),
-            Selector::Map(entries) => {
-                let key = of_first(self, &mut entries.iter().map(|(key, _)| key))?;
-                let value = of_first(self, &mut entries.iter().map(|(_, value)| value))?;
-                DataType::Map(Arc::new(key), Arc::new(value), Frozen::Yes)
-            }
-            Selector::Tuple(parts) => {
-                let types = parts.iter().map(|part| of_first(self, &mut std::iter::once(part))).collect::<Result<Vec<_>, _>>()?;
-                DataType::Tuple(types.into())
-            }
-            other => of_first(self, &mut std::iter::once(other))?,
-        })
-    }
-
-    /// A collection, tuple or user type literal as a value of type `whole`.
-    fn composed(
-        &mut self,
-        selector: &Selector,
-        whole: &DataType,
-        reads: &mut Reads,
-        aggregates: &mut Vec<Aggregate>,
-    ) -> Result<Expression, CqlError> {
-        let mismatch = || CqlError::Invalid(format!("Invalid literal {selector} for a value of type {whole}"));
-        let mut part = |planner: &mut Self, selector: &Selector, wanted: &DataType| {
-            let (expression, own) = planner.selector(selector, Some(wanted), reads, aggregates)?;
-            if crate::plan::term_planner::assignable(&own, wanted) { Ok(expression) } else { Err(mismatch()) }
-        };
-        Ok(match (selector, whole) {
-            (Selector::List(parts), DataType::List(element, _)) => {
-                Expression::List(parts.iter().map(|selector| part(self, selector, element)).collect::<Result<Vec<_>, _>>()?)
-            }
-            (Selector::Set(parts), DataType::Set(element, _)) => {
-                let parts = parts.iter().map(|selector| part(self, selector, element)).collect::<Result<Vec<_>, _>>()?;
-                Expression::Set((**element).clone(), parts)
-            }
-            (Selector::Set(parts), DataType::Map(key, _, _)) if parts.is_empty() => Expression::Map((**key).clone(), Vec::new()),
-            (Selector::Map(entries), DataType::Map(key_type, value_type, _)) => {
-                let mut planned = Vec::with_capacity(entries.len());
-                for (key, value) in entries {
-                    planned.push((part(self, key, key_type)?, part(self, value, value_type)?));
-                }
-                Expression::Map((**key_type).clone(), planned)
-            }
-            (Selector::Map(entries), DataType::Udt(user, _)) => {
-                let mut fields = Vec::with_capacity(user.fields.len());
-                for (name, field_type) in &user.fields {
-                    let given = entries.iter().find(|(field, _)| matches!(field, Selector::Column(field) if field == name.as_str()));
-                    fields.push(match given {
-                        Some((_, value)) => part(self, value, field_type)?,
-                        None => Expression::Term(crate::plan::Term::Null),
-                    });
-                }
-                Expression::Fields(fields)
-            }
-            (Selector::Tuple(parts), DataType::Tuple(types)) if parts.len() <= types.len() => {
-                let parts = parts.iter().zip(types.iter()).map(|(selector, wanted)| part(self, selector, wanted));
-                Expression::Fields(parts.collect::<Result<Vec<_>, _>>()?)
-            }
-            _ => return Err(mismatch()),
-        })
-    }
 }
 
 fn argument<'a>(operand: &'a Operand<'_>) -> Argument<'a> {
@@ -332,7 +259,7 @@ fn argument<'a>(operand: &'a Operand<'_>) -> Argument<'a> {
     }
 }
 
-fn cannot_infer(selector: &Selector) -> CqlError {
+pub(super) fn cannot_infer(selector: &Selector) -> CqlError {
     CqlError::Invalid(format!("Cannot infer type for term {selector} in selection clause (try using a cast to force a type)"))
 }
 

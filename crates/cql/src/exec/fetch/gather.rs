@@ -1,0 +1,344 @@
+//! Visiting rows for a chunk: partitions are entered (their deletions and static row become known), their rows looked at, and left.
+
+use super::chunk::{Chunk, End, FetchPlan};
+use super::{Cursor, Place};
+use crate::exec::keys::KeyRange;
+use crate::exec::rows::{Components, Cover, Found, HIDES_NOTHING, RowValues};
+use crate::plan::Select;
+use crate::wire::writer::write_short_bytes;
+use base::Token;
+use model::operation::{Direction, FIRST_ROW_BYTE, PartitionKey, Position, RANGE_DELETION_PREFIX, RowStore, ScannedRow, Stop, Visit};
+
+/// A chunk visits about this many rows at most.
+const VISITED_ROWS_MAX: u32 = 512;
+
+/// A chunk visits, and gives, about this many bytes at most.
+const VISITED_BYTES_MAX: usize = 1 << 20;
+
+/// The state of a running chunk.
+pub(super) struct Gather<'a> {
+    chunk: &'a Chunk,
+    fetch: &'a FetchPlan,
+    plan: &'a Select,
+    out: &'a mut Vec<u8>,
+    out_start: usize,
+    /// Whether the values of static columns are read.
+    reads_static: bool,
+    /// How many rows were given.
+    pub(super) given: u32,
+    visited: u32,
+    visited_bytes: usize,
+    /// Whether the cursor moved, so that ending here is progress.
+    pub(super) advanced: bool,
+    /// After the last row that was looked at.
+    pub(super) cursor: Cursor,
+    /// Whether the cursor's partition has been entered: its deletions and static row are known.
+    entered: bool,
+    cover: Cover,
+    static_row: Vec<u8>,
+    components: Components,
+    scratch: Vec<u8>,
+    /// Why it stops; `None` while it goes on, and at the end of the extent.
+    pub(super) end: Option<End>,
+}
+
+impl<'a> Gather<'a> {
+    pub(super) fn new(chunk: &'a Chunk, out: &'a mut Vec<u8>) -> Self {
+        Self {
+            chunk,
+            fetch: &chunk.fetch,
+            plan: &chunk.fetch.plan,
+            out_start: out.len(),
+            out,
+            reads_static: chunk.fetch.plan.cells.iter().any(|cell| cell.is_static),
+            given: 0,
+            visited: 0,
+            visited_bytes: 0,
+            advanced: false,
+            cursor: chunk.cursor.clone(),
+            entered: false,
+            cover: Cover::default(),
+            static_row: Vec::new(),
+            components: Components::default(),
+            scratch: Vec::new(),
+            end: None,
+        }
+    }
+
+    /// Looks through the cursor's partition.
+    pub(super) fn partition(&mut self, store: &dyn RowStore) -> Result<(), Stop> {
+        let after_only_row = self.plan.table.clustering_len == 0 && self.cursor.place != Place::Start;
+        if self.cursor.place == Place::End || after_only_row || self.stop_before_more() {
+            return Ok(());
+        }
+        let (key, token) = (self.cursor.partition.clone(), self.cursor.token);
+        let partition = PartitionKey { table: self.plan.table.id, token, bytes: &key };
+        if self.plan.table.clustering_len == 0 {
+            self.entered = true;
+            if let Some(row) = store.get(&partition, &[])?
+                && self.row(&[], row) == Visit::Stop
+            {
+                return Ok(());
+            }
+            self.leave();
+            return Ok(());
+        }
+        self.enter(store, &partition)?;
+        if self.gives_one_static_row() {
+            return Ok(());
+        }
+        let resume = match &self.cursor.place {
+            Place::After(clustering) => Some(clustering.clone()),
+            _ => None,
+        };
+        let fetch = self.fetch;
+        let count = fetch.ranges.len();
+        for index in 0..count {
+            let range = &fetch.ranges[if self.plan.reversed { count - 1 - index } else { index }];
+            if self.range(store, &partition, range, resume.as_deref())? == Visit::Stop {
+                return Ok(());
+            }
+        }
+        self.leave();
+        Ok(())
+    }
+
+    /// Looks through one range of clustering keys, as far as it lies after `resume`.
+    fn range(
+        &mut self,
+        store: &dyn RowStore,
+        partition: &PartitionKey<'_>,
+        range: &KeyRange,
+        resume: Option<&[u8]>,
+    ) -> Result<Visit, Stop> {
+        let reversed = self.plan.reversed;
+        let (mut from, mut to) = (range.from.as_slice(), range.to.as_deref());
+        let after;
+        match resume {
+            Some(resume) if reversed => to = Some(to.map_or(resume, |to| to.min(resume))),
+            Some(resume) => {
+                after = [resume, &[0]].concat();
+                from = from.max(&after);
+            }
+            None => {}
+        }
+        if to.is_some_and(|to| to <= from) {
+            return Ok(Visit::Continue);
+        }
+        if range.single {
+            let row = store.get(partition, from)?;
+            return Ok(match row {
+                Some(row) => self.row(from, row),
+                None => self.pass(from, 0),
+            });
+        }
+        let direction = if reversed { Direction::Reverse } else { Direction::Forward };
+        let mut last = Visit::Continue;
+        store.scan(partition, from, to, direction, &mut |clustering, row| {
+            last = self.row(clustering, row);
+            last
+        })?;
+        Ok(last)
+    }
+
+    /// Looks through partitions up to `until`.
+    pub(super) fn ring(&mut self, store: &dyn RowStore, until: Token) -> Result<(), Stop> {
+        let table = self.plan.table.id;
+        if let Place::After(_) = self.cursor.place
+            && self.plan.table.clustering_len > 0
+        {
+            let key = self.cursor.partition.clone();
+            self.enter(store, &PartitionKey { table, token: self.cursor.token, bytes: &key })?;
+        }
+        loop {
+            if self.stop_before_more() {
+                return Ok(());
+            }
+            let mut partition = self.cursor.partition.clone();
+            let mut clustering = Vec::new();
+            match &self.cursor.place {
+                Place::Start => {}
+                Place::After(key) => {
+                    clustering.extend_from_slice(key);
+                    clustering.push(0);
+                }
+                // The next key there can be.
+                Place::End => partition.push(0),
+            }
+            let from = Position { token: self.cursor.token, partition: &partition, clustering: &clustering };
+            let mut last = Visit::Continue;
+            store.scan_table(table, from, until, &mut |scanned| {
+                last = self.scanned(&scanned);
+                last
+            })?;
+            if last == Visit::Continue {
+                // The last partition ends with the scan.
+                self.leave();
+                return Ok(());
+            }
+            if self.end.is_some() {
+                return Ok(());
+            }
+            // The rest of this partition is of no interest.
+            self.cursor.place = Place::End;
+        }
+    }
+
+    fn scanned(&mut self, scanned: &ScannedRow<'_>) -> Visit {
+        let PartitionKey { token, bytes, .. } = scanned.partition;
+        let same = self.entered && self.cursor.token == token && self.cursor.partition == bytes;
+        if !same {
+            self.leave();
+            if self.end.is_some() || self.stop_before_more() {
+                return Visit::Stop;
+            }
+            self.cursor = Cursor::start(token, bytes.to_vec());
+            self.entered = true;
+            self.cover.clear();
+            self.static_row.clear();
+        }
+        if self.plan.table.clustering_len == 0 {
+            return self.row(&[], scanned.row);
+        }
+        match scanned.clustering.first() {
+            Some(first) if *first >= FIRST_ROW_BYTE => self.row(scanned.clustering, scanned.row),
+            _ => {
+                self.note(scanned.clustering, scanned.row);
+                // The deletions of ranges that follow do not matter to static columns.
+                if self.gives_one_static_row() { Visit::Stop } else { Visit::Continue }
+            }
+        }
+    }
+
+    /// Whether this is a DISTINCT and the partition's static columns are enough of a row.
+    fn gives_one_static_row(&mut self) -> bool {
+        if !self.plan.distinct || self.static_row.is_empty() || self.cursor.given > 0 {
+            return false;
+        }
+        let live = Found::new(self.plan).take(self.plan, &self.static_row, HIDES_NOTHING, self.fetch.now_s);
+        if live {
+            self.leave();
+        }
+        live
+    }
+
+    /// Reads what is about the whole partition.
+    fn enter(&mut self, store: &dyn RowStore, partition: &PartitionKey<'_>) -> Result<(), Stop> {
+        self.cover.clear();
+        self.static_row.clear();
+        store.scan(partition, &[], Some(&[RANGE_DELETION_PREFIX + 1]), Direction::Forward, &mut |clustering, row| {
+            self.note(clustering, row);
+            Visit::Continue
+        })?;
+        self.entered = true;
+        Ok(())
+    }
+
+    /// Notes the partition's own row or the deletion of a range.
+    fn note(&mut self, clustering: &[u8], row: &[u8]) {
+        self.visited_bytes += row.len();
+        if clustering.is_empty() {
+            self.cover.note_partition(row);
+            self.static_row.extend_from_slice(row);
+        } else {
+            self.cover.note_range(clustering, row);
+        }
+    }
+
+    /// Looks at a row of the entered partition.
+    fn row(&mut self, clustering: &[u8], row: &[u8]) -> Visit {
+        let hidden_until = self.cover.hidden_until(clustering);
+        if self.give(Some((clustering, row, hidden_until))) == Visit::Stop {
+            return Visit::Stop;
+        }
+        self.pass(clustering, row.len())
+    }
+
+    /// Moves the cursor behind a row and says whether to go on.
+    fn pass(&mut self, clustering: &[u8], bytes: usize) -> Visit {
+        self.visited += 1;
+        self.visited_bytes += bytes;
+        self.advanced = true;
+        if self.cursor.given >= self.fetch.per_partition {
+            self.cursor.place = Place::End;
+            return Visit::Stop;
+        }
+        match &mut self.cursor.place {
+            Place::After(key) => {
+                key.clear();
+                key.extend_from_slice(clustering);
+            }
+            place => *place = Place::After(clustering.to_vec()),
+        }
+        if self.stop_before_more() { Visit::Stop } else { Visit::Continue }
+    }
+
+    /// Ends the partition: if it gave nothing, its static columns alone may be a row.
+    fn leave(&mut self) {
+        if !self.entered {
+            return;
+        }
+        let gave_none = self.cursor.place != Place::End && self.cursor.given == 0;
+        if gave_none && self.plan.static_only_rows && !self.static_row.is_empty() && self.give(None) == Visit::Stop {
+            return;
+        }
+        self.visited += 1;
+        self.advanced = true;
+        self.cursor.place = Place::End;
+        self.entered = false;
+    }
+
+    /// Whether the chunk has done enough before it looks at anything else.
+    fn stop_before_more(&mut self) -> bool {
+        let full = self.given == self.chunk.rows_max && !self.chunk.peek;
+        let bytes = self.visited_bytes + (self.out.len() - self.out_start);
+        let long = self.visited >= VISITED_ROWS_MAX || bytes >= VISITED_BYTES_MAX;
+        if full || (long && self.advanced) {
+            self.end = Some(End::Early);
+        }
+        self.end.is_some()
+    }
+
+    /// Gives a row (as clustering key, bytes and what a deletion hides of it), or the partition's static columns alone, if it lives and
+    /// matches. Stops, with nothing changed, if there is a row to give and no room.
+    fn give(&mut self, row: Option<(&[u8], &[u8], i64)>) -> Visit {
+        let (plan, now_s) = (self.plan, self.fetch.now_s);
+        let mut found = Found::new(plan);
+        let wants_static = (self.reads_static || row.is_none()) && !self.static_row.is_empty();
+        let static_live = wants_static && found.take(plan, &self.static_row, HIDES_NOTHING, now_s);
+        let (clustering, hidden_until) = match row {
+            Some((clustering, row, hidden_until)) => {
+                if !found.take(plan, row, hidden_until, now_s) {
+                    return Visit::Continue;
+                }
+                self.components.decode(&plan.table, clustering, plan.clustering_read);
+                (Some(clustering), hidden_until)
+            }
+            None if !static_live => return Visit::Continue,
+            None => {
+                self.components.clear();
+                (None, HIDES_NOTHING)
+            }
+        };
+        let values =
+            RowValues { plan, partition: &self.cursor.partition, components: &self.components, cells: found.cells(), hidden_until, now_s };
+        let scratch = &mut self.scratch;
+        if !self.fetch.filters.iter().all(|filter| filter.matches(&values, scratch)) {
+            return Visit::Continue;
+        }
+        if self.given == self.chunk.rows_max {
+            self.end = Some(End::More);
+            return Visit::Stop;
+        }
+        if self.fetch.keyed {
+            write_short_bytes(self.out, &self.cursor.partition);
+            write_short_bytes(self.out, clustering.unwrap_or_default());
+        }
+        for source in &plan.sources {
+            values.write(*source, self.out);
+        }
+        self.given += 1;
+        self.cursor.given += 1;
+        Visit::Continue
+    }
+}
