@@ -172,3 +172,96 @@ impl Traffic {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use bench::client::ClientError;
+    use clap::Parser;
+    use cql::wire::{Direction, FRAME_HEADER_BYTES, FrameFlags, FrameHeader, ProtocolVersion, writer};
+    use std::time::Duration;
+
+    fn traffic() -> Traffic {
+        let options = Options::parse_from(["loadgen", "--workload", "mixed", "--requests", "1000", "--column-bytes", "100"]);
+        let statement = PreparedStatement { id: vec![7; 16], result_metadata_id: Vec::new() };
+        Traffic::new(&options, RowShape::new(1, 100), &statement, &statement, Instant::now() + Duration::from_secs(60)).unwrap()
+    }
+
+    /// The body of a RESULT with one row for each key.
+    fn rows(keys: &[u64]) -> Vec<u8> {
+        let mut body = Vec::new();
+        // Kind rows, metadata skipped, one column.
+        for int in [2, 4, 1, keys.len() as i32] {
+            writer::write_int(&mut body, int);
+        }
+        for key in keys {
+            for cell in RowShape::new(1, 100).cells(KeyNumber(*key).key()) {
+                writer::write_bytes(&mut body, Some(&cell));
+            }
+        }
+        body
+    }
+
+    fn reply(opcode: Opcode, body: &[u8], check: impl FnOnce(&Frame<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
+        let header = FrameHeader {
+            version: ProtocolVersion::V4,
+            direction: Direction::Response,
+            flags: FrameFlags::NONE,
+            stream: StreamId(0),
+            opcode_byte: opcode as u8,
+            body_bytes: body.len() as u32,
+        };
+        check(&Frame { header, body })
+    }
+
+    fn read(key: u64) -> Sent {
+        Sent { key: KeyNumber(key), kind: Kind::Read }
+    }
+
+    #[test]
+    fn a_read_is_answered_by_its_own_row_only() {
+        let mut traffic = traffic();
+        let mut check = |body: &[u8]| reply(Opcode::Result, body, |frame| traffic.check(read(5), frame, Check::Content));
+        check(&rows(&[5])).unwrap();
+        for wrong in [rows(&[6]), rows(&[]), rows(&[5, 5]), vec![0, 0, 0, 1]] {
+            let failure = check(&wrong).unwrap_err();
+            assert!(matches!(failure, Failure::WrongReply { key: 5, .. }), "{failure}");
+        }
+    }
+
+    #[test]
+    fn a_reply_of_another_length_is_looked_at_even_when_only_borders_are_checked() {
+        let mut traffic = traffic();
+        reply(Opcode::Result, &rows(&[5]), |frame| traffic.check(read(5), frame, Check::Content)).unwrap();
+        // The same length passes: that is what a check of borders is.
+        reply(Opcode::Result, &rows(&[6]), |frame| traffic.check(read(5), frame, Check::Borders)).unwrap();
+        reply(Opcode::Result, &rows(&[]), |frame| traffic.check(read(5), frame, Check::Borders)).unwrap_err();
+    }
+
+    #[test]
+    fn an_error_ends_the_run_with_the_servers_words() {
+        let mut body = Vec::new();
+        writer::write_int(&mut body, 0x1001);
+        writer::write_string(&mut body, "too busy");
+        let write = Sent { key: KeyNumber(1), kind: Kind::Write };
+        let failure = reply(Opcode::Error, &body, |frame| traffic().check(write, frame, Check::Borders)).unwrap_err();
+        assert!(matches!(failure, Failure::Client(ClientError::Refused { code: 0x1001, .. })), "{failure}");
+    }
+
+    #[test]
+    fn a_run_has_exactly_the_requests_asked_for_and_half_of_them_write() {
+        let mut traffic = traffic();
+        let mut out = Vec::new();
+        let mut kinds = Vec::new();
+        while let Some(sent) = traffic.append_next(&mut out, StreamId(0)) {
+            assert!(sent.key.0 < 100_000);
+            kinds.push(sent.kind);
+        }
+        let writes = kinds.iter().filter(|kind| **kind == Kind::Write).count();
+        assert_eq!(kinds.len(), 1000);
+        assert!((400..600).contains(&writes), "{writes}");
+        let header = FrameHeader::parse(&out).unwrap().unwrap();
+        assert!(out.len() > FRAME_HEADER_BYTES + header.body_bytes as usize);
+    }
+}
