@@ -121,11 +121,12 @@ def test_data_larger_than_memory_is_readable_and_memory_stays_bounded(start_node
         session.execute("CREATE TABLE ks.t (k int PRIMARY KEY, v blob)")
         taken, refused = insert_all(session, "ks.t", range(count), size)
         assert len(taken) == count, f"{len(refused)} writes failed: {refused[0]!r}"
-        read_all_ways(session, count, size)
+        read_by_key(session, count, size)
         assert_memory_bounded(node)
         node.restart("kill")
     with node.session(seconds_max=30) as session:
-        read_all_ways(session, count, size)
+        read_by_key(session, count, size)
+        read_by_scan(session, count, size)
         assert_memory_bounded(node)
 
 
@@ -134,11 +135,14 @@ def assert_memory_bounded(node):
     assert most <= MEMORY_LIMIT + MEMORY_LIMIT // 10, f"the process had {most >> 20} MiB, its limit is {MEMORY_LIMIT >> 20} MiB"
 
 
-def read_all_ways(session, count: int, size: int):
+def read_by_key(session, count: int, size: int):
     read = session.prepare("SELECT v FROM ks.t WHERE k = ?")
     keys = list(range(0, count, 7))
     for key, (success, rows) in zip(keys, execute_concurrent_with_args(session, read, [(key,) for key in keys], concurrency=32)):
         assert success and rows.one().v == payload(key, size), key
+
+
+def read_by_scan(session, count: int, size: int):
     session.default_fetch_size = 100
     seen = set()
     for row in session.execute("SELECT k, v FROM ks.t"):
