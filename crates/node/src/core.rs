@@ -50,6 +50,8 @@ pub struct Core {
     workspaces: Workspaces,
     /// Requests whose parts are all back.
     continuations: VecDeque<RequestId>,
+    /// Error frames of requests that were refused while their connection may be in the middle of being served.
+    refusals: Vec<(ConnectionId, Vec<u8>)>,
     on_ready: Option<OnReady>,
     recovered: bool,
     cores_recovered: u16,
@@ -92,6 +94,7 @@ impl Core {
             connections: Connections::default(),
             workspaces: Workspaces::new(),
             continuations: VecDeque::new(),
+            refusals: Vec::new(),
             on_ready: parts.on_ready,
             recovered: false,
             cores_recovered: 0,
@@ -330,12 +333,15 @@ impl Core {
                 self.requests.remove(part.request);
                 let mut frame = Vec::new();
                 reply::write_error(&mut frame, header.version, header.stream, &cql_error(&error));
-                self.deliver(reactor, connection, &frame);
+                self.refusals.push((connection, frame));
             }
         }
     }
 
     fn continue_requests<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        for (connection, frame) in std::mem::take(&mut self.refusals) {
+            self.deliver(reactor, connection, &frame);
+        }
         for _ in 0..CONTINUATIONS_PER_TURN {
             let Some(id) = self.continuations.pop_front() else { return };
             let Some(request) = self.requests.get_mut(id) else { continue };

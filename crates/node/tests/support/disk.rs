@@ -24,6 +24,8 @@ pub(crate) struct FakeDisk {
     durable: Vec<u8>,
     unsynced: Vec<Unsynced>,
     in_flight: Vec<InFlight>,
+    /// The device has failed: it reads, and nothing else.
+    failing: bool,
 }
 
 fn bytes_of(source: &WriteSource) -> &[u8] {
@@ -43,6 +45,24 @@ impl FakeDisk {
         self.in_flight.push(InFlight { tag, request, covers: self.unsynced.len() });
     }
 
+    /// From now on, or no longer, writes, syncs and extensions fail.
+    pub(crate) fn set_failing(&mut self, failing: bool) {
+        self.failing = failing;
+    }
+
+    /// Changes bytes behind everybody's back, for good.
+    pub(crate) fn damage(&mut self, dice: &mut Rng) {
+        if self.current.is_empty() {
+            return;
+        }
+        for _ in 0..1 + dice.below(20) {
+            let at = dice.below(self.current.len() as u64) as usize;
+            let end = (at + [1, 16, 5_000][dice.below(3) as usize]).min(self.current.len());
+            dice.fill(&mut self.current[at..end]);
+            self.durable[at..end].copy_from_slice(&self.current[at..end]);
+        }
+    }
+
     pub(crate) fn is_idle(&self) -> bool {
         self.in_flight.is_empty()
     }
@@ -56,6 +76,13 @@ impl FakeDisk {
         let InFlight { tag, request, covers } = self.in_flight.swap_remove(chosen);
         let mut returned = None;
         let result = match request {
+            DiskRequest::Write { source, .. } if self.failing => {
+                if let WriteSource::Owned(buffer, _) = source {
+                    returned = Some(buffer);
+                }
+                Err(DiskError::Device { code: 5 })
+            }
+            DiskRequest::Sync { .. } | DiskRequest::Extend { .. } if self.failing => Err(DiskError::Device { code: 5 }),
             DiskRequest::Read { offset, mut buffer, .. } => {
                 let start = offset as usize;
                 let result = match self.current.get(start..start + buffer.len()) {

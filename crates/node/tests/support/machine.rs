@@ -88,6 +88,21 @@ impl Remains {
     pub(crate) fn shift_clock(&mut self, by_us: i64) {
         self.now.wall_us += by_us;
     }
+
+    /// Something writes over the files and the stable memory.
+    pub(crate) fn damage(&mut self, dice: &mut Rng) {
+        for (disk, stable) in self.disks.iter_mut().zip(&self.stables) {
+            disk.damage(dice);
+            stable.damage(dice);
+        }
+    }
+
+    /// The device has been replaced by one that works, with the same bytes.
+    pub(crate) fn repair(&mut self) {
+        for disk in &mut self.disks {
+            disk.set_failing(false);
+        }
+    }
 }
 
 /// A core with what it stands on.
@@ -199,6 +214,11 @@ impl Machine {
     /// The process dies within a write to the stable memory of `core`, so many bytes from now.
     pub(crate) fn light_fuse(&mut self, core: u16, bytes: usize) {
         self.stations[usize::from(core)].stable.light_fuse(bytes);
+    }
+
+    /// The device of a core fails: it reads, and nothing else.
+    pub(crate) fn fail_device(&mut self, core: u16) {
+        self.stations[usize::from(core)].reactor.disk.set_failing(true);
     }
 
     /// Whether the process is dead: nothing happens any more.

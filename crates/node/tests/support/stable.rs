@@ -34,6 +34,15 @@ impl FakeStable {
         self
     }
 
+    /// Changes bytes behind everybody's back.
+    pub(crate) fn damage(&self, dice: &mut Rng) {
+        let mut bytes = self.bytes.borrow_mut();
+        for _ in 0..dice.below(10) {
+            let at = dice.below(bytes.len() as u64) as usize;
+            bytes[at] ^= 1 << dice.below(8);
+        }
+    }
+
     /// After the loss of power a file mapping holds pages of any age.
     pub(crate) fn lose_power(&self, dice: &mut Rng) {
         let mut bytes = self.bytes.borrow_mut();

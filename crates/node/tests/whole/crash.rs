@@ -1,7 +1,7 @@
 //! The end at any moment: what was acknowledged is there afterwards, and nothing that nobody asked for.
 
 use crate::support::{Client, Loss, Machine, Reply, Seeded, Setup, Statement, first_seed, int, iterations};
-use crate::workload::{Promise, Workload};
+use crate::workload::{Device, Promise, Workload};
 use base::Rng;
 use shard::Durability;
 
@@ -109,6 +109,53 @@ fn a_node_that_ended_in_order_needs_no_stable_memory() {
             workload.check(&mut machine);
         }
     }
+}
+
+/// Writes that were acknowledged before, and whatever else is acknowledged until the end, are there on the next device.
+#[test]
+fn a_device_that_fails_takes_nothing_that_was_acknowledged() {
+    for seed in first_seed()..first_seed() + iterations(8) {
+        let _seeded = Seeded(seed);
+        let setup = Setup::small(seed);
+        let mut dice = Rng::new(seed);
+        let mut workload = Workload::new(seed);
+        let mut machine = Machine::start(&setup);
+        workload.create(&mut machine);
+        workload.run_to_the_end(&mut machine, 5, dice.below(3_000));
+        let core = dice.below(u64::from(machine.cores())) as u16;
+        machine.fail_device(core);
+        workload.device = Device::Failing;
+        // What waits for a device that has gone may wait for ever.
+        workload.run(&mut machine, 5, 6_000);
+        workload.device = Device::Working;
+        let mut remains = machine.end(Loss::Process);
+        remains.repair();
+        machine = Machine::restart(&setup, remains);
+        workload.check(&mut machine);
+        workload.run_to_the_end(&mut machine, 5, 1_000);
+        workload.check(&mut machine);
+    }
+}
+
+#[test]
+fn a_damaged_device_is_never_read_as_something_else() {
+    let (mut right, mut failed) = (0, 0);
+    for seed in first_seed()..first_seed() + iterations(12) {
+        let _seeded = Seeded(seed);
+        let setup = Setup::small(seed);
+        let mut dice = Rng::new(seed);
+        let mut workload = Workload::new(seed);
+        let mut machine = Machine::start(&setup);
+        workload.create(&mut machine);
+        workload.run_to_the_end(&mut machine, 5, 5_000);
+        let mut remains = machine.end(Loss::Process);
+        remains.damage(&mut dice);
+        machine = Machine::restart(&setup, remains);
+        let reads = workload.check_damaged(&mut machine);
+        right += reads.right;
+        failed += reads.failed + reads.older;
+    }
+    assert!(right > 0 && failed > 0, "{right} rows were read, {failed} were damaged: nothing was tested");
 }
 
 /// A conditional write is linearizable: the clock of the process before must not win over it.

@@ -100,6 +100,28 @@ fn batches_reach_all_their_cores() {
     }
 }
 
+/// Also when the part that is refused is the asking core's own.
+#[test]
+fn batches_that_are_refused_are_answered() {
+    for seed in first_seed()..first_seed() + iterations(6) {
+        let _seeded = Seeded(seed);
+        let mut machine = Machine::start(&setup(seed, 1 + (seed % 3) as u16));
+        let mut clients = clients(&mut machine);
+        clients[0].query(&mut machine, KEYSPACE).done();
+        clients[0].query(&mut machine, "CREATE TABLE ks.t (k int, c int, v blob, PRIMARY KEY (k, c))").done();
+        for client in &mut clients {
+            for key in 0..6 {
+                // Together more than a segment, which is the most that one group may have.
+                let value = Some(vec![7; 20_000]);
+                let insert = |c| Statement::new("INSERT INTO ks.t (k, c, v) VALUES (?, ?, ?)").bind([int(key), int(c), value.clone()]);
+                let reply = client.call(&mut machine, &Statement::batch(BatchKind::Unlogged, (0..5).map(insert).collect()));
+                assert_eq!(reply.code(), Some(INVALID), "{reply:?}");
+            }
+            assert_eq!(client.query(&mut machine, "SELECT k FROM ks.t").rows().len(), 0);
+        }
+    }
+}
+
 /// Also a check that no client sees anything that the models do not allow, without any crash.
 #[test]
 fn many_writers_on_many_cores_agree_with_the_model() {

@@ -13,6 +13,9 @@ const WHOLE_ROWS: i32 = 6;
 /// Counters and registers that all writers raise.
 const SHARED: i32 = 3;
 const OVERLOADED: i32 = 0x1001;
+const READ_FAILURE: i32 = 0x1300;
+/// What a device that fails makes of a write: its outcome is unknown.
+const WRITE_UNKNOWN: [i32; 2] = [0x1100, 0x1500];
 
 type Row = (Option<i32>, Option<String>);
 
@@ -33,6 +36,13 @@ pub(crate) enum Promise {
     Open,
 }
 
+/// Whether writes may fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Device {
+    Working,
+    Failing,
+}
+
 /// Acknowledged and attempted increments.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bounds {
@@ -44,6 +54,7 @@ struct Bounds {
 pub(crate) struct Workload {
     dice: Rng,
     promise: Promise,
+    pub(crate) device: Device,
     plain: Cells<i32, Row>,
     wide: Cells<(i32, i32), Row>,
     cas: Cells<i32, Option<i32>>,
@@ -53,6 +64,15 @@ pub(crate) struct Workload {
     pub(crate) acknowledged: u64,
     /// Every reply, in order.
     pub(crate) transcript: Vec<String>,
+}
+
+/// How reads of a damaged node came out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DamagedReads {
+    pub(crate) right: u32,
+    /// A version that was overwritten, or no row: the last one's record is gone.
+    pub(crate) older: u32,
+    pub(crate) failed: u32,
 }
 
 /// What a statement in flight will have done.
@@ -100,6 +120,7 @@ impl Workload {
         Self {
             dice: Rng::new(seed ^ 0xF00D),
             promise: Promise::Kept,
+            device: Device::Working,
             plain: Cells::new(),
             wide: Cells::new(),
             cas: Cells::new(),
@@ -191,6 +212,7 @@ impl Workload {
         self.transcript.push(format!("{} {reply:?}", writer.number));
         match reply {
             Reply::Error { code: OVERLOADED, .. } => {}
+            Reply::Error { code, .. } if self.device == Device::Failing && WRITE_UNKNOWN.contains(code) => self.happened(effect, false),
             Reply::Error { code, message } => panic!("error {code:#x}: {message}"),
             Reply::Rows { rows, .. } if matches!(effect, Effect::Nothing) => {
                 // A read of a register.
@@ -337,6 +359,32 @@ impl Workload {
                 (statement, Effect::Cas { key, expected: Some(expected), new: None })
             }
         }
+    }
+
+    /// Reads everything that can be read of a node whose device was damaged: errors are fine, values that nobody wrote are not.
+    pub(crate) fn check_damaged(&mut self, machine: &mut Machine) -> DamagedReads {
+        let mut client = Client::any(machine, 0);
+        let mut reads = DamagedReads::default();
+        for key in self.plain.keys() {
+            match client.call(machine, &Statement::new("SELECT a, b FROM ks.plain WHERE k = ?").bind([int(key)])) {
+                Reply::Rows { rows, .. } => {
+                    let row = rows.first().map(|row| (number(&row[0]), words(&row[1])));
+                    let filler = row.as_ref().and_then(|(_, b)| b.as_deref()).unwrap_or("");
+                    let written = matches!(filler, "many") || filler.bytes().all(|byte| byte == b'b');
+                    assert!(written, "row {key} holds what nobody wrote: {filler:?}");
+                    if self.plain.of(&key).contains(&row) { reads.right += 1 } else { reads.older += 1 }
+                }
+                Reply::Error { code: READ_FAILURE, .. } => reads.failed += 1,
+                other => panic!("row {key}: {other:?}"),
+            }
+        }
+        for table in ["plain", "wide", "cas", "counted", "volatile"] {
+            match client.query(machine, &format!("SELECT * FROM ks.{table}")) {
+                Reply::Rows { .. } | Reply::Error { code: READ_FAILURE, .. } => {}
+                other => panic!("{table}: {other:?}"),
+            }
+        }
+        reads
     }
 
     /// Reads everything, by scans and by key, through a core that chance picks, and compares.
