@@ -86,7 +86,7 @@ def test_requests_before_startup_are_refused(victim):
 def test_startup_with_wrong_options_is_refused(victim):
     options = [
         {},
-        {"CQL_VERSION": "4.0.0"},
+        {"CQL_VERSION": "2.9.9"},
         {"CQL_VERSION": ""},
         {"CQL_VERSION": "3.0.0", "COMPRESSION": "zstd"},
         {"CQL_VERSION": "3.0.0", "COMPRESSION": "lz4" * 20_000},
