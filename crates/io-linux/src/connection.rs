@@ -152,8 +152,9 @@ impl Connection {
         }
     }
 
-    /// Gives its buffers back.
+    /// Gives its buffers back, with what was not sent.
     pub(crate) fn release(&mut self, pool: &mut OutputPool) {
+        self.pending_sent = 0;
         if self.output.capacity() > 0 {
             pool.give(std::mem::take(&mut self.output));
         }

@@ -140,6 +140,14 @@ impl<M: Send + 'static> Reactor for LinuxReactor<M> {
         }
     }
 
+    fn abort(&mut self, id: ConnectionId) {
+        let Some(connection) = self.connections.get_mut(id) else { return };
+        connection.phase = Phase::Flushing;
+        connection.release(&mut self.pool);
+        // Due before all others; the event loop tells the handler.
+        self.ending.push_front((0, id));
+    }
+
     fn submit(&mut self, tag: DiskTag, request: DiskRequest) {
         if let DiskRequest::ReplaceBlob { name, bytes } = request {
             let request = BlobRequest { core: self.mailbox.core(), tag, name, bytes };

@@ -34,6 +34,9 @@ pub trait Reactor {
     /// Closes a connection once its output is sent (at most a bounded time later). `closed` follows.
     fn close(&mut self, connection: ConnectionId);
 
+    /// Closes a connection without sending its output, whose memory is free at once. `closed` follows.
+    fn abort(&mut self, connection: ConnectionId);
+
     /// Starts a disk operation.
     fn submit(&mut self, tag: DiskTag, request: DiskRequest);
 

@@ -4,6 +4,9 @@ use cql::session::Session;
 use io::ConnectionId;
 use std::collections::VecDeque;
 
+/// A client that takes nothing of its replies for so long is not reading.
+const STALL_US: u64 = 1_000_000;
+
 /// A connection.
 pub(crate) struct Connection {
     pub(crate) id: ConnectionId,
@@ -15,11 +18,13 @@ pub(crate) struct Connection {
     /// What was last counted of it: bytes that arrived in part, bytes that are not sent.
     partial: usize,
     unsent: usize,
+    /// Since when so many bytes have not become fewer, as [`Connections::most_stalled`] saw it.
+    stall: Option<(u64, usize)>,
 }
 
 impl Connection {
     pub(crate) fn new(id: ConnectionId, session: Session) -> Self {
-        Self { id, session: Box::new(session), paused: false, queued: false, partial: 0, unsent: 0 }
+        Self { id, session: Box::new(session), paused: false, queued: false, partial: 0, unsent: 0, stall: None }
     }
 }
 
@@ -80,6 +85,23 @@ impl Connections {
         self.unsent_bytes = self.unsent_bytes + unsent - connection.unsent;
         (connection.partial, connection.unsent) = (partial, unsent);
         Some(connection)
+    }
+
+    /// Of the connections whose clients have taken nothing for a second, the one with the most to send. `unsent` tells what each has.
+    pub(crate) fn most_stalled(&mut self, now_us: u64, unsent: impl Fn(ConnectionId) -> usize) -> Option<ConnectionId> {
+        let mut worst = None;
+        for connection in self.slots.iter_mut().flatten().filter(|connection| connection.unsent > 0) {
+            let unsent = unsent(connection.id);
+            let since = match connection.stall {
+                Some((since, seen)) if unsent >= seen => since,
+                _ => now_us,
+            };
+            connection.stall = Some((since, unsent));
+            if now_us - since >= STALL_US && worst.is_none_or(|(most, _)| unsent > most) {
+                worst = Some((unsent, connection.id));
+            }
+        }
+        worst.map(|(_, id)| id)
     }
 
     /// Lets [`Connections::next_paused`] come to a connection.

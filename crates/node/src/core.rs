@@ -32,6 +32,9 @@ const CONTINUATIONS_PER_TURN: usize = 4;
 /// A connection may always leave this many bytes of replies unread.
 const UNSENT_BYTES_LEAST: usize = 64 << 10;
 
+/// How often a core that has too much to send looks for a client that does not read.
+const STALLS_EVERY_US: u64 = 250_000;
+
 /// What core 0 does when all shards have recovered.
 pub type OnReady = Box<dyn FnOnce() + Send>;
 
@@ -52,6 +55,8 @@ pub struct Core {
     continuations: VecDeque<RequestId>,
     /// Error frames of requests that were refused while their connection may be in the middle of being served.
     refusals: Vec<(ConnectionId, Vec<u8>)>,
+    /// When to look again for clients that do not read; only while there is too much to send.
+    stalls_due_us: Option<u64>,
     on_ready: Option<OnReady>,
     recovered: bool,
     cores_recovered: u16,
@@ -95,6 +100,7 @@ impl Core {
             workspaces: Workspaces::new(),
             continuations: VecDeque::new(),
             refusals: Vec::new(),
+            stalls_due_us: None,
             on_ready: parts.on_ready,
             recovered: false,
             cores_recovered: 0,
@@ -202,6 +208,26 @@ impl Core {
             let Some(id) = self.connections.next_paused() else { return };
             self.resume_one(reactor, id);
         }
+    }
+
+    /// Frees memory when replies that nobody reads take too much of it although every connection keeps to its share: as many connections
+    /// can each be given one large reply. The connection that holds most and has not moved is closed, without waiting for its client.
+    fn close_stalled<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
+        if self.connections.unsent_bytes() <= 2 * self.config.requests_bytes_max {
+            self.stalls_due_us = None;
+            return None;
+        }
+        let now_us = reactor.now().monotonic_us;
+        if self.stalls_due_us.is_some_and(|due| now_us < due) {
+            return self.stalls_due_us;
+        }
+        self.stalls_due_us = Some(now_us + STALLS_EVERY_US);
+        while self.connections.unsent_bytes() > 2 * self.config.requests_bytes_max {
+            let Some(id) = self.connections.most_stalled(now_us, |id| reactor.unsent_bytes(id)) else { break };
+            reactor.abort(id);
+            self.connections.remove(id);
+        }
+        self.stalls_due_us
     }
 
     fn resume_one<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId) {
@@ -496,6 +522,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         self.finish_parked(reactor);
         self.continue_requests(reactor);
         self.resume(reactor);
+        let stalls_due_us = self.close_stalled(reactor);
         for (tag, request) in self.shard.take_requests() {
             debug_assert!(tag.0 < NODE_TAGS);
             reactor.submit(tag, request);
@@ -504,7 +531,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         if !self.continuations.is_empty() || self.shard.has_runnable() {
             return Turn::Again;
         }
-        next.map_or(Turn::Idle, Turn::At)
+        next.into_iter().chain(stalls_due_us).min().map_or(Turn::Idle, Turn::At)
     }
 }
 

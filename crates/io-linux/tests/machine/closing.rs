@@ -68,6 +68,35 @@ fn a_client_that_does_not_take_the_last_bytes_is_cut_after_five_seconds() {
 }
 
 #[test]
+fn an_abort_drops_the_output() {
+    let (closed, closings) = mpsc::channel();
+    let node = Node::start::<()>(1, listening(Placement::Spread), move |_| {
+        let closed = closed.clone();
+        Box::new(move |reactor, event| {
+            match event {
+                // What the kernel did not take of the first reply is dropped when the client asks again.
+                Event::Received(connection, _) if reactor.unsent_bytes(connection) > 0 => {
+                    reactor.abort(connection);
+                    assert_eq!(reactor.unsent_bytes(connection), 0);
+                }
+                Event::Received(connection, _) => reactor.output(connection).unwrap().resize(64 << 20, 7),
+                Event::Closed(_) => closed.send(()).unwrap(),
+                _ => {}
+            }
+            Turn::Idle
+        })
+    });
+    let mut stream = node.connect();
+    stream.write_all(b"x").unwrap();
+    stream.read_exact(&mut [0; 1]).unwrap();
+    stream.write_all(b"x").unwrap();
+    closings.recv().unwrap();
+    let mut reply = Vec::new();
+    let end = stream.read_to_end(&mut reply);
+    assert!(end.is_err() || reply.len() < 64 << 20);
+}
+
+#[test]
 fn a_reset_connection_is_reported_once() {
     let (closed, closings) = mpsc::channel();
     let node = Node::start::<()>(1, listening(Placement::Spread), move |_| {

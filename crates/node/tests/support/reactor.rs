@@ -68,6 +68,13 @@ impl Reactor for FakeReactor {
         }
     }
 
+    fn abort(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.get_mut(id) {
+            connection.output.clear();
+            connection.phase = Phase::Closing;
+        }
+    }
+
     fn submit(&mut self, tag: DiskTag, request: DiskRequest) {
         match request {
             DiskRequest::ReplaceBlob { name, bytes } => self.blobs.push((tag, name, bytes)),

@@ -189,3 +189,41 @@ fn clients_that_do_not_read_are_not_served_until_they_do() {
         }
     }
 }
+
+/// Each takes no more than its share, but there are many: those that read nothing are cut off, those that read slowly are not.
+#[test]
+fn many_clients_that_do_not_read_are_cut_off() {
+    let setup = Setup { cores: 1, ..Setup::small(1) };
+    let mut machine = Machine::start(&setup);
+    let mut witness = Client::any(&mut machine, 0);
+    let keyspace = "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
+    witness.query(&mut machine, keyspace).done();
+    witness.query(&mut machine, "CREATE TABLE ks.t (k int PRIMARY KEY, v blob)").done();
+    let insert = Statement::new("INSERT INTO ks.t (k, v) VALUES (0, ?)").bind([Some(vec![7; 48 << 10])]);
+    witness.call(&mut machine, &insert).done();
+    let select = Statement::new("SELECT v FROM ks.t WHERE k = 0");
+    let mut slow = Client::connect(&mut machine, 0, ProtocolVersion::V4, None);
+    machine.connection(slow.end).unwrap().window = 0;
+    let stream = slow.send(&mut machine, &select);
+    let deaf: Vec<Client> = (0..60)
+        .map(|_| {
+            let mut client = Client::connect(&mut machine, 0, ProtocolVersion::V4, None);
+            machine.connection(client.end).unwrap().window = 0;
+            client.send(&mut machine, &select);
+            client
+        })
+        .collect();
+    let unsent = |machine: &mut Machine| -> usize {
+        deaf.iter().filter_map(|client| machine.connection(client.end).map(|connection| connection.output.len())).sum()
+    };
+    for _ in 0..50 {
+        machine.sleep(100_000);
+        machine.connection(slow.end).unwrap().window += 100;
+    }
+    let held = unsent(&mut machine);
+    assert!(held > setup.requests_bytes_max, "{held}: more were cut off than had to be");
+    assert!(held <= 2 * setup.requests_bytes_max, "{held} bytes wait for clients that do not read");
+    machine.connection(slow.end).unwrap().window = usize::MAX;
+    assert_eq!(slow.wait(&mut machine, stream).rows().len(), 1, "a slow reader is a reader");
+    assert_eq!(witness.call(&mut machine, &select).rows().len(), 1);
+}

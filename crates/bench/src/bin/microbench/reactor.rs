@@ -69,6 +69,8 @@ impl Reactor for FakeReactor {
 
     fn close(&mut self, _: ConnectionId) {}
 
+    fn abort(&mut self, _: ConnectionId) {}
+
     fn submit(&mut self, tag: DiskTag, request: DiskRequest) {
         self.disk.submit(tag, request);
     }
