@@ -1,10 +1,10 @@
 //! What happens when the device lies, fails, fills up, or is somebody else's.
 
-use super::disk::FakeStable;
 use super::shard::{Shard, config, key};
 use crate::format::record::Record;
 use crate::{CachePolicy, Damage, OpenError, ReadError, WriteError};
 use base::BLOCK_BYTES;
+use sim_disk::Stable;
 
 const SEGMENT: u32 = 32 << 10;
 
@@ -181,7 +181,7 @@ fn another_stores_segments_are_refused() {
     let theirs = shard.config.store;
     let Shard { disk, .. } = shard;
     let config = crate::Config { store: 77, ..config(SEGMENT, 16, 1 << 20) };
-    let stable = FakeStable::new(config.stable_bytes(3));
+    let stable = Stable::new(config.stable_bytes(3));
     let shard = Shard::over(config, disk, stable);
     assert!(!shard.engine.is_ready());
     assert!(matches!(shard.engine.recovery_error(), Some(OpenError::Foreign { store, .. }) if *store == theirs));
@@ -217,8 +217,8 @@ fn any_bytes_on_the_device_are_survived() {
         }
         let Shard { disk, .. } = shard;
         let config = config(16 << 10, 12, 1 << 20);
-        let stable = FakeStable::new(config.stable_bytes(3));
-        rng.fill(&mut stable.bytes.borrow_mut());
+        let stable = Stable::new(config.stable_bytes(3));
+        stable.scramble(&mut rng);
         let mut shard = Shard::over(config, disk, stable);
         assert!(shard.engine.is_ready());
         for number in 0..40 {

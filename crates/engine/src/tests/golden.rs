@@ -2,10 +2,10 @@
 //!
 //! A change of the format gets a new file and a new version number; the old file stays. `TARNDB_WRITE_GOLDEN=1` writes a missing one.
 
-use super::disk::{FakeDisk, FakeStable};
 use super::shard::{Shard, TABLE, config};
 use crate::{Key, Kind, WriteBatch};
 use base::Token;
+use sim_disk::{Disk, Stable};
 use std::path::PathBuf;
 
 const SEGMENT: u32 = 16 << 10;
@@ -52,12 +52,12 @@ fn this_version_writes_the_golden_bytes() {
 
 #[test]
 fn the_golden_bytes_are_still_read() {
-    let mut disk = FakeDisk::new();
+    let mut disk = Disk::new();
     let mut bytes = std::fs::read(path()).unwrap();
     bytes.resize(8 * SEGMENT as usize, 0);
     disk.load(&bytes);
     let config = config(SEGMENT, 8, 1 << 20);
-    let stable = FakeStable::new(config.stable_bytes(3));
+    let stable = Stable::new(config.stable_bytes(3));
     let mut shard = Shard::over(config, disk, stable);
     assert_eq!(shard.engine.damage_reports(), []);
     let expected: Vec<(&[u8], &[u8], Vec<u8>)> = vec![

@@ -1,7 +1,6 @@
-//! Tests of the engine as a whole: a fake disk and stable memory, a model that knows every acknowledged write, and what breaks them.
+//! Tests of the engine as a whole: a simulated disk and stable memory, a model that knows every acknowledged write, and what breaks them.
 #![allow(clippy::unwrap_used)]
 
-mod disk;
 mod faults;
 mod golden;
 mod model;

@@ -4,13 +4,13 @@
 //! loss of power one that is at least as new as the last durable one; batches are there as a whole or not at all.
 
 use super::Planted;
-use super::disk::{FakeDisk, FakeStable};
 use crate::{
     CachePolicy, Config, Direction, Engine, Key, Kind, Miss, PartitionScan, ReadError, Sequence, TablePosition, TableScan, WriteBatch,
     WriteError,
 };
 use base::{Rng, TableId, Token};
 use io::Now;
+use sim_disk::{Disk, Stable};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
@@ -41,8 +41,8 @@ struct World {
     seed: u64,
     rng: Rng,
     setup: Setup,
-    disk: FakeDisk,
-    stable: FakeStable,
+    disk: Disk,
+    stable: Stable,
     engine: Option<Engine>,
     now: Now,
     versions: BTreeMap<RowKey, Vec<Version>>,
@@ -72,12 +72,12 @@ impl World {
             row_bytes: [40, 400, 2500][rng.below(3) as usize],
             mirrors: 2 + rng.below(3) as usize,
         };
-        let stable = FakeStable::new(segment_bytes as usize * setup.mirrors);
+        let stable = Stable::new(segment_bytes as usize * setup.mirrors);
         let mut world = Self {
             seed,
             rng,
             setup,
-            disk: FakeDisk::new(),
+            disk: Disk::new(),
             stable,
             engine: None,
             now: Now { monotonic_us: 1, wall_us: 1_000_000_000 },
@@ -475,7 +475,7 @@ impl World {
         self.kills += 1;
         let mut unknown: Option<u64> = None;
         if self.rng.below(2) == 0 {
-            *self.stable.fuse.borrow_mut() = Some(self.rng.below(400) as usize);
+            self.stable.light_fuse(self.rng.below(400) as usize);
             for _ in 0..20 {
                 self.write(false);
                 if self.stable.has_blown() {
@@ -486,12 +486,12 @@ impl World {
         }
         self.note(&format!("kill, unknown batch {unknown:?}"));
         self.engine = None;
-        self.disk.kill(&mut self.rng);
-        *self.stable.fuse.borrow_mut() = None;
+        self.disk.lose_process(&mut self.rng);
+        self.stable.reopen();
         self.pending.clear();
         while self.rng.below(4) == 0 {
             self.start_and_stop();
-            self.disk.kill(&mut self.rng);
+            self.disk.lose_process(&mut self.rng);
         }
         self.open();
         let found = self.all_rows();

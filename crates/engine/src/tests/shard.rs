@@ -1,9 +1,9 @@
 //! One engine over a fake disk, with the loop that a shard would run around it.
 
-use super::disk::{FakeDisk, FakeStable};
 use crate::{CachePolicy, Config, Engine, Key, Kind, ReadError, Row, Sequence, TablePosition, TableScan, WriteBatch, WriteError};
 use base::{Rng, TableId, Token};
 use io::Now;
+use sim_disk::{Disk, Stable};
 use std::collections::BTreeMap;
 
 pub(super) const TABLE: TableId = TableId(1);
@@ -11,8 +11,8 @@ pub(super) const TABLE: TableId = TableId(1);
 /// An engine, its disk and its stable memory.
 pub(super) struct Shard {
     pub(super) engine: Engine,
-    pub(super) disk: FakeDisk,
-    pub(super) stable: FakeStable,
+    pub(super) disk: Disk,
+    pub(super) stable: Stable,
     pub(super) config: Config,
     pub(super) now: Now,
     pub(super) rng: Rng,
@@ -28,12 +28,12 @@ pub(super) fn config(segment_bytes: u32, capacity_segments: u64, memory_bytes: u
 
 impl Shard {
     pub(super) fn new(config: Config) -> Self {
-        let stable = FakeStable::new(config.stable_bytes(3));
-        Self::over(config, FakeDisk::new(), stable)
+        let stable = Stable::new(config.stable_bytes(3));
+        Self::over(config, Disk::new(), stable)
     }
 
     /// Opens an engine and waits until it is ready or cannot become so.
-    pub(super) fn over(mut config: Config, disk: FakeDisk, stable: FakeStable) -> Self {
+    pub(super) fn over(mut config: Config, disk: Disk, stable: Stable) -> Self {
         config.file_bytes = disk.len();
         let now = Now { monotonic_us: 1, wall_us: 1_000_000_000 };
         let tables = BTreeMap::from([(TABLE, Sequence(0))]);
@@ -52,7 +52,7 @@ impl Shard {
     pub(super) fn restart(self) -> Self {
         let Self { engine, mut disk, stable, config, mut rng, tables, now, .. } = self;
         drop(engine);
-        disk.kill(&mut rng);
+        disk.lose_process(&mut rng);
         let mut shard = Self::over(config, disk, stable);
         shard.now = Now { monotonic_us: now.monotonic_us + 1, wall_us: now.wall_us };
         shard.tables = tables;
