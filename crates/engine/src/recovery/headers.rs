@@ -1,13 +1,14 @@
 //! The first block of every segment.
 
 use super::{Engine, Phase};
+use crate::config::Config;
 use crate::error::OpenError;
 use crate::format::segment_header::{HeaderBlock, HeaderState};
 use crate::location::SegmentId;
 use crate::segments::Usage;
 use crate::tags::Purpose;
 use base::{AlignedBuffer, BLOCK_BYTES};
-use io::{DiskCompletion, DiskRequest};
+use io::{DiskCompletion, DiskRequest, DiskTag};
 
 /// Header reads in flight.
 const IN_FLIGHT_MAX: usize = 64;
@@ -21,9 +22,7 @@ impl Engine {
             let number = recovery.next_header as u64;
             recovery.next_header += 1;
             recovery.headers_in_flight += 1;
-            let offset = number * u64::from(self.config.segment_bytes);
-            let buffer = AlignedBuffer::zeroed(BLOCK_BYTES);
-            self.outbox.push((Purpose::Header(number).tag(), DiskRequest::Read { file: self.config.file, offset, buffer }));
+            self.outbox.push(read_header(&self.config, number));
         }
         if recovery.headers_in_flight > 0 || recovery.next_header < count {
             return None;
@@ -43,6 +42,12 @@ impl Engine {
                 HeaderBlock::Damaged
             }
         };
+        if matches!(block, HeaderBlock::Blank) && recovery.blank_once.insert(number) {
+            // A segment that was never used will be written over: one read that went astray must not be enough for that.
+            recovery.headers_in_flight += 1;
+            self.outbox.push(read_header(&self.config, number));
+            return;
+        }
         if let Some(header) = recovery.headers.get_mut(number as usize) {
             *header = block;
         }
@@ -90,4 +95,10 @@ impl Engine {
         self.segments.set_usage(segment, Usage::Quarantined);
         self.report_damage(segment, 0, 0);
     }
+}
+
+fn read_header(config: &Config, segment: u64) -> (DiskTag, DiskRequest) {
+    let offset = segment * u64::from(config.segment_bytes);
+    let buffer = AlignedBuffer::zeroed(BLOCK_BYTES);
+    (Purpose::Header(segment).tag(), DiskRequest::Read { file: config.file, offset, buffer })
 }

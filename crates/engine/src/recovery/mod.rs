@@ -89,6 +89,8 @@ pub(crate) struct Recovery {
     headers: Vec<HeaderBlock>,
     next_header: usize,
     headers_in_flight: usize,
+    /// Segments whose header was read as blank once.
+    blank_once: BTreeSet<u64>,
     images: Vec<Image>,
     /// Mirror slots whose images count for nothing, or for no more than the device has.
     stale_slots: Vec<usize>,
@@ -106,6 +108,7 @@ impl Recovery {
             headers: Vec::new(),
             next_header: 0,
             headers_in_flight: 0,
+            blank_once: BTreeSet::new(),
             images: Vec::new(),
             stale_slots: Vec::new(),
             items: VecDeque::new(),

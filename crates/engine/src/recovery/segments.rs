@@ -204,6 +204,13 @@ impl Engine {
                     indexed.sealed = true;
                     indexed.end = end;
                 }
+                // The seal was there once: it is damaged, and what else may be behind the last record cannot be told.
+                Step::Torn if was_synced => {
+                    self.recover_group(segment, image, &mut group);
+                    self.report_damage(segment, indexed.end, image.len() - indexed.end);
+                    // Nothing is written over it: another read may find more.
+                    (indexed.sealed, indexed.end) = (true, image.len());
+                }
                 // The group at the end was not written whole: none of it counts.
                 Step::Torn => indexed.end = group.first().copied().unwrap_or(indexed.end),
             }

@@ -237,3 +237,58 @@ fn a_record_in_the_log_is_as_large_as_the_format_says() {
     assert_eq!(Record::trusted(batch.bytes()).length(), 32 + 8 + 200);
     assert_eq!(batch.bytes_in_log(), 240);
 }
+
+#[test]
+fn a_segment_that_was_synced_and_has_lost_its_seal_is_reported() {
+    let mut shard = cold_shard();
+    let offset = device_offset(&shard, 42);
+    let (segment, start) = (offset / SEGMENT as usize, offset / SEGMENT as usize * SEGMENT as usize);
+    // From the record on everything is gone, the seal with it.
+    for at in offset..start + SEGMENT as usize {
+        let byte = shard.disk.bytes()[at];
+        shard.disk.damage(at, byte);
+    }
+    let in_rest = |shard: &Shard, number| {
+        let at = device_offset(shard, number);
+        at >= offset && at < start + SEGMENT as usize
+    };
+    let lost: Vec<u64> = (0..100).filter(|number| in_rest(&shard, *number)).collect();
+    for _ in 0..2 {
+        shard = shard.restart();
+        let reports: Vec<(u32, usize)> = shard.engine.damage_reports().iter().map(|report| (report.segment.0, report.offset)).collect();
+        assert_eq!(reports, [(segment as u32, offset - start)], "at every start");
+        for number in 0..100 {
+            assert_eq!(shard.get(number), Ok((!lost.contains(&number)).then(|| vec![number as u8; 500])));
+        }
+    }
+}
+
+/// A segment that was never used will be written over: one read that went astray must not be enough to take it for one.
+#[test]
+fn a_header_that_is_read_as_blank_once_is_read_again() {
+    let mut shard = cold_shard();
+    shard.shut_down();
+    let Shard { disk, stable, mut config, .. } = shard;
+    config.file_bytes = disk.len();
+    let now = io::Now { monotonic_us: 1, wall_us: 1_000_000_000 };
+    let tables = std::collections::BTreeMap::from([(super::shard::TABLE, crate::Sequence(0))]);
+    let mut engine = crate::Engine::open(config, Box::new(stable), &tables, now).unwrap();
+    let (mut disk, mut dice, mut astray) = (disk, base::Rng::new(1), 0);
+    while !engine.is_ready() {
+        for (tag, request) in engine.take_requests().collect::<Vec<_>>() {
+            match request {
+                io::DiskRequest::Read { offset, buffer, .. } if buffer.len() == BLOCK_BYTES && astray == 0 => {
+                    assert!(disk.bytes()[offset as usize] != 0, "the first segment is in use");
+                    astray += 1;
+                    engine
+                        .complete(now, io::DiskCompletion { tag, result: Ok(()), buffer: Some(base::AlignedBuffer::zeroed(BLOCK_BYTES)) });
+                }
+                request => disk.submit(tag, request),
+            }
+        }
+        if let Some(completion) = disk.step(&mut dice) {
+            engine.complete(now, completion);
+        }
+    }
+    assert_eq!((astray, engine.stats().rows), (1, 1100));
+}
