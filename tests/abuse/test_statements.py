@@ -167,7 +167,7 @@ def test_many_columns_and_markers_are_bounded(victim):
 
 
 def test_scans_by_many_at_once_stay_within_memory(victim, session):
-    """Fifty clients ask for everything in pages as large as they like."""
+    """Fifty clients ask for everything at once: each gets all, or is told to ask for less."""
     session.execute("CREATE TABLE IF NOT EXISTS abuse.scanned (k int, c int, v blob, PRIMARY KEY (k, c))")
     insert = session.prepare("INSERT INTO abuse.scanned (k, c, v) VALUES (?, ?, ?)")
     for number in range(60):
@@ -178,7 +178,7 @@ def test_scans_by_many_at_once_stay_within_memory(victim, session):
         try:
             with victim.ready(seconds_max=60) as wire:
                 reply = wire.ask(query("SELECT * FROM abuse.scanned"))
-                assert reply.opcode == RESULT or reply.error == OVERLOADED, reply
+                assert reply.opcode == RESULT or reply.error in (OVERLOADED, INVALID), reply
         except Exception as failure:
             failures.append(failure)
 

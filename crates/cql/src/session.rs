@@ -36,19 +36,26 @@ pub struct Client {
 }
 
 /// The size that a connection's first late replies are taken to have.
-const REPLY_BYTES_FIRST: usize = 64 << 10;
+const REPLY_BYTES_FIRST: usize = 256 << 10;
 
 impl Client {
-    /// Whether what is to be sent, with the replies that are outstanding, may exceed `bytes_max`.
+    /// How large the replies that are still to come may be together.
+    #[must_use]
+    pub fn outstanding_bytes(&self) -> usize {
+        (self.in_flight as usize).saturating_mul(self.reply_bytes)
+    }
+
+    /// Whether what is to be sent, with the replies that are outstanding, may exceed `bytes_max`. One reply is always possible, unless
+    /// nothing is.
     fn has_enough(&self, unsent_bytes: usize, bytes_max: usize) -> bool {
-        let outstanding = (self.in_flight as usize).saturating_mul(self.reply_bytes);
-        (unsent_bytes > 0 || self.in_flight > 0) && unsent_bytes.saturating_add(outstanding) >= bytes_max
+        let holds = unsent_bytes > 0 || self.in_flight > 0 || bytes_max == 0;
+        holds && unsent_bytes.saturating_add(self.outstanding_bytes()) >= bytes_max
     }
 
     /// A reply came later.
     fn note_reply(&mut self, bytes: usize) {
         self.in_flight = self.in_flight.saturating_sub(1);
-        self.reply_bytes = bytes.max(self.reply_bytes - self.reply_bytes / 64);
+        self.reply_bytes = bytes.max(self.reply_bytes - self.reply_bytes / 16);
     }
 }
 
@@ -120,7 +127,7 @@ impl Session {
     }
 
     /// Takes received bytes, serves the requests in them and appends to `out` what is to be sent; serves no further request once that has
-    /// more than `out_bytes_max` bytes, or the replies that are still to come may have.
+    /// more than `out_bytes_max` bytes, or the replies that are still to come may have. With 0 it serves none.
     pub fn receive(
         &mut self,
         bytes: &[u8],

@@ -24,6 +24,7 @@ fn run(node: &Node, store: &MemoryStore, text: &str, page_size: Option<u32>, sta
         started: now,
         nonce: 1,
         cores: 4,
+        result_bytes_max: u32::MAX,
     };
     let bindings = Bindings::new(&prepared.markers, &Values::none(ProtocolVersion::V4)).unwrap();
     let execution = Execution { prepared: &prepared, bindings, options, paging_state: state };

@@ -7,6 +7,7 @@
 //! Nothing is shared between cores but the rings between them, a wake-up flag each, and a few node-wide atomics.
 #![allow(unsafe_code, reason = "system calls, io_uring and shared mappings; every block says why it is sound")]
 
+mod allocator;
 mod blobs;
 mod clock;
 mod connection;
@@ -33,6 +34,7 @@ mod reactor;
 mod signals;
 mod socket;
 
+pub use allocator::Allocator;
 pub use blobs::{BlobError, read_blobs};
 pub use cpus::available_cpus;
 pub use data_dir::{DataDirError, DataDirLock, lock_data_dir};

@@ -1,5 +1,6 @@
 //! What a node is told about itself.
 
+use cql::wire::FRAME_BODY_BYTES_MAX;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::OnceLock;
 
@@ -23,8 +24,9 @@ pub struct NodeConfig {
     pub frame_body_bytes_max: u32,
     /// A connection whose client leaves this many bytes of replies unread is not served until it has taken them.
     pub unsent_bytes_max: usize,
-    /// What a core's connections may hold in requests that have arrived only in part or wait, and in replies that are not sent: beyond,
-    /// connections that hold some are not served.
+    /// What a core's connections may hold in requests that have arrived only in part or wait, and again in replies that are not sent or
+    /// still to come. Beyond it, connections that hold some are served less and at last not at all, and those whose clients do not read
+    /// are cut off; what is held stays below one and a half times this in requests, and again in replies.
     pub requests_bytes_max: usize,
 }
 
@@ -38,6 +40,12 @@ pub struct Listening {
 }
 
 impl NodeConfig {
+    /// A result without pages may have this many bytes: what a frame holds, less its head, and half of what the core's connections may
+    /// hold.
+    pub(crate) fn result_bytes_max(&self) -> u32 {
+        (self.requests_bytes_max / 2).min(FRAME_BODY_BYTES_MAX as usize - (1 << 20)) as u32
+    }
+
     pub(crate) fn listening(&self) -> Listening {
         let nowhere = Listening { cql: (Ipv4Addr::LOCALHOST, 0).into(), shard_aware_port: 0 };
         self.listening.get().copied().unwrap_or(nowhere)

@@ -4,7 +4,7 @@ use cql::session::Session;
 use io::ConnectionId;
 use std::collections::VecDeque;
 
-/// A client that takes nothing of its replies for so long is not reading.
+/// A client that does not take half of what is sent to it in so long is not reading.
 const STALL_US: u64 = 1_000_000;
 
 /// A connection.
@@ -15,10 +15,10 @@ pub(crate) struct Connection {
     pub(crate) paused: bool,
     /// Whether it stands in the queue of paused ones.
     queued: bool,
-    /// What was last counted of it: bytes that arrived in part, bytes that are not sent.
+    /// What was last counted of it: bytes that arrived in part, bytes of replies that are not sent or still to come.
     partial: usize,
     unsent: usize,
-    /// Since when so many bytes have not become fewer, as [`Connections::most_stalled`] saw it.
+    /// Since when at least half of so many bytes have not been taken, as [`Connections::most_stalled`] saw it.
     stall: Option<(u64, usize)>,
 }
 
@@ -43,7 +43,7 @@ impl Connections {
         self.partial_bytes
     }
 
-    /// Bytes that are not sent, of all connections as last counted.
+    /// Bytes of replies that are not sent or still to come, of all connections as last counted.
     pub(crate) fn unsent_bytes(&self) -> usize {
         self.unsent_bytes
     }
@@ -81,24 +81,27 @@ impl Connections {
     pub(crate) fn weigh(&mut self, id: ConnectionId, unsent: usize) -> Option<&mut Connection> {
         let connection = self.slots.get_mut(id.index as usize)?.as_mut().filter(|connection| connection.id == id)?;
         let partial = connection.session.buffered_bytes();
+        let unsent = unsent + connection.session.client().outstanding_bytes();
         self.partial_bytes = self.partial_bytes + partial - connection.partial;
         self.unsent_bytes = self.unsent_bytes + unsent - connection.unsent;
         (connection.partial, connection.unsent) = (partial, unsent);
         Some(connection)
     }
 
-    /// Of the connections whose clients have taken nothing for a second, the one with the most to send. `unsent` tells what each has.
+    /// Counts all again, with what `unsent` tells of each, and names the one with the most to send of those whose clients do not read.
     pub(crate) fn most_stalled(&mut self, now_us: u64, unsent: impl Fn(ConnectionId) -> usize) -> Option<ConnectionId> {
         let mut worst = None;
-        for connection in self.slots.iter_mut().flatten().filter(|connection| connection.unsent > 0) {
-            let unsent = unsent(connection.id);
+        for index in 0..self.slots.len() {
+            let Some(id) = self.slots[index].as_ref().map(|connection| connection.id) else { continue };
+            let unsent = unsent(id);
+            let Some(connection) = self.weigh(id, unsent) else { continue };
             let since = match connection.stall {
-                Some((since, seen)) if unsent >= seen => since,
-                _ => now_us,
+                Some((since, seen)) if unsent > seen / 2 => (since, seen.max(unsent)),
+                _ => (now_us, unsent),
             };
-            connection.stall = Some((since, unsent));
-            if now_us - since >= STALL_US && worst.is_none_or(|(most, _)| unsent > most) {
-                worst = Some((unsent, connection.id));
+            connection.stall = (unsent > 0).then_some(since);
+            if unsent > 0 && now_us - since.0 >= STALL_US && worst.is_none_or(|(most, _)| unsent > most) {
+                worst = Some((unsent, id));
             }
         }
         worst.map(|(_, id)| id)

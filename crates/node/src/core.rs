@@ -7,7 +7,7 @@ use crate::config::NodeConfig;
 use crate::connections::{Connection, Connections};
 use crate::message::{Message, PartId, ReplyHeader};
 use crate::prepared::{CoreStatements, SharedStatements};
-use crate::requests::{Request, RequestId, Requests, Work};
+use crate::requests::{COORDINATED_REQUEST_BYTES, Request, RequestId, Requests, Work};
 use crate::schema_changes::SchemaChanges;
 use crate::statements::Statements;
 use base::CoreId;
@@ -28,6 +28,9 @@ const NODE_TAGS: u64 = 1 << 63;
 
 /// How many steps of statements over many partitions a core takes between two looks at its sockets.
 const CONTINUATIONS_PER_TURN: usize = 4;
+
+/// The size that the first results of parts are taken to have: what a part of a SELECT visits at most, but for its last row.
+const PART_BYTES_FIRST: usize = 1 << 20;
 
 /// A connection may always leave this many bytes of replies unread.
 const UNSENT_BYTES_LEAST: usize = 64 << 10;
@@ -53,6 +56,9 @@ pub struct Core {
     workspaces: Workspaces,
     /// Requests whose parts are all back.
     continuations: VecDeque<RequestId>,
+    /// Parts of coordinated requests that are not back, and how large their results have been: decays towards those of late.
+    parts_out: usize,
+    part_bytes: usize,
     /// Error frames of requests that were refused while their connection may be in the middle of being served.
     refusals: Vec<(ConnectionId, Vec<u8>)>,
     /// When to look again for clients that do not read; only while there is too much to send.
@@ -99,6 +105,8 @@ impl Core {
             connections: Connections::default(),
             workspaces: Workspaces::new(),
             continuations: VecDeque::new(),
+            parts_out: 0,
+            part_bytes: PART_BYTES_FIRST,
             refusals: Vec::new(),
             stalls_due_us: None,
             on_ready: parts.on_ready,
@@ -120,11 +128,22 @@ impl Core {
         self.connections.partial_bytes() + self.requests.bytes()
     }
 
-    /// How many bytes of replies a connection may leave unread: little once all together leave too much. Clients that do not read are so
-    /// bounded by themselves, and refuse nothing to others.
+    /// How many bytes of replies a connection may leave unread: little once all together leave much, none once they leave too much.
     fn unsent_bytes_max(&self) -> usize {
+        let (unsent, budget) = (self.connections.unsent_bytes(), self.config.requests_bytes_max);
         let most = self.config.unsent_bytes_max;
-        if self.connections.unsent_bytes() > self.config.requests_bytes_max { UNSENT_BYTES_LEAST.min(most) } else { most }
+        if unsent <= budget / 2 {
+            most
+        } else if unsent <= budget + budget / 2 {
+            UNSENT_BYTES_LEAST.min(most)
+        } else {
+            0
+        }
+    }
+
+    /// Whether requests that would have to wait are refused: connections that hold something are not served long before that.
+    pub(crate) fn is_full(&self) -> bool {
+        self.held_bytes() > self.config.requests_bytes_max + self.config.requests_bytes_max / 2
     }
 
     fn is_overloaded(&self) -> bool {
@@ -210,10 +229,10 @@ impl Core {
         }
     }
 
-    /// Frees memory when replies that nobody reads take too much of it although every connection keeps to its share: as many connections
-    /// can each be given one large reply. The connection that holds most and has not moved is closed, without waiting for its client.
+    /// Frees memory when replies that nobody reads take too much of it, although every connection keeps to its share: those that hold most
+    /// are closed, without waiting for their clients.
     fn close_stalled<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
-        if self.connections.unsent_bytes() <= 2 * self.config.requests_bytes_max {
+        if self.connections.unsent_bytes() <= self.config.requests_bytes_max / 2 {
             self.stalls_due_us = None;
             return None;
         }
@@ -222,8 +241,10 @@ impl Core {
             return self.stalls_due_us;
         }
         self.stalls_due_us = Some(now_us + STALLS_EVERY_US);
-        while self.connections.unsent_bytes() > 2 * self.config.requests_bytes_max {
-            let Some(id) = self.connections.most_stalled(now_us, |id| reactor.unsent_bytes(id)) else { break };
+        while let Some(id) = self.connections.most_stalled(now_us, |id| reactor.unsent_bytes(id)) {
+            if self.connections.unsent_bytes() <= self.config.requests_bytes_max {
+                break;
+            }
             reactor.abort(id);
             self.connections.remove(id);
         }
@@ -248,6 +269,12 @@ impl Core {
         }
     }
 
+    /// Whether results as large as those of late, and the rows that they are made of, may come of further parts. When nothing is out they
+    /// may: somebody has to go on.
+    fn has_room_for_parts(&self) -> bool {
+        self.parts_out == 0 || self.held_bytes() + self.parts_out * 2 * self.part_bytes <= self.config.requests_bytes_max
+    }
+
     /// Starts a statement over several partitions.
     pub(crate) fn coordinate<R: Reactor<Message = Message>>(
         &mut self,
@@ -258,8 +285,13 @@ impl Core {
         bytes: usize,
         out: &mut Vec<u8>,
     ) -> Started {
+        let bytes = bytes + COORDINATED_REQUEST_BYTES;
         let request = Request { connection, reply, work: Work::Coordinated { coordinator, results: Vec::new(), left: 0 }, bytes };
         let id = self.requests.insert(request);
+        if !self.has_room_for_parts() {
+            self.continuations.push_back(id);
+            return Started::Waiting;
+        }
         match self.step(reactor, id, out) {
             Stepped::Done => Started::Replied,
             Stepped::Waiting => Started::Waiting,
@@ -289,6 +321,7 @@ impl Core {
         if let Work::Coordinated { left, .. } = &mut request.work {
             *left = parts.len();
         }
+        self.parts_out += parts.len();
         for (part, Part { token, operation }) in parts.into_iter().enumerate() {
             let part = PartId { request: id, part: part as u16 };
             let owner = token.slot().core(self.cores);
@@ -337,8 +370,13 @@ impl Core {
             reactor.send(origin, Message::Ran { part, outcome });
             return;
         }
+        if part.part != PartId::WHOLE {
+            self.parts_out -= 1;
+            let bytes = outcome.as_ref().map_or(0, Vec::len);
+            self.part_bytes = bytes.max(self.part_bytes - self.part_bytes / 16);
+        }
         let Some(request) = self.requests.get_mut(part.request) else { return };
-        let (connection, header) = (request.connection, request.reply);
+        let connection = request.connection;
         match (&mut request.work, outcome) {
             (Work::Single, Ok(frame)) => {
                 self.requests.remove(part.request);
@@ -350,18 +388,26 @@ impl Core {
                     *result = reply;
                 }
                 *left = left.saturating_sub(1);
-                if *left == 0 {
+                let is_complete = *left == 0;
+                // The result that they are put together to grows by doubling.
+                self.requests.grow(part.request, 2 * bytes);
+                if is_complete && self.is_overloaded() {
+                    // Memory is short: one after the other comes to its end, not all at once.
+                    self.continuations.push_front(part.request);
+                } else if is_complete {
                     self.continuations.push_back(part.request);
                 }
-                self.requests.grow(part.request, bytes);
             }
-            (_, Err(error)) => {
-                self.requests.remove(part.request);
-                let mut frame = Vec::new();
-                reply::write_error(&mut frame, header.version, header.stream, &cql_error(&error));
-                self.refusals.push((connection, frame));
-            }
+            (_, Err(error)) => self.refuse(part.request, &cql_error(&error)),
         }
+    }
+
+    /// Ends a request with an error, which goes out in this core's turn.
+    fn refuse(&mut self, id: RequestId, error: &CqlError) {
+        let Some(request) = self.requests.remove(id) else { return };
+        let mut frame = Vec::new();
+        reply::write_error(&mut frame, request.reply.version, request.reply.stream, error);
+        self.refusals.push((request.connection, frame));
     }
 
     fn continue_requests<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
@@ -369,6 +415,9 @@ impl Core {
             self.deliver(reactor, connection, &frame);
         }
         for _ in 0..CONTINUATIONS_PER_TURN {
+            if !self.has_room_for_parts() {
+                return;
+            }
             let Some(id) = self.continuations.pop_front() else { return };
             let Some(request) = self.requests.get_mut(id) else { continue };
             let connection = request.connection;
@@ -528,7 +577,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
             reactor.submit(tag, request);
         }
         self.report_progress(reactor);
-        if !self.continuations.is_empty() || self.shard.has_runnable() {
+        if (!self.continuations.is_empty() && self.has_room_for_parts()) || self.shard.has_runnable() {
             return Turn::Again;
         }
         next.into_iter().chain(stalls_due_us).min().map_or(Turn::Idle, Turn::At)

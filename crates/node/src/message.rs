@@ -49,8 +49,13 @@ pub enum Message {
 pub struct PartId {
     /// The request, on the core that holds the connection.
     pub request: RequestId,
-    /// Its number within the request.
+    /// Its number within the request, or [`PartId::WHOLE`].
     pub part: u16,
+}
+
+impl PartId {
+    /// The request is one operation. Coordinated ones have fewer parts than this: a batch has at most 65,535 statements.
+    pub const WHOLE: u16 = u16::MAX;
 }
 
 /// A statement for core 0.

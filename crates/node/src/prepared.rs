@@ -8,7 +8,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a statement is taken to cost: its plan is a few times its text.
-fn weight(prepared: &Prepared) -> usize {
+pub(crate) fn weight(prepared: &Prepared) -> usize {
     2_048 + 4 * prepared.text.len()
 }
 

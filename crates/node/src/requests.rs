@@ -38,7 +38,10 @@ pub(crate) struct Request {
 }
 
 /// What a waiting request costs besides its values and results.
-pub(crate) const REQUEST_BYTES: usize = 512;
+pub(crate) const REQUEST_BYTES: usize = 1 << 10;
+
+/// What a waiting request over several partitions costs besides.
+pub(crate) const COORDINATED_REQUEST_BYTES: usize = 4 << 10;
 
 /// What a request waits for.
 pub(crate) enum Work {

@@ -2,6 +2,7 @@
 
 use crate::core::{Core, Started, Ticket, cql_error};
 use crate::message::{Message, PartId, ReplyHeader, SchemaAction, SchemaRequest};
+use crate::prepared::weight;
 use crate::requests::{REQUEST_BYTES, Request, Work as Waiting};
 use base::CoreId;
 use cql::exec::{BatchStatement, Bindings, Execution, Options, Work, start, start_many};
@@ -21,6 +22,9 @@ pub(crate) struct Statements<'a, R> {
     pub(crate) reactor: &'a mut R,
     pub(crate) connection: ConnectionId,
 }
+
+/// What a statement of a batch costs besides its values, and its plan if it is not prepared.
+const BATCHED_STATEMENT_BYTES: usize = 128;
 
 /// What became of a statement.
 enum Progress {
@@ -67,6 +71,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             skip_metadata: parameters.result_columns == ResultColumns::Skipped,
             now_s: parameters.common.now_in_seconds.map(|seconds| seconds.max(0).unsigned_abs()),
             cores: self.core.cores,
+            result_bytes_max: self.core.config.result_bytes_max(),
         }
     }
 
@@ -101,7 +106,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
                 waits => {
                     let bytes = REQUEST_BYTES + execution.bindings.bytes() + out.len() - start;
                     let request = Request { connection: self.connection, reply: header, work: Waiting::Single, bytes };
-                    let part = PartId { request: core.requests.insert(request), part: 0 };
+                    let part = PartId { request: core.requests.insert(request), part: PartId::WHOLE };
                     let ticket = Ticket { origin: core.core, part }.into();
                     match waits {
                         Outcome::Written(sequence) => core.shard.hold(ticket, sequence, out.split_off(start)),
@@ -115,7 +120,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let values = execution.bindings.to_owned_values();
         let paging_state = execution.paging_state.map(<[u8]>::to_vec);
         let execution = Execution { prepared: &prepared, bindings: values.bindings(), options, paging_state: paging_state.as_deref() };
-        self.run(client, header, &execution, &context, out)
+        self.run(client, header, &execution, 0, &context, out)
     }
 
     fn query(
@@ -131,15 +136,16 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let context = self.core.context(self.reactor);
         let options = self.options(header, &query.parameters, &context);
         let execution = Execution { prepared: &prepared, bindings, options, paging_state: query.parameters.paging_state };
-        self.run(client, header, &execution, &context, out)
+        self.run(client, header, &execution, weight(&prepared), &context, out)
     }
 
-    /// Runs any statement.
+    /// Runs any statement. Its plan takes `plan_bytes`, if it is kept for this request alone.
     fn run(
         &mut self,
         client: &mut Client,
         header: ReplyHeader,
         execution: &Execution<'_>,
+        plan_bytes: usize,
         context: &Context,
         out: &mut Vec<u8>,
     ) -> Result<Progress, CqlError> {
@@ -151,16 +157,16 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             Work::Partition(token) => {
                 self.check_waiting()?;
                 let owner = token.slot().core(self.core.cores);
-                let bytes = REQUEST_BYTES + execution.bindings.bytes();
+                let bytes = REQUEST_BYTES + execution.bindings.bytes() + plan_bytes;
                 let request = Request { connection: self.connection, reply: header, work: Waiting::Single, bytes };
-                let part = PartId { request: self.core.requests.insert(request), part: 0 };
+                let part = PartId { request: self.core.requests.insert(request), part: PartId::WHOLE };
                 // A part of this core is answered like any other: by `deliver`, once this connection's bytes are served.
                 self.reactor.send(owner, Message::Run { part, operation: execution.to_operation() });
                 Ok(Progress::Waiting)
             }
             Work::Coordinate(coordinator) => {
                 self.check_waiting()?;
-                let bytes = REQUEST_BYTES + execution.bindings.bytes();
+                let bytes = REQUEST_BYTES + execution.bindings.bytes() + plan_bytes;
                 Ok(match self.core.coordinate(self.reactor, self.connection, header, coordinator, bytes, out) {
                     Started::Replied => Progress::Replied,
                     Started::Waiting => Progress::Waiting,
@@ -231,17 +237,29 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
     ) -> Result<Progress, CqlError> {
         let keyspace = batch.common.keyspace.or(client.keyspace.as_deref());
         let mut plans: Vec<(Arc<Prepared>, wire::Values<'_>)> = Vec::with_capacity(batch.statements.len());
+        let mut bytes = REQUEST_BYTES;
         for (statement, values) in batch.statements.iter() {
             let prepared = match statement {
-                wire::BatchStatement::Text(text) => Arc::new(plan::prepare(&self.core.schema, keyspace, text)?),
+                // Drivers that do not prepare send the same text many times over.
+                wire::BatchStatement::Text(text) if plans.last().is_some_and(|(last, _)| last.text == text) => {
+                    Arc::clone(&plans[plans.len() - 1].0)
+                }
+                wire::BatchStatement::Text(text) => {
+                    let prepared = Arc::new(plan::prepare(&self.core.schema, keyspace, text)?);
+                    bytes += weight(&prepared);
+                    prepared
+                }
                 wire::BatchStatement::Prepared(id) => {
                     let known = self.core.statements.get(id, &self.core.schema).cloned();
                     known.ok_or_else(|| CqlError::Unprepared(<[u8; 16]>::try_from(id).unwrap_or_default()))?
                 }
             };
+            bytes += BATCHED_STATEMENT_BYTES + values.bytes();
+            if bytes > self.core.config.requests_bytes_max {
+                return Err(CqlError::invalid("Batch too large"));
+            }
             plans.push((prepared, values));
         }
-        let bytes = REQUEST_BYTES + plans.iter().map(|(_, values)| values.bytes()).sum::<usize>();
         let mut statements = Vec::with_capacity(plans.len());
         for (prepared, values) in &plans {
             let Statement::Modify(plan) = &prepared.statement else {
@@ -270,10 +288,9 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         }
     }
 
-    /// Refuses what would have to wait when the core holds twice what it should: connections that hold something are not served long
-    /// before that.
+    /// Refuses what would have to wait.
     fn check_waiting(&self) -> Result<(), CqlError> {
-        if self.core.held_bytes() > 2 * self.core.config.requests_bytes_max {
+        if self.core.is_full() {
             return Err(CqlError::Overloaded("too many requests wait on this core already; try again later".to_owned()));
         }
         Ok(())

@@ -16,6 +16,9 @@ use clap::Parser;
 use cli::{Cli, Command};
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: io_linux::Allocator = io_linux::Allocator;
+
 fn main() -> ExitCode {
     exit::end_with_bug_code_on_panic();
     let Cli { command } = Cli::parse();

@@ -25,8 +25,10 @@ const PROCESS_BYTES: u64 = 24 << 20;
 /// A connection may have this many bytes of replies that its client has not taken.
 const UNSENT_BYTES_MAX: usize = 1 << 20;
 
-/// The least that a core's connections may hold together.
+/// The least and the most that a core's connections may hold together in requests, and again in replies. Two and a half times as much is
+/// set aside for both.
 const REQUESTS_BYTES_LEAST: u64 = 8 << 20;
+const REQUESTS_BYTES_MOST: u64 = 256 << 20;
 
 /// A shard that has less than this for index and frames cannot work.
 const SHARD_BYTES_LEAST: u64 = 32 << 20;
@@ -111,12 +113,14 @@ impl NodeParts {
         let limit = config.memory_limit.0;
         // A sixteenth is left for what allocators waste.
         let shard_bytes = (limit - limit / 16).saturating_sub(PROCESS_BYTES) / u64::from(cores);
-        let requests_bytes = (shard_bytes / 8).max(REQUESTS_BYTES_LEAST);
+        let requests_bytes = (shard_bytes / 8).clamp(REQUESTS_BYTES_LEAST, REQUESTS_BYTES_MOST);
         let statements_bytes = limit / 32;
-        let shard_bytes = shard_bytes.saturating_sub(stable_bytes as u64 + requests_bytes + statements_bytes);
+        let shard_bytes = shard_bytes.saturating_sub(stable_bytes as u64 + requests_bytes * 5 / 2 + statements_bytes);
         if shard_bytes < SHARD_BYTES_LEAST {
-            let needed =
-                (PROCESS_BYTES + u64::from(cores) * (SHARD_BYTES_LEAST + REQUESTS_BYTES_LEAST + stable_bytes as u64)) / 15 * 16 / 30 * 32;
+            let needed = (PROCESS_BYTES + u64::from(cores) * (SHARD_BYTES_LEAST + REQUESTS_BYTES_LEAST * 5 / 2 + stable_bytes as u64)) / 15
+                * 16
+                / 30
+                * 32;
             return Err(NodeError::MemoryLimit { limit_mib: limit >> 20, cores, needed_mib: (needed >> 20) + 1 });
         }
         let memory =

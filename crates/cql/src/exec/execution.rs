@@ -31,6 +31,8 @@ pub struct Options {
     pub nonce: u64,
     /// How many cores the node has: statements about many partitions make a part for each.
     pub cores: u16,
+    /// A result without pages may have this many bytes.
+    pub result_bytes_max: u32,
 }
 
 /// A statement, its values and the request's options. It is itself the operation when one partition is enough.

@@ -15,7 +15,9 @@ mod paging;
 use super::fetch::{BoundFilter, Chunk, Cursor, Extent, FetchPlan, Gathered};
 use super::{Bound, Coordinator, Environment, Execution, Options, OwnedValues, Part, Step, keys};
 use crate::plan::{KeyTerm, Select, Statement, Term, TokenBound, TokenTerm};
-use crate::wire::{Direction, Opcode, ResponseExtras, ResultColumns, RowsDescription, begin_frame, begin_rows, end_frame, end_rows};
+use crate::wire::{
+    Direction, FRAME_BODY_BYTES_MAX, Opcode, ResponseExtras, ResultColumns, RowsDescription, begin_frame, begin_rows, end_frame, end_rows,
+};
 use crate::{CqlError, value};
 use base::{Rng, SLOT_COUNT, Slot, Token};
 use evaluate::Surroundings;
@@ -111,7 +113,7 @@ pub(super) fn coordinate(execution: &Execution<'_>, context: &Context) -> Result
         ));
     }
     let groups_per_partition = if grouped { per_partition } else { NO_LIMIT };
-    let room = Room { page_left, limit_left, paged: page_size.is_some() };
+    let room = Room { page_left, limit_left, paged: page_size.is_some(), bytes_max: options.result_bytes_max };
     Ok(Box::new(SelectCoordinator {
         fetch,
         options,
@@ -316,7 +318,7 @@ impl SelectCoordinator {
         let rows = begin_rows(reply, plan.metadata(options.version), RowsDescription::Columns(columns), state.as_deref());
         reply.extend_from_slice(&page.body);
         end_rows(reply, rows, page.row_count);
-        end_frame(reply, mark).map_err(|_| output::too_large())
+        end_frame(reply, mark).map_err(|_| output::too_large(FRAME_BODY_BYTES_MAX))
     }
 }
 

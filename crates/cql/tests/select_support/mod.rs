@@ -226,6 +226,7 @@ impl Node {
             started: context.now,
             nonce: context.nonce,
             cores: self.cores,
+            result_bytes_max: u32::MAX,
         };
         let execution = Execution { prepared: &prepared, bindings, options, paging_state: state };
         let mut reply = Vec::new();

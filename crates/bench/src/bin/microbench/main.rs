@@ -17,6 +17,9 @@ use clap::Parser;
 use options::Options;
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: io_linux::Allocator = io_linux::Allocator;
+
 fn main() -> ExitCode {
     match rounds::run(&Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -7,14 +7,10 @@ use crate::CqlError;
 use crate::exec::fetch::{Cursor, End, Gathered};
 use crate::plan::Select;
 use crate::value;
-use crate::wire::FRAME_BODY_BYTES_MAX;
 use std::cmp::Ordering;
 
 /// A page ends early when it has this many bytes.
 const PAGE_BYTES_MAX: usize = 1 << 20;
-
-/// Without pages, a result may have this many bytes: those of a frame, less its head.
-const RESULT_BYTES_MAX: usize = FRAME_BODY_BYTES_MAX as usize - (1 << 20);
 
 /// How much of a result there is room for.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +21,8 @@ pub(super) struct Room {
     pub(super) limit_left: u32,
     /// Whether the page may end with more to come.
     pub(super) paged: bool,
+    /// Bytes that a result may have when it may not.
+    pub(super) bytes_max: u32,
 }
 
 /// How a chunk was taken.
@@ -79,9 +77,9 @@ pub(super) struct Page {
     pub(super) limit_left: u32,
 }
 
-/// The error for a result without pages that no frame can hold.
-pub(super) fn too_large() -> CqlError {
-    CqlError::Invalid(format!("The result is larger than {} MiB: ask for it in pages or with a LIMIT", FRAME_BODY_BYTES_MAX >> 20))
+/// The error for a result without pages that is larger than the node gives.
+pub(super) fn too_large(bytes_max: u32) -> CqlError {
+    CqlError::Invalid(format!("The result is larger than {} MiB: ask for it in pages or with a LIMIT", bytes_max >> 20))
 }
 
 impl Room {
@@ -91,6 +89,11 @@ impl Room {
                 *left = left.saturating_sub(rows);
             }
         }
+    }
+
+    /// Refuses a result of more bytes than a node gives at once.
+    fn check(&self, bytes: usize) -> Result<(), CqlError> {
+        if bytes > self.bytes_max as usize { Err(too_large(self.bytes_max)) } else { Ok(()) }
     }
 
     fn left(&self) -> u32 {
@@ -143,9 +146,7 @@ impl Output {
                     *bytes += row.bytes.len();
                     rows.push(SortedRow { keys, bytes: row.bytes.to_vec() });
                 }
-                if *bytes > RESULT_BYTES_MAX {
-                    return Err(too_large());
-                }
+                self.room.check(*bytes)?;
                 Ok(if chunk.end == End::Finished { Taken::AllOfExtent } else { Taken::Part })
             }
             Mode::Grouped(_) => self.take_groups(plan, chunk, surroundings),
@@ -183,9 +184,7 @@ impl Output {
         if self.body.len() > PAGE_BYTES_MAX && self.room.paged {
             self.room.page_left = 0;
         }
-        if self.body.len() > RESULT_BYTES_MAX {
-            return Err(too_large());
-        }
+        self.room.check(self.body.len())?;
         let page_is_full = self.room.page_left == 0;
         // To find out whether there is one more matching row may take long.
         let more_is_likely_enough = !plan.filters.is_empty();
@@ -214,9 +213,7 @@ impl Output {
                     groups.write(plan, surroundings, &mut self.body)?;
                     self.row_count += 1;
                     self.room.take(1);
-                    if self.body.len() > RESULT_BYTES_MAX {
-                        return Err(too_large());
-                    }
+                    self.room.check(self.body.len())?;
                     if self.room.limit_left == 0 {
                         groups.close();
                         return Ok(Taken::PageComplete);
