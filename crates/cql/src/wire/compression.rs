@@ -64,23 +64,17 @@ pub struct CompressionWorkspace {
     deflated: Vec<u8>,
     /// A frame on its way from one segment to the next.
     pub(super) moved: Vec<u8>,
-    lz4_small: CompressTable,
-    lz4_large: Option<CompressTable>,
-    snappy: snap::raw::Encoder,
+    /// Made when first used, as the others.
+    lz4_small: Option<Box<CompressTable>>,
+    lz4_large: Option<Box<CompressTable>>,
+    snappy: Option<Box<snap::raw::Encoder>>,
 }
 
 impl CompressionWorkspace {
-    /// An empty workspace of some 10 KiB.
+    /// An empty workspace, which allocates nothing before it is used.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            inflated: Vec::new(),
-            deflated: Vec::new(),
-            moved: Vec::new(),
-            lz4_small: CompressTable::small(),
-            lz4_large: None,
-            snappy: snap::raw::Encoder::new(),
-        }
+        Self { inflated: Vec::new(), deflated: Vec::new(), moved: Vec::new(), lz4_small: None, lz4_large: None, snappy: None }
     }
 
     /// Bytes that its buffers hold.
@@ -147,7 +141,7 @@ impl CompressionWorkspace {
             }
             Compression::Snappy => {
                 let target = room(&mut self.deflated, snap::raw::max_compress_len(body.len()));
-                self.snappy.compress(body, target).ok()?
+                self.snappy.get_or_insert_with(|| Box::new(snap::raw::Encoder::new())).compress(body, target).ok()?
             }
         };
         if length < body.len() { self.deflated.get(..length) } else { None }
@@ -162,9 +156,9 @@ impl CompressionWorkspace {
     /// Compresses into `deflated` after `prefix` bytes and returns where the block ends.
     fn deflate_lz4(&mut self, input: &[u8], prefix: usize) -> Option<usize> {
         let table = if input.len() <= SMALL_TABLE_INPUT_BYTES_MAX {
-            &mut self.lz4_small
+            self.lz4_small.get_or_insert_with(|| Box::new(CompressTable::small()))
         } else {
-            self.lz4_large.get_or_insert_with(CompressTable::large)
+            self.lz4_large.get_or_insert_with(|| Box::new(CompressTable::large()))
         };
         let target = room(&mut self.deflated, prefix + get_maximum_output_size(input.len())).get_mut(prefix..)?;
         Some(prefix + compress_into_with_table(input, target, table).ok()?)
