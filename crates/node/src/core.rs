@@ -118,6 +118,12 @@ impl Core {
         }
     }
 
+    /// The core's shard, to look at.
+    #[must_use]
+    pub fn shard(&self) -> &Shard {
+        &self.shard
+    }
+
     /// A context for work that starts now.
     pub(crate) fn context<R: Reactor>(&mut self, reactor: &R) -> Context {
         self.shard.context(reactor.now())
@@ -286,7 +292,8 @@ impl Core {
         out: &mut Vec<u8>,
     ) -> Started {
         let bytes = bytes + COORDINATED_REQUEST_BYTES;
-        let request = Request { connection, reply, work: Work::Coordinated { coordinator, results: Vec::new(), left: 0 }, bytes };
+        let request =
+            Request { connection, reply, work: Work::Coordinated { coordinator, results: Vec::new(), failure: None, left: 0 }, bytes };
         let id = self.requests.insert(request);
         if !self.has_room_for_parts() {
             self.continuations.push_back(id);
@@ -382,13 +389,25 @@ impl Core {
                 self.requests.remove(part.request);
                 self.deliver(reactor, connection, &frame);
             }
-            (Work::Coordinated { results, left, .. }, Ok(reply)) => {
-                let bytes = reply.len();
-                if let Some(result) = results.get_mut(usize::from(part.part)) {
-                    *result = reply;
+            (Work::Single, Err(error)) => self.refuse(part.request, &cql_error(&error)),
+            (Work::Coordinated { results, failure, left, .. }, outcome) => {
+                let mut bytes = 0;
+                match outcome {
+                    Ok(reply) => {
+                        bytes = reply.len();
+                        if let Some(result) = results.get_mut(usize::from(part.part)) {
+                            *result = reply;
+                        }
+                    }
+                    Err(error) => {
+                        failure.get_or_insert(error);
+                    }
                 }
                 *left = left.saturating_sub(1);
                 let is_complete = *left == 0;
+                if is_complete && let Some(error) = failure.take() {
+                    return self.refuse(part.request, &cql_error(&error));
+                }
                 // The result that they are put together to grows by doubling.
                 self.requests.grow(part.request, 2 * bytes);
                 if is_complete && self.is_overloaded() {
@@ -398,7 +417,6 @@ impl Core {
                     self.continuations.push_back(part.request);
                 }
             }
-            (_, Err(error)) => self.refuse(part.request, &cql_error(&error)),
         }
     }
 

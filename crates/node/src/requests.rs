@@ -3,6 +3,7 @@
 use crate::message::ReplyHeader;
 use cql::exec::Coordinator;
 use io::ConnectionId;
+use shard::ShardError;
 
 /// A request of this core. Never used twice, so that a late answer finds nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +54,8 @@ pub(crate) enum Work {
         coordinator: Box<dyn Coordinator>,
         /// What came of each part.
         results: Vec<Vec<u8>>,
+        /// The first failure of a part. It is told when all parts have ended: what the request does, it has done by then.
+        failure: Option<ShardError>,
         /// How many parts are still out.
         left: usize,
     },

@@ -190,7 +190,7 @@ impl Shard {
             self.run_again(now, number);
         }
         for _ in 0..self.parked.writers.len().min(RERUNS_PER_TURN) {
-            if !self.engine.writable() {
+            if !self.answers_writers() {
                 break;
             }
             let Some(number) = self.parked.writers.pop_front() else { break };
@@ -198,6 +198,11 @@ impl Shard {
         }
         self.release_held();
         next
+    }
+
+    /// Whether a write that waits would be done now, or refused for good: one that waits for what never comes must hear of it.
+    fn answers_writers(&self) -> bool {
+        self.engine.writable() || self.engine.is_full() || self.engine.poisoned().is_some() || self.flushing
     }
 
     fn run_again(&mut self, now: Now, number: u64) {
