@@ -4,6 +4,7 @@
 #   make check         formatting, lints, crate edges; never writes
 #   make fix           formatting and what clippy can mend
 #   make drivers       the driver suites only; SUITES="python go" chooses
+#   make sim           the simulator over SEEDS=20000 seeds from SEED=1; `make test` takes 2,000
 #   make peer-cassandra   an Apache Cassandra on 127.0.0.1:9142, for TARNDB_TEST_CQL=127.0.0.1:9142 make drivers
 #   make bench, make microbench   figures over sockets, figures in process
 
@@ -13,8 +14,10 @@ SHELL := /bin/bash
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 export TARNDB_TEST_BINARY ?= $(abspath $(TARGET))/release/tarndb
 SUITES ?=
+SEED ?= 1
+SEEDS ?= 20000
 
-.PHONY: run build test check fix drivers bench microbench peer-cassandra stop-peer-cassandra
+.PHONY: run build test check fix drivers sim bench microbench peer-cassandra stop-peer-cassandra
 
 run: build
 	@exec $(TARGET)/release/tarndb start $(ARGS)
@@ -39,6 +42,9 @@ fix:
 
 drivers: build
 	@scripts/drivers.sh $(SUITES)
+
+sim:
+	TARNDB_SEED=$(SEED) TARNDB_SEEDS=$(SEEDS) cargo test --locked --package tarndb-sim --test seeds -- --nocapture every_promise
 
 bench: build
 	@scripts/bench.sh

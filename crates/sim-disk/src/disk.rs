@@ -37,7 +37,7 @@ struct InFlight {
 pub struct Disk {
     current: Vec<u8>,
     durable: Vec<u8>,
-    /// What reads would see if no fault had ever corrupted anything: kept only when asked for.
+    /// What reads would see if nothing that was done had ever been lost or changed: kept only when asked for.
     ideal: Option<Vec<u8>>,
     unsynced: Vec<Unsynced>,
     in_flight: Vec<InFlight>,
@@ -97,13 +97,13 @@ impl Disk {
         &self.current
     }
 
-    /// What reads would see without the faults that corrupt, once [`Disk::keep_ideal`] was called.
+    /// What reads would see if nothing that was done had ever been lost or changed, once [`Disk::keep_ideal`] was called.
     #[must_use]
     pub fn ideal(&self) -> Option<&[u8]> {
         self.ideal.as_deref()
     }
 
-    /// From now on remembers what would be there without faults that corrupt: who looks for what they cost needs it.
+    /// From now on remembers what would be there without faults: who looks for what they cost needs it.
     pub fn keep_ideal(&mut self) {
         self.ideal = Some(self.current.clone());
     }
@@ -308,13 +308,9 @@ impl Disk {
                 self.record(if *claimed { Fault::LyingSync } else { Fault::Torn }, *offset, bytes.len());
             }
         }
-        for Unsynced { offset, bytes, claimed } in &lost {
+        for Unsynced { offset, bytes, .. } in &lost {
             let range = *offset..offset + bytes.len();
-            self.current[range.clone()].copy_from_slice(&self.durable[range.clone()]);
-            // What was lost because a sync lied would be there without it.
-            if let Some(ideal) = self.ideal.as_mut().filter(|_| !claimed) {
-                ideal[range.clone()].copy_from_slice(&self.durable[range]);
-            }
+            self.current[range.clone()].copy_from_slice(&self.durable[range]);
         }
         for Unsynced { offset, bytes, .. } in &self.unsynced {
             self.current[*offset..offset + bytes.len()].copy_from_slice(bytes);

@@ -1,11 +1,11 @@
 //! Bytes that make no sense, on a few of many connections: an answer or an end, and nothing else.
 
-use crate::support::{Client, Machine, Seeded, Setup, Statement, first_seed, int, iterations};
 use base::Rng;
 use cql::wire::{
     CompressionWorkspace, Direction, FrameEncoder, FrameFlags, Opcode, ProtocolVersion, StreamId, write_register, write_startup,
 };
 use io::ConnectionId;
+use sim::{Client, Machine, Seeded, Setup, Statement, int, seeds};
 
 /// The largest reply to anything that is asked here, and the most that may be left unsent before serving stops.
 const OUTPUT_BYTES_MAX: usize = (256 << 10) + (64 << 10);
@@ -85,7 +85,7 @@ fn spoil(dice: &mut Rng, bytes: &mut Vec<u8>) {
 
 #[test]
 fn spoiled_talk_harms_nobody() {
-    for seed in first_seed()..first_seed() + iterations(40) {
+    for seed in seeds(40) {
         let _seeded = Seeded(seed);
         let mut dice = Rng::new(seed);
         let mut machine = Machine::start(&Setup::small(seed));
@@ -132,7 +132,7 @@ fn assert_bounded(machine: &mut Machine, end: (u16, ConnectionId)) {
 /// Many ask for much at once and read nothing, or later: what waits is bounded, and whoever reads gets everything.
 #[test]
 fn clients_that_do_not_read_are_not_served_until_they_do() {
-    for seed in first_seed()..first_seed() + iterations(4) {
+    for seed in seeds(4) {
         let _seeded = Seeded(seed);
         let mut dice = Rng::new(seed);
         let mut machine = Machine::start(&Setup::small(seed));

@@ -1,167 +1,14 @@
-//! The end at any moment: what was acknowledged is there afterwards, and nothing that nobody asked for.
+//! Ends and restarts that the simulator's workload does not reach: clocks that are set back, and every kind of change of the schema.
+//!
+//! What the end of process or power does to rows is tried by the simulator itself: `cargo test -p tarndb-sim`.
 
-use crate::support::{Client, Loss, Machine, Reply, Seeded, Setup, Statement, first_seed, int, iterations};
-use crate::workload::{Device, Promise, Workload};
 use base::Rng;
-use shard::Durability;
-
-/// Twice the flush interval and what the device takes: then all that was acknowledged is durable, whatever the durability.
-const SETTLED_US: u64 = 400_000;
-
-#[test]
-fn acknowledged_writes_survive_the_death_of_the_process() {
-    for seed in first_seed()..first_seed() + iterations(12) {
-        let _seeded = Seeded(seed);
-        let setup = Setup::small(seed);
-        let mut dice = Rng::new(seed);
-        let mut workload = Workload::new(seed);
-        let mut machine = Machine::start(&setup);
-        workload.create(&mut machine);
-        for _ in 0..4 {
-            if dice.below(2) == 0 {
-                // Within a write to the stable memory, rather than between two events.
-                let core = dice.below(u64::from(machine.cores())) as u16;
-                machine.light_fuse(core, 1 + dice.below(60_000) as usize);
-            }
-            workload.run(&mut machine, 5, dice.below(4_000));
-            let mut remains = machine.end(Loss::Process);
-            if dice.below(3) == 0 {
-                remains.shift_clock(dice.below(10_000_000) as i64);
-            }
-            machine = Machine::restart(&setup, remains);
-            workload.check(&mut machine);
-        }
-    }
-}
-
-#[test]
-fn a_process_that_dies_while_it_recovers_recovers_later() {
-    for seed in first_seed()..first_seed() + iterations(6) {
-        let _seeded = Seeded(seed);
-        let setup = Setup::small(seed);
-        let mut dice = Rng::new(seed);
-        let mut workload = Workload::new(seed);
-        let mut machine = Machine::start(&setup);
-        workload.create(&mut machine);
-        workload.run(&mut machine, 5, 4_000);
-        let mut remains = machine.end(Loss::Process);
-        for _ in 0..5 {
-            let mut machine = Machine::boot(&setup, remains);
-            for _ in 0..dice.below(60) {
-                machine.step();
-            }
-            remains = machine.end(Loss::Process);
-        }
-        workload.check(&mut Machine::restart(&setup, remains));
-    }
-}
-
-#[test]
-fn what_the_device_has_acknowledged_survives_the_loss_of_power() {
-    for seed in first_seed()..first_seed() + iterations(8) {
-        let _seeded = Seeded(seed);
-        let setup = Setup { durability: Durability::Device, ..Setup::small(seed) };
-        let mut dice = Rng::new(seed);
-        let mut workload = Workload::new(seed);
-        let mut machine = Machine::start(&setup);
-        workload.create(&mut machine);
-        for _ in 0..4 {
-            workload.run(&mut machine, 5, dice.below(4_000));
-            machine = Machine::restart(&setup, machine.end(if dice.below(4) == 0 { Loss::Process } else { Loss::Power }));
-            workload.check(&mut machine);
-        }
-    }
-}
-
-#[test]
-fn what_is_older_than_the_flush_interval_survives_the_loss_of_power() {
-    for seed in first_seed()..first_seed() + iterations(8) {
-        let _seeded = Seeded(seed);
-        let setup = Setup { durability: Durability::Memory, ..Setup::small(seed) };
-        let mut dice = Rng::new(seed);
-        let mut workload = Workload::new(seed);
-        let mut machine = Machine::start(&setup);
-        workload.create(&mut machine);
-        for _ in 0..3 {
-            workload.promise(Promise::Kept);
-            workload.run_to_the_end(&mut machine, 5, dice.below(3_000));
-            machine.sleep(SETTLED_US);
-            workload.promise(Promise::Open);
-            workload.run(&mut machine, 5, dice.below(300));
-            machine = Machine::restart(&setup, machine.end(Loss::Power));
-            workload.check(&mut machine);
-        }
-    }
-}
-
-#[test]
-fn a_node_that_ended_in_order_needs_no_stable_memory() {
-    for seed in first_seed()..first_seed() + iterations(6) {
-        let _seeded = Seeded(seed);
-        let setup = Setup { durability: Durability::Memory, ..Setup::small(seed) };
-        let mut workload = Workload::new(seed);
-        let mut machine = Machine::start(&setup);
-        workload.create(&mut machine);
-        for _ in 0..2 {
-            workload.run_to_the_end(&mut machine, 5, 2_000);
-            machine.drain();
-            machine = Machine::restart(&setup, machine.end(Loss::Power));
-            workload.check(&mut machine);
-        }
-    }
-}
-
-/// Writes that were acknowledged before, and whatever else is acknowledged until the end, are there on the next device.
-#[test]
-fn a_device_that_fails_takes_nothing_that_was_acknowledged() {
-    for seed in first_seed()..first_seed() + iterations(8) {
-        let _seeded = Seeded(seed);
-        let setup = Setup::small(seed);
-        let mut dice = Rng::new(seed);
-        let mut workload = Workload::new(seed);
-        let mut machine = Machine::start(&setup);
-        workload.create(&mut machine);
-        workload.run_to_the_end(&mut machine, 5, dice.below(3_000));
-        let core = dice.below(u64::from(machine.cores())) as u16;
-        machine.fail_device(core);
-        workload.device = Device::Failing;
-        // What waits for a device that has gone may wait for ever.
-        workload.run(&mut machine, 5, 6_000);
-        workload.device = Device::Working;
-        let mut remains = machine.end(Loss::Process);
-        remains.repair();
-        machine = Machine::restart(&setup, remains);
-        workload.check(&mut machine);
-        workload.run_to_the_end(&mut machine, 5, 1_000);
-        workload.check(&mut machine);
-    }
-}
-
-#[test]
-fn a_damaged_device_is_never_read_as_something_else() {
-    let (mut right, mut failed) = (0, 0);
-    for seed in first_seed()..first_seed() + iterations(12) {
-        let _seeded = Seeded(seed);
-        let setup = Setup::small(seed);
-        let mut dice = Rng::new(seed);
-        let mut workload = Workload::new(seed);
-        let mut machine = Machine::start(&setup);
-        workload.create(&mut machine);
-        workload.run_to_the_end(&mut machine, 5, 5_000);
-        let mut remains = machine.end(Loss::Process);
-        remains.damage(&mut dice);
-        machine = Machine::restart(&setup, remains);
-        let reads = workload.check_damaged(&mut machine);
-        right += reads.right;
-        failed += reads.failed + reads.older;
-    }
-    assert!(right > 0 && failed > 0, "{right} rows were read, {failed} were damaged: nothing was tested");
-}
+use sim::{Client, Loss, Machine, Reply, Seeded, Setup, Statement, int, seeds};
 
 /// A conditional write is linearizable: the clock of the process before must not win over it.
 #[test]
 fn conditional_writes_and_counters_survive_clocks_that_are_set_back() {
-    for seed in first_seed()..first_seed() + iterations(3) {
+    for seed in seeds(3) {
         let _seeded = Seeded(seed);
         let setup = Setup::small(seed);
         let mut machine = Machine::start(&setup);
@@ -198,7 +45,7 @@ fn conditional_writes_and_counters_survive_clocks_that_are_set_back() {
 
 #[test]
 fn schema_changes_that_were_acknowledged_survive() {
-    for seed in first_seed()..first_seed() + iterations(8) {
+    for seed in seeds(8) {
         let _seeded = Seeded(seed);
         let setup = Setup::small(seed);
         let mut dice = Rng::new(seed);

@@ -1,9 +1,8 @@
 //! Statements for partitions of other cores: every core answers for all of them.
 
-use crate::support::{Client, Machine, Reply, Seeded, Setup, Statement, first_seed, int, iterations};
-use crate::workload::Workload;
 use base::Rng;
 use cql::wire::BatchKind;
+use sim::{Client, Machine, Reply, Seeded, Setup, Statement, Workload, int, seeds};
 use std::collections::BTreeSet;
 
 const KEYSPACE: &str = "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
@@ -20,7 +19,7 @@ fn clients(machine: &mut Machine) -> Vec<Client> {
 
 #[test]
 fn every_core_reads_what_every_other_has_written() {
-    for seed in first_seed()..first_seed() + iterations(4) {
+    for seed in seeds(4) {
         let _seeded = Seeded(seed);
         let mut machine = Machine::start(&setup(seed, 3));
         let mut clients = clients(&mut machine);
@@ -54,7 +53,7 @@ fn every_core_reads_what_every_other_has_written() {
 
 #[test]
 fn a_page_continues_on_another_core() {
-    for seed in first_seed()..first_seed() + iterations(4) {
+    for seed in seeds(4) {
         let _seeded = Seeded(seed);
         let mut machine = Machine::start(&setup(seed, 3));
         // A paging state is of one protocol version.
@@ -84,7 +83,7 @@ fn a_page_continues_on_another_core() {
 
 #[test]
 fn batches_reach_all_their_cores() {
-    for seed in first_seed()..first_seed() + iterations(4) {
+    for seed in seeds(4) {
         let _seeded = Seeded(seed);
         let mut machine = Machine::start(&setup(seed, 3));
         let mut clients = clients(&mut machine);
@@ -103,7 +102,7 @@ fn batches_reach_all_their_cores() {
 /// Also when the part that is refused is the asking core's own.
 #[test]
 fn batches_that_are_refused_are_answered() {
-    for seed in first_seed()..first_seed() + iterations(6) {
+    for seed in seeds(6) {
         let _seeded = Seeded(seed);
         let mut machine = Machine::start(&setup(seed, 1 + (seed % 3) as u16));
         let mut clients = clients(&mut machine);
@@ -125,7 +124,7 @@ fn batches_that_are_refused_are_answered() {
 /// Also a check that no client sees anything that the models do not allow, without any crash.
 #[test]
 fn many_writers_on_many_cores_agree_with_the_model() {
-    for seed in first_seed()..first_seed() + iterations(6) {
+    for seed in seeds(6) {
         let _seeded = Seeded(seed);
         let mut machine = Machine::start(&setup(seed, 3));
         let mut workload = Workload::new(seed);
@@ -138,28 +137,10 @@ fn many_writers_on_many_cores_agree_with_the_model() {
     }
 }
 
-#[test]
-fn the_same_seed_gives_the_same_bytes() {
-    let trace = |seed| {
-        let mut machine = Machine::start(&setup(seed, 3));
-        let mut workload = Workload::new(seed);
-        workload.create(&mut machine);
-        workload.run_to_the_end(&mut machine, 5, 3_000);
-        workload.check(&mut machine);
-        (workload.transcript, machine.dice().next_u64())
-    };
-    for seed in first_seed()..first_seed() + iterations(3) {
-        let (one, other) = (trace(seed), trace(seed));
-        assert!(one.0.len() > 100);
-        assert!(one == other, "seed {seed} gave two traces");
-        assert!(one != trace(seed + 1_000), "another seed should give another trace");
-    }
-}
-
 /// Tables are made, altered, truncated and dropped under readers and writers.
 #[test]
 fn schema_changes_while_requests_run_end_in_exact_errors() {
-    for seed in first_seed()..first_seed() + iterations(6) {
+    for seed in seeds(6) {
         let _seeded = Seeded(seed);
         let mut machine = Machine::start(&setup(seed, 3));
         let mut dice = Rng::new(seed);

@@ -5,31 +5,35 @@ use std::collections::VecDeque;
 
 /// How far it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub enum Phase {
+    /// Both ends are there.
     Open,
     /// The core, or the client, has ended it; its output is still being sent.
     Closing,
+    /// It has ended.
     Gone,
 }
 
 /// Both ends.
-pub(crate) struct Connection {
+pub struct Connection {
     pub(crate) id: ConnectionId,
-    pub(crate) phase: Phase,
+    /// How far it is.
+    pub phase: Phase,
     /// What the client has sent and the core has not received.
-    pub(crate) to_core: VecDeque<u8>,
+    pub to_core: VecDeque<u8>,
     /// What the core has written and the wire has not taken.
-    pub(crate) output: Vec<u8>,
+    pub output: Vec<u8>,
     /// What the client can read.
-    pub(crate) to_client: Vec<u8>,
+    pub to_client: Vec<u8>,
     /// So many bytes fit on the wire before the client reads.
-    pub(crate) window: usize,
-    pub(crate) reading: bool,
+    pub window: usize,
+    /// Whether the core wants more bytes.
+    pub reading: bool,
     pub(crate) blocked: bool,
     /// The client has gone: nothing of it is delivered any more.
     pub(crate) hung_up: bool,
     /// The most that ever waited in `output`.
-    pub(crate) output_most: usize,
+    pub output_most: usize,
 }
 
 /// What a flush came to.

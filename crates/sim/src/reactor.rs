@@ -1,19 +1,19 @@
 //! One core's reactor: keeps what the core asks for until the machine does it.
 
-use super::connection::{Connection, Phase};
-use super::disk::FakeDisk;
+use crate::connection::{Connection, Phase};
 use base::{CoreId, Rng};
 use io::{ConnectionId, DiskRequest, DiskTag, Now, Reactor};
 use node::Message;
+use sim_disk::Disk;
 
 /// A core's window to its machine.
-pub(crate) struct FakeReactor {
+pub struct SimReactor {
     pub(crate) core: CoreId,
     pub(crate) cores: u16,
     pub(crate) now: Now,
     /// By index; an index is used again once its connection is gone.
     pub(crate) connections: Vec<Connection>,
-    pub(crate) disk: FakeDisk,
+    pub(crate) disk: Disk,
     pub(crate) outbox: Vec<(CoreId, Message)>,
     pub(crate) blobs: Vec<(DiskTag, String, Vec<u8>)>,
     pub(crate) dice: Rng,
@@ -21,7 +21,7 @@ pub(crate) struct FakeReactor {
     pub(crate) stopped: bool,
 }
 
-impl FakeReactor {
+impl SimReactor {
     pub(crate) fn get(&self, id: ConnectionId) -> Option<&Connection> {
         self.connections.get(id.index as usize).filter(|connection| connection.id == id)
     }
@@ -31,7 +31,7 @@ impl FakeReactor {
     }
 }
 
-impl Reactor for FakeReactor {
+impl Reactor for SimReactor {
     type Message = Message;
 
     fn now(&self) -> Now {

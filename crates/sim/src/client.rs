@@ -1,81 +1,35 @@
 //! A client: statements to bytes, bytes to replies, any number in flight.
 
-use super::connection::Phase;
-use super::machine::{Machine, STEPS_MAX};
+use crate::connection::Phase;
+use crate::machine::{Machine, STEPS_MAX};
+use crate::statement::{Bound, Statement};
 use cql::wire::{
-    Batch, BatchBuffer, BatchKind, BatchStatement, Compression, CompressionWorkspace, Consistency, Direction, Execute,
-    FRAME_BODY_BYTES_MAX, FrameDecoder, FrameEncoder, FrameFlags, Opcode, Prepare, ProtocolVersion, Query, QueryParameters, Request,
-    Response, ResultResponse, StreamId, Value, ValuesBuffer, write_register, write_startup,
+    Batch, BatchBuffer, BatchStatement, Compression, CompressionWorkspace, Consistency, Direction, Execute, FRAME_BODY_BYTES_MAX,
+    FrameDecoder, FrameEncoder, FrameFlags, Opcode, Prepare, ProtocolVersion, Query, QueryParameters, Request, Response, ResultResponse,
+    StreamId, Value, ValuesBuffer, write_register, write_startup,
 };
 use io::ConnectionId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A value, or null.
-pub(crate) type Bound = Option<Vec<u8>>;
-
-/// An `int`.
-pub(crate) fn int(number: i32) -> Bound {
-    Some(number.to_be_bytes().to_vec())
-}
-
-/// A `text`.
-pub(crate) fn text(text: &str) -> Bound {
-    Some(text.as_bytes().to_vec())
-}
-
-/// A statement with everything that goes with it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Statement {
-    text: String,
-    id: Option<Vec<u8>>,
-    values: Vec<Bound>,
-    page_size: Option<u32>,
-    paging_state: Option<Vec<u8>>,
-    timestamp: Option<i64>,
-    batch: Option<(BatchKind, Vec<Statement>)>,
-}
-
-impl Statement {
-    pub(crate) fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), ..Self::default() }
-    }
-
-    pub(crate) fn prepared(id: &[u8]) -> Self {
-        Self { id: Some(id.to_vec()), ..Self::default() }
-    }
-
-    pub(crate) fn batch(kind: BatchKind, statements: Vec<Self>) -> Self {
-        Self { batch: Some((kind, statements)), ..Self::default() }
-    }
-
-    pub(crate) fn bind(mut self, values: impl IntoIterator<Item = Bound>) -> Self {
-        self.values.extend(values);
-        self
-    }
-
-    pub(crate) fn at(mut self, timestamp: i64) -> Self {
-        self.timestamp = Some(timestamp);
-        self
-    }
-
-    pub(crate) fn page(mut self, size: u32, state: Option<Vec<u8>>) -> Self {
-        (self.page_size, self.paging_state) = (Some(size), state);
-        self
-    }
-}
-
 /// What the server said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Reply {
+pub enum Reply {
     /// Done: void, a keyspace, a change of the schema.
     Done,
+    /// Rows, and where the next page begins.
     Rows {
+        /// Columns in the order of the statement.
         rows: Vec<Vec<Bound>>,
+        /// For the next page.
         paging_state: Option<Vec<u8>>,
     },
+    /// The id of a prepared statement.
     Prepared(Vec<u8>),
+    /// An error frame.
     Error {
+        /// CQL's code.
         code: i32,
+        /// Its text.
         message: String,
     },
     /// The server has ended the connection, or the machine is dead.
@@ -84,7 +38,12 @@ pub(crate) enum Reply {
 
 impl Reply {
     /// The rows of a reply that has some.
-    pub(crate) fn rows(self) -> Vec<Vec<Bound>> {
+    ///
+    /// # Panics
+    /// When it has none.
+    #[track_caller]
+    #[must_use]
+    pub fn rows(self) -> Vec<Vec<Bound>> {
         match self {
             Self::Rows { rows, .. } => rows,
             other => panic!("rows were expected, not {other:?}"),
@@ -92,31 +51,38 @@ impl Reply {
     }
 
     /// Asserts that it is not an error.
+    ///
+    /// # Panics
+    /// When it is one.
     #[track_caller]
-    pub(crate) fn done(self) {
+    pub fn done(self) {
         assert!(matches!(self, Self::Done), "the statement should have been done: {self:?}");
     }
 
-    pub(crate) fn code(&self) -> Option<i32> {
+    /// The code of an error.
+    #[must_use]
+    pub fn code(&self) -> Option<i32> {
         if let Self::Error { code, .. } = self { Some(*code) } else { None }
     }
 }
 
 /// A connection as a driver has it.
-pub(crate) struct Client {
-    pub(crate) end: (u16, ConnectionId),
+pub struct Client {
+    /// The core, and the connection there.
+    pub end: (u16, ConnectionId),
     version: ProtocolVersion,
     decoder: FrameDecoder,
     encoder: FrameEncoder,
     workspace: CompressionWorkspace,
     streams: BTreeSet<i16>,
     replies: BTreeMap<i16, Reply>,
-    pub(crate) events: usize,
+    /// How many events came.
+    pub events: usize,
 }
 
 impl Client {
     /// Connects to a core and says STARTUP.
-    pub(crate) fn connect(machine: &mut Machine, core: u16, version: ProtocolVersion, compression: Option<Compression>) -> Self {
+    pub fn connect(machine: &mut Machine, core: u16, version: ProtocolVersion, compression: Option<Compression>) -> Self {
         let mut client = Self {
             end: machine.accept(core),
             version,
@@ -136,7 +102,7 @@ impl Client {
     }
 
     /// Connects to a core in a way that the seed picks.
-    pub(crate) fn any(machine: &mut Machine, core: u16) -> Self {
+    pub fn any(machine: &mut Machine, core: u16) -> Self {
         let version = [ProtocolVersion::V3, ProtocolVersion::V4, ProtocolVersion::V5][machine.dice().below(3) as usize];
         let compression = [None, Some(Compression::Lz4), Some(Compression::Snappy)][machine.dice().below(3) as usize];
         let compression = compression.filter(|name| version < ProtocolVersion::V5 || *name == Compression::Lz4);
@@ -144,13 +110,13 @@ impl Client {
     }
 
     /// Asks for events.
-    pub(crate) fn register(&mut self, machine: &mut Machine) {
+    pub fn register(&mut self, machine: &mut Machine) {
         let stream = self.write(machine, Opcode::Register, |body, _| write_register(body, ["SCHEMA_CHANGE"]));
         self.wait(machine, stream).done();
     }
 
     /// Sends a statement; its reply is waited for by the stream.
-    pub(crate) fn send(&mut self, machine: &mut Machine, statement: &Statement) -> i16 {
+    pub fn send(&mut self, machine: &mut Machine, statement: &Statement) -> i16 {
         let values = buffer(&statement.values);
         let version = self.version;
         let mut parameters = QueryParameters::new(Consistency::LocalOne, values.as_values(version));
@@ -180,18 +146,18 @@ impl Client {
     }
 
     /// Sends a statement and waits for its reply.
-    pub(crate) fn call(&mut self, machine: &mut Machine, statement: &Statement) -> Reply {
+    pub fn call(&mut self, machine: &mut Machine, statement: &Statement) -> Reply {
         let stream = self.send(machine, statement);
         self.wait(machine, stream)
     }
 
     /// [`Client::call`] of a text alone.
-    pub(crate) fn query(&mut self, machine: &mut Machine, text: &str) -> Reply {
+    pub fn query(&mut self, machine: &mut Machine, text: &str) -> Reply {
         self.call(machine, &Statement::new(text))
     }
 
     /// Prepares, and gives the id.
-    pub(crate) fn prepare(&mut self, machine: &mut Machine, text: &str) -> Vec<u8> {
+    pub fn prepare(&mut self, machine: &mut Machine, text: &str) -> Vec<u8> {
         let stream = self.write(machine, Opcode::Prepare, |body, version| {
             Request::Prepare(Prepare { text, keyspace: None }).write(body, version).unwrap();
         });
@@ -202,7 +168,7 @@ impl Client {
     }
 
     /// All rows, page by page.
-    pub(crate) fn pages(&mut self, machine: &mut Machine, statement: &Statement, page_size: u32) -> Vec<Vec<Bound>> {
+    pub fn pages(&mut self, machine: &mut Machine, statement: &Statement, page_size: u32) -> Vec<Vec<Bound>> {
         let (mut all, mut state) = (Vec::new(), None);
         loop {
             match self.call(machine, &statement.clone().page(page_size, state.take())) {
@@ -219,7 +185,7 @@ impl Client {
     }
 
     /// Waits for the reply of a stream.
-    pub(crate) fn wait(&mut self, machine: &mut Machine, stream: i16) -> Reply {
+    pub fn wait(&mut self, machine: &mut Machine, stream: i16) -> Reply {
         for _ in 0..STEPS_MAX {
             self.receive(machine);
             if let Some(reply) = self.replies.remove(&stream) {
@@ -234,7 +200,7 @@ impl Client {
     }
 
     /// The reply of a stream, if it is there.
-    pub(crate) fn poll(&mut self, machine: &mut Machine, stream: i16) -> Option<Reply> {
+    pub fn poll(&mut self, machine: &mut Machine, stream: i16) -> Option<Reply> {
         self.receive(machine);
         let over = self.is_over(machine);
         self.replies.remove(&stream).or(over.then_some(Reply::Nothing))

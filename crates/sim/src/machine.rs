@@ -1,120 +1,37 @@
 //! The machine: which core has which events when, what survives its end, and how it starts again.
 
-use super::connection::{Connection, Flushed, Phase};
-use super::disk::FakeDisk;
-use super::reactor::FakeReactor;
-use super::stable::FakeStable;
-use base::{CoreId, Rng, TableId};
+use crate::connection::{Connection, Flushed, Phase};
+use crate::planted::Planted;
+use crate::reactor::SimReactor;
+use crate::remains::{Loss, Remains};
+use crate::setup::Setup;
+use crate::trace::Trace;
+use base::{CoreId, Rng, TableId, checksum};
 use engine::Engine;
 use io::{ConnectionId, DiskCompletion, DiskTag, Handler, ListenerId, Now, Turn};
 use model::{Schema, schema_blob};
-use node::{Core, CoreParts, Message, NodeConfig, SCHEMA_BLOB, SharedStatements, truncations_blob};
-use shard::{Durability, Shard, decode_truncations};
+use node::{Core, CoreParts, Message, SCHEMA_BLOB, SharedStatements, truncations_blob};
+use shard::{Shard, decode_truncations};
+use sim_disk::{Disk, Fault, Faults, Stable};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-/// Open and not yet durable segments, as the server has.
-const MIRRORS: usize = 3;
 /// The core gets no more bytes of a connection at once, as from a real one.
 const RECEIVE_BYTES_MAX: usize = 64 << 10;
 /// Whoever waits for something waits no longer than this.
 pub(crate) const STEPS_MAX: u32 = 300_000;
 
-/// What a node is made of.
-#[derive(Clone, Debug)]
-pub(crate) struct Setup {
-    pub(crate) seed: u64,
-    pub(crate) cores: u16,
-    pub(crate) segment_bytes: u32,
-    pub(crate) capacity_bytes: u64,
-    pub(crate) memory_bytes: usize,
-    pub(crate) durability: Durability,
-    pub(crate) unsent_bytes_max: usize,
-    pub(crate) requests_bytes_max: usize,
-}
-
-impl Setup {
-    /// Small enough that a few hundred rows reach the device, leave memory and are defragmented.
-    pub(crate) fn small(seed: u64) -> Self {
-        Self {
-            seed,
-            cores: 1 + (seed % 3) as u16,
-            segment_bytes: 64 << 10,
-            capacity_bytes: 4 << 20,
-            memory_bytes: 1 << 20,
-            durability: if seed.is_multiple_of(4) { Durability::Device } else { Durability::Memory },
-            unsent_bytes_max: 256 << 10,
-            requests_bytes_max: 1 << 20,
-        }
-    }
-
-    fn engine_config(&self, core: u16, file_bytes: u64) -> engine::Config {
-        let mut config = engine::Config::new(0x7A5E, u32::from(core), file_bytes, self.capacity_bytes, self.memory_bytes);
-        config.segment_bytes = self.segment_bytes;
-        config
-    }
-}
-
-/// How a machine ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Loss {
-    /// `kill -9`.
-    Process,
-    /// Nothing survives but what was synced.
-    Power,
-}
-
-/// What is left of a machine.
-pub(crate) struct Remains {
-    disks: Vec<FakeDisk>,
-    stables: Vec<FakeStable>,
-    blobs: BTreeMap<String, Vec<u8>>,
-    now: Now,
-}
-
-impl Remains {
-    fn none(setup: &Setup) -> Self {
-        let stable_bytes = setup.engine_config(0, 0).stable_bytes(MIRRORS);
-        Self {
-            disks: (0..setup.cores).map(|_| FakeDisk::default()).collect(),
-            stables: (0..setup.cores).map(|_| FakeStable::new(stable_bytes)).collect(),
-            blobs: BTreeMap::new(),
-            now: Now { monotonic_us: 1, wall_us: 1_700_000_000_000_000 },
-        }
-    }
-
-    /// The next start sees another time: clocks are set, forth and back.
-    pub(crate) fn shift_clock(&mut self, by_us: i64) {
-        self.now.wall_us += by_us;
-    }
-
-    /// Something writes over the files and the stable memory.
-    pub(crate) fn damage(&mut self, dice: &mut Rng) {
-        for (disk, stable) in self.disks.iter_mut().zip(&self.stables) {
-            disk.damage(dice);
-            stable.damage(dice);
-        }
-    }
-
-    /// The device has been replaced by one that works, with the same bytes.
-    pub(crate) fn repair(&mut self) {
-        for disk in &mut self.disks {
-            disk.set_failing(false);
-        }
-    }
-}
-
 /// A core with what it stands on.
 struct Station {
     core: Core,
-    reactor: FakeReactor,
-    stable: FakeStable,
+    reactor: SimReactor,
+    stable: Stable,
     turn: Turn,
 }
 
 /// A node's cores and everything around them.
-pub(crate) struct Machine {
+pub struct Machine {
     stations: Vec<Station>,
     mail: BTreeMap<(u16, u16), VecDeque<Message>>,
     blob_queue: VecDeque<(u16, DiskTag, String, Vec<u8>)>,
@@ -122,16 +39,19 @@ pub(crate) struct Machine {
     now: Now,
     dice: Rng,
     dead: bool,
+    bite_us: u64,
+    planted: Option<Planted>,
+    trace: Trace,
 }
 
 impl Machine {
     /// A node with empty data that accepts clients.
-    pub(crate) fn start(setup: &Setup) -> Self {
+    pub fn start(setup: &Setup) -> Self {
         Self::restart(setup, Remains::none(setup))
     }
 
     /// A node on what another left; ready once it has recovered.
-    pub(crate) fn restart(setup: &Setup, remains: Remains) -> Self {
+    pub fn restart(setup: &Setup, remains: Remains) -> Self {
         let mut machine = Self::boot(setup, remains);
         let ready = machine.run_until(|machine| machine.stations.iter().any(|station| station.reactor.accepting));
         assert!(ready, "the node does not become ready");
@@ -139,20 +59,25 @@ impl Machine {
     }
 
     /// As [`Machine::restart`], without waiting until it is ready.
-    pub(crate) fn boot(setup: &Setup, remains: Remains) -> Self {
-        let Remains { disks, stables, blobs, now } = remains;
+    pub fn boot(setup: &Setup, remains: Remains) -> Self {
+        let Remains { disks, stables, blobs, now, mut trace } = remains;
+        trace.add("start", &[now.monotonic_us, now.wall_us as u64]);
         let mut dice = Rng::new(setup.seed ^ now.monotonic_us);
         let schema = Arc::new(blobs.get(SCHEMA_BLOB).map_or_else(Schema::empty, |bytes| schema_blob::decode(bytes).unwrap()));
         let statements = Arc::new(SharedStatements::new(1 << 20));
-        let config = Arc::new(node_config(setup, now));
+        let config = Arc::new(setup.node_config(now));
         let tables: BTreeSet<TableId> =
             schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values()).map(|table| table.id).collect();
-        let stations = disks.into_iter().zip(stables).enumerate().map(|(core, (disk, stable))| {
-            let stable = stable.reopened();
+        let stations = disks.into_iter().zip(stables).enumerate().map(|(core, (mut disk, stable))| {
+            if setup.planted == Some(Planted::SkippedFlush) {
+                disk.faults = Faults::none().with(Fault::LyingSync, Faults::ALWAYS);
+            }
+            stable.reopen();
             let core = CoreId(core as u16);
             let truncations = blobs.get(&truncations_blob(core)).map_or_else(BTreeMap::new, |blob| decode_truncations(blob).unwrap());
             let marks = tables.iter().map(|table| (*table, truncations.get(table).copied().unwrap_or_default())).collect();
-            let engine = Engine::open(setup.engine_config(core.0, disk.len()), Box::new(stable.clone()), &marks, now).unwrap();
+            let engine =
+                Engine::open(setup.engine_config(core.0, disk.len()), Planted::stable(setup.planted, stable.clone()), &marks, now).unwrap();
             let nonce = (dice.next_u64() >> 16) | (u64::from(core.0) << 48);
             let parts = CoreParts {
                 core,
@@ -163,7 +88,7 @@ impl Machine {
                 statements: Arc::clone(&statements),
                 on_ready: None,
             };
-            let reactor = FakeReactor {
+            let reactor = SimReactor {
                 core,
                 cores: setup.cores,
                 now,
@@ -178,14 +103,26 @@ impl Machine {
             Station { core: Core::new(parts), reactor, stable, turn: Turn::Again }
         });
         let stations = stations.collect();
-        Self { stations, mail: BTreeMap::new(), blob_queue: VecDeque::new(), blobs, now, dice, dead: false }
+        Self {
+            stations,
+            mail: BTreeMap::new(),
+            blob_queue: VecDeque::new(),
+            blobs,
+            now,
+            dice,
+            dead: false,
+            bite_us: setup.bite_us,
+            planted: setup.planted,
+            trace,
+        }
     }
 
     /// Ends the machine in the middle of whatever it does.
-    pub(crate) fn end(mut self, loss: Loss) -> Remains {
+    pub fn end(mut self, loss: Loss) -> Remains {
+        self.trace.add("end", &[loss as u64, self.now.monotonic_us]);
         let arrived = self.dice.below(self.blob_queue.len() as u64 + 1) as usize;
-        for (_, _, name, bytes) in self.blob_queue.drain(..arrived) {
-            self.blobs.insert(name, bytes);
+        for (_, _, name, bytes) in self.blob_queue.drain(..arrived).collect::<Vec<_>>() {
+            self.store_blob(name, bytes);
         }
         let (mut disks, mut stables) = (Vec::new(), Vec::new());
         for station in self.stations {
@@ -199,11 +136,14 @@ impl Machine {
             stables.push(stable);
         }
         let now = Now { monotonic_us: self.now.monotonic_us + 1_000, wall_us: self.now.wall_us + 1_000 };
-        Remains { disks, stables, blobs: self.blobs, now }
+        for disk in &disks {
+            self.trace.add("left", &[disk.len(), u64::from(checksum(disk.bytes())), disk.events().len() as u64]);
+        }
+        Remains { disks, stables, blobs: self.blobs, now, trace: self.trace }
     }
 
     /// Asks the node to end, as SIGTERM does, and waits until it has.
-    pub(crate) fn drain(&mut self) {
+    pub fn drain(&mut self) {
         for core in 0..self.stations.len() {
             self.call(core, |core, reactor| core.stopping(reactor));
         }
@@ -212,31 +152,52 @@ impl Machine {
     }
 
     /// The process dies within a write to the stable memory of `core`, so many bytes from now.
-    pub(crate) fn light_fuse(&mut self, core: u16, bytes: usize) {
+    pub fn light_fuse(&mut self, core: u16, bytes: usize) {
         self.stations[usize::from(core)].stable.light_fuse(bytes);
     }
 
-    /// The device of a core fails: it reads, and nothing else.
-    pub(crate) fn fail_device(&mut self, core: u16) {
-        self.stations[usize::from(core)].reactor.disk.set_failing(true);
+    /// The disk of a core, to make it fail.
+    pub fn disk(&mut self, core: u16) -> &mut Disk {
+        &mut self.stations[usize::from(core)].reactor.disk
+    }
+
+    /// The engine of a core, to look at.
+    #[must_use]
+    pub fn engine(&self, core: u16) -> &Engine {
+        self.stations[usize::from(core)].core.shard().engine()
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// The time.
+    #[must_use]
+    pub fn now(&self) -> Now {
+        self.now
     }
 
     /// Whether the process is dead: nothing happens any more.
-    pub(crate) fn is_dead(&self) -> bool {
+    #[must_use]
+    pub fn is_dead(&self) -> bool {
         self.dead
     }
 
     /// The machine's die, for whoever needs chance that belongs to the seed.
-    pub(crate) fn dice(&mut self) -> &mut Rng {
+    pub fn dice(&mut self) -> &mut Rng {
         &mut self.dice
     }
 
-    pub(crate) fn cores(&self) -> u16 {
+    /// How many cores.
+    #[must_use]
+    pub fn cores(&self) -> u16 {
         self.stations.len() as u16
     }
 
     /// Lets time pass.
-    pub(crate) fn sleep(&mut self, us: u64) {
+    pub fn sleep(&mut self, us: u64) {
         let until = self.now.monotonic_us + us;
         while self.now.monotonic_us < until && !self.dead {
             self.step();
@@ -244,7 +205,7 @@ impl Machine {
     }
 
     /// A client connects to a core.
-    pub(crate) fn accept(&mut self, core: u16) -> (u16, ConnectionId) {
+    pub fn accept(&mut self, core: u16) -> (u16, ConnectionId) {
         let reactor = &mut self.stations[usize::from(core)].reactor;
         let gone = reactor.connections.iter().position(|connection| connection.phase == Phase::Gone);
         let index = gone.unwrap_or(reactor.connections.len());
@@ -260,12 +221,12 @@ impl Machine {
     }
 
     /// The connection, unless another one has its place.
-    pub(crate) fn connection(&mut self, (core, id): (u16, ConnectionId)) -> Option<&mut Connection> {
+    pub fn connection(&mut self, (core, id): (u16, ConnectionId)) -> Option<&mut Connection> {
         self.stations[usize::from(core)].reactor.get_mut(id)
     }
 
     /// The client goes away without a word.
-    pub(crate) fn hang_up(&mut self, (core, id): (u16, ConnectionId)) {
+    pub fn hang_up(&mut self, (core, id): (u16, ConnectionId)) {
         let reactor = &mut self.stations[usize::from(core)].reactor;
         if let Some(connection) = reactor.get_mut(id)
             && connection.phase != Phase::Gone
@@ -277,7 +238,7 @@ impl Machine {
     }
 
     /// Takes steps until `holds`; false if it never does.
-    pub(crate) fn run_until(&mut self, mut holds: impl FnMut(&mut Self) -> bool) -> bool {
+    pub fn run_until(&mut self, mut holds: impl FnMut(&mut Self) -> bool) -> bool {
         (0..STEPS_MAX).any(|_| {
             self.step();
             holds(self)
@@ -285,13 +246,14 @@ impl Machine {
     }
 
     /// One core has a batch of events and its turn.
-    pub(crate) fn step(&mut self) {
+    pub fn step(&mut self) {
         if self.dead {
             return;
         }
         self.pass_time();
         let core = self.dice.below(self.stations.len() as u64) as usize;
         self.stations[core].reactor.now = self.now;
+        self.trace.add("step", &[core as u64, self.now.monotonic_us]);
         self.deliver_completions(core);
         self.deliver_mail(core);
         self.deliver_bytes(core);
@@ -302,38 +264,57 @@ impl Machine {
 
     /// Time passes in small bites, and to the next deadline when nothing else is left.
     fn pass_time(&mut self) {
-        let mut passed = self.dice.below(60);
-        if self.is_quiet() {
-            let next = self.stations.iter().filter_map(|station| if let Turn::At(at_us) = station.turn { Some(at_us) } else { None }).min();
-            passed = next.map_or(10_000, |at_us| at_us.saturating_sub(self.now.monotonic_us)) + 1;
+        let mut passed = self.dice.below(self.bite_us);
+        if let Some(next_us) = self.quiet_until() {
+            passed = next_us.saturating_sub(self.now.monotonic_us) + 1;
         }
         self.now.monotonic_us += passed;
         self.now.wall_us += passed as i64;
     }
 
-    fn is_quiet(&self) -> bool {
-        self.mail.values().all(VecDeque::is_empty)
-            && self.blob_queue.is_empty()
-            && self.stations.iter().all(|station| {
-                station.turn != Turn::Again
-                    && station.reactor.disk.is_idle()
-                    && station.reactor.connections.iter().all(|connection| {
-                        connection.phase == Phase::Gone
-                            || (connection.phase == Phase::Open && (connection.to_core.is_empty() || !connection.reading))
-                    })
-            })
+    /// When something happens next by itself, if nothing is to be done now.
+    fn quiet_until(&self) -> Option<u64> {
+        let now_us = self.now.monotonic_us;
+        if !self.mail.values().all(VecDeque::is_empty) || !self.blob_queue.is_empty() {
+            return None;
+        }
+        let mut next_us = None;
+        for station in &self.stations {
+            let waits = |connection: &Connection| {
+                connection.phase == Phase::Gone
+                    || (connection.phase == Phase::Open && (connection.to_core.is_empty() || !connection.reading))
+            };
+            if station.turn == Turn::Again || !station.reactor.connections.iter().all(waits) {
+                return None;
+            }
+            let turn_us = if let Turn::At(at_us) = station.turn { Some(at_us) } else { None };
+            for at_us in turn_us.into_iter().chain(station.reactor.disk.next_us(now_us)) {
+                next_us = Some(next_us.map_or(at_us, |next: u64| next.min(at_us)));
+            }
+        }
+        let next_us = next_us.unwrap_or(now_us + 10_000);
+        (next_us > now_us).then_some(next_us)
     }
 
     fn deliver_completions(&mut self, core: usize) {
         for _ in 0..self.dice.below(5) {
-            let Some(completion) = self.stations[core].reactor.disk.complete_one(&mut self.dice) else { break };
+            let Some(completion) = self.stations[core].reactor.disk.step_at(self.now.monotonic_us, &mut self.dice) else { break };
+            let digest = completion.buffer.as_ref().map_or(0, |buffer| checksum(buffer));
+            self.trace.add("disk", &[core as u64, completion.tag.0, u64::from(completion.result.is_ok()), u64::from(digest)]);
             self.call(core, |core, reactor| core.completed(reactor, completion));
         }
         // Blobs are written one after another, whoever asked.
         while self.blob_queue.front().is_some_and(|(asker, ..)| usize::from(*asker) == core) && self.dice.below(3) == 0 {
             let Some((_, tag, name, bytes)) = self.blob_queue.pop_front() else { break };
-            self.blobs.insert(name, bytes);
+            self.trace.add("blob", &[core as u64, u64::from(checksum(&bytes))]);
+            self.store_blob(name, bytes);
             self.call(core, |core, reactor| core.completed(reactor, DiskCompletion { tag, result: Ok(()), buffer: None }));
+        }
+    }
+
+    fn store_blob(&mut self, name: String, bytes: Vec<u8>) {
+        if self.planted != Some(Planted::ForgottenTruncations) || name == SCHEMA_BLOB {
+            self.blobs.insert(name, bytes);
         }
     }
 
@@ -342,6 +323,7 @@ impl Machine {
             let waiting = self.mail.get(&(from, core as u16)).map_or(0, VecDeque::len) as u64;
             for _ in 0..self.dice.below(waiting + 1) {
                 let Some(message) = self.mail.get_mut(&(from, core as u16)).and_then(VecDeque::pop_front) else { break };
+                self.trace.add("mail", &[u64::from(from), core as u64]);
                 self.call(core, |core, reactor| core.message(reactor, CoreId(from), message));
             }
         }
@@ -361,12 +343,13 @@ impl Machine {
             let id = connection.id;
             let length = most.min(connection.to_core.len());
             let bytes: Vec<u8> = connection.to_core.drain(..length).collect();
+            self.trace.add("received", &[core as u64, index as u64, u64::from(checksum(&bytes))]);
             self.call(core, |core, reactor| core.received(reactor, id, &bytes));
         }
     }
 
     /// Calls a core's handler and takes along what it sent. `None`, and nothing of it, when the process died within.
-    fn call<T>(&mut self, core: usize, act: impl FnOnce(&mut Core, &mut FakeReactor) -> T) -> Option<T> {
+    fn call<T>(&mut self, core: usize, act: impl FnOnce(&mut Core, &mut SimReactor) -> T) -> Option<T> {
         if self.dead {
             return None;
         }
@@ -392,25 +375,14 @@ impl Machine {
             }
             let connection = &mut self.stations[core].reactor.connections[index];
             let id = connection.id;
+            if !connection.output.is_empty() {
+                self.trace.add("reply", &[core as u64, index as u64, u64::from(checksum(&connection.output))]);
+            }
             match connection.flush() {
                 Flushed::Nothing => {}
                 Flushed::Drained => drop(self.call(core, |core, reactor| core.drained(reactor, id))),
                 Flushed::Gone => drop(self.call(core, |core, reactor| core.closed(reactor, id))),
             }
         }
-    }
-}
-
-fn node_config(setup: &Setup, now: Now) -> NodeConfig {
-    NodeConfig {
-        cluster_name: "machine".to_owned(),
-        data_center: "datacenter1".to_owned(),
-        rack: "rack1".to_owned(),
-        host_id: 1,
-        listening: OnceLock::new(),
-        started_s: now.wall_s() as u32,
-        frame_body_bytes_max: 1 << 20,
-        unsent_bytes_max: setup.unsent_bytes_max,
-        requests_bytes_max: setup.requests_bytes_max,
     }
 }

@@ -1,0 +1,160 @@
+//! Which faults explain that a row is not what it should be.
+//!
+//! A row may be lost only if a fault that corrupts has touched a segment that holds, or should hold, a record of it. Where records should be is
+//! known without asking the engine: the disk keeps what it would hold without such faults, and keys and values of the workload are unlike any
+//! other bytes. Whether the loss was *reported* is asked from the engine.
+
+use crate::machine::Machine;
+use crate::remains::Remains;
+use sim_disk::{Disk, Fault};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Whether the node knows of the damage behind a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reported {
+    /// A damage report names the segment, or its end looks torn, which nobody can tell from damage.
+    Yes,
+    /// No report does.
+    No,
+    /// No report does, and none can: the segment never got its header, and looks as it did before its latest use.
+    Cannot,
+}
+
+/// A segment that faults have touched.
+struct Touched {
+    core: u16,
+    segment: usize,
+    faults: BTreeSet<Fault>,
+    /// Newer segments do not prove that it was ever complete: its end may look torn.
+    newest: bool,
+    /// The write of its header has not come here.
+    without_header: bool,
+}
+
+/// The segments that faults have touched, and what should be in all of them.
+pub struct Explainer {
+    segment_bytes: usize,
+    /// By core: what its disk would hold.
+    ideals: Vec<Vec<u8>>,
+    touched: Vec<Touched>,
+}
+
+/// Where `docs/internals/log-format.md` has them in a segment's header.
+const STATE_AT: usize = 14;
+const GENERATION_AT: usize = 32;
+
+impl Explainer {
+    /// For what is left of a machine whose disks kept their ideal.
+    ///
+    /// # Panics
+    /// When they did not.
+    #[must_use]
+    pub fn new(remains: &Remains, segment_bytes: u32) -> Self {
+        let ideal = |disk: &Disk| disk.ideal().expect("the disk was told to keep it").to_vec();
+        Self { segment_bytes: segment_bytes as usize, ideals: remains.disks().iter().map(ideal).collect(), touched: Vec::new() }
+    }
+
+    /// Learns of the faults that struck until now, those in recovery among them.
+    pub fn learn(&mut self, machine: &mut Machine) {
+        self.touched.clear();
+        for core in 0..machine.cores() {
+            let newest = newest(&self.ideals[usize::from(core)], self.segment_bytes);
+            let mut faults: BTreeMap<usize, BTreeSet<Fault>> = BTreeMap::new();
+            let mut without_header = BTreeSet::new();
+            for event in machine.disk(core).events().iter().filter(|event| event.fault.corrupts() && event.bytes > 0) {
+                let (first, last) =
+                    (event.offset as usize / self.segment_bytes, (event.offset + event.bytes - 1) as usize / self.segment_bytes);
+                for segment in first..=last {
+                    faults.entry(segment).or_default().insert(event.fault);
+                }
+                let lost = matches!(event.fault, Fault::LostWrite | Fault::MisdirectedWrite | Fault::LyingSync);
+                if lost && event.offset.is_multiple_of(self.segment_bytes as u64) {
+                    without_header.insert(first);
+                }
+            }
+            let segments = faults.into_iter();
+            self.touched.extend(segments.map(|(segment, faults)| Touched {
+                core,
+                segment,
+                faults,
+                newest: newest.contains(&segment),
+                without_header: without_header.contains(&segment),
+            }));
+        }
+    }
+
+    /// The faults that explain the loss of a record in which all of `parts` occur, and whether the node knows of one of them. `None` when nothing
+    /// explains it.
+    #[must_use]
+    pub fn explain(&self, machine: &Machine, parts: &[&[u8]]) -> Option<(BTreeSet<Fault>, Reported)> {
+        let (mut faults, mut reported, mut cannot) = (BTreeSet::new(), Reported::No, false);
+        for touched in self.touched.iter().filter(|touched| self.holds(touched.core, touched.segment, parts)) {
+            faults.extend(touched.faults.iter().copied());
+            let reports = machine.engine(touched.core).damage_reports();
+            cannot |= touched.without_header;
+            if touched.newest || reports.iter().any(|report| report.segment.0 as usize == touched.segment) {
+                reported = Reported::Yes;
+            }
+        }
+        if reported == Reported::No && cannot {
+            reported = Reported::Cannot;
+        }
+        (!faults.is_empty()).then_some((faults, reported))
+    }
+
+    fn holds(&self, core: u16, segment: usize, parts: &[&[u8]]) -> bool {
+        let ideal = &self.ideals[usize::from(core)];
+        let start = segment * self.segment_bytes;
+        let bytes = ideal.get(start..start + self.segment_bytes).unwrap_or(&[]);
+        parts.iter().all(|part| contains(bytes, part))
+    }
+
+    /// For messages: the segments in which all of `parts` occur, and those that were touched, each as core and number.
+    #[must_use]
+    pub fn describe(&self, parts: &[&[u8]]) -> String {
+        let all = (0..self.ideals.len() as u16).flat_map(|core| {
+            let segments = self.ideals[usize::from(core)].len() / self.segment_bytes;
+            (0..segments).map(move |segment| (core, segment))
+        });
+        let holding: Vec<_> = all.filter(|(core, segment)| self.holds(*core, *segment, parts)).collect();
+        let touched: Vec<_> = self.touched.iter().map(|touched| (touched.core, touched.segment)).collect();
+        format!("its records should be in {holding:?}, faults touched {touched:?}")
+    }
+
+    /// Asserts that damage is reported only where faults were.
+    ///
+    /// # Panics
+    /// When it is reported elsewhere.
+    pub fn check_reports(&self, machine: &Machine) {
+        for core in 0..machine.cores() {
+            for report in machine.engine(core).damage_reports() {
+                let known = |touched: &Touched| touched.core == core && touched.segment == report.segment.0 as usize;
+                assert!(self.touched.iter().any(known), "core {core} reports damage where no fault was: {report:?}");
+            }
+        }
+    }
+}
+
+/// The segments of the highest generations: the open one, and sealed ones that may not have been synced.
+fn newest(file: &[u8], segment_bytes: usize) -> BTreeSet<usize> {
+    let mut generations: Vec<(u64, usize)> = file
+        .chunks(segment_bytes)
+        .enumerate()
+        .filter(|(_, segment)| segment[STATE_AT] == 1)
+        .map(|(number, segment)| (u64::from_le_bytes(segment[GENERATION_AT..GENERATION_AT + 8].try_into().unwrap()), number))
+        .collect();
+    generations.sort_unstable();
+    generations.iter().rev().take(crate::setup::MIRRORS).map(|(_, number)| *number).collect()
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    let Some(first) = part.first() else { return true };
+    let mut rest = bytes;
+    while let Some(at) = rest.iter().position(|byte| byte == first) {
+        if rest[at..].starts_with(part) {
+            return true;
+        }
+        rest = &rest[at + 1..];
+    }
+    false
+}

@@ -1,0 +1,45 @@
+//! Whole nodes on a machine that does not exist: production code from received bytes to the device, everything around it by seed.
+//!
+//! ```text
+//! Workload ─ Client ─bytes─► Machine ─any cut─► node::Core (over SimReactor) ─► Disk, Stable, blobs
+//!    │                          │ picks by seed which core has which events when ◄─ messages between cores
+//!    │ every acknowledged       └ ends at any moment: Remains ─ the power may go, too ─► Machine again
+//!    ▼ write
+//! Cells: what each row may be ◄── what is read after the end
+//! ```
+//! [`run_seed`] makes of one number a configuration, a workload, faults and ends, and panics when a promise is broken. Nothing here reads a
+//! clock or rolls a die other than the machine's own: the same seed gives the same [`Trace`], byte for byte.
+//! `docs/internals/simulator.md` says which faults there are and what is promised under each.
+
+#![allow(clippy::unwrap_used, reason = "a surprise here is the failure of the test that runs the simulation")]
+
+mod cells;
+mod client;
+mod connection;
+mod explain;
+mod machine;
+mod planted;
+mod reactor;
+mod remains;
+mod run;
+mod seeds;
+mod setup;
+mod statement;
+mod trace;
+mod workload;
+
+pub use cells::{Cells, Least};
+pub use client::{Client, Reply};
+pub use connection::{Connection, Phase};
+pub use explain::{Explainer, Reported};
+pub use machine::Machine;
+pub use planted::Planted;
+pub use reactor::SimReactor;
+pub use remains::{Loss, Remains};
+pub use run::{Outcome, run_seed};
+pub use seeds::{Seeded, first_seed, seeds};
+pub use setup::Setup;
+pub use sim_disk::{Disk, Fault, FaultEvent, Faults, Stable};
+pub use statement::{Bound, Statement, int, text};
+pub use trace::Trace;
+pub use workload::{DamagedReads, Trouble, Workload};

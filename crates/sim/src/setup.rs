@@ -1,0 +1,86 @@
+//! What a simulated node is made of.
+
+use crate::planted::Planted;
+use engine::Config;
+use io::Now;
+use node::NodeConfig;
+use shard::Durability;
+use std::sync::OnceLock;
+
+/// Open and not yet durable segments, as the server has.
+pub(crate) const MIRRORS: usize = 3;
+/// The store's id: known here, so that what is on a disk can be read by others than the engine.
+const STORE: u64 = 0x7A5E;
+
+/// Sizes and policies of a node.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Gives the machine its dice.
+    pub seed: u64,
+    /// Cores, each with a shard, a file and stable memory.
+    pub cores: u16,
+    /// Bytes of a segment.
+    pub segment_bytes: u32,
+    /// How long each core's file may become.
+    pub capacity_bytes: u64,
+    /// The memory of each core's engine.
+    pub memory_bytes: usize,
+    /// When writes are acknowledged.
+    pub durability: Durability,
+    /// Replies that a connection may leave unread.
+    pub unsent_bytes_max: usize,
+    /// What requests may hold on a core.
+    pub requests_bytes_max: usize,
+    /// The most that time advances between two events that are both due.
+    pub bite_us: u64,
+    /// A bug, to see whether it is found.
+    pub planted: Option<Planted>,
+}
+
+impl Setup {
+    /// Small enough that a few hundred rows reach the device, leave memory and are defragmented.
+    #[must_use]
+    pub fn small(seed: u64) -> Self {
+        Self {
+            seed,
+            cores: 1 + (seed % 3) as u16,
+            segment_bytes: 64 << 10,
+            capacity_bytes: 4 << 20,
+            memory_bytes: 1 << 20,
+            durability: if seed.is_multiple_of(4) { Durability::Device } else { Durability::Memory },
+            unsent_bytes_max: 256 << 10,
+            requests_bytes_max: 1 << 20,
+            bite_us: 60,
+            planted: None,
+        }
+    }
+
+    pub(crate) fn engine_config(&self, core: u16, file_bytes: u64) -> Config {
+        let mut config = Config::new(STORE, u32::from(core), file_bytes, self.capacity_bytes, self.memory_bytes);
+        config.segment_bytes = self.segment_bytes;
+        config
+    }
+
+    /// How old an acknowledged write is at most that a loss of power may take.
+    #[must_use]
+    pub fn loss_us(&self) -> u64 {
+        match self.durability {
+            Durability::Memory => self.engine_config(0, 0).flush_interval_us,
+            Durability::Device => 0,
+        }
+    }
+
+    pub(crate) fn node_config(&self, now: Now) -> NodeConfig {
+        NodeConfig {
+            cluster_name: "machine".to_owned(),
+            data_center: "datacenter1".to_owned(),
+            rack: "rack1".to_owned(),
+            host_id: 1,
+            listening: OnceLock::new(),
+            started_s: now.wall_s() as u32,
+            frame_body_bytes_max: 1 << 20,
+            unsent_bytes_max: self.unsent_bytes_max,
+            requests_bytes_max: self.requests_bytes_max,
+        }
+    }
+}

@@ -1,0 +1,411 @@
+//! Writers of many kinds at once, one statement of each in flight, with a model of what they may have made.
+//!
+//! Each writer has keys of its own, so that the order of their writes is known; counters and registers are shared by all, and only ever
+//! raised. A statement that is refused did not happen; one whose outcome is unknown may have; one that was acknowledged has.
+
+mod check;
+mod choose;
+mod names;
+
+use crate::cells::{Cells, Least};
+use crate::client::{Client, Reply};
+use crate::machine::Machine;
+use crate::statement::{Bound, Statement, text};
+use base::Rng;
+use names::Table;
+use std::collections::BTreeMap;
+
+pub use check::DamagedReads;
+
+/// Keys of one writer.
+const KEYS: i32 = 30;
+/// Rows of the partition that is only written as a whole.
+const WHOLE_ROWS: i32 = 6;
+/// Rows of the batches that a series is made of.
+const SERIES_ROWS: i32 = 12;
+/// Counters and registers that all writers raise have these numbers.
+const SHARED: std::ops::Range<i32> = 900_000..900_003;
+/// Partitions from here up are only written as a whole.
+const WHOLE: i32 = 10_000;
+/// Partitions from here up only grow.
+const SERIES: i32 = 20_000;
+const OVERLOADED: i32 = 0x1001;
+/// Protocol version 3 has no word for it but a timeout.
+const READ_FAILURE: [i32; 2] = [0x1300, 0x1200];
+const INVALID: i32 = 0x2200;
+/// What a device that fails makes of a write: its outcome is unknown.
+const WRITE_UNKNOWN: [i32; 2] = [0x1100, 0x1500];
+
+type Row = (Option<i32>, Option<String>);
+
+const VOLATILE: &str = "CREATE TABLE IF NOT EXISTS ks.volatile (k text PRIMARY KEY, a int)";
+const SCHEMA: [&str; 7] = [
+    "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+    "CREATE TABLE ks.plain (k text PRIMARY KEY, a int, b text)",
+    "CREATE TABLE ks.wide (k text, c int, a int, b text, PRIMARY KEY (k, c))",
+    "CREATE TABLE ks.cas (k text PRIMARY KEY, a int)",
+    "CREATE TABLE ks.counted (k text PRIMARY KEY, n counter)",
+    "CREATE TABLE ks.lived (k text PRIMARY KEY, a int)",
+    VOLATILE,
+];
+
+/// What goes on around the workload, and so which errors are no surprise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// Nothing but the end: no error but that of a full device.
+    None,
+    /// Some records cannot be read.
+    Reads,
+    /// Some writes fail, and then all.
+    Writes,
+}
+
+/// Whether a table is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Presence {
+    There,
+    Gone,
+    Unknown,
+}
+
+/// A row that ends by itself: its time to live counts from some time between these two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Lived {
+    a: i32,
+    expires_first_s: i64,
+    expires_last_s: i64,
+}
+
+/// The models of all tables.
+pub struct Workload {
+    dice: Rng,
+    /// Which errors are no surprise now.
+    pub trouble: Trouble,
+    plain: Cells<i32, Row>,
+    wide: Cells<(i32, i32), Row>,
+    cas: Cells<i32, Option<i32>>,
+    volatile: Cells<i32, Option<i32>>,
+    volatile_is: Presence,
+    lived: Cells<i32, Lived>,
+    counters: BTreeMap<i32, Least>,
+    registers: BTreeMap<i32, Least>,
+    /// How far each writer's series has come.
+    series: BTreeMap<i32, i32>,
+    /// Statements that were acknowledged.
+    pub acknowledged: u64,
+    /// Statements whose outcome is unknown.
+    pub unknown: u64,
+}
+
+/// What a statement in flight will have done.
+enum Effect {
+    Plain(Vec<(i32, PlainChange)>),
+    Wide(Vec<((i32, i32), Option<Row>)>),
+    /// Everything in a partition.
+    WidePartition(i32),
+    Cas {
+        key: i32,
+        expected: Option<Option<i32>>,
+        new: Option<i32>,
+    },
+    Counter(i32),
+    Register(i32),
+    Volatile(i32, i32),
+    Lived {
+        key: i32,
+        a: i32,
+        ttl_s: i64,
+        sent_s: i64,
+    },
+    Truncated,
+    Dropped,
+    Created,
+    /// A read of a row that nobody is writing.
+    ReadPlain(i32),
+    ReadRegister,
+}
+
+#[derive(Clone)]
+enum PlainChange {
+    Insert(Row),
+    Update(i32),
+    Clear,
+    Delete,
+}
+
+impl PlainChange {
+    fn apply(&self, row: Option<Row>) -> Option<Row> {
+        match self {
+            Self::Insert(new) => Some(new.clone()),
+            Self::Update(a) => Some((Some(*a), row.and_then(|(_, b)| b))),
+            Self::Clear => row.map(|(a, _)| (a, None)),
+            Self::Delete => None,
+        }
+    }
+}
+
+/// Whether a statement was acknowledged, and when.
+#[derive(Clone, Copy, Debug)]
+enum Outcome {
+    At(u64),
+    Unknown,
+}
+
+/// A client with its statement in flight.
+struct Writer {
+    number: i32,
+    client: Client,
+    waiting: Option<(i16, Effect)>,
+    /// What it read of the shared registers.
+    seen: Option<(i32, i32)>,
+}
+
+impl Workload {
+    /// No rows yet.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let shared = || SHARED.map(|key| (key, Least::default())).collect();
+        Self {
+            dice: Rng::new(seed ^ 0xF00D),
+            trouble: Trouble::None,
+            plain: Cells::default(),
+            wide: Cells::default(),
+            cas: Cells::default(),
+            volatile: Cells::default(),
+            volatile_is: Presence::There,
+            lived: Cells::default(),
+            counters: shared(),
+            registers: shared(),
+            series: BTreeMap::new(),
+            acknowledged: 0,
+            unknown: 0,
+        }
+    }
+
+    /// Makes the tables, and waits until that and the registers are durable.
+    ///
+    /// # Panics
+    /// When the node refuses.
+    pub fn create(&mut self, machine: &mut Machine) {
+        let mut client = Client::any(machine, 0);
+        for statement in SCHEMA {
+            client.query(machine, statement).done();
+        }
+        for key in SHARED {
+            let insert = Statement::new("INSERT INTO ks.cas (k, a) VALUES (?, 0)").bind([text(&Table::Cas.name(key))]);
+            client.call(machine, &insert).done();
+        }
+        machine.hang_up(client.end);
+        machine.sleep(300_000);
+    }
+
+    /// As [`Workload::run`], and waits for what is then in flight: for a machine that goes on.
+    ///
+    /// # Panics
+    /// When a reply is not what it must be.
+    pub fn run_to_the_end(&mut self, machine: &mut Machine, writers: i32, steps: u64) {
+        for writer in &mut self.start(machine, writers, steps) {
+            if let Some((stream, effect)) = writer.waiting.take() {
+                let reply = writer.client.wait(machine, stream);
+                self.take_reply(machine, writer, &effect, &reply);
+            }
+            machine.hang_up(writer.client.end);
+        }
+    }
+
+    /// Writes with `writers` clients for `steps` steps of the machine, or until it is dead. What is then in flight is unknown, and must
+    /// not happen later: the machine ends now.
+    ///
+    /// # Panics
+    /// When a reply is not what it must be.
+    pub fn run(&mut self, machine: &mut Machine, writers: i32, steps: u64) {
+        for writer in &mut self.start(machine, writers, steps) {
+            let Some((stream, effect)) = writer.waiting.take() else { continue };
+            let reply = writer.client.poll(machine, stream).unwrap_or(Reply::Nothing);
+            self.take_reply(machine, writer, &effect, &reply);
+        }
+    }
+
+    /// The power went: what was acknowledged at or after this time may be lost.
+    pub fn may_lose(&mut self, since_us: u64) {
+        self.plain.may_lose(since_us);
+        self.wide.may_lose(since_us);
+        self.cas.may_lose(since_us);
+        self.volatile.may_lose(since_us);
+        self.lived.may_lose(since_us);
+        for least in self.counters.values_mut().chain(self.registers.values_mut()) {
+            least.may_lose(since_us);
+        }
+    }
+
+    fn start(&mut self, machine: &mut Machine, writers: i32, steps: u64) -> Vec<Writer> {
+        let mut all: Vec<Writer> = (0..writers)
+            .map(|number| {
+                let core = (number as u16) % machine.cores();
+                Writer { number, client: Client::any(machine, core), waiting: None, seen: None }
+            })
+            .collect();
+        for _ in 0..steps {
+            if machine.is_dead() {
+                break;
+            }
+            for writer in &mut all {
+                self.advance(machine, writer);
+            }
+            machine.step();
+        }
+        all
+    }
+
+    /// Takes the reply of a writer, or gives it something to do.
+    fn advance(&mut self, machine: &mut Machine, writer: &mut Writer) {
+        if let Some((stream, effect)) = writer.waiting.take() {
+            match writer.client.poll(machine, stream) {
+                None => writer.waiting = Some((stream, effect)),
+                Some(reply) => self.take_reply(machine, writer, &effect, &reply),
+            }
+        } else if self.dice.below(3) == 0 {
+            let (statement, effect) = self.choose(writer, machine.now().wall_s());
+            match &effect {
+                Effect::Counter(key) => self.counters.get_mut(key).unwrap().attempt(),
+                Effect::Register(key) => self.registers.get_mut(key).unwrap().attempt(),
+                _ => {}
+            }
+            let stream = writer.client.send(machine, &statement);
+            writer.waiting = Some((stream, effect));
+        }
+    }
+
+    fn take_reply(&mut self, machine: &Machine, writer: &mut Writer, effect: &Effect, reply: &Reply) {
+        let now = machine.now();
+        match reply {
+            Reply::Nothing => self.happened(effect, Outcome::Unknown, now.wall_s()),
+            Reply::Error { code: OVERLOADED, .. } => self.refused(effect, now.wall_s()),
+            Reply::Error { code, message } => {
+                let expected = match self.trouble {
+                    Trouble::None => false,
+                    Trouble::Reads => READ_FAILURE.contains(code),
+                    Trouble::Writes => READ_FAILURE.contains(code) || WRITE_UNKNOWN.contains(code),
+                };
+                assert!(expected, "error {code:#x}: {message}");
+                self.happened(effect, Outcome::Unknown, now.wall_s());
+            }
+            Reply::Rows { rows, .. } => self.take_rows(writer, effect, rows, now.monotonic_us, now.wall_s()),
+            Reply::Done | Reply::Prepared(_) => {
+                self.acknowledged += 1;
+                self.happened(effect, Outcome::At(now.monotonic_us), now.wall_s());
+            }
+        }
+    }
+
+    fn take_rows(&mut self, writer: &mut Writer, effect: &Effect, rows: &[Vec<Bound>], at_us: u64, wall_s: i64) {
+        match effect {
+            Effect::ReadRegister => {
+                if let [row] = rows {
+                    writer.seen = Some((names::number_in(&row[0]), names::int_in(&row[1]).unwrap()));
+                }
+            }
+            Effect::ReadPlain(key) => {
+                let seen = rows.first().map(|row| (names::int_in(&row[0]), names::text_in(&row[1])));
+                let possible = self.plain.of(key);
+                assert!(
+                    possible.contains(&seen),
+                    "plain {key} is read as {}, possible are {}",
+                    crate::cells::brief(&seen),
+                    crate::cells::brief(&possible)
+                );
+            }
+            Effect::Register(key) => {
+                let register = self.registers.get_mut(key).unwrap();
+                if rows[0][0].as_deref() == Some(&[1]) {
+                    register.acknowledge(at_us);
+                    self.acknowledged += 1;
+                } else {
+                    register.refused();
+                }
+            }
+            _ => {
+                self.acknowledged += 1;
+                self.happened(effect, Outcome::At(at_us), wall_s);
+            }
+        }
+    }
+
+    /// A statement that was refused did nothing; of one over several partitions, some may have been done.
+    fn refused(&mut self, effect: &Effect, wall_s: i64) {
+        match effect {
+            Effect::Plain(changes) if changes.len() > 1 => self.happened(effect, Outcome::Unknown, wall_s),
+            Effect::Counter(key) => self.counters.get_mut(key).unwrap().refused(),
+            Effect::Register(key) => self.registers.get_mut(key).unwrap().refused(),
+            _ => {}
+        }
+    }
+
+    /// Tells the models of a statement that was done for certain, or perhaps.
+    fn happened(&mut self, effect: &Effect, outcome: Outcome, wall_s: i64) {
+        self.unknown += u64::from(matches!(outcome, Outcome::Unknown));
+        match effect {
+            Effect::Plain(changes) => {
+                for (key, change) in changes {
+                    put(&mut self.plain, key, outcome, |row| change.apply(row));
+                }
+            }
+            Effect::Wide(changes) => {
+                for (key, new) in changes {
+                    put(&mut self.wide, key, outcome, |_| new.clone());
+                }
+            }
+            Effect::WidePartition(partition) => {
+                for key in self.wide.keys().into_iter().filter(|(of, _)| of == partition) {
+                    put(&mut self.wide, &key, outcome, |_| None);
+                }
+            }
+            Effect::Cas { key, expected, new } => {
+                put(&mut self.cas, key, outcome, |row| if *expected == row { new.map(Some) } else { row });
+            }
+            Effect::Volatile(key, a) => put(&mut self.volatile, key, outcome, |_| Some(Some(*a))),
+            Effect::Lived { key, a, ttl_s, sent_s } => {
+                let lived = Lived { a: *a, expires_first_s: sent_s + ttl_s, expires_last_s: wall_s + ttl_s };
+                put(&mut self.lived, key, outcome, |_| Some(lived));
+            }
+            Effect::Truncated | Effect::Dropped => self.emptied(outcome, matches!(effect, Effect::Dropped)),
+            Effect::Created => {
+                self.volatile_is = match outcome {
+                    Outcome::At(_) => Presence::There,
+                    Outcome::Unknown => Presence::Unknown,
+                }
+            }
+            Effect::Counter(key) => {
+                if let Outcome::At(at_us) = outcome {
+                    self.counters.get_mut(key).unwrap().acknowledge(at_us);
+                }
+            }
+            Effect::Register(_) | Effect::ReadPlain(_) | Effect::ReadRegister => {}
+        }
+    }
+
+    /// The volatile table was truncated, or dropped: that is durable at once, whatever the durability of rows.
+    fn emptied(&mut self, outcome: Outcome, dropped: bool) {
+        for key in self.volatile.keys() {
+            match outcome {
+                Outcome::At(_) => self.volatile.gone_for_good(&key),
+                Outcome::Unknown => self.volatile.unknown(&key, |_| None),
+            }
+        }
+        if dropped {
+            self.volatile_is = if matches!(outcome, Outcome::At(_)) { Presence::Gone } else { Presence::Unknown };
+        }
+    }
+}
+
+fn put<K: Ord + Clone + std::fmt::Debug, V: Ord + Clone + std::fmt::Debug>(
+    cells: &mut Cells<K, V>,
+    key: &K,
+    outcome: Outcome,
+    change: impl Fn(Option<V>) -> Option<V>,
+) {
+    match outcome {
+        Outcome::At(at_us) => cells.known(key, at_us, change),
+        Outcome::Unknown => cells.unknown(key, change),
+    }
+}
