@@ -9,6 +9,7 @@ import threading
 
 from cassandra import OperationTimedOut
 from cassandra.cluster import NoHostAvailable
+from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.connection import ConnectionException, ConnectionShutdown
 from cassandra.protocol import ServerError
 from cassandra.query import BatchStatement, BatchType
@@ -92,11 +93,16 @@ class Load:
         self.held.check(held, "held")
         # The same by key: the table's scan and the index are two ways.
         by_key = session.prepare("SELECT k, a, b FROM crash.plain WHERE k = ?")
-        self.plain.check({row.k: (row.a, row.b) for key in list(self.plain.possible) for row in session.execute(by_key, (key,))}, "plain by key")
+        self.plain.check({row.k: (row.a, row.b) for row in each(session, by_key, self.plain.possible)}, "plain by key")
         by_partition = session.prepare("SELECT k, c, a, b FROM crash.wide WHERE k = ?")
         partitions = {key for key, _ in self.wide.possible}
-        rows = {(row.k, row.c): (row.a, row.b) for key in partitions for row in session.execute(by_partition, (key,))}
-        self.wide.check(rows, "wide by partition")
+        self.wide.check({(row.k, row.c): (row.a, row.b) for row in each(session, by_partition, partitions)}, "wide by partition")
+
+
+def each(session, statement, keys):
+    """The rows of a statement for each of many keys."""
+    results = execute_concurrent_with_args(session, statement, [(key,) for key in keys], concurrency=32)
+    return [row for _, rows in results for row in rows]
 
 
 def collections_of(row):
@@ -165,7 +171,7 @@ class Writer:
         # Without its other columns a row stays only if it was inserted: an update alone makes one too, without a marker.
         kind = self.dice.choice("iiudc")
         if kind == "i":
-            text = "x" * self.dice.choice((0, 10, 1_000, 20_000))
+            text = "x" * self.dice.choice((0, 10, 100, 1_000, 1_000, 20_000))
             return self.run([(cells, key, lambda _: (a, text))], self.do.plain_insert, (key, a, text)) is not None
         if kind == "u":
             return self.run([(cells, key, lambda row: (a, row[1] if row else None))], self.do.plain_update, (a, key)) is not None
