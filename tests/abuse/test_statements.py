@@ -150,6 +150,26 @@ def test_a_batch_of_the_most_statements_is_answered(victim):
         assert reply.error == PROTOCOL_ERROR
 
 
+@pytest.mark.parametrize("size", [400_000, SERVED_BYTES])
+@pytest.mark.parametrize(
+    "first, repeated, last",
+    [
+        ("BEGIN UNLOGGED BATCH ", "INSERT INTO abuse.witness (k, v) VALUES (2, 2);", " APPLY BATCH"),
+        ("INSERT INTO abuse.lists (k, l) VALUES (1, [", "1,", "1])"),
+        ("SELECT * FROM abuse.witness WHERE k IN (", "1,", "1)"),
+        ("SELECT ", "k,", "k FROM abuse.witness"),
+        ("SELECT k FROM abuse.witness WHERE k = 1", " AND v = 1", ""),
+        ("CREATE TABLE IF NOT EXISTS abuse.columns (k int PRIMARY KEY", ", k int", ")"),
+    ],
+)
+def test_texts_of_many_small_parts_stay_within_memory(victim, session, first, repeated, last, size):
+    """Their plans take many times as much as they do."""
+    session.execute("CREATE TABLE IF NOT EXISTS abuse.lists (k int PRIMARY KEY, l list<int>)")
+    with victim.ready(seconds_max=30) as wire:
+        reply = wire.ask(query(first + repeated * (size // len(repeated)) + last))
+        assert reply.opcode == RESULT or reply.error in (INVALID, SYNTAX_ERROR), reply
+
+
 def test_many_large_statements_prepared_stay_within_memory(victim):
     """Each is another statement, and the server is asked to remember all of them."""
     with victim.ready(seconds_max=20) as wire:

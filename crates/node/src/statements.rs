@@ -6,6 +6,7 @@ use crate::prepared::weight;
 use crate::requests::{REQUEST_BYTES, Request, Work as Waiting};
 use base::CoreId;
 use cql::exec::{BatchStatement, Bindings, Execution, Options, Work, start, start_many};
+use cql::language::has_more_tokens;
 use cql::plan::{self, BatchKind, Prepared, Statement};
 use cql::reply::ResultColumn;
 use cql::session::{Client, Server};
@@ -25,6 +26,9 @@ pub(crate) struct Statements<'a, R> {
 
 /// What a statement of a batch costs besides its values, and its plan if it is not prepared.
 const BATCHED_STATEMENT_BYTES: usize = 128;
+
+/// What a plan takes for each token of its text while it is made, at worst: a list of numbers.
+const PLAN_BYTES_PER_TOKEN: usize = 64;
 
 /// What became of a statement.
 enum Progress {
@@ -131,7 +135,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         out: &mut Vec<u8>,
     ) -> Result<Progress, CqlError> {
         let keyspace = query.parameters.common.keyspace.or(client.keyspace.as_deref());
-        let prepared = Arc::new(plan::prepare(&self.core.schema, keyspace, query.text)?);
+        let prepared = Arc::new(self.plan(keyspace, query.text)?);
         let bindings = Bindings::new(&prepared.markers, &query.parameters.values)?;
         let context = self.core.context(self.reactor);
         let options = self.options(header, &query.parameters, &context);
@@ -222,7 +226,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         out: &mut Vec<u8>,
     ) -> Result<Progress, CqlError> {
         let keyspace = prepare.keyspace.or(client.keyspace.as_deref());
-        let prepared = Arc::new(plan::prepare(&self.core.schema, keyspace, prepare.text)?);
+        let prepared = Arc::new(self.plan(keyspace, prepare.text)?);
         self.core.statements.insert(Arc::clone(&prepared))?;
         reply::write_prepared(out, header.version, header.stream, &prepared);
         Ok(Progress::Replied)
@@ -245,7 +249,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
                     Arc::clone(&plans[plans.len() - 1].0)
                 }
                 wire::BatchStatement::Text(text) => {
-                    let prepared = Arc::new(plan::prepare(&self.core.schema, keyspace, text)?);
+                    let prepared = Arc::new(self.plan(keyspace, text)?);
                     bytes += weight(&prepared);
                     prepared
                 }
@@ -286,6 +290,16 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             }
             Work::Partition(_) | Work::Other => Err(CqlError::Server("a batch is coordinated".to_owned())),
         }
+    }
+
+    /// Plans a text, if its plan takes no more memory than requests may have.
+    fn plan(&self, keyspace: Option<&str>, text: &str) -> Result<Prepared, CqlError> {
+        let tokens_max = self.core.config.requests_bytes_max / PLAN_BYTES_PER_TOKEN;
+        if has_more_tokens(text, tokens_max) {
+            let message = format!("the statement is too long: this node's memory allows {tokens_max} words, values and symbols in one");
+            return Err(CqlError::Invalid(message));
+        }
+        plan::prepare(&self.core.schema, keyspace, text)
     }
 
     /// Refuses what would have to wait.

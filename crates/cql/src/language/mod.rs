@@ -50,6 +50,18 @@ pub struct Parsed {
     pub markers: Vec<Option<Identifier>>,
 }
 
+/// Whether a text has more tokens than `count`: what parsing and planning take in memory grows with them, not with long literals. Reads
+/// no further than needed, and keeps nothing.
+#[must_use]
+pub fn has_more_tokens(text: &str, count: usize) -> bool {
+    // Every token has at least one byte.
+    if text.len() <= count {
+        return false;
+    }
+    let mut lexer = lexer::Lexer::new(text);
+    (0..=count).all(|_| lexer.next_token().is_ok_and(|token| token.kind != TokenKind::End))
+}
+
 /// The one statement that `text` is. Semicolons after it are ignored.
 ///
 /// # Errors
