@@ -551,7 +551,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
                     self.broadcast(reactor, &cql::wire::Event::SchemaChange(event.as_wire()));
                 }
             }
-            Message::SchemaApplied => self.schema_applied(reactor),
+            Message::SchemaApplied { failure } => self.schema_applied(reactor, failure),
             Message::SchemaReply { request, frame } => {
                 if let Some(request) = self.requests.remove(request) {
                     self.deliver(reactor, request.connection, &frame);

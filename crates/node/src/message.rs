@@ -2,6 +2,7 @@
 
 use crate::requests::RequestId;
 use base::{CoreId, TableId};
+use io::DiskError;
 use model::Schema;
 use model::operation::Operation;
 use shard::ShardError;
@@ -30,7 +31,10 @@ pub enum Message {
     /// From core 0: every core has applied this; tell clients that asked for events.
     Announce(Arc<SchemaUpdate>),
     /// To core 0: a [`Message::Schema`] has been applied.
-    SchemaApplied,
+    SchemaApplied {
+        /// Why it will not outlast this process, if it will not.
+        failure: Option<DiskError>,
+    },
     /// From core 0 to the core that asked: the change is done or was refused.
     SchemaReply {
         /// Whose request.

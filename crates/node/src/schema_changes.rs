@@ -32,6 +32,8 @@ struct Change {
     update: Arc<SchemaUpdate>,
     warnings: Vec<String>,
     cores_left: u16,
+    /// The first failure of a core to store its part.
+    failure: Option<DiskError>,
 }
 
 /// What a statement comes to.
@@ -80,7 +82,7 @@ impl Core {
                         reactor.submit(node_tag(SCHEMA_TAG), DiskRequest::ReplaceBlob { name: SCHEMA_BLOB.to_owned(), bytes });
                     }
                     if let Some(changes) = &mut self.changes {
-                        changes.current = Some(Change { request, update, warnings, cores_left: self.cores });
+                        changes.current = Some(Change { request, update, warnings, cores_left: self.cores, failure: None });
                     }
                     if !store {
                         self.publish(reactor);
@@ -145,14 +147,14 @@ impl Core {
                 }
                 self.next_change(reactor);
             }
-            (_, outcome) => {
-                if outcome.is_ok() {
-                    self.shard.truncation_stored();
-                } else if let Err(error) = outcome {
-                    // The rows are gone from the index already: without the mark they would come back after a restart.
-                    tracing::error!(%error, core = self.core.0, "a truncation could not be stored; the truncated rows may return after a restart");
-                }
-                reactor.send(base::CoreId(0), Message::SchemaApplied);
+            (_, Ok(())) => {
+                self.shard.truncation_stored();
+                reactor.send(base::CoreId(0), Message::SchemaApplied { failure: None });
+            }
+            (_, Err(error)) => {
+                // The rows are gone from the index already: without the mark they come back with a restart.
+                tracing::error!(%error, core = self.core.0, "a truncation could not be stored; the truncated rows may return after a restart");
+                reactor.send(base::CoreId(0), Message::SchemaApplied { failure: Some(error.clone()) });
             }
         }
     }
@@ -166,7 +168,7 @@ impl Core {
             self.shard.drop_table(*table);
         }
         match update.truncated {
-            None => reactor.send(base::CoreId(0), Message::SchemaApplied),
+            None => reactor.send(base::CoreId(0), Message::SchemaApplied { failure: None }),
             Some(table) => {
                 let bytes = self.shard.truncate(table);
                 let request = DiskRequest::ReplaceBlob { name: truncations_blob(self.core), bytes };
@@ -176,21 +178,29 @@ impl Core {
     }
 
     /// On core 0: one more core has applied the current change.
-    pub(crate) fn schema_applied<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+    pub(crate) fn schema_applied<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, failure: Option<DiskError>) {
         let Some(changes) = &mut self.changes else { return };
         let Some(change) = &mut changes.current else { return };
         change.cores_left -= 1;
+        change.failure = change.failure.take().or(failure);
         if change.cores_left > 0 {
             return;
         }
-        let Some(Change { request, update, warnings, .. }) = changes.current.take() else { return };
+        let Some(Change { request, update, warnings, failure, .. }) = changes.current.take() else { return };
         let header = request.reply;
-        let extras = wire::ResponseExtras { warnings: &warnings, ..wire::ResponseExtras::default() };
         let mut frame = Vec::new();
-        reply::write_frame_with(&mut frame, header.version, header.stream, Opcode::Result, &extras, |body| match &update.event {
-            Some(event) => wire::write_schema_change(body, &event.as_wire(), header.version),
-            None => wire::write_void(body),
-        });
+        if let Some(error) = failure {
+            let error = CqlError::Server(format!(
+                "The truncation could not be stored: {error}; the rows are gone, but may return after a restart: truncate again"
+            ));
+            reply::write_error(&mut frame, header.version, header.stream, &error);
+        } else {
+            let extras = wire::ResponseExtras { warnings: &warnings, ..wire::ResponseExtras::default() };
+            reply::write_frame_with(&mut frame, header.version, header.stream, Opcode::Result, &extras, |body| match &update.event {
+                Some(event) => wire::write_schema_change(body, &event.as_wire(), header.version),
+                None => wire::write_void(body),
+            });
+        }
         for core in 0..self.cores {
             reactor.send(base::CoreId(core), Message::Announce(Arc::clone(&update)));
         }

@@ -8,7 +8,7 @@ use crate::setup::Setup;
 use crate::trace::Trace;
 use base::{CoreId, Rng, TableId, checksum};
 use engine::Engine;
-use io::{ConnectionId, DiskCompletion, DiskTag, Handler, ListenerId, Now, Turn};
+use io::{ConnectionId, DiskCompletion, DiskError, DiskTag, Handler, ListenerId, Now, Turn};
 use model::{Schema, schema_blob};
 use node::{Core, CoreParts, Message, SCHEMA_BLOB, SharedStatements, truncations_blob};
 use shard::{Shard, decode_truncations};
@@ -40,6 +40,8 @@ pub struct Machine {
     dice: Rng,
     dead: bool,
     bite_us: u64,
+    /// In so many of a hundred, a blob cannot be stored.
+    blob_failures: u64,
     planted: Option<Planted>,
     trace: Trace,
 }
@@ -112,6 +114,7 @@ impl Machine {
             dice,
             dead: false,
             bite_us: setup.bite_us,
+            blob_failures: 0,
             planted: setup.planted,
             trace,
         }
@@ -159,6 +162,11 @@ impl Machine {
     /// The disk of a core, to make it fail.
     pub fn disk(&mut self, core: u16) -> &mut Disk {
         &mut self.stations[usize::from(core)].reactor.disk
+    }
+
+    /// From now on so many of a hundred blobs cannot be stored: the file system is full.
+    pub fn fail_blobs(&mut self, of_hundred: u64) {
+        self.blob_failures = of_hundred;
     }
 
     /// The engine of a core, to look at.
@@ -306,9 +314,13 @@ impl Machine {
         // Blobs are written one after another, whoever asked.
         while self.blob_queue.front().is_some_and(|(asker, ..)| usize::from(*asker) == core) && self.dice.below(3) == 0 {
             let Some((_, tag, name, bytes)) = self.blob_queue.pop_front() else { break };
-            self.trace.add("blob", &[core as u64, u64::from(checksum(&bytes))]);
-            self.store_blob(name, bytes);
-            self.call(core, |core, reactor| core.completed(reactor, DiskCompletion { tag, result: Ok(()), buffer: None }));
+            let fails = self.blob_failures > 0 && self.dice.below(100) < self.blob_failures;
+            self.trace.add("blob", &[core as u64, u64::from(checksum(&bytes)), u64::from(fails)]);
+            if !fails {
+                self.store_blob(name, bytes);
+            }
+            let result = if fails { Err(DiskError::Full) } else { Ok(()) };
+            self.call(core, |core, reactor| core.completed(reactor, DiskCompletion { tag, result, buffer: None }));
         }
     }
 

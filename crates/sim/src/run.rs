@@ -116,7 +116,7 @@ impl Run {
     /// Chooses what goes wrong in a round; gives how the round can then end.
     fn make_trouble(&mut self, machine: &mut Machine, end: End) -> End {
         let core = self.dice.below(u64::from(machine.cores())) as u16;
-        let (trouble, faults, end) = match self.dice.below(12) {
+        let (trouble, faults, end) = match self.dice.below(13) {
             // A device that is slow for longer than the flush interval cannot keep its promise.
             0 | 1 => {
                 let end = if end == End::Power && self.setup.durability == Durability::Memory { End::Kill } else { end };
@@ -135,6 +135,10 @@ impl Run {
                 let end = if self.setup.durability == Durability::Device { end } else { End::Kill };
                 let end = if end == End::Order { End::Kill } else { end };
                 (Trouble::Writes, Faults::none().with(fault, 200), end)
+            }
+            7 => {
+                machine.fail_blobs(50);
+                (Trouble::Tables, Faults::none(), end)
             }
             _ => (Trouble::None, Faults::none(), end),
         };

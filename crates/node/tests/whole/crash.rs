@@ -95,3 +95,31 @@ fn schema_changes_that_were_acknowledged_survive() {
         }
     }
 }
+
+/// Whoever is told that a table is empty must find it empty after a restart; a change of the schema that cannot be stored is none.
+#[test]
+fn changes_that_cannot_be_stored_are_refused() {
+    for seed in seeds(6) {
+        let _seeded = Seeded(seed);
+        let setup = Setup::small(seed);
+        let mut machine = Machine::start(&setup);
+        let mut client = Client::any(&mut machine, 0);
+        client.query(&mut machine, "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}").done();
+        client.query(&mut machine, "CREATE TABLE ks.t (k int PRIMARY KEY)").done();
+        for key in 0..20 {
+            client.call(&mut machine, &Statement::new("INSERT INTO ks.t (k) VALUES (?)").bind([int(key)])).done();
+        }
+        machine.fail_blobs(100);
+        for statement in ["TRUNCATE ks.t", "DROP TABLE ks.t", "CREATE TABLE ks.u (k int PRIMARY KEY)"] {
+            let reply = client.query(&mut machine, statement);
+            assert!(matches!(&reply, Reply::Error { code: 0, message } if message.contains("no space left")), "{statement}: {reply:?}");
+        }
+        machine = Machine::restart(&setup, machine.end(Loss::Process));
+        client = Client::any(&mut machine, 0);
+        assert_eq!(client.query(&mut machine, "SELECT k FROM ks.t").rows().len(), 20);
+        client.query(&mut machine, "TRUNCATE ks.t").done();
+        machine = Machine::restart(&setup, machine.end(Loss::Process));
+        client = Client::any(&mut machine, 0);
+        assert_eq!(client.query(&mut machine, "SELECT k FROM ks.t").rows().len(), 0);
+    }
+}

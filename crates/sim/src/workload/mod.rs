@@ -29,6 +29,7 @@ const SHARED: std::ops::Range<i32> = 900_000..900_003;
 const WHOLE: i32 = 10_000;
 /// Partitions from here up only grow.
 const SERIES: i32 = 20_000;
+const SERVER_ERROR: i32 = 0;
 const OVERLOADED: i32 = 0x1001;
 /// Protocol version 3 has no word for it but a timeout.
 const READ_FAILURE: [i32; 2] = [0x1300, 0x1200];
@@ -58,6 +59,8 @@ pub enum Trouble {
     Reads,
     /// Some writes fail, and then all.
     Writes,
+    /// Some changes of tables cannot be stored.
+    Tables,
 }
 
 /// Whether a table is there.
@@ -285,6 +288,7 @@ impl Workload {
                 let expected = match self.trouble {
                     Trouble::None => false,
                     Trouble::Reads => READ_FAILURE.contains(code),
+                    Trouble::Tables => *code == SERVER_ERROR && matches!(effect, Effect::Truncated | Effect::Dropped | Effect::Created),
                     Trouble::Writes => READ_FAILURE.contains(code) || WRITE_UNKNOWN.contains(code),
                 };
                 assert!(expected, "error {code:#x}: {message}");
