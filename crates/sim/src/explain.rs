@@ -5,7 +5,6 @@
 //! other bytes. Whether the loss was *reported* is asked from the engine.
 
 use crate::machine::Machine;
-use crate::remains::Remains;
 use sim_disk::{Disk, Fault};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,14 +43,14 @@ const STATE_AT: usize = 14;
 const GENERATION_AT: usize = 32;
 
 impl Explainer {
-    /// For what is left of a machine whose disks kept their ideal.
+    /// For disks, by core, that kept their ideal.
     ///
     /// # Panics
     /// When they did not.
     #[must_use]
-    pub fn new(remains: &Remains, segment_bytes: u32) -> Self {
+    pub fn new<'a>(disks: impl IntoIterator<Item = &'a Disk>, segment_bytes: u32) -> Self {
         let ideal = |disk: &Disk| disk.ideal().expect("the disk was told to keep it").to_vec();
-        Self { segment_bytes: segment_bytes as usize, ideals: remains.disks().iter().map(ideal).collect(), touched: Vec::new() }
+        Self { segment_bytes: segment_bytes as usize, ideals: disks.into_iter().map(ideal).collect(), touched: Vec::new() }
     }
 
     /// Learns of the faults that struck until now, those in recovery among them.

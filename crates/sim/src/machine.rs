@@ -164,6 +164,11 @@ impl Machine {
         &mut self.stations[usize::from(core)].reactor.disk
     }
 
+    /// All disks, by core.
+    pub fn disks(&self) -> impl Iterator<Item = &Disk> {
+        self.stations.iter().map(|station| &station.reactor.disk)
+    }
+
     /// From now on so many of a hundred blobs cannot be stored: the file system is full.
     pub fn fail_blobs(&mut self, of_hundred: u64) {
         self.blob_failures = of_hundred;

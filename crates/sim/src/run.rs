@@ -59,6 +59,7 @@ pub fn run_seed(seed: u64, planted: Option<Planted>) -> Outcome {
     let mut dice = Rng::new(seed ^ 0x51_AB1E);
     let setup = choose_setup(seed, planted, &mut dice);
     let mut run = Run { workload: Workload::new(seed), outcome: Outcome::default(), setup, dice };
+    run.workload.large_values = [5, 20, 80][run.dice.below(3) as usize];
     let mut machine = Machine::start(&run.setup);
     run.workload.create(&mut machine);
     let remains = if planted.is_none() && run.dice.below(4) == 0 { run.corrupt(machine) } else { run.survive(machine) };
@@ -71,7 +72,7 @@ fn choose_setup(seed: u64, planted: Option<Planted>, dice: &mut Rng) -> Setup {
         cores: 1 + dice.below(3) as u16,
         segment_bytes,
         capacity_bytes: u64::from(segment_bytes) * (16 + dice.below(64)),
-        memory_bytes: (300 << 10) + segment_bytes as usize * (6 + dice.below(16) as usize),
+        memory_bytes: (300 << 10) + segment_bytes as usize * [4, 8, 20][dice.below(3) as usize],
         durability: if dice.below(2) == 0 { Durability::Device } else { Durability::Memory },
         bite_us: [60, 300, 1_500][dice.below(3) as usize],
         planted,
@@ -228,8 +229,11 @@ impl Run {
             let steps = self.dice.below(2_000);
             self.workload.run_to_the_end(&mut machine, 5, steps);
             for core in 0..machine.cores() {
-                machine.disk(core).rot(&mut self.dice);
+                for _ in 0..1 + self.dice.below(20) {
+                    machine.disk(core).rot(&mut self.dice);
+                }
             }
+            self.check_live(&mut machine);
         }
         let end = if fault == Fault::LyingSync || self.dice.below(4) == 0 { End::Power } else { End::Kill };
         let steps = self.dice.below(4_000);
@@ -242,14 +246,24 @@ impl Run {
         if self.dice.below(2) == 0 || fault == Fault::LyingSync {
             remains.repair();
         }
-        let mut explainer = Explainer::new(&remains, self.setup.segment_bytes);
+        let mut explainer = Explainer::new(remains.disks(), self.setup.segment_bytes);
         let mut machine = Machine::restart(&self.setup, remains);
         for core in 0..machine.cores() {
             machine.disk(core).faults = Faults::none();
         }
         explainer.learn(&mut machine);
-        self.outcome.damaged = self.workload.check_damaged(&mut machine, &explainer);
+        let reads = self.workload.check_damaged(&mut machine, &explainer);
+        self.outcome.damaged.add(&reads);
         machine.end(Loss::Process)
+    }
+
+    /// As long as the process lives it knows which version is the last one: that, or an error.
+    fn check_live(&mut self, machine: &mut Machine) {
+        let mut explainer = Explainer::new(machine.disks(), self.setup.segment_bytes);
+        explainer.learn(machine);
+        let reads = self.workload.check_damaged(machine, &explainer);
+        assert!(reads.older == 0 && reads.silent.is_empty(), "a living process has served an older version: {reads:?}");
+        self.outcome.damaged.add(&reads);
     }
 
     fn finish(mut self, remains: &Remains) -> Outcome {

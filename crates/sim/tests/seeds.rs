@@ -54,7 +54,7 @@ fn every_promise_is_kept_under_every_seed() {
 fn the_same_seed_gives_the_same_trace() {
     for seed in seeds(12) {
         let (one, other) = (run_seed(seed, None), run_seed(seed, None));
-        assert!(one.events > 1_000, "seed {seed}: {} events", one.events);
+        assert!(one.events > 300, "seed {seed}: {} events", one.events);
         assert_eq!((one.digest, one.events), (other.digest, other.events), "seed {seed} gave two traces");
         assert_ne!(one.digest, run_seed(seed + 1_000_000, None).digest, "another seed should give another trace");
     }

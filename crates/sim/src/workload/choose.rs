@@ -62,7 +62,7 @@ impl Workload {
         let row = name(Table::Plain, key);
         let (statement, change) = match self.dice.below(6) {
             0..3 => {
-                let length = [10, 300, 9_000][self.dice.below(12).saturating_sub(9) as usize];
+                let length = if self.dice.below(100) < self.large_values { 9_000 } else { 200 };
                 let b = "b".repeat(self.dice.below(length) as usize);
                 let statement = Statement::new("INSERT INTO ks.plain (k, a, b) VALUES (?, ?, ?)").bind([row, int(a), text(&b)]);
                 (statement, PlainChange::Insert((Some(a), Some(b))))

@@ -94,6 +94,8 @@ pub struct Workload {
     registers: BTreeMap<i32, Least>,
     /// How far each writer's series has come.
     series: BTreeMap<i32, i32>,
+    /// In so many of a hundred, a value is large: memory then does not hold all rows.
+    pub large_values: u64,
     /// Statements that were acknowledged.
     pub acknowledged: u64,
     /// Statements whose outcome is unknown.
@@ -180,6 +182,7 @@ impl Workload {
             counters: shared(),
             registers: shared(),
             series: BTreeMap::new(),
+            large_values: 15,
             acknowledged: 0,
             unknown: 0,
         }
