@@ -1,7 +1,8 @@
-//! The process's allocator: jemalloc, told to back everything with huge pages and to give memory back soon.
+//! The process's allocator: jemalloc, told to back everything with huge pages and to give memory back at once.
 //!
 //! An index and frames of gigabytes are read at random: with pages of 4 KiB most of a lookup is waiting for address translation. And memory
-//! that a burst of large requests took must not stay with the process, whose limit is one number.
+//! that a burst of large requests took must not stay with the process, whose limit is one number: keeping it for 100 ms made upserts 3 to 5 %
+//! cheaper, and took a third of a limit of 256 MiB under fifty unpaged scans.
 
 /// Make it a program's `#[global_allocator]`.
 pub use tikv_jemallocator::Jemalloc as Allocator;
@@ -11,4 +12,4 @@ pub use tikv_jemallocator::Jemalloc as Allocator;
 #[expect(unreachable_pub, reason = "jemalloc finds it by its exported name")]
 pub static CONFIGURATION: Option<&'static std::ffi::c_char> =
     // SAFETY: a literal that ends with a zero byte and lives for ever.
-    Some(unsafe { &*c"thp:always,metadata_thp:always,background_thread:true,dirty_decay_ms:100,muzzy_decay_ms:0".as_ptr() });
+    Some(unsafe { &*c"thp:always,metadata_thp:always,dirty_decay_ms:0,muzzy_decay_ms:0".as_ptr() });

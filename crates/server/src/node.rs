@@ -19,8 +19,8 @@ const IDENTITY_BLOB: &str = "identity";
 /// Open and not yet durable segments that a shard may have.
 const MIRRORS: usize = 3;
 
-/// What a process takes besides its shards: code, connections, the HTTP port.
-const PROCESS_BYTES: u64 = 24 << 20;
+/// What a process takes besides its shards: code, connections, the HTTP port, huge pages that are used in part.
+const PROCESS_BYTES: u64 = 40 << 20;
 
 /// A connection may have this many bytes of replies that its client has not taken.
 const UNSENT_BYTES_MAX: usize = 1 << 20;
