@@ -73,7 +73,13 @@ fn choose_setup(seed: u64, planted: Option<Planted>, dice: &mut Rng) -> Setup {
         segment_bytes,
         capacity_bytes: u64::from(segment_bytes) * (16 + dice.below(64)),
         memory_bytes: (300 << 10) + segment_bytes as usize * [4, 8, 20][dice.below(3) as usize],
-        durability: if dice.below(2) == 0 { Durability::Device } else { Durability::Memory },
+        durability: match planted {
+            // A bug must be found where it breaks the promise.
+            Some(Planted::SkippedFlush) => Durability::Device,
+            Some(Planted::EarlyAcknowledgement) => Durability::Memory,
+            _ if dice.below(2) == 0 => Durability::Device,
+            _ => Durability::Memory,
+        },
         bite_us: [60, 300, 1_500][dice.below(3) as usize],
         planted,
         ..Setup::small(seed)
