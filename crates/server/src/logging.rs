@@ -1,6 +1,7 @@
 //! Log lines: one event with its fields a line, on standard error.
 
 use crate::exit::Failure;
+use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 
 /// Logs from now on what `filter` lets through; without one what RUST_LOG says, or `info`.
@@ -8,7 +9,14 @@ pub(crate) fn start(filter: Option<&str>) -> Result<(), Failure> {
     let from_environment = std::env::var("RUST_LOG").ok();
     let text = filter.or(from_environment.as_deref()).unwrap_or("info");
     let filter = EnvFilter::try_new(text).map_err(|source| Failure::LogFilter { filter: text.to_owned(), source })?;
+    let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     // Without a reader of standard error, reporting that a line could not be written would be a panic.
-    tracing_subscriber::fmt().log_internal_errors(false).compact().with_writer(std::io::stderr).with_env_filter(filter).init();
+    tracing_subscriber::fmt()
+        .log_internal_errors(false)
+        .with_ansi(colours)
+        .compact()
+        .with_writer(std::io::stderr)
+        .with_env_filter(filter)
+        .init();
     Ok(())
 }
