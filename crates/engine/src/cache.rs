@@ -68,7 +68,12 @@ impl Cache {
 impl Engine {
     /// Memory that is not frames.
     pub(crate) fn fixed_bytes(&self) -> usize {
-        self.index.bytes() + self.memory.pin_bytes() + self.fetches.buffer_bytes() + self.flush.buffer_bytes() + self.loads.buffer_bytes()
+        self.index.bytes()
+            + self.memory.pin_bytes()
+            + self.fetches.buffer_bytes()
+            + self.flush.buffer_bytes()
+            + self.loads.buffer_bytes()
+            + self.checkpoints.buffer_bytes()
     }
 
     /// How many frames may be in memory now.

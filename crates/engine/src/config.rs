@@ -31,10 +31,12 @@ pub struct Config {
     pub memory_limit_bytes: usize,
     /// A write is on its way to the device after at most this many microseconds.
     pub flush_interval_us: u64,
+    /// A checkpoint of the index is written when the log has grown by this many bytes, or by four times what one takes if that is more; at shutdown when it has grown by a 64th of this. `u64::MAX`: never.
+    pub checkpoint_bytes_min: u64,
 }
 
 impl Config {
-    /// The usual sizes: segments of 8 MiB, a flush interval of 100 ms.
+    /// The usual sizes: segments of 8 MiB, a flush interval of 100 ms, a checkpoint every 256 MiB.
     #[must_use]
     pub fn new(store: u64, shard: u32, file_bytes: u64, capacity_bytes: u64, memory_limit_bytes: usize) -> Self {
         Self {
@@ -46,6 +48,7 @@ impl Config {
             segment_bytes: SEGMENT_BYTES_MAX,
             memory_limit_bytes,
             flush_interval_us: 100_000,
+            checkpoint_bytes_min: 256 << 20,
         }
     }
 

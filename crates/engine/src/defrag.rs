@@ -118,7 +118,7 @@ impl Engine {
         let (mut waiting, mut quarantined_base) = (0u64, Sequence(u64::MAX));
         let mut dead = Vec::new();
         for (id, segment) in self.segments.iter() {
-            if segment.usage == Usage::Free {
+            if matches!(segment.usage, Usage::Free | Usage::Checkpoint) {
                 continue;
             }
             in_use += 1;
@@ -237,8 +237,8 @@ impl Engine {
     }
 
     /// Touches the index cells of the next records all at once: the waits for memory overlap, where one after the other they would be
-    /// most of what defragmentation costs. Returns the place after those records.
-    fn warm_index(&self, bytes: &[u8], offset: usize) -> usize {
+    /// most of what defragmentation and recovery cost. Returns the place after those records.
+    pub(crate) fn warm_index(&self, bytes: &[u8], offset: usize) -> usize {
         let (mut place, mut sum) = (offset, 0);
         for _ in 0..WARM_RECORDS {
             let Some(record) = bytes.get(place..).and_then(Record::plausible) else { break };
@@ -257,7 +257,7 @@ impl Engine {
     }
 
     /// Moves a record if it is live. False when there is no room now.
-    fn move_record(&mut self, now: Now, location: Location, record: &Record<'_>, oldest_base: Sequence) -> bool {
+    pub(crate) fn move_record(&mut self, now: Now, location: Location, record: &Record<'_>, oldest_base: Sequence) -> bool {
         let key = record.key();
         let Some(place) = self.index.locate(&key, |at| self.memory.device_location(at) == location) else { return true };
         let purge_after_s = record.kind().purge_after_s();

@@ -41,6 +41,16 @@ impl Drops {
         self.queue.iter().position(|drop| drop.held.is_none())
     }
 
+    /// Whether a truncation may still be undone.
+    pub(crate) fn has_held(&self) -> bool {
+        self.queue.iter().any(|drop| drop.held.is_some())
+    }
+
+    /// What this table was before truncations that may still be undone.
+    pub(crate) fn held_tables(&self, table: TableId) -> impl Iterator<Item = &Table> {
+        self.queue.iter().filter(move |drop| drop.held == Some(table)).map(|drop| &drop.table)
+    }
+
     pub(crate) fn has_work(&self) -> bool {
         self.workable().is_some()
     }

@@ -5,6 +5,7 @@
 //! used by one thread.
 
 use crate::cache::Cache;
+use crate::checkpoint::Checkpoints;
 use crate::config::Config;
 use crate::defrag::Defrag;
 use crate::drops::Drops;
@@ -22,7 +23,7 @@ use crate::segments::Segments;
 use crate::stats::Counters;
 use crate::tags::Purpose;
 use crate::write::Appender;
-use base::TableId;
+use base::{AlignedBuffer, TableId};
 use io::{DiskCompletion, DiskError, DiskRequest, DiskTag, Now, StableMemory};
 use std::collections::BTreeMap;
 
@@ -42,9 +43,12 @@ pub struct Engine {
     pub(crate) cache: Cache,
     pub(crate) defrag: Defrag,
     pub(crate) drops: Drops,
+    pub(crate) checkpoints: Checkpoints,
     pub(crate) recovery: Option<Recovery>,
     pub(crate) progress: RecoveryProgress,
     pub(crate) damage_reports: Vec<DamageReport>,
+    /// Buffers of a checkpoint that is being loaded.
+    pub(crate) spare_chunks: Vec<AlignedBuffer>,
     pub(crate) outbox: Vec<(DiskTag, DiskRequest)>,
     pub(crate) poisoned: Option<DiskError>,
     pub(crate) closing: bool,
@@ -86,9 +90,11 @@ impl Engine {
             cache: Cache::default(),
             defrag: Defrag::default(),
             drops: Drops::default(),
-            recovery: Some(Recovery::new(tables.clone())),
+            checkpoints: Checkpoints::default(),
+            recovery: Some(Recovery::new(tables.clone(), now.monotonic_us)),
             progress: RecoveryProgress::default(),
             damage_reports: Vec::new(),
+            spare_chunks: Vec::new(),
             outbox: Vec::new(),
             poisoned: None,
             closing: false,
@@ -117,13 +123,15 @@ impl Engine {
             Purpose::Load(id) => {
                 self.loaded(id, completion);
             }
+            Purpose::CheckpointWrite | Purpose::CheckpointSync => self.checkpoint_completed(now, completion),
+            Purpose::CheckpointRead(index) => self.checkpoint_read(index, completion),
         }
         if self.recovery.is_some() {
             self.recover(now.monotonic_us);
         }
     }
 
-    /// One slice of background work: flushing, releasing dropped tables, defragmentation, eviction. Call it once a turn.
+    /// One slice of background work: flushing, releasing dropped tables, defragmentation, eviction, checkpoints. Call it once a turn.
     ///
     /// Returns when it wants to be called again although nothing happens, in monotonic microseconds; `now` means at once.
     pub fn tick(&mut self, now: Now) -> Option<u64> {
@@ -135,13 +143,14 @@ impl Engine {
         let mut more = self.drops.has_work();
         more |= self.defrag_tick(now);
         more |= self.cache_tick();
+        more |= self.checkpoint_tick(now);
         // Defragmentation may have sealed a segment.
         self.flush_tick(now.monotonic_us);
         if more {
             return Some(now.monotonic_us);
         }
         let flush = if self.poisoned.is_none() { self.flush.due_us() } else { None };
-        flush.into_iter().chain(self.defrag_due_us()).min()
+        flush.into_iter().chain(self.defrag_due_us()).chain(self.checkpoint_due_us(now)).min()
     }
 
     /// Whether a write of ordinary size would be accepted now.
@@ -157,7 +166,8 @@ impl Engine {
         }
     }
 
-    /// Refuses further writes and sends everything to the device. Done when `is_clean`; reads go on.
+    /// Refuses further writes, sends everything to the device and writes a checkpoint. Done when `is_clean`, for which turns are needed;
+    /// reads go on.
     pub fn shutdown(&mut self) {
         self.closing = true;
         self.request_flush();
@@ -174,6 +184,7 @@ impl Engine {
             && self.fetches.is_idle()
             && self.loads.is_idle()
             && !self.growth.is_extending()
+            && !self.checkpoint_is_pending()
     }
 
     /// The failure that poisoned the shard, if one has.

@@ -32,8 +32,8 @@ pub(crate) const RECOVERY_WAITER: u64 = u64::MAX;
 struct Read {
     /// What it is for: all in one segment.
     locations: Vec<Location>,
-    /// The generation of the segment when the read was issued.
-    generation: u64,
+    /// The nonce of the segment when the read was issued: no two uses of a segment have the same.
+    nonce: u64,
     first_block: usize,
 }
 
@@ -204,10 +204,10 @@ impl Engine {
                 self.fetches.places.push(None);
                 self.fetches.places.len() - 1
             });
-            let generation = self.segments.get(segment).generation;
+            let nonce = self.segments.get(segment).nonce;
             self.counters.device_reads += 1;
             self.counters.device_records += locations.len() as u64;
-            self.fetches.places[place] = Some(Read { locations, generation, first_block });
+            self.fetches.places[place] = Some(Read { locations, nonce, first_block });
             let buffer = self.fetches.take_buffer(end - first_block);
             let offset = u64::from(segment.0) * u64::from(self.config.segment_bytes) + (first_block * BLOCK_BYTES) as u64;
             self.outbox.push((Purpose::Fetch(place as u64).tag(), DiskRequest::Read { file: self.config.file, offset, buffer }));
@@ -225,7 +225,7 @@ impl Engine {
         let bytes = completion.buffer.as_deref().unwrap_or_default();
         let several = read.locations.len() > 1;
         for location in read.locations {
-            if self.segments.get(location.segment()).generation != read.generation {
+            if self.segments.get(location.segment()).nonce != read.nonce {
                 // The segment has been reclaimed and used anew since: the record is elsewhere, and running again will find it.
                 self.fetches.wake(location, false);
                 continue;

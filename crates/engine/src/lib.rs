@@ -5,10 +5,11 @@
 //! `docs/internals/log-format.md` says what it writes.
 //!
 //! Files in the order in which a write passes through them: `batch`, `write`, `format`, `log`, `memory`, `index`, `segments`, `flush`,
-//! `growth`; a read: `read`, `scan`, `fetch`, `cache`; in the background: `defrag`, `drops`; at start: `recovery`.
+//! `growth`; a read: `read`, `scan`, `fetch`, `cache`; in the background: `defrag`, `drops`, `checkpoint`; at start: `recovery`.
 
 mod batch;
 mod cache;
+mod checkpoint;
 mod config;
 mod defrag;
 mod drops;

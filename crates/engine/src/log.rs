@@ -8,6 +8,14 @@ use crate::key::Sequence;
 use crate::location::SegmentId;
 use std::collections::VecDeque;
 
+/// A point in the append stream: what lies before it was appended earlier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Point {
+    pub(crate) generation: u64,
+    /// Within the segment of this generation.
+    pub(crate) offset: u32,
+}
+
 /// The segment that is appended to.
 pub(crate) struct Open {
     pub(crate) segment: SegmentId,
@@ -37,6 +45,7 @@ pub(crate) struct Log {
     next_sequence: u64,
     next_generation: u64,
     nonce_seed: u64,
+    checkpoint_nonces: u64,
     /// Bytes ever appended: orders moves against syncs.
     pub(crate) position: u64,
     /// Bytes of records that lately fitted into a segment before it had to be sealed: less than its size if records are large.
@@ -52,6 +61,7 @@ impl Log {
             next_sequence: 1,
             next_generation: 1,
             nonce_seed: mix(mix(store) ^ wall_us as u64),
+            checkpoint_nonces: 0,
             position: 0,
             usual_fill: u64::from(segment_bytes),
         }
@@ -78,6 +88,13 @@ impl Log {
         let generation = self.next_generation;
         self.next_generation += 1;
         (generation, mix(self.nonce_seed ^ mix(generation)))
+    }
+
+    /// The nonce of a segment of a checkpoint. Those take no generation of their own: that a newer generation exists tells recovery what
+    /// was synced.
+    pub(crate) fn take_checkpoint_nonce(&mut self) -> u64 {
+        self.checkpoint_nonces += 1;
+        mix(self.nonce_seed ^ mix(!self.checkpoint_nonces))
     }
 
     /// The last generation given out or seen.

@@ -20,7 +20,7 @@ impl Engine {
     pub fn get(&self, key: &Key<'_>, policy: CachePolicy) -> Result<Option<Row<'_>>, ReadError> {
         self.counters.gets.set(self.counters.gets.get() + 1);
         match self.find(key.table, key.token, key.partition, policy)? {
-            Place::Absent => Ok(None),
+            Place::Absent | Place::Beside(_) => Ok(None),
             Place::Single(_, _) if !key.clustering.is_empty() => Ok(None),
             Place::Single(location, record) => {
                 if policy == CachePolicy::Keep {
@@ -43,7 +43,7 @@ impl Engine {
     /// # Errors
     /// As `get`.
     pub fn has_partition(&self, table: TableId, token: Token, partition: &[u8], policy: CachePolicy) -> Result<bool, ReadError> {
-        Ok(!matches!(self.find(table, token, partition, policy)?, Place::Absent))
+        Ok(!matches!(self.find(table, token, partition, policy)?, Place::Absent | Place::Beside(_)))
     }
 
     #[inline]

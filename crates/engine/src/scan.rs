@@ -99,7 +99,7 @@ impl Engine {
     /// As `get`.
     pub fn scan_partition(&self, scan: &PartitionScan<'_>) -> Result<PartitionCursor<'_>, ReadError> {
         let rows = match self.find(scan.table, scan.token, scan.partition, scan.policy)? {
-            Place::Absent => PartitionRows::Single(None),
+            Place::Absent | Place::Beside(_) => PartitionRows::Single(None),
             Place::Single(location, _) => {
                 let empty: &[u8] = &[];
                 let from = match scan.from {
@@ -130,7 +130,7 @@ impl Engine {
     /// As `get`.
     pub fn partition_rows(&self, table: TableId, token: Token, partition: &[u8], policy: CachePolicy) -> Result<usize, ReadError> {
         Ok(match self.find(table, token, partition, policy)? {
-            Place::Absent => 0,
+            Place::Absent | Place::Beside(_) => 0,
             Place::Single(..) => 1,
             Place::Partition(number) => self.index.partitions.get(number).rows.len(),
         })

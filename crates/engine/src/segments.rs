@@ -5,12 +5,15 @@
 //!  0:  nobody's     in a mirror   on device   being moved   waits for the   free marker on
 //!                   slot          only        by defrag     moves' sync     its way
 //! ```
+//! Segments of a checkpoint go from free to `Checkpoint` and, when it is over, to emptied.
+//!
 //! Invariant: `live_bytes` is the sum of the padded lengths of the records in the segment that the index (or a table being dropped)
 //! points to, directly or through a cached copy.
 
 use crate::format::record::Salt;
 use crate::key::Sequence;
 use crate::location::{Location, SegmentId};
+use crate::log::Point;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -32,6 +35,8 @@ pub(crate) enum Usage {
     Freeing,
     /// It holds damaged live records: kept as it is.
     Quarantined,
+    /// It holds a part of a checkpoint, no records.
+    Checkpoint,
 }
 
 /// One segment of the device.
@@ -166,10 +171,29 @@ impl Segments {
         segment.purge_after_s = segment.purge_after_s.max(purge_after_s);
     }
 
+    /// The point in the append stream at which a record on the device lies.
+    pub(crate) fn point(&self, location: Location) -> Point {
+        Point { generation: self.get(location.segment()).generation, offset: location.offset() as u32 }
+    }
+
+    /// Recovery begins anew: nothing is pointed to.
+    pub(crate) fn forget_live(&mut self) {
+        self.all.iter_mut().for_each(|segment| segment.live_bytes = 0);
+        self.live_bytes = 0;
+    }
+
+    /// What a checkpoint knows of rows to be purged.
+    pub(crate) fn set_purgeable(&mut self, segment: SegmentId, purgeable_bytes: u32, purge_after_s: i64) {
+        let segment = &mut self.all[segment.index()];
+        segment.purgeable_bytes = purgeable_bytes;
+        segment.purge_after_s = purge_after_s;
+    }
+
     /// The least base sequence of the segments in use, `except` left out: older versions of a key written at or after it cannot
     /// exist outside of `except`.
     pub(crate) fn oldest_base(&self, except: Option<SegmentId>) -> Sequence {
-        let used = self.iter().filter(|(id, segment)| segment.usage != Usage::Free && Some(*id) != except);
+        let holds_records = |usage| !matches!(usage, Usage::Free | Usage::Checkpoint);
+        let used = self.iter().filter(|(id, segment)| holds_records(segment.usage) && Some(*id) != except);
         used.map(|(_, segment)| segment.base_sequence).min().unwrap_or(Sequence(u64::MAX))
     }
 }

@@ -25,6 +25,8 @@ pub struct Stats {
     pub segments_free: u64,
     /// Segments that hold damaged live records and are kept as they are.
     pub segments_quarantined: u64,
+    /// Segments that hold checkpoints of the index.
+    pub segments_checkpoint: u64,
     /// Segments that the file may have.
     pub segments_capacity: u64,
     /// Bytes of records that the index points to.
@@ -61,6 +63,8 @@ pub struct Stats {
     pub device_failures: u64,
     /// How often the file system refused a longer file.
     pub growth_refused: u64,
+    /// Checkpoints completed.
+    pub checkpoints: u64,
 }
 
 /// The counters among them.
@@ -98,6 +102,7 @@ impl Engine {
             segments: self.segments.len() as u64,
             segments_free: self.segments.free_count() as u64,
             segments_quarantined: quarantined as u64,
+            segments_checkpoint: self.checkpoints.segments_held() as u64,
             segments_capacity: self.growth.capacity() as u64,
             live_bytes: self.segments.live_bytes(),
             rows_written: self.counters.rows_written,
@@ -116,6 +121,7 @@ impl Engine {
             segments_reclaimed: self.counters.segments_reclaimed,
             device_failures: self.counters.device_failures,
             growth_refused: self.counters.growth_refused,
+            checkpoints: self.checkpoints.written,
         }
     }
 }

@@ -20,6 +20,12 @@ pub(crate) enum Purpose {
     Header(u64),
     /// A piece of a segment that is read as a whole: serial of the load and number of the piece.
     Load(u64),
+    /// A write of a checkpoint.
+    CheckpointWrite,
+    /// A sync of a checkpoint.
+    CheckpointSync,
+    /// A chunk of a checkpoint by its index, in recovery.
+    CheckpointRead(u64),
 }
 
 impl Purpose {
@@ -31,6 +37,9 @@ impl Purpose {
             Self::Fetch(id) => (4, id),
             Self::Header(id) => (5, id),
             Self::Load(id) => (6, id),
+            Self::CheckpointWrite => (7, 0),
+            Self::CheckpointSync => (8, 0),
+            Self::CheckpointRead(id) => (9, id),
         };
         debug_assert!(id <= MASK);
         DiskTag(kind << SHIFT | id)
@@ -46,6 +55,9 @@ impl Purpose {
             4 => Self::Fetch(id),
             5 => Self::Header(id),
             6 => Self::Load(id),
+            7 => Self::CheckpointWrite,
+            8 => Self::CheckpointSync,
+            9 => Self::CheckpointRead(id),
             _ => return None,
         })
     }

@@ -13,7 +13,7 @@ use crate::key::{CachePolicy, Sequence};
 use crate::location::{Location, SegmentId, padded};
 use crate::log::{Open, Sealed};
 use crate::segments::Usage;
-use base::BLOCK_BYTES;
+use base::{BLOCK_BYTES, TableId, Token};
 use io::Now;
 
 /// Who wants to append: the fewer free segments are left, the fewer may.
@@ -61,7 +61,9 @@ impl Engine {
         }
         let appender = if batch.has_live() { Appender::Put } else { Appender::Tombstone };
         self.make_room(now, bytes.len(), appender)?;
-        self.check_rows(bytes)?;
+        for (table, token, cell) in self.check_rows(bytes)? {
+            self.secure_beside(now, table, token, cell)?;
+        }
         if bytes.is_empty() {
             return Ok(self.log.last_sequence());
         }
@@ -94,10 +96,11 @@ impl Engine {
         self.fixed_bytes() + frames > self.config.memory_limit_bytes.max(2 * frames)
     }
 
-    /// Every table is known, and every key can be compared with the one that the index has at its token.
-    fn check_rows(&self, bytes: &[u8]) -> Result<(), WriteError> {
+    /// Every table is known, and every key can be compared with the one that the index has at its token. Returns the tokens that get a
+    /// second key, and their cells.
+    fn check_rows(&self, bytes: &[u8]) -> Result<Vec<(TableId, Token, Location)>, WriteError> {
         let full = self.index_is_full();
-        let mut missing = Vec::new();
+        let (mut missing, mut beside) = (Vec::new(), Vec::new());
         let mut at = 0;
         while at < bytes.len() {
             let record = Record::trusted(&bytes[at..]);
@@ -106,19 +109,27 @@ impl Engine {
                 Ok(place) if full && !self.has_row(&place, &record) => {
                     return Err(WriteError::IndexFull { index_bytes: self.index.bytes() });
                 }
+                Ok(place @ (Place::Absent | Place::Beside(_))) => {
+                    if self.drops.has_held() {
+                        self.check_held(&record, &mut missing)?;
+                    }
+                    if let Place::Beside(cell) = place {
+                        beside.push((record.table(), record.token(), cell));
+                    }
+                }
                 Ok(_) | Err(Unresolved::Damaged(_)) => {}
                 Err(Unresolved::UnknownTable) => return Err(WriteError::UnknownTable { table: record.table() }),
                 Err(Unresolved::Missing(location)) => missing.push(location),
             }
             at += padded(record.length());
         }
-        if missing.is_empty() { Ok(()) } else { Err(WriteError::Miss(Miss::many(missing, CachePolicy::Keep))) }
+        if missing.is_empty() { Ok(beside) } else { Err(WriteError::Miss(Miss::many(missing, CachePolicy::Keep))) }
     }
 
     /// Whether the row that a batch writes is there already.
     fn has_row(&self, place: &Place<'_>, record: &Record<'_>) -> bool {
         match place {
-            Place::Absent => false,
+            Place::Absent | Place::Beside(_) => false,
             Place::Single(..) => record.clustering().is_empty(),
             Place::Partition(number) => self.index.partitions.get(*number).rows.get(record.clustering()).is_some(),
         }
@@ -216,7 +227,7 @@ impl Engine {
         if self.segments.free_count() > reserve {
             return Ok(());
         }
-        let soon = self.segments.free_count() + self.segments.soon_free_count() > reserve;
+        let soon = self.segments.free_count() + self.segments.soon_free_count() > reserve || self.checkpoints.segments_held() > 0;
         if soon || appender == Appender::Defrag || self.growth.may_grow() || self.defrag.hopeful || !self.drops.is_empty() {
             return Err(WriteError::Busy);
         }
@@ -272,6 +283,7 @@ impl Engine {
             base_sequence: entry.base_sequence,
             segment_bytes: self.config.segment_bytes,
             nonce: entry.nonce,
+            ordinal: 0,
         }
     }
 }

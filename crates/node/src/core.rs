@@ -65,6 +65,8 @@ pub struct Core {
     stalls_due_us: Option<u64>,
     on_ready: Option<OnReady>,
     recovered: bool,
+    /// When to say how far recovery has come.
+    progress_due_us: Option<u64>,
     cores_recovered: u16,
     cores_flushed: u16,
     flushing: bool,
@@ -111,6 +113,7 @@ impl Core {
             stalls_due_us: None,
             on_ready: parts.on_ready,
             recovered: false,
+            progress_due_us: None,
             cores_recovered: 0,
             cores_flushed: 0,
             flushing: false,
@@ -454,13 +457,37 @@ impl Core {
     }
 
     fn report_progress<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
-        if !self.recovered && self.shard.is_ready() {
-            self.recovered = true;
-            reactor.send(CoreId(0), Message::Recovered);
+        if !self.recovered {
+            self.log_recovery(reactor.now().monotonic_us);
+            if self.shard.is_ready() {
+                self.recovered = true;
+                reactor.send(CoreId(0), Message::Recovered);
+            }
         }
         if self.flushing && !self.flush_reported && self.shard.is_flushed() {
             self.flush_reported = true;
             reactor.send(CoreId(0), Message::Flushed);
+        }
+    }
+}
+
+impl Core {
+    /// Says how far the shard's recovery has come, once in a while, and how it went at its end.
+    fn log_recovery(&mut self, now_us: u64) {
+        const INTERVAL_US: u64 = 1_000_000;
+        let progress = self.shard.engine().recovery_progress();
+        let (core, records, damaged) = (self.core.0, progress.records, progress.damaged);
+        let (segments, segments_total) = (progress.segments_done, progress.segments_total);
+        let from = if progress.checkpoint_rows.is_some() { "checkpoint" } else { "log" };
+        let checkpoint_rows = progress.checkpoint_rows.unwrap_or(0);
+        if self.shard.is_ready() {
+            let elapsed_ms = progress.elapsed_us / 1000;
+            tracing::info!(core, from, checkpoint_rows, records, segments, damaged, elapsed_ms, "recovered");
+        } else if self.progress_due_us.is_none_or(|due| now_us >= due) {
+            if self.progress_due_us.is_some() {
+                tracing::info!(core, from, checkpoint_rows, records, segments, segments_total, damaged, "recovering");
+            }
+            self.progress_due_us = Some(now_us.saturating_add(INTERVAL_US));
         }
     }
 }

@@ -1,4 +1,5 @@
 //! What the engine writes, byte for byte: `docs/internals/log-format.md` has the tables.
 
+pub(crate) mod checkpoint;
 pub(crate) mod record;
 pub(crate) mod segment_header;

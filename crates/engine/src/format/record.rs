@@ -128,6 +128,12 @@ pub(crate) fn finish(bytes: &mut [u8], length: usize, salt: Salt, offset: usize)
     bytes[..4].copy_from_slice(&checksum.to_le_bytes());
 }
 
+/// Whether the checksum of these bytes, as `finish` stores it, fits them and their place.
+pub(crate) fn is_intact(bytes: &[u8], salt: Salt, offset: usize) -> bool {
+    let stored = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    stored == base::checksum(&bytes[4..]) ^ salt.at(offset)
+}
+
 /// Makes the checksum of a record that was copied as it is fit its new place, without reading the record: what was damaged stays so.
 pub(crate) fn move_checksum(bytes: &mut [u8], from: (Salt, usize), to: (Salt, usize)) {
     let stored = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);

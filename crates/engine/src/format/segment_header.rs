@@ -7,16 +7,16 @@
 //! | 0 | 8 | magic `TARNSEG1` |
 //! | 8 | 4 | CRC-32 of bytes 12..64 |
 //! | 12 | 2 | format version, 1 |
-//! | 14 | 1 | state: 1 used, 2 free |
+//! | 14 | 1 | state: 1 used, 2 free, 3 checkpoint |
 //! | 15 | 1 | zero |
 //! | 16 | 8 | store id |
 //! | 24 | 4 | shard |
 //! | 28 | 4 | segment id |
 //! | 32 | 8 | generation: grows with every segment that the shard opens |
-//! | 40 | 8 | base sequence: sequences given out since the segment was opened are at least this |
+//! | 40 | 8 | base sequence: sequences given out since the segment was opened are at least this; of a checkpoint its number |
 //! | 48 | 4 | bytes in a segment |
 //! | 52 | 8 | nonce: differs between any two uses of a segment, those lost with a power failure included |
-//! | 60 | 4 | zero |
+//! | 60 | 4 | zero; of a checkpoint which of its segments this is, from 0 |
 
 use crate::format::record::Salt;
 use crate::key::Sequence;
@@ -29,11 +29,15 @@ const MAGIC: [u8; 8] = *b"TARNSEG1";
 const VERSION: u16 = 1;
 const _: () = assert!(SEGMENT_HEADER_BYTES == 8 + 4 + 2 + 1 + 1 + 8 + 4 + 4 + 8 + 8 + 4 + 8 + 4);
 
-/// Whether a segment's records count.
+/// What a segment holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeaderState {
+    /// Records that count.
     Used,
+    /// Nothing that counts.
     Free,
+    /// A part of a checkpoint of the index.
+    Checkpoint,
 }
 
 /// The header of a segment.
@@ -44,9 +48,12 @@ pub(crate) struct SegmentHeader {
     pub(crate) shard: u32,
     pub(crate) segment: u32,
     pub(crate) generation: u64,
+    /// Of a checkpoint: its number.
     pub(crate) base_sequence: Sequence,
     pub(crate) segment_bytes: u32,
     pub(crate) nonce: u64,
+    /// Which segment of a checkpoint; else 0.
+    pub(crate) ordinal: u32,
 }
 
 /// What the first block of a segment says.
@@ -75,6 +82,7 @@ impl SegmentHeader {
         bytes[14] = match self.state {
             HeaderState::Used => 1,
             HeaderState::Free => 2,
+            HeaderState::Checkpoint => 3,
         };
         bytes[16..24].copy_from_slice(&self.store.to_le_bytes());
         bytes[24..28].copy_from_slice(&self.shard.to_le_bytes());
@@ -83,6 +91,7 @@ impl SegmentHeader {
         bytes[40..48].copy_from_slice(&self.base_sequence.0.to_le_bytes());
         bytes[48..52].copy_from_slice(&self.segment_bytes.to_le_bytes());
         bytes[52..60].copy_from_slice(&self.nonce.to_le_bytes());
+        bytes[60..].copy_from_slice(&self.ordinal.to_le_bytes());
         let checksum = base::checksum(&bytes[12..]);
         bytes[8..12].copy_from_slice(&checksum.to_le_bytes());
         bytes
@@ -111,6 +120,7 @@ impl SegmentHeader {
         let state = match bytes[14] {
             1 => HeaderState::Used,
             2 => HeaderState::Free,
+            3 => HeaderState::Checkpoint,
             _ => return Err(None),
         };
         Ok(Self {
@@ -122,6 +132,7 @@ impl SegmentHeader {
             base_sequence: Sequence(u64_at(40)),
             segment_bytes: u32_at(48),
             nonce: u64_at(52),
+            ordinal: u32_at(60),
         })
     }
 
@@ -153,6 +164,7 @@ mod tests {
             base_sequence: Sequence(6),
             segment_bytes: 8 << 20,
             nonce: 7,
+            ordinal: 0,
         }
     }
 

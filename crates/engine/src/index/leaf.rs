@@ -2,6 +2,7 @@
 //!
 //! This is the unit that leaf pages in the log will replace one for one.
 
+use crate::format::checkpoint::Malformed;
 use crate::location::Location;
 
 /// Rows in a leaf at most.
@@ -107,5 +108,56 @@ impl Leaf {
         self.ends.shrink_to_fit();
         self.locations.shrink_to_fit();
         Self { keys, ends, locations }
+    }
+
+    /// Appends the rows from `first` on, for a checkpoint: rows 4, bound bytes 4, key bytes 4, zero 4, locations, ends of the keys, bound,
+    /// keys. `bound` is the leaf's lower bound.
+    pub(crate) fn encode(&self, bound: &[u8], first: usize, device: impl Fn(Location) -> Location, out: &mut Vec<u8>) {
+        let start = self.start(first);
+        let keys = &self.keys[start..];
+        for number in [self.len() - first, bound.len(), keys.len(), 0] {
+            out.extend_from_slice(&(number as u32).to_le_bytes());
+        }
+        for location in &self.locations[first..] {
+            out.extend_from_slice(&device(*location).word().to_le_bytes());
+        }
+        for end in &self.ends[first..] {
+            out.extend_from_slice(&(end - start as u32).to_le_bytes());
+        }
+        out.extend_from_slice(bound);
+        out.extend_from_slice(keys);
+    }
+
+    /// The bound and the rows that `encode` has written and `keep` wants.
+    pub(crate) fn decode(bytes: &[u8], mut keep: impl FnMut(Location) -> Result<bool, Malformed>) -> Result<(&[u8], Self), Malformed> {
+        let header: &[u8; 16] = bytes.first_chunk().ok_or(Malformed)?;
+        let number = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]) as usize;
+        let (rows, bound_bytes, key_bytes) = (number(0), number(4), number(8));
+        if rows > LEAF_ROWS_MAX || number(12) != 0 || header.len() + rows * 12 + bound_bytes + key_bytes != bytes.len() {
+            return Err(Malformed);
+        }
+        let (locations, rest) = bytes[header.len()..].split_at(rows * 8);
+        let (ends, rest) = rest.split_at(rows * 4);
+        let (bound, keys) = rest.split_at(bound_bytes);
+        let mut leaf = Self::default();
+        leaf.keys.reserve_exact(keys.len());
+        leaf.ends.reserve_exact(rows);
+        leaf.locations.reserve_exact(rows);
+        let mut start = 0;
+        for (location, end) in locations.chunks_exact(8).zip(ends.chunks_exact(4)) {
+            let location = Location::from_word(u64::from_le_bytes(*location.first_chunk().ok_or(Malformed)?));
+            let end = u32::from_le_bytes(*end.first_chunk().ok_or(Malformed)?) as usize;
+            let key = keys.get(start..end).ok_or(Malformed)?;
+            start = end;
+            if key < bound || (leaf.len() > 0 && leaf.key(leaf.len() - 1) >= key) {
+                return Err(Malformed);
+            }
+            if keep(location)? {
+                leaf.keys.extend_from_slice(key);
+                leaf.ends.push(leaf.keys.len() as u32);
+                leaf.locations.push(location);
+            }
+        }
+        if start != keys.len() { Err(Malformed) } else { Ok((bound, leaf)) }
     }
 }

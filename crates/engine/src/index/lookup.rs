@@ -2,7 +2,7 @@
 
 use super::partition::Partition;
 use super::slot::{Entry, SlotIndex};
-use super::{Before, Index, TAIL_MASK};
+use super::{Before, Index, TAIL_MASK, Table};
 use crate::format::record::Record;
 use crate::key::Key;
 use crate::location::{Location, Target};
@@ -13,6 +13,8 @@ use base::{TableId, Token};
 #[derive(Clone, Copy)]
 pub(crate) enum Place<'a> {
     Absent,
+    /// Absent, and its token has exactly one cell, of another partition key: this one.
+    Beside(Location),
     /// Its only row has an empty clustering key and is this record.
     Single(Location, Record<'a>),
     /// It has an ordered map of rows.
@@ -39,6 +41,16 @@ pub(super) enum Cell {
     Absent { rank: usize },
 }
 
+impl Table {
+    /// The cell of a token that has exactly one.
+    pub(crate) fn only_cell(&self, token: Token) -> Option<Location> {
+        let slot = self.slot(token.slot())?;
+        let first = slot.find(tail(token)).ok()?;
+        let alone = slot.at(first + 1).is_none_or(|next| next.tail != tail(token));
+        slot.at(first).map(|entry| entry.location).filter(|_| alone)
+    }
+}
+
 impl Index {
     /// Finds a partition by its key.
     #[inline]
@@ -51,7 +63,7 @@ impl Index {
         if entry.location.is_record() {
             return match memory.stored(entry.location) {
                 Stored::Here(record) if record.partition() == partition => Ok(Place::Single(entry.location, record)),
-                Stored::Here(_) => Ok(Place::Absent),
+                Stored::Here(_) => Ok(Place::Beside(entry.location)),
                 Stored::Elsewhere => Err(Unresolved::Missing(entry.location)),
                 Stored::Damaged(_) => Err(Unresolved::Damaged(entry.location)),
             };
@@ -61,6 +73,7 @@ impl Index {
                 Some(Target::Partition(number)) => Ok(Place::Partition(number)),
                 _ => unreachable!("the cell was just found"),
             },
+            Cell::Absent { .. } if slot.at(first + 1).is_none_or(|next| next.tail != tail) => Ok(Place::Beside(entry.location)),
             Cell::Absent { .. } => Ok(Place::Absent),
         }
     }

@@ -14,18 +14,23 @@ mod leaf;
 mod lookup;
 mod partition;
 mod recover;
+mod restore;
 mod rows;
 mod slot;
+mod snapshot;
 mod table;
 mod tables;
 
 pub(crate) use lookup::{Place, Unresolved};
 pub(crate) use partition::Partition;
-pub(crate) use recover::Collision;
+pub(crate) use recover::{Collision, Recovered};
+pub(crate) use restore::Restore;
 pub(crate) use rows::RowsIter;
-pub(crate) use slot::Entry;
+pub(crate) use slot::{Entry, UNKNOWN_HASH};
+pub(crate) use snapshot::SnapshotCursor;
 pub(crate) use table::Table;
 
+use crate::format::checkpoint::CELL_BYTES;
 use crate::location::Location;
 use base::TableId;
 use partition::Partitions;
@@ -51,6 +56,11 @@ impl Index {
     /// What the index has allocated.
     pub(crate) fn bytes(&self) -> usize {
         self.cell_bytes + self.partitions.bytes()
+    }
+
+    /// What its entries in a checkpoint take, or a little more.
+    pub(crate) fn snapshot_bytes(&self) -> usize {
+        self.records as usize * CELL_BYTES + self.partitions.bytes()
     }
 
     /// How many rows it knows, those of tables being dropped excluded.

@@ -4,9 +4,10 @@
 //! store's secret id: two different keys of the same token pass for one another with a probability of 2^-64, far less than
 //! that of a damaged record passing its checksum.
 
+use super::Index;
 use super::lookup::tail;
 use super::partition::Partition;
-use super::{Before, Index};
+use super::slot::UNKNOWN_HASH;
 use crate::key::Key;
 use crate::location::{Location, Target};
 use base::{TableId, Token};
@@ -18,22 +19,42 @@ pub(crate) struct Collision {
     pub(crate) token: Token,
 }
 
+/// What a record of the log has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recovered {
+    /// The key is new.
+    New,
+    /// The row was here and is not any more.
+    Replaced(Location),
+    /// The index has this place, or a later one: from a checkpoint.
+    Known,
+}
+
 impl Index {
-    /// As `upsert`, without reading any record. `hash` is of the partition key. The flag tells of a collision to be settled by
-    /// `settle` before the index is used.
-    pub(crate) fn recover(&mut self, key: &Key<'_>, hash: u64, location: Location) -> (Before, bool) {
+    /// As `upsert`, without reading any record. `hash` is of the partition key; `is_later` tells whether a place comes after `location` in
+    /// the log, or is the same. The flag tells of a collision to be settled by `settle` before the index is used.
+    pub(crate) fn recover(
+        &mut self,
+        key: &Key<'_>,
+        hash: u64,
+        location: Location,
+        is_later: impl Fn(Location) -> bool,
+    ) -> (Recovered, bool) {
         let tail = tail(key.token);
-        let Some(table) = self.tables.get_mut(key.table) else { return (Before::Nothing, false) };
+        let Some(table) = self.tables.get_mut(key.table) else { return (Recovered::Known, false) };
         let (slot, page_bytes) = table.slot_mut(key.token.slot());
         let cells_before = slot.heap_bytes();
         self.cell_bytes += page_bytes;
+        slot.ensure_hashes();
         let mut position = slot.find(tail).unwrap_or_else(|position| position);
         let mut others = 0;
         let mut found = None;
         while let Some(entry) = slot.at(position).filter(|entry| entry.tail == tail) {
             let same = match entry.location.target() {
                 Target::Partition(number) => *self.partitions.get(number).key == *key.partition,
-                _ => slot.hash(position) == Some(hash),
+                // A cell whose key is not known is alone with its token, and this key is its own unless the cell is later: of what was
+                // appended after it, the first record of its token has its key.
+                _ => matches!(slot.hash(position), Some(known) if known == hash || known == UNKNOWN_HASH),
             };
             if same {
                 found = Some(entry.location);
@@ -42,21 +63,38 @@ impl Index {
             others += 1;
             position += 1;
         }
-        let (before, new) = match found.map(|location| (location, location.target())) {
+        let outcome = match found.map(|location| (location, location.target())) {
             Some((_, Target::Partition(number))) => {
-                let old = self.partitions.change(number, |rows| rows.insert(key.clustering, location));
-                (old.map_or(Before::Nothing, Before::Row), old.is_none())
+                let old = self.partitions.change(number, |rows| {
+                    let old = rows.insert(key.clustering, location);
+                    if let Some(old) = old.filter(|old| is_later(*old)) {
+                        rows.replace(key.clustering, old);
+                    }
+                    old
+                });
+                match old {
+                    None => Recovered::New,
+                    Some(old) if is_later(old) => Recovered::Known,
+                    Some(old) => Recovered::Replaced(old),
+                }
+            }
+            Some((old, _)) if is_later(old) => {
+                if old == location {
+                    slot.set_hash(position, hash);
+                }
+                Recovered::Known
             }
             Some((old, _)) if key.clustering.is_empty() => {
                 slot.set_location(position, location);
-                (Before::Row(old), false)
+                slot.set_hash(position, hash);
+                Recovered::Replaced(old)
             }
             Some((old, _)) => {
                 let mut partition = Partition::new(key.partition);
                 partition.rows.insert(&[], old);
                 partition.rows.insert(key.clustering, location);
                 slot.set_location(position, Location::partition(self.partitions.insert(partition)));
-                (Before::Nothing, true)
+                Recovered::New
             }
             None => {
                 let cell = if key.clustering.is_empty() {
@@ -67,15 +105,22 @@ impl Index {
                     Location::partition(self.partitions.insert(partition))
                 };
                 slot.insert_hashed(tail, others, cell, Some(hash));
-                (Before::Nothing, true)
+                Recovered::New
             }
         };
         self.cell_bytes = self.cell_bytes + slot.heap_bytes() - cells_before;
+        let new = outcome == Recovered::New;
         if new {
             table.add_rows(1);
             self.records += 1;
         }
-        (before, new && others > 0)
+        (outcome, new && others > 0)
+    }
+
+    /// Recovery begins anew with these tables.
+    pub(crate) fn reset(&mut self, tables: impl Iterator<Item = TableId>) {
+        *self = Self::new();
+        tables.for_each(|table| self.create_table(table));
     }
 
     /// The records whose keys `settle` needs for a collision.

@@ -1,6 +1,7 @@
 //! The ordered map of one partition: clustering key → location. One leaf for small partitions, a tree of leaves for wide ones.
 
 use super::leaf::Leaf;
+use crate::format::checkpoint::Malformed;
 use crate::location::Location;
 use std::collections::{BTreeMap, btree_map};
 use std::ops::Bound;
@@ -110,6 +111,49 @@ impl Rows {
         }
         let Leaves::Many(tree) = &mut self.leaves else { unreachable!("made a tree just above") };
         tree.insert(bound, right);
+    }
+
+    /// Appends a leaf whose rows come after all others, as a checkpoint has it. `bound` is at or before its first key.
+    ///
+    /// # Errors
+    /// When its rows do not come after all others.
+    pub(crate) fn append(&mut self, bound: &[u8], leaf: Leaf) -> Result<(), Malformed> {
+        self.count += leaf.len();
+        self.heap_bytes += leaf.heap_bytes();
+        let Leaves::Many(tree) = &mut self.leaves else {
+            let Leaves::One(first) = &mut self.leaves else { unreachable!("there is no third kind") };
+            if first.len() == 0 {
+                *first = leaf;
+                return Ok(());
+            }
+            if first.key(first.len() - 1) >= bound {
+                return Err(Malformed);
+            }
+            let first = std::mem::take(first);
+            self.heap_bytes += bound.len() + 2 * TREE_ENTRY_BYTES;
+            self.leaves = Leaves::Many(BTreeMap::from([(Box::default(), first), (bound.into(), leaf)]));
+            return Ok(());
+        };
+        let last = tree.last_key_value().filter(|(_, last)| last.key(last.len() - 1) >= bound);
+        if last.is_some() {
+            return Err(Malformed);
+        }
+        self.heap_bytes += bound.len() + TREE_ENTRY_BYTES;
+        tree.insert(bound.into(), leaf);
+        Ok(())
+    }
+
+    /// The leaves from the one that `key` falls in on, with their lower bounds.
+    pub(crate) fn leaves_from(&self, key: &[u8]) -> impl Iterator<Item = (&[u8], &Leaf)> {
+        let (one, many) = match &self.leaves {
+            Leaves::One(leaf) => (Some((&[][..], leaf)), None),
+            Leaves::Many(tree) => {
+                let first = tree.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back();
+                let (first, _) = first.expect("the first leaf's bound is empty");
+                (None, Some(tree.range::<[u8], _>((Bound::Included(&**first), Bound::Unbounded))))
+            }
+        };
+        one.into_iter().chain(many.into_iter().flatten().map(|(bound, leaf)| (&**bound, leaf)))
     }
 
     pub(crate) fn remove(&mut self, key: &[u8]) -> Option<Location> {

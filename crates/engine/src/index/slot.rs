@@ -20,6 +20,9 @@ const _: () = assert!(size_of::<Entry>() == 16);
 /// Cells that are looked at one by one.
 const LINEAR_STEPS: usize = 12;
 
+/// The hash of a cell whose key is not known: it comes from a checkpoint. No key has it.
+pub(crate) const UNKNOWN_HASH: u64 = 0;
+
 const EMPTY: Entry = Entry { tail: 0, location: Location::EMPTY };
 
 /// The cells of one slot.
@@ -85,9 +88,10 @@ impl SlotIndex {
         low.min(self.cells.len())
     }
 
-    /// The word in the home cell of this tail, whatever it is.
+    /// The word in the home cell of this tail, whatever it is, and its hash in recovery.
     pub(crate) fn touch(&self, tail: u64) -> u64 {
-        self.cells.get(self.home(tail)).map_or(0, |cell| cell.tail)
+        let home = self.home(tail);
+        self.cells.get(home).map_or(0, |cell| cell.tail) ^ self.hashes.get(home).copied().unwrap_or_default()
     }
 
     /// The cell at `position` if it is there and not empty.
@@ -108,6 +112,25 @@ impl SlotIndex {
 
     pub(crate) fn hash(&self, position: usize) -> Option<u64> {
         self.hashes.get(position).copied()
+    }
+
+    pub(crate) fn set_hash(&mut self, position: usize, hash: u64) {
+        self.hashes[position] = hash;
+    }
+
+    /// Gives cells that were made without hashes unknown ones.
+    pub(crate) fn ensure_hashes(&mut self) {
+        if self.hashes.len() != self.cells.len() {
+            self.hashes = vec![UNKNOWN_HASH; self.cells.len()].into_boxed_slice();
+        }
+    }
+
+    /// A slot of cells that are sorted by tail, without hashes.
+    pub(crate) fn from_sorted(sorted: &[Entry]) -> Self {
+        let count = sorted.len() as u32;
+        let mut slot = Self { cells: Box::default(), hashes: Box::default(), count, buckets: (count + count / 3).max(2) };
+        slot.lay_out(sorted, &[], 0, false);
+        slot
     }
 
     /// Inserts a cell as number `rank` among those of its tail.
@@ -182,14 +205,20 @@ impl SlotIndex {
     fn rebuild(&mut self, buckets: u32, hashed: bool) {
         let old_cells = std::mem::take(&mut self.cells);
         let old_hashes = std::mem::take(&mut self.hashes);
-        let same = buckets == self.buckets;
+        let least = if buckets == self.buckets { old_cells.len() + old_cells.len() / 16 + 4 } else { 0 };
         self.buckets = buckets;
+        self.lay_out(&old_cells, &old_hashes, least, hashed);
+    }
+
+    /// Puts cells, sorted and with gaps, where they belong, in an array of at least `least` cells.
+    fn lay_out(&mut self, old_cells: &[Entry], old_hashes: &[u64], least: usize, hashed: bool) {
+        let buckets = self.buckets;
         let mut end = 0;
         for cell in old_cells.iter().filter(|cell| !cell.location.is_empty()) {
             end = self.home(cell.tail).max(end) + 1;
         }
         let slack = if buckets < 8 { 0 } else { 2 + buckets as usize / 64 };
-        let length = if same { old_cells.len() + old_cells.len() / 16 + 4 } else { (buckets as usize + slack).max(end + 1) };
+        let length = if least > 0 { least } else { (buckets as usize + slack).max(end + 1) };
         let mut cells = vec![EMPTY; length].into_boxed_slice();
         let mut hashes = vec![0; if hashed { length } else { 0 }].into_boxed_slice();
         let mut next = 0;

@@ -3,6 +3,7 @@
 use super::{Engine, Phase};
 use crate::config::Config;
 use crate::error::OpenError;
+use crate::format::checkpoint::Commit;
 use crate::format::segment_header::{HeaderBlock, HeaderState};
 use crate::location::SegmentId;
 use crate::segments::Usage;
@@ -48,6 +49,11 @@ impl Engine {
             self.outbox.push(read_header(&self.config, number));
             return;
         }
+        if let (HeaderBlock::Valid(header), Some(buffer)) = (&block, &completion.buffer)
+            && header.state == HeaderState::Checkpoint
+        {
+            recovery.commits.extend(Commit::read_block(buffer).map(|commit| (SegmentId(number as u32), commit)));
+        }
         if let Some(header) = recovery.headers.get_mut(number as usize) {
             *header = block;
         }
@@ -73,10 +79,20 @@ impl Engine {
                         return None;
                     }
                     self.log.saw_generation(header.generation);
-                    self.log.saw_sequence(header.base_sequence);
+                    let of_checkpoint = header.state == HeaderState::Checkpoint;
+                    if of_checkpoint {
+                        self.checkpoints.saw_number(header.base_sequence.0);
+                    } else {
+                        self.log.saw_sequence(header.base_sequence);
+                    }
                     if header.segment != id.0 {
                         // A misdirected write: whatever this segment held cannot be told any more.
                         self.set_aside(id);
+                        continue;
+                    }
+                    if of_checkpoint {
+                        self.segments.adopt(id, Usage::Checkpoint, header.generation, header.nonce, self.log.next_sequence());
+                        self.recovery.as_mut()?.parts.push((header.base_sequence.0, header.ordinal, id));
                         continue;
                     }
                     self.segments.adopt(id, Usage::Stored, header.generation, header.nonce, header.base_sequence);

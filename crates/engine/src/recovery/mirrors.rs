@@ -97,7 +97,7 @@ impl Engine {
         items.sort_by_key(|item| (item.generation, item.segment));
         self.progress.segments_total = items.len() as u64;
         self.recovery.as_mut()?.items = items.into();
-        Some(Phase::Segments)
+        Some(Phase::Checkpoint)
     }
 
     pub(super) fn recover_extend(&mut self, now_us: u64) -> Option<Phase> {

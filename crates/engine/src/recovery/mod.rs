@@ -2,11 +2,12 @@
 //!
 //! 1. The first block of every segment says whether it is in use and of which generation (`headers`).
 //! 2. The stable memory may hold newer images of a few segments (`mirrors`).
-//! 3. All used segments are read in the order of their generations, several at once, and their records put into the index in the order
-//!    in which they were appended, so that the last version of a key wins (`segments`).
-//! 4. Partition keys that share a token with others are read once (`collisions`).
-//! 5. The file is made long enough to write on.
-//! 6. What the mirrors had and the device had not is written and synced; then the mirrors are free.
+//! 3. If there is a complete checkpoint it is loaded (`checkpoint`).
+//! 4. All used segments, or those since the checkpoint, are read in the order of their generations, several at once, and their records put
+//!    into the index in the order in which they were appended, so that the last version of a key wins (`segments`).
+//! 5. Partition keys that share a token with others are read once (`collisions`).
+//! 6. The file is made long enough to write on.
+//! 7. What the mirrors had and the device had not is written and synced; then the mirrors are free.
 //!
 //! Everything happens in `complete`; the engine is ready when there is no `Recovery` any more.
 //!
@@ -14,6 +15,7 @@
 //! damaged record costs no other record of a finished segment; a mirror slot is cleared only after a sync that covers what it held, so
 //! recovery may be cut off and begun again at any point.
 
+mod checkpoint;
 mod collisions;
 mod headers;
 mod mirrors;
@@ -21,12 +23,15 @@ mod segments;
 
 use crate::engine::Engine;
 use crate::error::OpenError;
+use crate::format::checkpoint::Commit;
 use crate::format::record::mix;
 use crate::format::segment_header::HeaderBlock;
-use crate::index::Collision;
+use crate::index::{Collision, UNKNOWN_HASH};
 use crate::key::Sequence;
 use crate::location::SegmentId;
+use crate::log::Point;
 use base::TableId;
+use checkpoint::Loading;
 use mirrors::Image;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -44,6 +49,10 @@ pub struct RecoveryProgress {
     pub records: u64,
     /// Damaged places seen.
     pub damaged: u64,
+    /// Rows that came from a checkpoint; `None` if there was none to be used, so that all of the log is read.
+    pub checkpoint_rows: Option<u64>,
+    /// How long recovery took, 0 while it goes on.
+    pub elapsed_us: u64,
 }
 
 /// A place that recovery could not read.
@@ -63,6 +72,8 @@ enum Phase {
     Headers,
     /// The file has to be longer for an image.
     Extend,
+    /// A checkpoint is loaded if there is one.
+    Checkpoint,
     Segments,
     Collisions,
     /// The file has to be longer for new writes.
@@ -95,13 +106,22 @@ pub(crate) struct Recovery {
     /// Mirror slots whose images count for nothing, or for no more than the device has.
     stale_slots: Vec<usize>,
     items: VecDeque<Item>,
+    /// Commit records, by the segments that have them.
+    commits: Vec<(SegmentId, Commit)>,
+    /// Segments of checkpoints: number of the checkpoint, number within it.
+    parts: Vec<(u64, u32, SegmentId)>,
+    looked_for_checkpoint: bool,
+    loading: Option<Loading>,
+    /// What was appended before is in the index: from a checkpoint.
+    start: Point,
+    started_us: u64,
     collisions: BTreeSet<Collision>,
     settling: Vec<Collision>,
     error: Option<OpenError>,
 }
 
 impl Recovery {
-    pub(crate) fn new(tables: BTreeMap<TableId, Sequence>) -> Self {
+    pub(crate) fn new(tables: BTreeMap<TableId, Sequence>, now_us: u64) -> Self {
         Self {
             phase: Phase::Headers,
             tables,
@@ -112,6 +132,12 @@ impl Recovery {
             images: Vec::new(),
             stale_slots: Vec::new(),
             items: VecDeque::new(),
+            commits: Vec::new(),
+            parts: Vec::new(),
+            looked_for_checkpoint: false,
+            loading: None,
+            start: Point::default(),
+            started_us: now_us,
             collisions: BTreeSet::new(),
             settling: Vec::new(),
             error: None,
@@ -127,7 +153,8 @@ fn keyed_hash(store: u64, partition: &[u8]) -> u64 {
         word[..chunk.len()].copy_from_slice(chunk);
         hash = mix(hash ^ u64::from_le_bytes(word));
     }
-    hash
+    // No key has the hash that stands for not knowing.
+    hash.max(UNKNOWN_HASH + 1)
 }
 
 impl Engine {
@@ -176,6 +203,7 @@ impl Engine {
             let next = match phase {
                 Phase::Headers => self.recover_headers(now_us),
                 Phase::Extend => self.recover_extend(now_us),
+                Phase::Checkpoint => self.recover_checkpoint(),
                 Phase::Segments => self.recover_segments(),
                 Phase::Collisions => self.recover_collisions(),
                 Phase::Space => self.recover_space(now_us),
@@ -225,6 +253,7 @@ impl Engine {
         self.log.slots_free.extend(stale);
         self.clear_mirrors();
         self.index.drop_hashes();
+        self.progress.elapsed_us = now_us - self.recovery.as_ref()?.started_us;
         self.recovery = None;
         None
     }

@@ -3,10 +3,10 @@
 use super::{Engine, Item, Phase, keyed_hash};
 use crate::format::record::{self, FLAG_CONTINUES, FLAG_STARTS, HEADER_BYTES, Record, Salt};
 use crate::format::segment_header::HeaderState;
-use crate::index::Before;
+use crate::index::{Collision, Recovered};
 use crate::load::Pace;
 use crate::location::{Location, SegmentId, padded};
-use crate::log::Sealed;
+use crate::log::{Point, Sealed};
 use crate::segments::Usage;
 use crate::walk::{Step, Walk};
 use base::{AlignedBuffer, BLOCK_BYTES};
@@ -100,16 +100,25 @@ impl Engine {
     /// A segment that the device has.
     fn recover_device(&mut self, segment: SegmentId, mut device: Rc<AlignedBuffer>) {
         let indexed = self.recover_records(segment, &device);
+        self.carry(segment, &indexed);
         self.segments.set_used(segment, indexed.end);
         let bytes = Rc::get_mut(&mut device).expect("a load's frame is not shared");
         self.patch_segment(segment, bytes, &indexed);
         self.memory.recycle(device);
     }
 
+    /// What of a segment no checkpoint covers counts for when the next one is due.
+    fn carry(&mut self, segment: SegmentId, indexed: &Indexed) {
+        let start = self.recovery.as_ref().map_or(Point::default(), |recovery| recovery.start);
+        let covered = if self.segments.get(segment).generation == start.generation { start.offset as usize } else { BLOCK_BYTES };
+        self.checkpoints.carry(indexed.end.saturating_sub(covered) as u64);
+    }
+
     /// An image that the device lacks becomes a sealed segment that waits to be flushed.
     fn adopt_image(&mut self, segment: SegmentId, slot: usize, mut frame: Rc<AlignedBuffer>) {
         let header = self.header_of(segment, HeaderState::Used);
         let indexed = self.recover_records(segment, &frame);
+        self.carry(segment, &indexed);
         let bytes = Rc::get_mut(&mut frame).expect("a frame that was just taken is not shared");
         header.fill_block(bytes);
         for (offset, length) in indexed.pads {
@@ -168,9 +177,13 @@ impl Engine {
         // Torn bytes whose end is not known yet.
         let mut hole: Option<(usize, usize)> = None;
         let mut indexed = Indexed { sealed: false, end: BLOCK_BYTES, pads: Vec::new() };
+        let mut warmed = 0;
         while let Some(step) = walk.next() {
             match step {
                 Step::Record { offset, record } => {
+                    if offset >= warmed {
+                        warmed = self.warm_index(image, offset);
+                    }
                     let next = offset + padded(record.length());
                     if record.flags() & FLAG_STARTS != 0 {
                         // What damage left of the group before is all there will ever be.
@@ -220,28 +233,36 @@ impl Engine {
     }
 
     fn recover_group(&mut self, segment: SegmentId, image: &[u8], group: &mut Vec<usize>) {
+        let Self { index, segments, log, progress, recovery, config, .. } = self;
+        let Some(recovery) = recovery else { return };
         for offset in group.drain(..) {
             let record = Record::trusted(&image[offset..]);
             let location = Location::record(segment, offset, padded(record.length()));
-            self.log.saw_sequence(record.sequence());
-            self.progress.records += 1;
-            let tables = self.recovery.as_ref().map(|recovery| &recovery.tables);
+            log.saw_sequence(record.sequence());
+            progress.records += 1;
             // Records of tables that are gone, or from before their truncation, are dead.
-            let alive = tables.and_then(|tables| tables.get(&record.table())).is_some_and(|mark| record.sequence() >= *mark);
-            if !alive {
+            if recovery.tables.get(&record.table()).is_none_or(|mark| record.sequence() < *mark) {
                 continue;
             }
-            let hash = keyed_hash(self.config.store, record.partition());
-            let (before, collided) = self.index.recover(&record.key(), hash, location);
-            self.segments.add_live(location);
             if let Some(purge_after_s) = record.kind().purge_after_s() {
-                self.segments.add_purgeable(location, purge_after_s);
+                segments.add_purgeable(location, purge_after_s);
             }
-            if let Before::Row(old) = before {
-                self.segments.release(old);
+            let point = segments.point(location);
+            if point < recovery.start {
+                continue;
             }
-            if collided && let Some(recovery) = &mut self.recovery {
-                recovery.collisions.insert(crate::index::Collision { table: record.table(), token: record.token() });
+            let hash = keyed_hash(config.store, record.partition());
+            let (recovered, collided) = index.recover(&record.key(), hash, location, |place| segments.point(place) >= point);
+            match recovered {
+                Recovered::New => segments.add_live(location),
+                Recovered::Replaced(old) => {
+                    segments.add_live(location);
+                    segments.release(old);
+                }
+                Recovered::Known => {}
+            }
+            if collided {
+                recovery.collisions.insert(Collision { table: record.table(), token: record.token() });
             }
         }
     }

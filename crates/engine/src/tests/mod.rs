@@ -1,6 +1,7 @@
 //! Tests of the engine as a whole: a simulated disk and stable memory, a model that knows every acknowledged write, and what breaks them.
 #![allow(clippy::unwrap_used)]
 
+mod checkpoint;
 mod faults;
 mod golden;
 mod model;
@@ -14,4 +15,14 @@ pub(crate) enum Planted {
     SkipMirror,
     /// Flush cycles end without a sync.
     SkipSync,
+    /// A checkpoint says that it was begun when its last entry was taken.
+    LateStart,
+    /// A checkpoint is committed before the device has what it names.
+    EarlyCommit,
+    /// Cells of a checkpoint count although their segments have been used anew.
+    IgnoreReuse,
+    /// Rows of a checkpoint count although their table was truncated later.
+    IgnoreTruncation,
+    /// A second key of a token is written without further ado.
+    SkipBeside,
 }

@@ -4,11 +4,13 @@
 //! loss of power one that is at least as new as the last durable one; batches are there as a whole or not at all.
 
 use super::Planted;
+use crate::format::segment_header::{HeaderBlock, HeaderState, SegmentHeader};
+use crate::location::{Location, Target};
 use crate::{
     CachePolicy, Config, Direction, Engine, Key, Kind, Miss, PartitionScan, ReadError, Sequence, TablePosition, TableScan, WriteBatch,
     WriteError,
 };
-use base::{Rng, TableId, Token};
+use base::{BLOCK_BYTES, Rng, TableId, Token};
 use io::Now;
 use sim_disk::{Disk, Stable};
 use std::collections::BTreeMap;
@@ -35,6 +37,7 @@ struct Setup {
     partitions: u64,
     row_bytes: u64,
     mirrors: usize,
+    checkpoint_bytes: u64,
 }
 
 struct World {
@@ -57,6 +60,10 @@ struct World {
     fulls: u64,
     kills: u64,
     outages: u64,
+    /// Starts from a checkpoint.
+    warm_starts: u64,
+    /// Checkpoints that were damaged.
+    spoilt: u64,
     trace: Vec<String>,
 }
 
@@ -71,6 +78,7 @@ impl World {
             partitions: [10, 60, 400][rng.below(3) as usize],
             row_bytes: [40, 400, 2500][rng.below(3) as usize],
             mirrors: 2 + rng.below(3) as usize,
+            checkpoint_bytes: [0, 64 << 10, 200 << 10, u64::MAX][rng.below(4) as usize],
         };
         let stable = Stable::new(segment_bytes as usize * setup.mirrors);
         let mut world = Self {
@@ -91,6 +99,8 @@ impl World {
             fulls: 0,
             kills: 0,
             outages: 0,
+            warm_starts: 0,
+            spoilt: 0,
             trace: Vec::new(),
         };
         world.open();
@@ -112,6 +122,7 @@ impl World {
         let config = Config {
             segment_bytes: self.setup.segment_bytes,
             flush_interval_us: 10_000,
+            checkpoint_bytes_min: self.setup.checkpoint_bytes,
             ..Config::new(
                 99,
                 0,
@@ -139,11 +150,63 @@ impl World {
         self.start();
         for _ in 0..100_000 {
             if self.engine().is_ready() {
+                let progress = self.engine().recovery_progress();
+                self.warm_starts += u64::from(progress.checkpoint_rows.is_some());
+                self.trace.push(format!("{progress:?}"));
+                self.check_index();
                 return;
             }
             self.disk_step();
         }
         panic!("recovery does not end: {:?}", self.engine().recovery_error());
+    }
+
+    /// Now and then a bit of a checkpoint turns wrong: that costs time at the next start, and no row.
+    fn spoil_checkpoint(&mut self) {
+        let segment_bytes = self.setup.segment_bytes as usize;
+        let of_checkpoint = |bytes: &&[u8]| {
+            let block = SegmentHeader::read_block(&bytes[..BLOCK_BYTES]);
+            matches!(block, HeaderBlock::Valid(header) if header.state == HeaderState::Checkpoint)
+        };
+        let segments = self.disk.bytes().chunks(segment_bytes).enumerate();
+        let parts: Vec<usize> = segments.filter(|(_, bytes)| of_checkpoint(bytes)).map(|(segment, _)| segment).collect();
+        if parts.is_empty() || self.rng.below(3) > 0 {
+            return;
+        }
+        self.spoilt += 1;
+        let segment = parts[self.rng.below(parts.len() as u64) as usize];
+        // Of the header block only the first copies: two bad sectors would cost the segment.
+        let offset = if self.rng.below(4) == 0 { self.rng.below(128) } else { 4096 + self.rng.below(2000) };
+        self.disk.damage(segment * segment_bytes + offset as usize, 1 << self.rng.below(8));
+    }
+
+    /// The accounts of the index and of the segments agree with the rows that are there.
+    fn check_index(&mut self) {
+        let engine = self.engine.as_ref().unwrap();
+        let (mut rows, mut live) = (0, 0);
+        for table in engine.index.table_ids() {
+            let table = engine.index.table(table).unwrap();
+            let mut at = 0;
+            while let Some((number, slot)) = table.next_slot(at) {
+                let mut position = 0;
+                while let Some((cell, entry)) = slot.next_from(position) {
+                    let mut count = |location: Location| {
+                        rows += 1;
+                        live += engine.memory.device_location(location).padded() as u64;
+                    };
+                    match entry.location.target() {
+                        Target::Partition(number) => {
+                            let rows = &engine.index.partitions.get(number).rows;
+                            rows.range(Bound::Unbounded, Bound::Unbounded).for_each(|(_, location)| count(location));
+                        }
+                        _ => count(entry.location),
+                    }
+                    position = cell + 1;
+                }
+                at = number + 1;
+            }
+        }
+        assert_eq!((engine.stats().rows, engine.stats().live_bytes), (rows, live), "seed {}: {:?}", self.seed, self.trace);
     }
 
     /// Hands requests over and lets the disk do one of them.
@@ -474,7 +537,7 @@ impl World {
     fn kill(&mut self) {
         self.kills += 1;
         let mut unknown: Option<u64> = None;
-        if self.rng.below(2) == 0 {
+        if self.rng.below(2) == 0 && !self.engine().closing {
             self.stable.light_fuse(self.rng.below(400) as usize);
             for _ in 0..20 {
                 self.write(false);
@@ -489,6 +552,7 @@ impl World {
         self.disk.lose_process(&mut self.rng);
         self.stable.reopen();
         self.pending.clear();
+        self.spoil_checkpoint();
         while self.rng.below(4) == 0 {
             self.start_and_stop();
             self.disk.lose_process(&mut self.rng);
@@ -536,6 +600,7 @@ impl World {
         self.disk.lose_power(&mut self.rng);
         self.stable.lose_power(&mut self.rng);
         self.pending.clear();
+        self.spoil_checkpoint();
         while self.rng.below(4) == 0 {
             self.start_and_stop();
             self.disk.lose_power(&mut self.rng);
@@ -552,9 +617,10 @@ impl World {
                 None => assert!(
                     self.may_be_gone(least.copied())
                         || valid.iter().any(|version| version.sequence >= least.unwrap().sequence && self.may_be_gone(Some(version))),
-                    "seed {}: {key:?} was durable at {durable} and is gone: {:?}",
+                    "seed {}: {key:?} was durable at {durable} and is gone: {:?}: {:?}",
                     self.seed,
-                    least.map(|version| version.sequence)
+                    least.map(|version| version.sequence),
+                    self.trace
                 ),
                 Some(row) => {
                     // Numbers of writes that were lost are given out again, so a number alone does not name a version.
@@ -591,6 +657,15 @@ impl World {
                 }
             }
         }
+    }
+
+    /// The end comes while the shard is being shut down.
+    fn interrupt_shutdown(&mut self) {
+        self.engine().shutdown();
+        for _ in 0..self.rng.below(20) {
+            self.turn();
+        }
+        if self.rng.below(3) == 0 { self.kill() } else { self.lose_power() }
     }
 
     fn shut_down(&mut self) {
@@ -636,7 +711,8 @@ impl World {
                 780..784 => self.kill(),
                 784..786 => self.lose_power(),
                 786..787 => self.shut_down(),
-                787..800 => self.engine().request_flush(),
+                787..789 => self.interrupt_shutdown(),
+                789..800 => self.engine().request_flush(),
                 800..830 => self.write(true),
                 _ => self.turn(),
             }
@@ -662,7 +738,7 @@ fn seeds() -> std::ops::Range<u64> {
 
 #[test]
 fn acknowledged_writes_survive_whatever_happens() {
-    let (mut kills, mut outages, mut fulls) = (0, 0, 0);
+    let (mut kills, mut outages, mut fulls, mut warm_starts, mut spoilt) = (0, 0, 0, 0, 0);
     for seed in seeds() {
         let result = std::panic::catch_unwind(|| run(seed, 3000, None));
         let Ok(world) = result else {
@@ -671,16 +747,28 @@ fn acknowledged_writes_survive_whatever_happens() {
         kills += world.kills;
         outages += world.outages;
         fulls += world.fulls;
+        warm_starts += world.warm_starts;
+        spoilt += world.spoilt;
     }
     println!("{kills} kills, {outages} outages, {fulls} writes refused for want of space");
+    println!("{warm_starts} starts from a checkpoint, {spoilt} checkpoints spoilt");
 }
 
 /// The harness can fail: each planted bug is found within a few seeds.
 #[test]
 fn planted_bugs_are_found() {
-    for planted in [Planted::SkipMirror, Planted::SkipSync] {
-        let found = (0..10).find(|seed| std::panic::catch_unwind(|| run(*seed, 3000, Some(planted))).is_err());
-        let seed = found.unwrap_or_else(|| panic!("{planted:?} was not found within 10 seeds"));
+    let planted = [
+        (Planted::SkipMirror, 10),
+        (Planted::SkipSync, 10),
+        (Planted::LateStart, 100),
+        (Planted::EarlyCommit, 1000),
+        (Planted::IgnoreReuse, 100),
+        (Planted::IgnoreTruncation, 100),
+        (Planted::SkipBeside, 1000),
+    ];
+    for (planted, seeds) in planted {
+        let found = (0..seeds).find(|seed| std::panic::catch_unwind(|| run(*seed, 3000, Some(planted))).is_err());
+        let seed = found.unwrap_or_else(|| panic!("{planted:?} was not found within {seeds} seeds"));
         println!("{planted:?} was found by seed {seed}");
     }
 }
