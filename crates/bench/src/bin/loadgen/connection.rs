@@ -2,10 +2,10 @@
 
 use crate::failure::Failure;
 use crate::options::Refill;
+use crate::timeline::Timeline;
 use crate::traffic::{Check, Sent, Traffic};
 use bench::client::Codec;
 use cql::wire::StreamId;
-use hdrhistogram::Histogram;
 use mio::net::TcpStream;
 use std::io::{ErrorKind, Read, Write};
 use std::time::Instant;
@@ -84,7 +84,7 @@ impl Connection {
     }
 
     /// Takes what has arrived, sends what comes next, and gives the number of replies.
-    pub(crate) fn receive(&mut self, traffic: &mut Traffic, buffer: &mut [u8], latencies_ns: &mut Histogram<u64>) -> Result<u64, Failure> {
+    pub(crate) fn receive(&mut self, traffic: &mut Traffic, buffer: &mut [u8], timeline: &mut Timeline) -> Result<u64, Failure> {
         let mut replies = 0;
         loop {
             let length = match self.socket.read(buffer) {
@@ -95,7 +95,7 @@ impl Connection {
                 Err(error) => return Err(error.into()),
             };
             let now = Instant::now();
-            replies += self.take_replies(&buffer[..length], traffic, now, latencies_ns)?;
+            replies += self.take_replies(&buffer[..length], traffic, now, timeline)?;
             self.refill(traffic, now)?;
             // Less than was asked for: all has been read, and the next byte is a new event.
             if length < buffer.len() {
@@ -104,13 +104,7 @@ impl Connection {
         }
     }
 
-    fn take_replies(
-        &mut self,
-        bytes: &[u8],
-        traffic: &mut Traffic,
-        now: Instant,
-        latencies_ns: &mut Histogram<u64>,
-    ) -> Result<u64, Failure> {
+    fn take_replies(&mut self, bytes: &[u8], traffic: &mut Traffic, now: Instant, timeline: &mut Timeline) -> Result<u64, Failure> {
         let mut replies = 0;
         let mut frames = self.codec.decoder.feed(bytes, &mut self.codec.workspace);
         while let Some(frame) = frames.next_frame()? {
@@ -121,7 +115,7 @@ impl Connection {
             };
             traffic.check(sent, &frame, self.check)?;
             self.check = Check::Borders;
-            latencies_ns.saturating_record(now.duration_since(sent_at).as_nanos() as u64);
+            timeline.record(now.duration_since(sent_at));
             self.free.push(stream);
             self.in_flight -= 1;
             replies += 1;

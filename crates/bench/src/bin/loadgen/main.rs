@@ -9,6 +9,7 @@ mod failure;
 mod options;
 mod report;
 mod run;
+mod timeline;
 mod traffic;
 
 use clap::Parser;

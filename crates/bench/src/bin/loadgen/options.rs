@@ -45,6 +45,9 @@ pub(crate) struct Options {
     /// The run ends after this many seconds in any case.
     #[arg(long, default_value_t = 60)]
     pub(crate) seconds_max: u64,
+    /// Tell replies and latencies of each interval of so many milliseconds, too.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(10..))]
+    pub(crate) interval_ms: Option<u64>,
     /// Compare every row that is read with what was written, not only the first of each connection.
     #[arg(long)]
     pub(crate) verify: bool,

@@ -4,11 +4,11 @@ use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::options::{Options, Workload};
 use crate::report::Report;
+use crate::timeline::Timeline;
 use crate::traffic::Traffic;
 use bench::client::{Client, ClientError};
 use bench::rows::RowShape;
 use cql::wire::ProtocolVersion;
-use hdrhistogram::Histogram;
 use mio::{Events, Interest, Poll, Token};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -43,9 +43,9 @@ pub(crate) fn run(options: &Options) -> Result<Report, Failure> {
     let started = Instant::now();
     let deadline = started + Duration::from_secs(options.seconds_max);
     let mut traffic = Traffic::new(options, shape, &select, &insert, deadline)?;
-    let mut latencies_ns = Histogram::new_with_bounds(100, 600_000_000_000, 3).expect("the bounds are in order");
-    let replies = drive(&mut poll, &mut connections, &mut traffic, &mut latencies_ns)?;
-    Ok(Report::new(options, replies, started.elapsed(), &latencies_ns))
+    let mut timeline = Timeline::new(started, options.interval_ms.map(Duration::from_millis));
+    let replies = drive(&mut poll, &mut connections, &mut traffic, &mut timeline)?;
+    Ok(Report::new(options, replies, started.elapsed(), timeline))
 }
 
 fn connect(options: &Options) -> Result<Client<TcpStream>, ClientError> {
@@ -56,12 +56,7 @@ fn connect(options: &Options) -> Result<Client<TcpStream>, ClientError> {
 }
 
 /// Sends and receives until the last reply is there.
-fn drive(
-    poll: &mut Poll,
-    connections: &mut [Connection],
-    traffic: &mut Traffic,
-    latencies_ns: &mut Histogram<u64>,
-) -> Result<u64, Failure> {
+fn drive(poll: &mut Poll, connections: &mut [Connection], traffic: &mut Traffic, timeline: &mut Timeline) -> Result<u64, Failure> {
     let mut buffer = vec![0; RECEIVE_BYTES];
     let mut events = Events::with_capacity(EVENTS_MAX);
     let mut replies = 0;
@@ -78,14 +73,16 @@ fn drive(
             let in_flight = traffic.issued() - replies;
             return Err(Failure::Stalled { seconds: STALL_S, in_flight });
         }
-        traffic.look_at_clock(Instant::now());
+        let now = Instant::now();
+        traffic.look_at_clock(now);
+        timeline.advance(now);
         for event in &events {
             let connection = &mut connections[event.token().0];
             if event.is_writable() {
                 connection.flush()?;
             }
             if event.is_readable() {
-                replies += connection.receive(traffic, &mut buffer, latencies_ns)?;
+                replies += connection.receive(traffic, &mut buffer, timeline)?;
             }
         }
     }
