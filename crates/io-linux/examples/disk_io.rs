@@ -78,7 +78,7 @@ fn main() {
     for disk_path in [DiskPath::Ring, DiskPath::Threads] {
         for depth in [1, 8, 32, 128] {
             let (report, reports) = mpsc::channel();
-            let files = vec![vec![path.clone()]];
+            let files = vec![vec![path.clone().into()]];
             let options = Options { files, disk_path, pinning: Pinning::Off, ..Options::default() };
             let make = move |_: &mut CoreEnv| Reads { depth, blocks, rng: Rng::new(depth), started_us: None, done: 0, report };
             let machine = start(options, vec![make]).unwrap();

@@ -6,10 +6,10 @@
 use crate::disk_operation::{Action, Operation};
 use crate::disk_ring::DiskRing;
 use crate::disk_threads::DiskThreads;
-use crate::files::DataFile;
+use crate::volume::Volume;
 use base::BLOCK_BYTES;
-use io::{DiskCompletion, DiskError, DiskRequest, DiskTag};
-use std::collections::VecDeque;
+use io::{DiskCompletion, DiskError, DiskRequest, DiskTag, FileId};
+use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::RawFd;
 
 /// Who carries operations out.
@@ -28,27 +28,38 @@ enum Executor {
     Threads(DiskThreads),
 }
 
+/// A sync that waits for its devices.
+struct SyncGroup {
+    tag: DiskTag,
+    left: usize,
+    result: Result<(), DiskError>,
+}
+
 /// The operations of one core's files.
 pub(crate) struct DiskQueue {
     /// Made only for a core that has files.
     executor: Option<Executor>,
-    files: Vec<DataFile>,
+    volumes: Vec<Volume>,
     operations: Vec<Option<Operation>>,
     free: Vec<u32>,
     waiting: VecDeque<Operation>,
     finished: VecDeque<DiskCompletion>,
+    syncs: BTreeMap<u64, SyncGroup>,
+    next_sync: u64,
 }
 
 impl DiskQueue {
     /// Opens the executor on the thread that will use it.
-    pub(crate) fn new(files: Vec<DataFile>, in_flight_max: u32, path: DiskPath) -> std::io::Result<Self> {
+    pub(crate) fn new(volumes: Vec<Volume>, in_flight_max: u32, path: DiskPath) -> std::io::Result<Self> {
         Ok(Self {
-            executor: if files.is_empty() { None } else { Some(open_executor(in_flight_max, path)?) },
-            files,
+            executor: if volumes.is_empty() { None } else { Some(open_executor(in_flight_max, path)?) },
+            volumes,
             operations: (0..in_flight_max).map(|_| None).collect(),
             free: (0..in_flight_max).rev().collect(),
             waiting: VecDeque::new(),
             finished: VecDeque::new(),
+            syncs: BTreeMap::new(),
+            next_sync: 0,
         })
     }
 
@@ -65,12 +76,36 @@ impl DiskQueue {
     /// # Panics
     /// When the file does not exist or the request is not one of whole blocks: the caller's bug.
     pub(crate) fn start(&mut self, tag: DiskTag, request: DiskRequest) {
-        let operation = Operation::new(tag, request);
+        if let DiskRequest::Sync { file } = request {
+            return self.start_sync(tag, file);
+        }
+        let operation = Operation::new(tag, request, &self.volumes);
         if let Action::Extend { length } = operation.action
-            && let Some(result) = self.files[operation.file.0 as usize].extend_at_once(length)
+            && let Some(result) = self.volumes[operation.file.0 as usize].extend_at_once(length)
         {
             self.finished.push_back(DiskCompletion { tag, result, buffer: None });
-        } else if self.waiting.is_empty() && !self.free.is_empty() {
+        } else {
+            self.launch_or_wait(operation);
+        }
+    }
+
+    /// A sync is one operation for each device that was written to.
+    fn start_sync(&mut self, tag: DiskTag, file: FileId) {
+        let parts = self.volumes[file.0 as usize].begin_sync();
+        if parts.is_empty() {
+            self.finished.push_back(DiskCompletion { tag, result: Ok(()), buffer: None });
+            return;
+        }
+        let group = self.next_sync;
+        self.next_sync += 1;
+        self.syncs.insert(group, SyncGroup { tag, left: parts.len(), result: Ok(()) });
+        for part in parts {
+            self.launch_or_wait(Operation::sync(tag, file, part, group));
+        }
+    }
+
+    fn launch_or_wait(&mut self, operation: Operation) {
+        if self.waiting.is_empty() && !self.free.is_empty() {
             self.launch(operation);
         } else {
             self.waiting.push_back(operation);
@@ -159,15 +194,15 @@ impl DiskQueue {
         }
         if result < 0 {
             let outcome = self.failed(&operation, -result);
-            self.finished.push_back(operation.complete(outcome));
+            self.end(operation, outcome);
             return;
         }
         let wanted = operation.length();
         operation.done += result as usize;
         let outcome = match operation.action {
-            Action::Sync => Ok(()),
+            Action::Sync { .. } => Ok(()),
             Action::Extend { length } => {
-                let file = &mut self.files[operation.file.0 as usize];
+                let file = self.volumes[operation.file.0 as usize].growing();
                 file.length = file.length.max(length);
                 Ok(())
             }
@@ -181,6 +216,30 @@ impl DiskQueue {
                 return;
             }
         };
+        self.end(operation, outcome);
+    }
+
+    /// An operation is over: its asker hears of it, of a sync when all its devices are done.
+    fn end(&mut self, operation: Operation, outcome: Result<(), DiskError>) {
+        let volume = &mut self.volumes[operation.file.0 as usize];
+        match operation.action {
+            Action::Sync { group } => {
+                volume.end_sync(operation.part, outcome.is_ok());
+                let sync = self.syncs.get_mut(&group).expect("a sync ends after its last device");
+                sync.left -= 1;
+                if sync.result.is_ok() {
+                    sync.result = outcome;
+                }
+                if sync.left == 0
+                    && let Some(SyncGroup { tag, result, .. }) = self.syncs.remove(&group)
+                {
+                    self.finished.push_back(DiskCompletion { tag, result, buffer: None });
+                }
+                return;
+            }
+            Action::Write { .. } => volume.wrote(operation.part),
+            Action::Read { .. } | Action::Extend { .. } => {}
+        }
         self.finished.push_back(operation.complete(outcome));
     }
 
@@ -188,7 +247,7 @@ impl DiskQueue {
         match (&operation.action, code) {
             (_, libc::ENOSPC | libc::EDQUOT) => Err(DiskError::Full),
             (Action::Extend { length }, libc::EOPNOTSUPP) => {
-                let file = &mut self.files[operation.file.0 as usize];
+                let file = self.volumes[operation.file.0 as usize].growing();
                 tracing::warn!("the filesystem cannot reserve space: a full disk will show at a write instead of before it");
                 file.grow_without_reserving(*length).map_err(|errno| DiskError::Device { code: errno.0 })
             }
@@ -198,7 +257,7 @@ impl DiskQueue {
 
     fn launch(&mut self, mut operation: Operation) {
         let index = self.free.pop().expect("callers launch only when a place is free");
-        let step = operation.step(&self.files[operation.file.0 as usize]);
+        let step = operation.step(&self.volumes[operation.file.0 as usize]);
         self.operations[index as usize] = Some(operation);
         // The step's buffer lives on the heap and is owned by the operation, which stays in `operations` until the completion; `finish` keeps
         // it there when the queue ends. This is what the executors rely on.

@@ -1,6 +1,6 @@
 //! One disk operation: what was asked, how much of it is done, and the next step in the kernel's terms.
 
-use crate::files::DataFile;
+use crate::volume::Volume;
 use base::{AlignedBuffer, BLOCK_BYTES};
 use io::{DiskCompletion, DiskError, DiskRequest, DiskTag, FileId, WriteSource};
 use std::os::fd::RawFd;
@@ -8,18 +8,31 @@ use std::os::fd::RawFd;
 /// The longest transfer: the kernel counts in 32 bits and itself stops below 2 GiB.
 const BYTES_MAX: usize = 1 << 30;
 
-/// What an operation does.
+/// What an operation does. Offsets are those of the device.
 pub(crate) enum Action {
-    Read { offset: u64, buffer: AlignedBuffer },
-    Write { offset: u64, source: WriteSource },
-    Sync,
-    Extend { length: u64 },
+    Read {
+        offset: u64,
+        buffer: AlignedBuffer,
+    },
+    Write {
+        offset: u64,
+        source: WriteSource,
+    },
+    /// One device's part of a sync.
+    Sync {
+        group: u64,
+    },
+    Extend {
+        length: u64,
+    },
 }
 
 /// An operation that was asked for.
 pub(crate) struct Operation {
     tag: DiskTag,
     pub(crate) file: FileId,
+    /// Which device of the volume.
+    pub(crate) part: usize,
     pub(crate) action: Action,
     /// Bytes transferred so far.
     pub(crate) done: usize,
@@ -42,19 +55,39 @@ pub(crate) enum StepKind {
 }
 
 impl Operation {
+    /// A transfer, or a longer file.
+    ///
     /// # Panics
-    /// When a transfer is not one of whole blocks inside its buffer: the asker's bug.
-    pub(crate) fn new(tag: DiskTag, request: DiskRequest) -> Self {
+    /// When a transfer is not one of whole blocks inside its buffer and on one device: the asker's bug.
+    pub(crate) fn new(tag: DiskTag, request: DiskRequest, volumes: &[Volume]) -> Self {
         let (file, action) = match request {
             DiskRequest::Read { file, offset, buffer } => (file, Action::Read { offset, buffer }),
             DiskRequest::Write { file, offset, source } => (file, Action::Write { offset, source }),
-            DiskRequest::Sync { file } => (file, Action::Sync),
             DiskRequest::Extend { file, length } => (file, Action::Extend { length }),
+            DiskRequest::Sync { .. } => unreachable!("a sync is an operation a device"),
             DiskRequest::ReplaceBlob { .. } => unreachable!("blobs go to their own thread"),
         };
-        let operation = Self { tag, file, action, done: 0 };
+        let mut operation = Self { tag, file, part: 0, action, done: 0 };
         operation.check();
+        operation.place(&volumes[file.0 as usize]);
         operation
+    }
+
+    /// One device's part of a sync.
+    pub(crate) fn sync(tag: DiskTag, file: FileId, part: usize, group: u64) -> Self {
+        Self { tag, file, part, action: Action::Sync { group }, done: 0 }
+    }
+
+    /// Turns the offset in the volume into a device and the offset on it.
+    fn place(&mut self, volume: &Volume) {
+        let length = self.length() as u64;
+        let (Action::Read { offset, .. } | Action::Write { offset, .. }) = &mut self.action else { return };
+        let (part, start) = volume.locate(*offset);
+        assert!(
+            volume.locate(*offset + length - 1) == (part, start + length - 1),
+            "a transfer of {length} bytes at {offset} leaves its stripe"
+        );
+        (self.part, *offset) = (part, start);
     }
 
     fn check(&self) {
@@ -69,7 +102,7 @@ impl Operation {
                 assert!(range.start.is_multiple_of(BLOCK_BYTES), "a write starts at a whole block of its buffer");
                 *offset
             }
-            Action::Sync | Action::Extend { .. } => return,
+            Action::Sync { .. } | Action::Extend { .. } => return,
         };
         let length = self.length();
         let whole = offset.is_multiple_of(BLOCK_BYTES as u64) && length.is_multiple_of(BLOCK_BYTES) && length > 0;
@@ -82,12 +115,12 @@ impl Operation {
             Action::Read { buffer, .. } => buffer.len(),
             Action::Write { source: WriteSource::Owned(_, length), .. } => *length,
             Action::Write { source: WriteSource::Shared(_, range), .. } => range.len(),
-            Action::Sync | Action::Extend { .. } => 0,
+            Action::Sync { .. } | Action::Extend { .. } => 0,
         }
     }
 
     /// What is left to do, as one call.
-    pub(crate) fn step(&mut self, file: &DataFile) -> Step {
+    pub(crate) fn step(&mut self, volume: &Volume) -> Step {
         let (done, left) = (self.done, (self.length() - self.done) as u32);
         let kind = match &mut self.action {
             Action::Read { offset, buffer } => {
@@ -100,13 +133,13 @@ impl Operation {
                 };
                 StepKind::Write { source: bytes.as_ptr(), length: left, offset: *offset + done as u64 }
             }
-            Action::Sync => StepKind::Sync,
+            Action::Sync { .. } => StepKind::Sync,
             Action::Extend { length } => {
-                let offset = file.length.min(*length);
+                let offset = volume.length().min(*length);
                 StepKind::Reserve { offset, length: *length - offset }
             }
         };
-        Step { descriptor: file.descriptor(), kind }
+        Step { descriptor: volume.descriptor(self.part), kind }
     }
 
     /// The completion that the asker gets, with its buffer.

@@ -37,17 +37,19 @@ enum Kind {
 }
 
 impl DataFile {
-    /// Opens or creates `path`. A filesystem without direct I/O is used through its cache, with a warning.
-    pub(crate) fn open(path: &Path) -> Result<Self, FileError> {
+    /// Opens or creates `path`.
+    pub(crate) fn open_or_create(path: &Path) -> Result<Self, FileError> {
+        Self::open(path, true)
+    }
+
+    /// Opens a file or device that is there.
+    pub(crate) fn open_existing(path: &Path) -> Result<Self, FileError> {
+        Self::open(path, false)
+    }
+
+    fn open(path: &Path, create: bool) -> Result<Self, FileError> {
         let error = |source| FileError { path: path.to_owned(), source };
-        let file = match open_with(path, libc::O_DIRECT) {
-            Err(refusal) if refusal.raw_os_error() == Some(libc::EINVAL) => {
-                tracing::warn!(path = %path.display(), "the filesystem has no direct I/O: reads and writes go through its cache");
-                open_with(path, 0)
-            }
-            other => other,
-        }
-        .map_err(error)?;
+        let file = open_direct(OpenOptions::new().read(true).write(true).create(create).truncate(false), path, 0).map_err(error)?;
         let metadata = file.metadata().map_err(error)?;
         if metadata.file_type().is_block_device() {
             let length = device_bytes(&file).map_err(|errno| error(errno.into()))?;
@@ -82,11 +84,19 @@ impl DataFile {
     }
 }
 
-fn open_with(path: &Path, flags: libc::c_int) -> std::io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).custom_flags(flags).open(path)
+/// Opens for direct I/O. A filesystem without it is used through its cache, with a warning.
+pub(crate) fn open_direct(options: &mut OpenOptions, path: &Path, flags: libc::c_int) -> std::io::Result<File> {
+    match options.custom_flags(flags | libc::O_DIRECT).open(path) {
+        Err(refusal) if refusal.raw_os_error() == Some(libc::EINVAL) => {
+            tracing::warn!(path = %path.display(), "the filesystem has no direct I/O: reads and writes go through its cache");
+            options.custom_flags(flags).open(path)
+        }
+        other => other,
+    }
 }
 
-fn device_bytes(file: &File) -> Result<u64, Errno> {
+/// How long an open block device is.
+pub(crate) fn device_bytes(file: &File) -> Result<u64, Errno> {
     let mut bytes = 0u64;
     // SAFETY: BLKGETSIZE64 writes one u64.
     Errno::check(unsafe { libc::ioctl(file.as_raw_fd(), BLKGETSIZE64, &raw mut bytes) })?;

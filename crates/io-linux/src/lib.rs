@@ -15,6 +15,7 @@ mod connections;
 mod control;
 mod cpus;
 mod data_dir;
+mod device;
 mod disk;
 mod disk_operation;
 mod disk_ring;
@@ -33,11 +34,14 @@ mod output_pool;
 mod reactor;
 mod signals;
 mod socket;
+mod stripes;
+mod volume;
 
 pub use allocator::Allocator;
 pub use blobs::{BlobError, read_blobs};
 pub use cpus::available_cpus;
 pub use data_dir::{DataDirError, DataDirLock, lock_data_dir};
+pub use device::{Access, Device, DeviceError};
 pub use disk::DiskPath;
 pub use entropy::fill_with_entropy;
 pub use files::FileError;
@@ -46,3 +50,5 @@ pub use machine::{CoreEnv, ListenerOptions, Machine, Options, Pinning, Signals, 
 pub use mapped::{MappedMemory, MappedMemoryError};
 pub use reactor::LinuxReactor;
 pub use signals::exit_now;
+pub use stripes::{Extent, Stripes};
+pub use volume::FileLayout;

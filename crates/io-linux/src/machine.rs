@@ -9,11 +9,12 @@ use crate::cpus::{available_cpus, pin_this_thread};
 use crate::disk::{DiskPath, DiskQueue};
 use crate::entropy::fill_with_entropy;
 use crate::event_loop::EventLoop;
-use crate::files::{DataFile, FileError};
+use crate::files::FileError;
 use crate::listener::Listener;
 use crate::mailbox::{Mailbox, mailboxes};
 use crate::reactor::{Envelope, LinuxReactor};
 use crate::signals::{SignalSource, exit_now};
+use crate::volume::{FileLayout, Volume};
 use base::CoreId;
 use io::{Handler, Now, Placement};
 use std::net::SocketAddr;
@@ -56,8 +57,8 @@ pub enum Signals {
 pub struct Options {
     /// Listening sockets; their order gives them their [`io::ListenerId`].
     pub listeners: Vec<ListenerOptions>,
-    /// For each core the files whose order gives them their [`io::FileId`]; missing ones are created empty. May be shorter than the number of cores.
-    pub files: Vec<Vec<PathBuf>>,
+    /// For each core the files whose order gives them their [`io::FileId`]. May be shorter than the number of cores.
+    pub files: Vec<Vec<FileLayout>>,
     /// Where blobs are; created when missing. Without it, replacing a blob is an error.
     pub blob_dir: Option<PathBuf>,
     /// How many connections one core serves; more are accepted and closed at once.
@@ -262,7 +263,7 @@ struct Core<M> {
     mailbox: Mailbox<Envelope<M>>,
     control: Arc<Control>,
     blobs: blobs::BlobSender,
-    files: Vec<PathBuf>,
+    files: Vec<FileLayout>,
     cpu: Option<usize>,
     signals: Option<SignalSource>,
     connections_max: u32,
@@ -279,9 +280,9 @@ impl<M: Send + 'static> Core<M> {
         {
             tracing::warn!(core = core.0, cpu, errno = errno.0, "cannot pin a core to its CPU");
         }
-        let files = self.files.iter().map(|path| DataFile::open(path)).collect::<Result<Vec<_>, _>>()?;
-        let file_bytes = files.iter().map(|file| file.length).collect();
-        let disk = DiskQueue::new(files, self.disk_in_flight_max, self.disk_path).map_err(|source| StartError::Core { source })?;
+        let volumes = self.files.iter().map(Volume::open).collect::<Result<Vec<_>, _>>()?;
+        let file_bytes = volumes.iter().map(Volume::length).collect();
+        let disk = DiskQueue::new(volumes, self.disk_in_flight_max, self.disk_path).map_err(|source| StartError::Core { source })?;
         let addresses = self.control.addresses();
         let reactor = LinuxReactor::new(self.control, self.mailbox, disk, self.blobs);
         let event_loop = EventLoop::new(reactor, self.signals, self.connections_max);

@@ -1,5 +1,6 @@
 //! The configuration of a node: every setting with a value, checked.
 
+use crate::devices::{DEVICES_MAX, DeviceSpec};
 use crate::settings::{Durability, Pin, Settings, Size};
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
@@ -29,6 +30,21 @@ pub(crate) enum ConfigError {
         value: Size,
         /// The least allowed.
         least: Size,
+    },
+    /// Space is given twice.
+    #[error("capacity is how long data files may become, and devices have their own sizes: leave capacity away, or write PATH=SIZE")]
+    CapacityOfDevices,
+    /// A list of devices is empty or too long.
+    #[error("devices lists {count}, but must list 1 to {DEVICES_MAX}")]
+    Devices {
+        /// How many were given.
+        count: usize,
+    },
+    /// A device is given twice.
+    #[error("devices lists {} twice", path.display())]
+    DeviceTwice {
+        /// Which.
+        path: PathBuf,
     },
     /// Two listeners have one port.
     #[error("{one} and {other} are both {port}: each needs its own port (0 picks a free one)")]
@@ -61,6 +77,8 @@ pub(crate) struct Config {
     pub(crate) memory_limit: Size,
     /// `None`: as the data directory says, or a share of the free space for a new one.
     pub(crate) capacity: Option<Size>,
+    /// `None`: as the data directory says, or files in it for a new one.
+    pub(crate) devices: Option<Vec<DeviceSpec>>,
     pub(crate) durability: Durability,
     pub(crate) flush_interval_ms: u64,
     pub(crate) connections_per_core: u32,
@@ -85,6 +103,7 @@ impl Config {
             cores: settings.cores,
             memory_limit: settings.memory_limit.unwrap_or(Size(host.memory_bytes / 2).max(MEMORY_LIMIT_LEAST)),
             capacity: settings.capacity,
+            devices: settings.devices,
             durability: settings.durability.unwrap_or(Durability::Memory),
             flush_interval_ms: settings.flush_interval_ms.unwrap_or(100),
             connections_per_core: settings.connections_per_core.unwrap_or(10_000),
@@ -104,6 +123,9 @@ impl Config {
         if let Some(capacity) = self.capacity {
             at_least("capacity", capacity, CAPACITY_LEAST)?;
         }
+        if let Some(devices) = &self.devices {
+            check_devices(devices, self.capacity)?;
+        }
         let ports = [("cql_port", self.cql_port), ("cql_shard_aware_port", self.cql_shard_aware_port), ("http_port", self.http_port)];
         for (index, (one, port)) in ports.into_iter().enumerate() {
             if let Some((other, _)) = ports[index + 1..].iter().find(|(_, other)| port != 0 && *other == port) {
@@ -117,6 +139,17 @@ impl Config {
 fn in_range(key: &'static str, value: u64, range: RangeInclusive<u64>) -> Result<(), ConfigError> {
     let (least, most) = (*range.start(), *range.end());
     if range.contains(&value) { Ok(()) } else { Err(ConfigError::Range { key, value, least, most }) }
+}
+
+fn check_devices(devices: &[DeviceSpec], capacity: Option<Size>) -> Result<(), ConfigError> {
+    if capacity.is_some() {
+        return Err(ConfigError::CapacityOfDevices);
+    }
+    if devices.is_empty() || devices.len() > DEVICES_MAX {
+        return Err(ConfigError::Devices { count: devices.len() });
+    }
+    let twice = devices.iter().enumerate().find(|(index, device)| devices[..*index].iter().any(|other| other.path == device.path));
+    twice.map_or(Ok(()), |(_, device)| Err(ConfigError::DeviceTwice { path: device.path.clone() }))
 }
 
 fn at_least(key: &'static str, value: Size, least: Size) -> Result<(), ConfigError> {
@@ -156,6 +189,11 @@ mod tests {
         assert_eq!(error, "memory_limit is 1 MiB, but must be at least 64 MiB");
         let error = refused(Settings { cql_port: Some(8080), ..Settings::default() });
         assert_eq!(error, "cql_port and http_port are both 8080: each needs its own port (0 picks a free one)");
+        let devices = |text: &str| Some(text.split(',').map(|device| device.parse().unwrap()).collect());
+        let error = refused(Settings { devices: devices("/a,/b,/a=1GiB"), ..Settings::default() });
+        assert_eq!(error, "devices lists /a twice");
+        let error = refused(Settings { devices: devices("/a"), capacity: Some(Size(1 << 30)), ..Settings::default() });
+        assert!(error.contains("leave capacity away"), "{error}");
         Config::new(Settings { cql_port: Some(0), http_port: Some(0), ..Settings::default() }, HOST).unwrap();
     }
 }

@@ -3,20 +3,24 @@
 //! | path | content |
 //! |---|---|
 //! | `LOCK` | locked by the process that uses the directory; holds its id |
-//! | `layout.toml` | number of cores and capacity, written at the first start |
+//! | `layout.toml` | number of cores, capacity and devices, written at the end of the first start's preparations |
 //! | `blobs/` | small files replaced as a whole: schema, identity |
-//! | `shard-N.data` | the log of core N's shard, opened for direct I/O |
+//! | `shard-N.data` | the log of core N's shard, opened for direct I/O; not there when the data is on devices |
 //! | `shard-N.buffer` | the stable memory of core N's shard |
 
 use crate::config::{CAPACITY_LEAST, CORES, Config};
+use crate::devices::{DeviceSpec, Devices, DevicesError, Wanted};
+use crate::identity;
 use crate::settings::Size;
-use io_linux::{DataDirError, DataDirLock, free_bytes, lock_data_dir};
+use io_linux::{DataDirError, DataDirLock, FileLayout, free_bytes, lock_data_dir};
 use serde::Deserialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The only layout so far.
-const FORMAT: u32 = 1;
+/// The layout of a node with files of its own.
+const FORMAT_FILES: u32 = 1;
+/// The layout of a node with devices.
+const FORMAT_DEVICES: u32 = 2;
 /// The share of the free space that a new node takes, in percent.
 const CAPACITY_PERCENT: u64 = 80;
 
@@ -43,7 +47,7 @@ pub(crate) enum LayoutError {
         source: Box<toml::de::Error>,
     },
     /// A newer version made the directory.
-    #[error("{} has format {found}, and this version knows only {FORMAT}: use the version that made it, or a newer one", path.display())]
+    #[error("{} has format {found}, and this version knows only 1 and 2: use the version that made it, or a newer one", path.display())]
     Format {
         /// The file.
         path: PathBuf,
@@ -59,6 +63,31 @@ pub(crate) enum LayoutError {
         made: u16,
         /// What was asked for.
         asked: u16,
+    },
+    /// The data is in files and shall be on devices.
+    #[error(
+        "the data in {} is in files of the directory and cannot move to devices: start without --devices, or make a new node with another \
+         --data-dir",
+        path.display()
+    )]
+    FilesHaveData {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The data is on devices, whose sizes are fixed.
+    #[error("the data of {} is on devices, which have their own sizes: start without --capacity", path.display())]
+    CapacityOfDevices {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The devices.
+    #[error(transparent)]
+    Devices(#[from] DevicesError),
+    /// The identity is damaged.
+    #[error("the identity in {} is damaged; restore it from a backup: without it the data cannot be read", path.display())]
+    Identity {
+        /// The directory of blobs.
+        path: PathBuf,
     },
     /// There is too little room for a new node.
     #[error("{} has {free} free, and a new node needs {needed}: make room, choose another --data-dir, or set --capacity", path.display())]
@@ -79,14 +108,20 @@ pub(crate) struct DataDir {
     path: PathBuf,
     pub(crate) cores: u16,
     pub(crate) capacity: Size,
+    /// The node's; its low half is the store id of the shards.
+    pub(crate) identity: u128,
+    devices: Option<Devices>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 struct Layout {
     format: u32,
     cores: u16,
     capacity: Size,
+    /// Absolute paths, in order; empty when the data is in files of the directory.
+    #[serde(default)]
+    devices: Vec<PathBuf>,
 }
 
 impl DataDir {
@@ -99,22 +134,33 @@ impl DataDir {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(source) => return Err(LayoutError::Io { path, source }),
         };
-        let layout = match &made {
+        let mut layout = match &made {
             Some(made) => reuse(made, config)?,
             None => design(config, cpus)?,
         };
-        if made.is_none_or(|made| made.capacity != layout.capacity) {
+        let blobs = config.data_dir.join("blobs");
+        let identity = identity::read_or_make(&blobs).map_err(|source| match source.kind() {
+            std::io::ErrorKind::InvalidData => LayoutError::Identity { path: blobs },
+            _ => LayoutError::Io { path: blobs, source },
+        })?;
+        let devices = open_devices(config, made.as_ref(), &mut layout, identity)?;
+        if made.is_none_or(|made| made != layout) {
             write(&config.data_dir, &path, &layout).map_err(|source| LayoutError::Io { path, source })?;
         }
-        Ok(Self { _lock: lock, path: config.data_dir.clone(), cores: layout.cores, capacity: layout.capacity })
+        let (cores, capacity) = (layout.cores, layout.capacity);
+        Ok(Self { _lock: lock, path: config.data_dir.clone(), cores, capacity, identity, devices })
+    }
+
+    /// What a core's shard is kept in.
+    pub(crate) fn file(&self, core: u16) -> FileLayout {
+        match &self.devices {
+            Some(devices) => devices.layout(core),
+            None => FileLayout::Whole(self.path.join(format!("shard-{core}.data"))),
+        }
     }
 
     pub(crate) fn blobs(&self) -> PathBuf {
         self.path.join("blobs")
-    }
-
-    pub(crate) fn shard_file(&self, core: u16) -> PathBuf {
-        self.path.join(format!("shard-{core}.data"))
     }
 
     /// The file behind a shard's stable memory.
@@ -125,33 +171,74 @@ impl DataDir {
 
 fn parse(path: &Path, text: &str) -> Result<Layout, LayoutError> {
     let layout: Layout = toml::from_str(text).map_err(|source| LayoutError::Damaged { path: path.to_owned(), source: Box::new(source) })?;
-    if layout.format == FORMAT { Ok(layout) } else { Err(LayoutError::Format { path: path.to_owned(), found: layout.format }) }
+    match layout.format {
+        FORMAT_FILES | FORMAT_DEVICES => Ok(layout),
+        found => Err(LayoutError::Format { path: path.to_owned(), found }),
+    }
+}
+
+/// Claims the devices that are configured or were when the directory was made; formats them at the first start.
+fn open_devices(config: &Config, made: Option<&Layout>, layout: &mut Layout, identity: u128) -> Result<Option<Devices>, LayoutError> {
+    let remembered = || layout.devices.iter().map(|path| DeviceSpec { path: path.clone(), size: None }).collect();
+    let specs = config.devices.clone().unwrap_or_else(remembered);
+    if specs.is_empty() {
+        return Ok(None);
+    }
+    let wanted = Wanted {
+        specs: &specs,
+        store: identity,
+        cores: layout.cores,
+        segment_bytes: engine::Config::new(0, 0, 0, 0, 0).segment_bytes,
+        formatted: made.is_some(),
+        now_s: std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64),
+    };
+    let devices = Devices::open(&wanted)?;
+    layout.capacity = Size(devices.bytes());
+    layout.devices = devices
+        .paths()
+        .map(|path| std::path::absolute(path).map_err(|source| LayoutError::Io { path: path.to_owned(), source }))
+        .collect::<Result<_, _>>()?;
+    Ok(Some(devices))
 }
 
 /// The layout of a directory that has data.
 fn reuse(made: &Layout, config: &Config) -> Result<Layout, LayoutError> {
+    let path = || config.data_dir.clone();
     match config.cores {
-        Some(asked) if asked != made.cores => Err(LayoutError::Cores { path: config.data_dir.clone(), made: made.cores, asked }),
-        _ => Ok(Layout { format: FORMAT, cores: made.cores, capacity: config.capacity.unwrap_or(made.capacity) }),
+        Some(asked) if asked != made.cores => return Err(LayoutError::Cores { path: path(), made: made.cores, asked }),
+        _ => {}
+    }
+    match (made.devices.is_empty(), &config.devices, config.capacity) {
+        (true, Some(_), _) => Err(LayoutError::FilesHaveData { path: path() }),
+        (false, _, Some(_)) => Err(LayoutError::CapacityOfDevices { path: path() }),
+        (_, _, capacity) => Ok(Layout { capacity: capacity.unwrap_or(made.capacity), ..made.clone() }),
     }
 }
 
 /// The layout of a new directory.
 fn design(config: &Config, cpus: usize) -> Result<Layout, LayoutError> {
     let path = &config.data_dir;
+    let cores = config.cores.unwrap_or(u16::try_from(cpus).unwrap_or(u16::MAX).clamp(1, *CORES.end() as u16));
+    if config.devices.is_some() {
+        // The devices themselves say how much they hold.
+        return Ok(Layout { format: FORMAT_DEVICES, cores, capacity: Size(0), devices: Vec::new() });
+    }
     let free = free_bytes(path).map_err(|source| LayoutError::Io { path: path.clone(), source })?;
     let capacity = config.capacity.unwrap_or(Size(free / 100 * CAPACITY_PERCENT));
     if capacity < CAPACITY_LEAST || free < CAPACITY_LEAST.0 {
         return Err(LayoutError::NoRoom { path: path.clone(), free: Size(free), needed: CAPACITY_LEAST });
     }
-    let cores = config.cores.unwrap_or(u16::try_from(cpus).unwrap_or(u16::MAX).clamp(1, *CORES.end() as u16));
-    Ok(Layout { format: FORMAT, cores, capacity })
+    Ok(Layout { format: FORMAT_FILES, cores, capacity, devices: Vec::new() })
 }
 
 fn write(directory: &Path, path: &Path, layout: &Layout) -> std::io::Result<()> {
     let temporary = directory.join("layout.toml~");
     let mut file = std::fs::File::create(&temporary)?;
     write!(file, "format = {}\ncores = {}\ncapacity = {}\n", layout.format, layout.cores, layout.capacity.0)?;
+    if !layout.devices.is_empty() {
+        let paths: Vec<toml::Value> = layout.devices.iter().map(|path| path.to_string_lossy().into_owned().into()).collect();
+        writeln!(file, "devices = {}", toml::Value::from(paths))?;
+    }
     file.sync_all()?;
     std::fs::rename(&temporary, path)?;
     std::fs::File::open(directory)?.sync_all()
@@ -215,7 +302,7 @@ mod tests {
         let path = folder.0.join("layout.toml");
         std::fs::write(&path, "format = 1\ncores =").unwrap();
         assert!(matches!(folder.open(Settings::default()).unwrap_err(), LayoutError::Damaged { .. }));
-        std::fs::write(&path, "format = 2\ncores = 3\ncapacity = 1").unwrap();
-        assert!(matches!(folder.open(Settings::default()).unwrap_err(), LayoutError::Format { found: 2, .. }));
+        std::fs::write(&path, "format = 3\ncores = 3\ncapacity = 1").unwrap();
+        assert!(matches!(folder.open(Settings::default()).unwrap_err(), LayoutError::Format { found: 3, .. }));
     }
 }

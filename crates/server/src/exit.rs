@@ -11,6 +11,7 @@
 
 use crate::config::ConfigError;
 use crate::data_dir::LayoutError;
+use crate::devices::DevicesError;
 use crate::node::NodeError;
 use crate::settings_file::SettingsFileError;
 use io_linux::{BlobError, StartError};
@@ -67,7 +68,20 @@ impl Failure {
         ExitCode::from(match self {
             Self::SettingsFile(_) | Self::Config(_) | Self::LogFilter { .. } | Self::Layout(LayoutError::Cores { .. }) => USAGE,
             Self::Node(NodeError::MemoryLimit { .. }) => USAGE,
-            Self::Layout(LayoutError::Damaged { .. }) | Self::Node(NodeError::Damaged { .. } | NodeError::Schema(_)) => CORRUPTION,
+            Self::Layout(LayoutError::FilesHaveData { .. } | LayoutError::CapacityOfDevices { .. }) => USAGE,
+            Self::Layout(LayoutError::Devices(error)) => match error {
+                DevicesError::Damaged { .. } => CORRUPTION,
+                DevicesError::SizeNeeded { .. }
+                | DevicesError::Cores { .. }
+                | DevicesError::Count { .. }
+                | DevicesError::Order { .. }
+                | DevicesError::Resized { .. }
+                | DevicesError::TooSmall { .. }
+                | DevicesError::TooLittle { .. } => USAGE,
+                _ => ENVIRONMENT,
+            },
+            Self::Layout(LayoutError::Damaged { .. } | LayoutError::Identity { .. })
+            | Self::Node(NodeError::Damaged { .. } | NodeError::Schema(_)) => CORRUPTION,
             Self::Node(_) | Self::Layout(_) | Self::Blobs(_) | Self::Start(_) | Self::Http { .. } => ENVIRONMENT,
         })
     }

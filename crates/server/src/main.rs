@@ -3,8 +3,10 @@
 mod cli;
 mod config;
 mod data_dir;
+mod devices;
 mod exit;
 mod health;
+mod identity;
 mod logging;
 mod node;
 mod settings;

@@ -13,9 +13,6 @@ use shard::{Durability, Shard, decode_truncations};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
-/// Blob that holds the node's identity.
-const IDENTITY_BLOB: &str = "identity";
-
 /// Open and not yet durable segments that a shard may have.
 const MIRRORS: usize = 3;
 
@@ -58,14 +55,6 @@ pub(crate) enum NodeError {
         /// What is needed.
         needed_mib: u64,
     },
-    /// The identity could not be kept.
-    #[error("cannot write `{name}`: {source}")]
-    Write {
-        /// Its name.
-        name: String,
-        /// Why.
-        source: std::io::Error,
-    },
 }
 
 /// What all cores are made from.
@@ -95,7 +84,7 @@ impl NodeParts {
     /// Reads the parts, making what is missing in a new data directory.
     pub(crate) fn open(config: &Config, data_dir: &DataDir, blobs: &BTreeMap<String, Vec<u8>>) -> Result<Self, NodeError> {
         let cores = data_dir.cores;
-        let store_and_host = identity(data_dir, blobs)?;
+        let store_and_host = data_dir.identity;
         let schema = match blobs.get(SCHEMA_BLOB) {
             Some(bytes) => schema_blob::decode(bytes)?,
             None => Schema::empty(),
@@ -201,25 +190,4 @@ impl NodeParts {
 fn fail(core: CoreId, error: &OpenError) -> ! {
     tracing::error!(core = core.0, %error, "the shard cannot be opened");
     io_linux::exit_now(4)
-}
-
-/// The node's identity: read, or made at the first start.
-fn identity(data_dir: &DataDir, blobs: &BTreeMap<String, Vec<u8>>) -> Result<u128, NodeError> {
-    let damaged = || NodeError::Damaged { name: IDENTITY_BLOB.to_owned() };
-    if let Some(bytes) = blobs.get(IDENTITY_BLOB) {
-        let text = std::str::from_utf8(bytes).map_err(|_| damaged())?;
-        return u128::from_str_radix(text.trim(), 16).map_err(|_| damaged());
-    }
-    let mut bytes = [0; 16];
-    io_linux::fill_with_entropy(&mut bytes);
-    // Version 4, variant 1: a random UUID.
-    bytes[6] = (bytes[6] & 0x0F) | 0x40;
-    bytes[8] = (bytes[8] & 0x3F) | 0x80;
-    let identity = u128::from_be_bytes(bytes);
-    let write = |source| NodeError::Write { name: IDENTITY_BLOB.to_owned(), source };
-    std::fs::create_dir_all(data_dir.blobs()).map_err(write)?;
-    let path = data_dir.blobs().join(IDENTITY_BLOB);
-    std::fs::write(&path, format!("{identity:032x}\n")).map_err(write)?;
-    std::fs::File::open(&path).and_then(|file| file.sync_all()).map_err(write)?;
-    Ok(identity)
 }

@@ -2,6 +2,7 @@
 //!
 //! `docs/reference/config.md` lists each with unit, default and range; a test compares.
 
+use crate::devices::DeviceSpec;
 use base::{ParseSizeError, format_size, parse_size};
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
@@ -38,6 +39,9 @@ pub(crate) struct Settings {
     /// Disk space that data files may take, at least 256MiB [default: 80 % of what is free at the first start].
     #[arg(long, value_name = "SIZE", env = "TARNDB_CAPACITY")]
     pub(crate) capacity: Option<Size>,
+    /// Files or block devices for the data: each PATH or PATH=SIZE, separated by commas [default: a file a core in the data directory].
+    #[arg(long, value_delimiter = ',', value_name = "DEVICES", env = "TARNDB_DEVICES")]
+    pub(crate) devices: Option<Vec<DeviceSpec>>,
     /// When a write is acknowledged [default: memory].
     #[arg(long, value_enum, value_name = "WHEN", env = "TARNDB_DURABILITY")]
     pub(crate) durability: Option<Durability>,
@@ -67,6 +71,7 @@ impl Settings {
             cores: self.cores.or(other.cores),
             memory_limit: self.memory_limit.or(other.memory_limit),
             capacity: self.capacity.or(other.capacity),
+            devices: self.devices.or(other.devices),
             durability: self.durability.or(other.durability),
             flush_interval_ms: self.flush_interval_ms.or(other.flush_interval_ms),
             connections_per_core: self.connections_per_core.or(other.connections_per_core),
@@ -105,6 +110,12 @@ pub(crate) enum Pin {
 /// A number of bytes, written `512MiB`, `4GiB` or as a plain number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Size(pub(crate) u64);
+
+impl From<u64> for Size {
+    fn from(bytes: u64) -> Self {
+        Self(bytes)
+    }
+}
 
 impl FromStr for Size {
     type Err = ParseSizeError;

@@ -44,7 +44,7 @@ fn start_cores(config: &Config, data_dir: &DataDir) -> Result<Machine, Failure> 
             ListenerOptions { address: SocketAddr::new(config.listen, config.cql_port), placement: Placement::Spread },
             ListenerOptions { address: SocketAddr::new(config.listen, config.cql_shard_aware_port), placement: Placement::ByClientPort },
         ],
-        files: (0..data_dir.cores).map(|core| vec![data_dir.shard_file(core)]).collect(),
+        files: (0..data_dir.cores).map(|core| vec![data_dir.file(core)]).collect(),
         blob_dir: Some(data_dir.blobs()),
         connections_max: config.connections_per_core,
         pinning: match config.pin {

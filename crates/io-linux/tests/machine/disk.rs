@@ -3,7 +3,7 @@
 use crate::scripted::{Event, Folder, Node};
 use base::{AlignedBuffer, BLOCK_BYTES, Rng};
 use io::{DiskCompletion, DiskError, DiskRequest, DiskTag, FileId, Reactor, Turn, WriteSource};
-use io_linux::{DiskPath, Options, read_blobs};
+use io_linux::{DiskPath, Extent, FileLayout, Options, read_blobs};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::mpsc;
@@ -45,7 +45,7 @@ fn run_once(options: Options, step: impl Fn() -> Step + Clone + Send + 'static) 
 }
 
 fn one_file(path: PathBuf) -> Options {
-    Options { files: vec![vec![path]], ..Options::default() }
+    Options { files: vec![vec![path.into()]], ..Options::default() }
 }
 
 fn filled(seed: u64, bytes: usize) -> AlignedBuffer {
@@ -123,6 +123,56 @@ fn more_operations_than_fit_in_flight_all_complete_once() {
             read.iter().all(|seen| *seen)
         })
     });
+}
+
+#[test]
+fn stripes_lie_where_the_format_says_and_one_sync_reaches_all_devices() {
+    const STRIPE: usize = 2 * BLOCK_BYTES;
+    let folder = Folder::new();
+    let paths = [folder.0.join("a"), folder.0.join("b")];
+    // The first has room for two stripes, the second for one.
+    std::fs::write(&paths[0], vec![0; 4096 + 2 * STRIPE]).unwrap();
+    std::fs::write(&paths[1], vec![0; 8192 + STRIPE]).unwrap();
+    let extents = [Extent { start: 4096, bytes: 2 * STRIPE as u64 }, Extent { start: 8192, bytes: STRIPE as u64 }];
+    let layout = FileLayout::Striped { stripe_bytes: STRIPE as u64, areas: paths.iter().cloned().zip(extents).collect() };
+    run(Options { files: vec![vec![layout]], ..Options::default() }, || {
+        let mut left = 3;
+        Box::new(move |reactor, completion| {
+            let Some(DiskCompletion { tag, result, buffer }) = completion else {
+                for stripe in 0..3 {
+                    let source = WriteSource::Owned(filled(stripe, STRIPE), STRIPE);
+                    reactor.submit(DiskTag(stripe), DiskRequest::Write { file: FILE, offset: stripe * STRIPE as u64, source });
+                }
+                return false;
+            };
+            assert!(tag.0 == 11 || result == Ok(()), "{tag:?} {result:?}");
+            match tag.0 {
+                10 => reactor.submit(DiskTag(11), DiskRequest::Extend { file: FILE, length: 4 * STRIPE as u64 }),
+                11 => {
+                    assert_eq!(result, Err(DiskError::Full), "areas do not grow");
+                    let buffer = AlignedBuffer::zeroed(BLOCK_BYTES);
+                    let offset = (2 * STRIPE + BLOCK_BYTES) as u64;
+                    reactor.submit(DiskTag(12), DiskRequest::Read { file: FILE, offset, buffer });
+                }
+                12 => {
+                    assert!(buffer.unwrap()[..] == filled(2, STRIPE)[BLOCK_BYTES..]);
+                    return true;
+                }
+                _ => {
+                    left -= 1;
+                    if left == 0 {
+                        reactor.submit(DiskTag(10), DiskRequest::Sync { file: FILE });
+                    }
+                }
+            }
+            false
+        })
+    });
+    let (first, second) = (std::fs::read(&paths[0]).unwrap(), std::fs::read(&paths[1]).unwrap());
+    assert!(first[4096..4096 + STRIPE] == filled(0, STRIPE)[..]);
+    assert!(first[4096 + STRIPE..] == filled(2, STRIPE)[..]);
+    assert!(second[8192..] == filled(1, STRIPE)[..]);
+    assert!(first[..4096].iter().chain(&second[..8192]).all(|byte| *byte == 0));
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn a_second_node_on_the_same_port_does_not_start() {
 #[test]
 fn a_data_file_that_cannot_be_opened_is_a_clear_error() {
     let folder = Folder::new();
-    let files = vec![vec![folder.0.join("good")], vec![folder.0.join("missing/bad")]];
+    let files = vec![vec![folder.0.join("good").into()], vec![folder.0.join("missing/bad").into()]];
     let late = |_: &mut CoreEnv| Late;
     let Err(error) = start(quiet(Options { files, ..Options::default() }), vec![late, late]) else { panic!("started without a file") };
     assert!(error.to_string().contains("missing/bad"), "{error}");
