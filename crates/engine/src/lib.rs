@@ -5,7 +5,8 @@
 //! `docs/internals/log-format.md` says what it writes.
 //!
 //! Files in the order in which a write passes through them: `batch`, `write`, `format`, `log`, `memory`, `index`, `segments`, `flush`,
-//! `growth`; a read: `read`, `scan`, `fetch`, `cache`; in the background: `defrag`, `drops`, `checkpoint`; at start: `recovery`.
+//! `growth`; a read: `read`, `scan`, `fetch`, `cache`; in the background: `defrag`, `drops`, `checkpoint`; at start: `recovery`; offline:
+//! `inspect`.
 
 mod batch;
 mod cache;
@@ -20,6 +21,7 @@ mod flush;
 mod format;
 mod growth;
 mod index;
+mod inspect;
 mod key;
 mod load;
 mod location;
@@ -41,6 +43,7 @@ pub use batch::WriteBatch;
 pub use config::Config;
 pub use engine::Engine;
 pub use error::{Damage, Miss, OpenError, ReadError, WriteError};
+pub use inspect::{Contents, Found, SegmentHead, SegmentInfo, walk_segment};
 pub use key::{CachePolicy, Key, Kind, Row, Sequence};
 pub use location::SegmentId;
 pub use recovery::{DamageReport, RecoveryProgress};

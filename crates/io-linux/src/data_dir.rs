@@ -45,18 +45,35 @@ pub fn lock_data_dir(path: &Path) -> Result<DataDirLock, DataDirError> {
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path.join("LOCK")).map_err(io)?;
     match file.try_lock() {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            let mut owner = String::new();
-            let _ = (&file).take(32).read_to_string(&mut owner);
-            let owner = owner.trim();
-            let owner = if owner.is_empty() { "unknown" } else { owner };
-            return Err(DataDirError::InUse { path: path.to_owned(), owner: owner.to_owned() });
-        }
+        Err(TryLockError::WouldBlock) => return Err(in_use(path, &file)),
         Err(TryLockError::Error(source)) => return Err(io(source)),
     }
     file.set_len(0).map_err(io)?;
     writeln!(file, "{}", std::process::id()).map_err(io)?;
     Ok(DataDirLock { _file: file })
+}
+
+/// Keeps servers out of a directory while it is looked at; writes nothing. Others may look, too.
+///
+/// # Errors
+/// When a server has the lock, or none ever had.
+pub fn look_into_data_dir(path: &Path) -> Result<DataDirLock, DataDirError> {
+    let io = |source| DataDirError::Io { path: path.to_owned(), source };
+    let file = File::open(path.join("LOCK")).map_err(io)?;
+    match file.try_lock_shared() {
+        Ok(()) => Ok(DataDirLock { _file: file }),
+        Err(TryLockError::WouldBlock) => Err(in_use(path, &file)),
+        Err(TryLockError::Error(source)) => Err(io(source)),
+    }
+}
+
+/// Says whose the lock is.
+fn in_use(path: &Path, lock: &File) -> DataDirError {
+    let mut owner = String::new();
+    let _ = lock.take(32).read_to_string(&mut owner);
+    let owner = owner.trim();
+    let owner = if owner.is_empty() { "unknown" } else { owner };
+    DataDirError::InUse { path: path.to_owned(), owner: owner.to_owned() }
 }
 
 #[cfg(test)]
@@ -71,7 +88,11 @@ mod tests {
         let refused = lock_data_dir(&path).unwrap_err();
         assert!(refused.to_string().contains(&std::process::id().to_string()), "{refused}");
         drop(lock);
-        let _lock = lock_data_dir(&path).unwrap();
+        let lock = lock_data_dir(&path).unwrap();
+        assert!(matches!(look_into_data_dir(&path), Err(DataDirError::InUse { .. })));
+        drop(lock);
+        let _look = (look_into_data_dir(&path).unwrap(), look_into_data_dir(&path).unwrap());
+        assert!(matches!(lock_data_dir(&path), Err(DataDirError::InUse { .. })));
         std::fs::remove_dir_all(path).unwrap();
     }
 

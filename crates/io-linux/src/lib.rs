@@ -40,7 +40,7 @@ mod volume;
 pub use allocator::Allocator;
 pub use blobs::{BlobError, read_blobs};
 pub use cpus::available_cpus;
-pub use data_dir::{DataDirError, DataDirLock, lock_data_dir};
+pub use data_dir::{DataDirError, DataDirLock, lock_data_dir, look_into_data_dir};
 pub use device::{Access, Device, DeviceError};
 pub use disk::DiskPath;
 pub use entropy::fill_with_entropy;

@@ -16,6 +16,24 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a node. Without flags: a single node on loopback with its data in ./tarndb-data.
     Start(StartArguments),
+    /// Show and check devices or a data directory while no server runs. Writes nothing. Ends with 0: clean, 1: damage, 2: cannot be read.
+    Inspect(InspectArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArguments {
+    /// Devices, or files of shards.
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Everything that this data directory names; its schema tells which tables are gone, which makes the live estimates better.
+    #[arg(long, value_name = "DIR", conflicts_with = "paths")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// One line for every segment that was ever used.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) segments: bool,
+    /// All that is known, for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -17,6 +17,8 @@ use serde::Deserialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+/// The file that holds what was fixed.
+const LAYOUT: &str = "layout.toml";
 /// The layout of a node with files of its own.
 const FORMAT_FILES: u32 = 1;
 /// The layout of a node with devices.
@@ -113,27 +115,24 @@ pub(crate) struct DataDir {
     devices: Option<Devices>,
 }
 
+/// What was fixed when the directory was made.
 #[derive(Clone, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
-struct Layout {
+pub(crate) struct Layout {
     format: u32,
-    cores: u16,
+    pub(crate) cores: u16,
     capacity: Size,
     /// Absolute paths, in order; empty when the data is in files of the directory.
     #[serde(default)]
-    devices: Vec<PathBuf>,
+    pub(crate) devices: Vec<PathBuf>,
 }
 
 impl DataDir {
     /// Locks the directory; makes it when it is new.
     pub(crate) fn open(config: &Config, cpus: usize) -> Result<Self, LayoutError> {
         let lock = lock_data_dir(&config.data_dir)?;
-        let path = config.data_dir.join("layout.toml");
-        let made = match std::fs::read_to_string(&path) {
-            Ok(text) => Some(parse(&path, &text)?),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(source) => return Err(LayoutError::Io { path, source }),
-        };
+        let path = config.data_dir.join(LAYOUT);
+        let made = read_layout(&config.data_dir)?;
         let mut layout = match &made {
             Some(made) => reuse(made, config)?,
             None => design(config, cpus)?,
@@ -155,7 +154,7 @@ impl DataDir {
     pub(crate) fn file(&self, core: u16) -> FileLayout {
         match &self.devices {
             Some(devices) => devices.layout(core),
-            None => FileLayout::Whole(self.path.join(format!("shard-{core}.data"))),
+            None => FileLayout::Whole(shard_file(&self.path, core)),
         }
     }
 
@@ -166,6 +165,21 @@ impl DataDir {
     /// The file behind a shard's stable memory.
     pub(crate) fn shard_buffer(&self, core: u16) -> PathBuf {
         self.path.join(format!("shard-{core}.buffer"))
+    }
+}
+
+/// The file of a core's shard in a directory without devices.
+pub(crate) fn shard_file(directory: &Path, core: u16) -> PathBuf {
+    directory.join(format!("shard-{core}.data"))
+}
+
+/// Reads what was fixed when the directory was made; `None` if it was not, yet.
+pub(crate) fn read_layout(directory: &Path) -> Result<Option<Layout>, LayoutError> {
+    let path = directory.join(LAYOUT);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => parse(&path, &text).map(Some),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(LayoutError::Io { path, source }),
     }
 }
 

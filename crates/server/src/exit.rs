@@ -8,10 +8,13 @@
 //! | 4 | stored data is damaged |
 //! | 70 | a bug |
 //! | 128 + n | ended at once by a second signal n |
+//!
+//! `tarndb inspect` has its own: 0 clean, 1 damage, 2 cannot be read.
 
 use crate::config::ConfigError;
 use crate::data_dir::LayoutError;
 use crate::devices::DevicesError;
+use crate::inspect::InspectError;
 use crate::node::NodeError;
 use crate::settings_file::SettingsFileError;
 use io_linux::{BlobError, StartError};
@@ -52,6 +55,9 @@ pub(crate) enum Failure {
     /// What cores need of the operating system.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// What was to be inspected.
+    #[error(transparent)]
+    Inspect(#[from] InspectError),
     /// The health port.
     #[error("cannot listen on {address} for health checks: {source}; choose another --http-port")]
     Http {
@@ -67,7 +73,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Self::SettingsFile(_) | Self::Config(_) | Self::LogFilter { .. } | Self::Layout(LayoutError::Cores { .. }) => USAGE,
-            Self::Node(NodeError::MemoryLimit { .. }) => USAGE,
+            Self::Node(NodeError::MemoryLimit { .. }) | Self::Inspect(_) => USAGE,
             Self::Layout(LayoutError::FilesHaveData { .. } | LayoutError::CapacityOfDevices { .. }) => USAGE,
             Self::Layout(LayoutError::Devices(error)) => match error {
                 DevicesError::Damaged { .. } => CORRUPTION,

@@ -7,6 +7,7 @@ mod devices;
 mod exit;
 mod health;
 mod identity;
+mod inspect;
 mod logging;
 mod node;
 mod settings;
@@ -16,6 +17,7 @@ mod suggestion;
 
 use clap::Parser;
 use cli::{Cli, Command};
+use exit::Failure;
 use std::process::ExitCode;
 
 #[global_allocator]
@@ -25,10 +27,11 @@ fn main() -> ExitCode {
     exit::end_with_bug_code_on_panic();
     let Cli { command } = Cli::parse();
     let outcome = match command {
-        Command::Start(arguments) => start::run(arguments),
+        Command::Start(arguments) => start::run(arguments).map(|()| ExitCode::SUCCESS),
+        Command::Inspect(arguments) => inspect::run(&arguments).map_err(Failure::from),
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(failure) => {
             eprintln!("tarndb: {failure}");
             failure.exit_code()

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 /// Open and not yet durable segments that a shard may have.
-const MIRRORS: usize = 3;
+pub(crate) const MIRRORS: usize = 3;
 
 /// What a process takes besides its shards: code, connections, the HTTP port, huge pages that are used in part.
 const PROCESS_BYTES: u64 = 40 << 20;

@@ -24,7 +24,8 @@ use base::BLOCK_BYTES;
 
 /// Bytes of one copy of the header.
 pub(crate) const SEGMENT_HEADER_BYTES: usize = 64;
-const COPY_OFFSET: usize = 2048;
+/// Where the second copy is.
+pub(crate) const COPY_OFFSET: usize = 2048;
 const MAGIC: [u8; 8] = *b"TARNSEG1";
 const VERSION: u16 = 1;
 const _: () = assert!(SEGMENT_HEADER_BYTES == 8 + 4 + 2 + 1 + 1 + 8 + 4 + 4 + 8 + 8 + 4 + 8 + 4);

@@ -1,13 +1,12 @@
 //! Devices: formatted only when empty, refused when they are not what they should be, used by all cores.
 
-use crate::client::Client;
-use crate::harness::{Folder, Server, refused, start};
+use crate::harness::{Folder, Server, end, kill, refused, start};
+use crate::rows::{check_rows, write_rows};
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const ROWS: usize = 2000;
 const HEAD_BYTES: u64 = 1 << 20;
 const SEGMENT_BYTES: u64 = 8 << 20;
 
@@ -33,35 +32,6 @@ impl Drop for LoopDevice {
     fn drop(&mut self) {
         let _ = Command::new("losetup").arg("--detach").arg(&self.0).status();
     }
-}
-
-fn write_rows(server: &Server, generation: usize) {
-    let mut client = Client::connect(server.field("cql"));
-    client.must("CREATE KEYSPACE IF NOT EXISTS k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
-    client.must("CREATE TABLE IF NOT EXISTS k.t (id text PRIMARY KEY, v text)");
-    for row in 0..ROWS {
-        let padding = "x".repeat(row % 700);
-        client.must(&format!("INSERT INTO k.t (id, v) VALUES ('{row}', 'value {row} of {generation} {padding}')"));
-    }
-}
-
-fn check_rows(server: &Server, generation: usize) {
-    let mut client = Client::connect(server.field("cql"));
-    for row in 0..ROWS {
-        let cells = client.must(&format!("SELECT v FROM k.t WHERE id = '{row}'"));
-        let value = String::from_utf8(cells[0].clone().unwrap()).unwrap();
-        assert!(value.starts_with(&format!("value {row} of {generation} ")), "{row}: {value}");
-    }
-}
-
-fn end(mut server: Server) {
-    server.signal("TERM");
-    assert_eq!(server.wait().code(), Some(0));
-}
-
-fn kill(mut server: Server) {
-    server.child.kill().unwrap();
-    server.wait();
 }
 
 /// Whether a device has a used segment in the area of a core.

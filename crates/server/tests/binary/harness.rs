@@ -82,3 +82,15 @@ pub(crate) fn refused(mut command: Command) -> (i32, String) {
     let output = command.output().unwrap();
     (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
 }
+
+/// Ends a node as an operator does.
+pub(crate) fn end(mut server: Server) {
+    server.signal("TERM");
+    assert_eq!(server.wait().code(), Some(0));
+}
+
+/// Ends a node by `kill -9`.
+pub(crate) fn kill(mut server: Server) {
+    server.child.kill().unwrap();
+    server.wait();
+}

@@ -4,4 +4,6 @@
 mod client;
 mod devices;
 mod harness;
+mod inspect;
 mod operator;
+mod rows;

@@ -1,0 +1,231 @@
+//! Checking segments: heads first, because the newest generation decides what an unfinished segment means; then every record of those in use.
+//!
+//! Several threads take segments from one list, each with an image buffer of its own.
+
+use super::live::{Live, Seen};
+use super::report::{Damage, SegmentReport, State};
+use super::source::{Part, Place, Sources};
+use crate::node::MIRRORS;
+use base::{AlignedBuffer, BLOCK_BYTES, TableId};
+use engine::{Contents, Found, Kind, SegmentHead, SegmentInfo, Sequence, walk_segment};
+use io_linux::Device;
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+const THREADS_MAX: usize = 8;
+const PROGRESS_EVERY: Duration = Duration::from_millis(200);
+
+/// A segment to be looked at.
+struct Item<'a> {
+    part: &'a Part,
+    place: Place,
+    head: SegmentHead,
+}
+
+/// What threads share.
+struct Shared<'a> {
+    sources: &'a Sources,
+    items: Vec<Item<'a>>,
+    /// The newest generation of each shard of each store.
+    newest: BTreeMap<(u64, u32), u64>,
+    now_s: i64,
+    next: AtomicUsize,
+    bytes_read: AtomicU64,
+    threads_done: AtomicUsize,
+}
+
+/// Looks at everything. Also says how many bytes of segments were read.
+pub(super) fn check(sources: &Sources, now_s: i64) -> (Vec<SegmentReport>, u64) {
+    let places = sources.parts.iter().flat_map(|part| part.places.iter().map(move |place| (part, *place)));
+    let items = places.map(|(part, place)| Item { part, place, head: SegmentHead::Blank }).collect();
+    let (next, bytes_read, threads_done) = Default::default();
+    let mut shared = Shared { sources, items, newest: BTreeMap::new(), now_s, next, bytes_read, threads_done };
+    let heads = in_threads(&shared, "segment headers", |shared, index, _, buffer| {
+        let item = &shared.items[index];
+        match read(shared.device(item.part), item.place.offset, buffer, BLOCK_BYTES) {
+            Ok(()) => SegmentHead::read(&buffer[..BLOCK_BYTES]),
+            Err(_) => SegmentHead::Damaged,
+        }
+    });
+    for (index, head) in heads.0 {
+        let item = &mut shared.items[index];
+        item.head = head;
+        if let SegmentHead::Valid(info) = head
+            && (info.store, info.shard) == (item.part.store, item.part.shard)
+        {
+            let newest = shared.newest.entry((info.store, info.shard)).or_default();
+            *newest = info.generation.max(*newest);
+        }
+    }
+    shared.next = AtomicUsize::new(0);
+    shared.threads_done = AtomicUsize::new(0);
+    let (mut reports, live) = in_threads(&shared, "segments", check_segment);
+    reports.sort_by_key(|(index, _)| *index);
+    let percents = live.percents(shared.items.len());
+    let mut reports: Vec<SegmentReport> = reports.into_iter().map(|(_, report)| report).collect();
+    for (report, percent) in reports.iter_mut().zip(percents) {
+        report.live_percent = if report.state == State::Used { percent } else { None };
+    }
+    (reports, shared.bytes_read.into_inner())
+}
+
+/// Has threads look at each item; results come in no particular order.
+fn in_threads<T: Send>(
+    shared: &Shared<'_>,
+    what: &str,
+    look: impl Fn(&Shared<'_>, usize, &mut Live, &mut AlignedBuffer) -> T + Sync,
+) -> (Vec<(usize, T)>, Live) {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
+    let largest = shared.sources.parts.iter().map(|part| part.segment_bytes as usize).max().unwrap_or(BLOCK_BYTES);
+    let work = || {
+        let mut buffer = AlignedBuffer::zeroed(largest.max(BLOCK_BYTES));
+        let (mut results, mut live) = (Vec::new(), Live::default());
+        loop {
+            let index = shared.next.fetch_add(1, Ordering::Relaxed);
+            if index >= shared.items.len() {
+                shared.threads_done.fetch_add(1, Ordering::Release);
+                return (results, live);
+            }
+            results.push((index, look(shared, index, &mut live, &mut buffer)));
+        }
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        show_progress(shared, what, threads);
+        let (mut results, mut live) = (Vec::new(), Live::default());
+        for worker in workers {
+            let (more, seen) = worker.join().expect("looking at segments does not panic");
+            results.extend(more);
+            live.merge(seen);
+        }
+        (results, live)
+    })
+}
+
+/// Writes a line that is overwritten again and again, for a person who waits.
+fn show_progress(shared: &Shared<'_>, what: &str, threads: usize) {
+    let mut stderr = std::io::stderr();
+    if !stderr.is_terminal() {
+        return;
+    }
+    while shared.threads_done.load(Ordering::Acquire) < threads {
+        let done = shared.next.load(Ordering::Relaxed).min(shared.items.len());
+        let read = base::format_size(shared.bytes_read.load(Ordering::Relaxed));
+        let _ = write!(stderr, "\r{what}: {done} of {}, {read} read ", shared.items.len());
+        let _ = stderr.flush();
+        std::thread::sleep(PROGRESS_EVERY);
+    }
+    let _ = write!(stderr, "\r\x1b[K");
+}
+
+impl Shared<'_> {
+    fn device(&self, part: &Part) -> &Device {
+        &self.sources.sources[part.source].device
+    }
+
+    /// Whether newer segments prove that the device was told to keep all of this one.
+    fn was_synced(&self, info: &SegmentInfo) -> bool {
+        let newest = self.newest.get(&(info.store, info.shard)).copied().unwrap_or(0);
+        info.generation + MIRRORS as u64 <= newest
+    }
+
+    /// Whether a record is not dead by a dropped or truncated table, or by its time.
+    fn counts(&self, shard: u32, table: TableId, sequence: Sequence, kind: Kind) -> bool {
+        let purged = match kind {
+            Kind::Live => false,
+            Kind::Expiring { purge_after_s } | Kind::Tombstone { purge_after_s } => purge_after_s < self.now_s,
+        };
+        let tables = self.sources.tables.as_ref();
+        let dead = tables.is_some_and(|tables| {
+            let mark = tables.marks.get(&shard).and_then(|marks| marks.get(&table)).copied().unwrap_or_default();
+            !tables.exist.contains(&table) || sequence < mark
+        });
+        !purged && !dead
+    }
+}
+
+fn read(device: &Device, offset: u64, buffer: &mut AlignedBuffer, length: usize) -> std::io::Result<()> {
+    device.read(offset, buffer, length)
+}
+
+/// Reads an image; blocks that the device does not give are zero, and told.
+fn read_image(device: &Device, offset: u64, buffer: &mut AlignedBuffer, length: usize, damage: &mut Vec<Damage>) {
+    if read(device, offset, buffer, length).is_ok() {
+        return;
+    }
+    let mut block = AlignedBuffer::zeroed(BLOCK_BYTES);
+    for at in (0..length).step_by(BLOCK_BYTES) {
+        match read(device, offset + at as u64, &mut block, BLOCK_BYTES) {
+            Ok(()) => buffer[at..at + BLOCK_BYTES].copy_from_slice(&block),
+            Err(error) => {
+                buffer[at..at + BLOCK_BYTES].fill(0);
+                damage.push(Damage::new(at, Some(BLOCK_BYTES), format!("the device cannot read it: {error}")));
+            }
+        }
+    }
+}
+
+fn check_segment(shared: &Shared<'_>, index: usize, live: &mut Live, buffer: &mut AlignedBuffer) -> SegmentReport {
+    let Item { part, place, head } = &shared.items[index];
+    let mut report = SegmentReport::new(part, *place, shared.device(part).path());
+    let info = match head {
+        SegmentHead::Blank => return report,
+        SegmentHead::Unknown { version } => {
+            return report.damaged(Damage::new(0, Some(BLOCK_BYTES), format!("the header has format version {version}")));
+        }
+        SegmentHead::Damaged => return report.damaged(Damage::new(0, Some(BLOCK_BYTES), "the header is damaged".to_owned())),
+        SegmentHead::Valid(info) => info,
+    };
+    report.generation = Some(info.generation);
+    if (info.store, info.shard, info.segment_bytes) != (part.store, part.shard, part.segment_bytes) {
+        let whose = format!("store {:#x} shard {} with segments of {} bytes", info.store, info.shard, info.segment_bytes);
+        return report.damaged(Damage::new(0, Some(BLOCK_BYTES), format!("the header is that of {whose}")));
+    }
+    if info.segment != place.segment {
+        return report.damaged(Damage::new(
+            0,
+            Some(BLOCK_BYTES),
+            format!("a misdirected write: the header is that of segment {}", info.segment),
+        ));
+    }
+    if info.bad_copy {
+        report.damage.push(Damage::new(
+            0,
+            Some(BLOCK_BYTES),
+            "one of the two copies of the header is damaged; the other one is good".to_owned(),
+        ));
+    }
+    if info.contents == Contents::Free {
+        report.state = State::Free;
+        return report;
+    }
+    report.state = State::Used;
+    let length = part.segment_bytes as usize;
+    read_image(shared.device(part), place.offset, buffer, length, &mut report.damage);
+    shared.bytes_read.fetch_add(length as u64, Ordering::Relaxed);
+    let was_synced = shared.was_synced(info);
+    walk_segment(&buffer[..length], info, |found| match found {
+        Found::Record { offset, bytes, key, sequence, kind } => {
+            report.saw(offset + bytes, sequence, kind);
+            let counts = shared.counts(part.shard, key.table, sequence, kind);
+            let whose = (part.store, part.shard, key.table.0, key.token.0, key.partition, key.clustering);
+            live.saw(whose, Seen { generation: info.generation, offset, bytes, segment: index, counts });
+        }
+        Found::Damage { offset, bytes } if was_synced => {
+            report.damage.push(Damage::new(
+                offset,
+                Some(bytes),
+                "no valid record: bit rot, or a write that was lost or misdirected".to_owned(),
+            ));
+        }
+        Found::Open { end } if was_synced => {
+            report.damage.push(Damage::new(end, None, "the segment has no end: what follows here is lost".to_owned()));
+        }
+        // The next start finishes the segment, and has what is missing in the stable memory unless power was lost.
+        Found::Damage { .. } | Found::Open { .. } => report.unfinished = true,
+        Found::Seal { end } => report.used_bytes = end as u64,
+    });
+    report
+}

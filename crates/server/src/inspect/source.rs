@@ -1,0 +1,190 @@
+//! What there is to look at: devices and files, and which segments of which shard lie where on them.
+
+use super::InspectError;
+use crate::data_dir;
+use crate::devices::superblock::{self, Head, Superblock};
+use crate::identity;
+use base::{AlignedBuffer, BLOCK_BYTES, TableId};
+use engine::{SegmentHead, Sequence};
+use io_linux::{Access, DataDirLock, Device};
+use model::schema_blob;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Where the first header of a shard's own file may be looked for: its first segments may never have been used.
+const PROBES: u64 = 64;
+
+/// A device or file that is open.
+pub(super) struct Source {
+    pub(super) device: Device,
+    /// `None` for a shard's own file.
+    pub(super) superblock: Option<Superblock>,
+    /// One copy of the superblock is damaged: where.
+    pub(super) bad_copy: Option<u64>,
+}
+
+/// A segment's place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) segment: u32,
+    /// On the device.
+    pub(super) offset: u64,
+}
+
+/// The segments of one shard on one device.
+pub(super) struct Part {
+    pub(super) source: usize,
+    pub(super) store: u64,
+    pub(super) shard: u32,
+    pub(super) segment_bytes: u32,
+    pub(super) places: Vec<Place>,
+}
+
+/// Which records count: tables that exist, each with its truncation mark, by shard.
+pub(super) struct Tables {
+    pub(super) exist: Vec<TableId>,
+    pub(super) marks: BTreeMap<u32, BTreeMap<TableId, Sequence>>,
+}
+
+/// All that is looked at.
+#[derive(Default)]
+pub(super) struct Sources {
+    pub(super) sources: Vec<Source>,
+    pub(super) parts: Vec<Part>,
+    /// Known only with a data directory.
+    pub(super) tables: Option<Tables>,
+    /// Keep servers from starting meanwhile.
+    locks: Vec<DataDirLock>,
+}
+
+impl Sources {
+    /// Devices and shard files by their paths.
+    pub(super) fn of_paths(paths: &[PathBuf]) -> Result<Self, InspectError> {
+        let mut all = Self::default();
+        for path in paths {
+            if path.is_dir() {
+                return Err(InspectError::Directory { path: path.clone() });
+            }
+            // The file of a shard belongs to whoever has its directory.
+            if let Some(directory) = path.parent().filter(|directory| directory.join("LOCK").exists()) {
+                all.locks.push(io_linux::look_into_data_dir(directory)?);
+            }
+            all.add(path, None)?;
+        }
+        Ok(all)
+    }
+
+    /// Everything that a data directory names.
+    pub(super) fn of_data_dir(path: &Path) -> Result<Self, InspectError> {
+        let lock = io_linux::look_into_data_dir(path)?;
+        let layout = data_dir::read_layout(path)?.ok_or_else(|| InspectError::NoDataDir { path: path.to_owned() })?;
+        let blobs = path.join("blobs");
+        let io = |path: &Path, source| InspectError::Io { path: path.to_owned(), source };
+        let identity = identity::read(&blobs).map_err(|source| io(&blobs, source))?;
+        let identity = identity.ok_or_else(|| InspectError::NoDataDir { path: path.to_owned() })?;
+        let mut all = Self { locks: vec![lock], tables: Some(read_tables(&blobs, layout.cores)?), ..Self::default() };
+        if layout.devices.is_empty() {
+            for core in 0..layout.cores {
+                all.add(&data_dir::shard_file(path, core), Some((identity as u64, u32::from(core))))?;
+            }
+        }
+        for (number, device) in layout.devices.iter().enumerate() {
+            all.add(device, None)?;
+            let superblock = all.sources.last().and_then(|source| source.superblock.as_ref());
+            let found = superblock.map(|superblock| (superblock.store, usize::from(superblock.number)));
+            if found != Some((identity, number)) {
+                return Err(InspectError::NotTheDevice { path: device.clone(), number, directory: path.to_owned() });
+            }
+        }
+        Ok(all)
+    }
+
+    /// Opens a device or a shard's file; of the latter store and shard may be known.
+    fn add(&mut self, path: &Path, known: Option<(u64, u32)>) -> Result<(), InspectError> {
+        let device = Device::open(path, Access::Read)?;
+        let source = self.sources.len();
+        let io = |error| InspectError::Io { path: path.to_owned(), source: error };
+        let head = if known.is_some() { Head::Blank } else { superblock::read(&device).map_err(io)? };
+        match head {
+            Head::Superblock { superblock, bad_copy } => {
+                if device.bytes() < superblock.used_bytes() {
+                    let (there, needed) = (device.bytes().into(), superblock.used_bytes().into());
+                    return Err(InspectError::CutShort { path: path.to_owned(), there, needed });
+                }
+                self.parts.extend((0..superblock.cores).map(|shard| part_of(&superblock, shard, source)));
+                self.sources.push(Source { device, superblock: Some(superblock), bad_copy });
+                Ok(())
+            }
+            Head::Version(version) => Err(InspectError::Version { path: path.to_owned(), version }),
+            Head::Damaged => Err(InspectError::Superblock { path: path.to_owned() }),
+            // A shard's own file begins with a segment, which may be blank or damaged.
+            Head::Blank | Head::Foreign(_) => {
+                let (store, shard, segment_bytes) = match (known, probe(&device).map_err(io)?) {
+                    (None, None) => return Err(InspectError::NothingOfOurs { path: path.to_owned() }),
+                    (Some((store, shard)), found) => (store, shard, found.map_or(default_segment_bytes(), |(_, _, bytes)| bytes)),
+                    (None, Some(found)) => found,
+                };
+                let count = device.bytes() / u64::from(segment_bytes);
+                let place = |segment| Place { segment: segment as u32, offset: segment * u64::from(segment_bytes) };
+                self.parts.push(Part { source, store, shard, segment_bytes, places: (0..count).map(place).collect() });
+                self.sources.push(Source { device, superblock: None, bad_copy: None });
+                Ok(())
+            }
+        }
+    }
+}
+
+fn default_segment_bytes() -> u32 {
+    engine::Config::new(0, 0, 0, 0, 0).segment_bytes
+}
+
+/// A shard's segments on a device with a superblock.
+fn part_of(superblock: &Superblock, shard: u16, source: usize) -> Part {
+    let stripes = superblock.stripes(shard);
+    let segment_bytes = u64::from(superblock.segment_bytes);
+    let places = (0..stripes.bytes() / segment_bytes).filter_map(|segment| {
+        let (device, offset) = stripes.locate(segment * segment_bytes);
+        (device == usize::from(superblock.number)).then_some(Place { segment: segment as u32, offset })
+    });
+    let store = superblock.store as u64;
+    Part { source, store, shard: shard.into(), segment_bytes: superblock.segment_bytes, places: places.collect() }
+}
+
+/// Store, shard and segment size by the first header of a shard's own file.
+fn probe(device: &Device) -> std::io::Result<Option<(u64, u32, u32)>> {
+    let mut block = AlignedBuffer::zeroed(BLOCK_BYTES);
+    for probe in 0..PROBES {
+        let offset = probe * u64::from(default_segment_bytes());
+        if offset + BLOCK_BYTES as u64 > device.bytes() {
+            break;
+        }
+        device.read(offset, &mut block, BLOCK_BYTES)?;
+        if let SegmentHead::Valid(info) = SegmentHead::read(&block)
+            && info.segment_bytes.is_power_of_two()
+            && info.segment_bytes as usize > BLOCK_BYTES
+        {
+            return Ok(Some((info.store, info.shard, info.segment_bytes)));
+        }
+    }
+    Ok(None)
+}
+
+/// Tables and truncation marks of a data directory.
+fn read_tables(blobs: &Path, cores: u16) -> Result<Tables, InspectError> {
+    let read = |name: &str| match std::fs::read(blobs.join(name)) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        other => other.map(Some).map_err(|source| InspectError::Io { path: blobs.join(name), source }),
+    };
+    let schema = read(node::SCHEMA_BLOB)?.map(|bytes| schema_blob::decode(&bytes)).transpose()?;
+    let keyspaces = schema.iter().flat_map(|schema| schema.keyspaces.values());
+    let exist = keyspaces.flat_map(|keyspace| keyspace.tables.values()).map(|table| table.id).collect();
+    let mut marks = BTreeMap::new();
+    for core in 0..cores {
+        let name = node::truncations_blob(base::CoreId(core));
+        if let Some(bytes) = read(&name)? {
+            let damaged = || InspectError::Io { path: blobs.join(&name), source: std::io::ErrorKind::InvalidData.into() };
+            marks.insert(u32::from(core), shard::decode_truncations(&bytes).ok_or_else(damaged)?);
+        }
+    }
+    Ok(Tables { exist, marks })
+}
