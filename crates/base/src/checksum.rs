@@ -16,6 +16,29 @@ pub fn checksum_parts(parts: &[&[u8]]) -> u32 {
     hasher.finalize()
 }
 
+/// CRC-32 of bytes that come by in pieces.
+#[derive(Clone, Debug, Default)]
+pub struct Checksum(crc32fast::Hasher);
+
+impl Checksum {
+    /// Of nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// More bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The checksum of all bytes so far.
+    #[must_use]
+    pub fn value(&self) -> u32 {
+        self.0.clone().finalize()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -23,6 +46,10 @@ mod tests {
     #[test]
     fn matches_the_published_check_value() {
         assert_eq!(checksum(b"123456789"), 0xCBF4_3926);
+        let mut pieces = Checksum::new();
+        pieces.update(b"1234567");
+        pieces.update(b"89");
+        assert_eq!(pieces.value(), 0xCBF4_3926);
         assert_eq!(checksum_parts(&[b"1234", b"", b"56789"]), 0xCBF4_3926);
     }
 }

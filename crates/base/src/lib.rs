@@ -10,7 +10,7 @@ mod size;
 mod time;
 
 pub use aligned::{AlignedBuffer, BLOCK_BYTES};
-pub use checksum::{checksum, checksum_parts};
+pub use checksum::{Checksum, checksum, checksum_parts};
 pub use ids::{CoreId, SLOT_COUNT, Slot, TableId, Token};
 pub use rng::Rng;
 pub use size::{ParseSizeError, format_size, parse_size};

@@ -74,6 +74,7 @@ impl Engine {
             + self.flush.buffer_bytes()
             + self.loads.buffer_bytes()
             + self.checkpoints.buffer_bytes()
+            + self.scrub.buffer_bytes()
     }
 
     /// How many frames may be in memory now.

@@ -33,10 +33,15 @@ pub struct Config {
     pub flush_interval_us: u64,
     /// A checkpoint of the index is written when the log has grown by this many bytes, or by four times what one takes if that is more; at shutdown when it has grown by a 64th of this. `u64::MAX`: never.
     pub checkpoint_bytes_min: u64,
+    /// Every stored segment is read and verified once in so many microseconds, if the device has idle moments; 0 for never.
+    pub scrub_interval_us: u64,
 }
 
+/// Seven days.
+const SCRUB_INTERVAL_US: u64 = 7 * 24 * 3600 * 1_000_000;
+
 impl Config {
-    /// The usual sizes: segments of 8 MiB, a flush interval of 100 ms, a checkpoint every 256 MiB.
+    /// The usual sizes: segments of 8 MiB, a flush interval of 100 ms, a checkpoint every 256 MiB, a scrub in seven days.
     #[must_use]
     pub fn new(store: u64, shard: u32, file_bytes: u64, capacity_bytes: u64, memory_limit_bytes: usize) -> Self {
         Self {
@@ -49,6 +54,7 @@ impl Config {
             memory_limit_bytes,
             flush_interval_us: 100_000,
             checkpoint_bytes_min: 256 << 20,
+            scrub_interval_us: SCRUB_INTERVAL_US,
         }
     }
 

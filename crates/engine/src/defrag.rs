@@ -200,7 +200,7 @@ impl Engine {
         let bytes = &image[..used.min(image.len())];
         let budget = self.slice_bytes();
         let salt = self.segments.salt(victim.segment);
-        let walk = if victim.staged { Walk::new } else { Walk::trusted };
+        let walk = if victim.staged { Walk::finished } else { Walk::trusted };
         let mut walk = walk(bytes, salt, victim.offset);
         let start = victim.offset;
         let mut warmed = start;

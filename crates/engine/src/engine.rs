@@ -19,6 +19,7 @@ use crate::load::Loads;
 use crate::log::Log;
 use crate::memory::Memory;
 use crate::recovery::{DamageReport, Recovery, RecoveryProgress};
+use crate::scrub::Scrub;
 use crate::segments::Segments;
 use crate::stats::Counters;
 use crate::tags::Purpose;
@@ -44,6 +45,7 @@ pub struct Engine {
     pub(crate) defrag: Defrag,
     pub(crate) drops: Drops,
     pub(crate) checkpoints: Checkpoints,
+    pub(crate) scrub: Scrub,
     pub(crate) recovery: Option<Recovery>,
     pub(crate) progress: RecoveryProgress,
     pub(crate) damage_reports: Vec<DamageReport>,
@@ -91,6 +93,7 @@ impl Engine {
             defrag: Defrag::default(),
             drops: Drops::default(),
             checkpoints: Checkpoints::default(),
+            scrub: Scrub::default(),
             recovery: Some(Recovery::new(tables.clone(), now.monotonic_us)),
             progress: RecoveryProgress::default(),
             damage_reports: Vec::new(),
@@ -125,13 +128,14 @@ impl Engine {
             }
             Purpose::CheckpointWrite | Purpose::CheckpointSync => self.checkpoint_completed(now, completion),
             Purpose::CheckpointRead(index) => self.checkpoint_read(index, completion),
+            Purpose::Scrub => self.scrubbed(now.monotonic_us, &completion),
         }
         if self.recovery.is_some() {
             self.recover(now.monotonic_us);
         }
     }
 
-    /// One slice of background work: flushing, releasing dropped tables, defragmentation, eviction, checkpoints. Call it once a turn.
+    /// One slice of background work: flushing, releasing dropped tables, defragmentation, eviction, checkpoints, scrub. Call it once a turn.
     ///
     /// Returns when it wants to be called again although nothing happens, in monotonic microseconds; `now` means at once.
     pub fn tick(&mut self, now: Now) -> Option<u64> {
@@ -149,8 +153,9 @@ impl Engine {
         if more {
             return Some(now.monotonic_us);
         }
+        let scrub = self.scrub_tick(now.monotonic_us);
         let flush = if self.poisoned.is_none() { self.flush.due_us() } else { None };
-        flush.into_iter().chain(self.defrag_due_us()).chain(self.checkpoint_due_us(now)).min()
+        [flush, self.defrag_due_us(), self.checkpoint_due_us(now), scrub].into_iter().flatten().min()
     }
 
     /// Whether a write of ordinary size would be accepted now.
@@ -183,6 +188,7 @@ impl Engine {
             && self.flush.patches.is_empty()
             && self.fetches.is_idle()
             && self.loads.is_idle()
+            && self.scrub.is_idle()
             && !self.growth.is_extending()
             && !self.checkpoint_is_pending()
     }

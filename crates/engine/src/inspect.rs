@@ -76,7 +76,7 @@ pub enum Found<'a> {
     Damage {
         /// Where it starts in the segment.
         offset: usize,
-        /// How many bytes.
+        /// How many bytes, up to the end of the image if the seal is gone.
         bytes: usize,
     },
     /// The seal: the segment was finished.
@@ -84,7 +84,7 @@ pub enum Found<'a> {
         /// Where the segment's content ends.
         end: usize,
     },
-    /// Neither a valid record nor a seal follows: the segment was open when its writer ended, or its end is lost.
+    /// Neither a valid record nor a seal follows: the segment was open when its writer ended.
     Open {
         /// Where the valid records end.
         end: usize,
@@ -122,9 +122,11 @@ impl SegmentHead {
     }
 }
 
-/// Walks over the image of a segment that holds records and checks every one. The last thing found is a seal or an open end.
-pub fn walk_segment<'a>(image: &'a [u8], info: &SegmentInfo, mut visit: impl FnMut(Found<'a>)) {
-    let mut walk = Walk::new(image, info.salt, 0);
+/// Walks over the image of a segment that holds records and checks every one. `finished` says that the segment is known to have been
+/// finished and synced: then the seal is missed, too, and nothing is taken for an open end.
+pub fn walk_segment<'a>(image: &'a [u8], info: &SegmentInfo, finished: bool, mut visit: impl FnMut(Found<'a>)) {
+    let walk = if finished { Walk::finished } else { Walk::new };
+    let mut walk = walk(image, info.salt, 0);
     let mut end = BLOCK_BYTES;
     while let Some(step) = walk.next() {
         visit(match step {
@@ -156,7 +158,7 @@ mod tests {
             let SegmentHead::Valid(info) = SegmentHead::read(image) else { panic!("a golden segment has a header") };
             assert_eq!((info.segment as usize, info.contents, info.bad_copy), (number, Contents::Records, false));
             let mut places = Vec::new();
-            walk_segment(image, &info, |found| match found {
+            walk_segment(image, &info, false, |found| match found {
                 Found::Record { offset, bytes, .. } => places.push((offset, bytes)),
                 Found::Damage { offset, .. } => panic!("damage at {offset}"),
                 Found::Seal { .. } | Found::Open { .. } => {}
@@ -165,7 +167,7 @@ mod tests {
                 let mut damaged = image.to_vec();
                 damaged[offset + 9] ^= 1;
                 let mut missing = true;
-                walk_segment(&damaged, &info, |found| missing &= !matches!(found, Found::Record { offset: at, .. } if at == offset));
+                walk_segment(&damaged, &info, false, |found| missing &= !matches!(found, Found::Record { offset: at, .. } if at == offset));
                 assert!(missing, "the record at {offset}");
             }
         }

@@ -5,8 +5,8 @@
 //! `docs/internals/log-format.md` says what it writes.
 //!
 //! Files in the order in which a write passes through them: `batch`, `write`, `format`, `log`, `memory`, `index`, `segments`, `flush`,
-//! `growth`; a read: `read`, `scan`, `fetch`, `cache`; in the background: `defrag`, `drops`, `checkpoint`; at start: `recovery`; offline:
-//! `inspect`.
+//! `growth`; a read: `read`, `scan`, `fetch`, `cache`; in the background: `defrag`, `drops`, `checkpoint`, `scrub`; at start: `recovery`;
+//! offline: `inspect`.
 
 mod batch;
 mod cache;
@@ -30,6 +30,7 @@ mod memory;
 mod read;
 mod recovery;
 mod scan;
+mod scrub;
 mod segments;
 mod stats;
 mod tags;

@@ -53,8 +53,14 @@ pub struct Stats {
     pub cache_inserts: u64,
     /// Frames evicted.
     pub frames_evicted: u64,
-    /// Records found damaged: on reads, by defragmentation, or in recovery.
+    /// Records found damaged: on reads, by defragmentation, by the scrub, or in recovery.
     pub damaged_records: u64,
+    /// Segments that the scrub has verified.
+    pub scrub_segments: u64,
+    /// Bytes that the scrub has read.
+    pub scrub_bytes: u64,
+    /// Places that the scrub was the first to find damaged.
+    pub scrub_damaged: u64,
     /// Tombstones and expired rows dropped.
     pub rows_purged: u64,
     /// Segments reclaimed.
@@ -80,6 +86,9 @@ pub(crate) struct Counters {
     pub(crate) cache_inserts: u64,
     pub(crate) frames_evicted: u64,
     pub(crate) damaged_records: u64,
+    pub(crate) scrub_segments: u64,
+    pub(crate) scrub_bytes: u64,
+    pub(crate) scrub_damaged: u64,
     pub(crate) rows_purged: u64,
     pub(crate) segments_reclaimed: u64,
     pub(crate) device_failures: u64,
@@ -117,6 +126,9 @@ impl Engine {
             cache_inserts: self.counters.cache_inserts,
             frames_evicted: self.counters.frames_evicted,
             damaged_records: self.counters.damaged_records,
+            scrub_segments: self.counters.scrub_segments,
+            scrub_bytes: self.counters.scrub_bytes,
+            scrub_damaged: self.counters.scrub_damaged,
             rows_purged: self.counters.rows_purged,
             segments_reclaimed: self.counters.segments_reclaimed,
             device_failures: self.counters.device_failures,

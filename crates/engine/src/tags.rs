@@ -26,6 +26,8 @@ pub(crate) enum Purpose {
     CheckpointSync,
     /// A chunk of a checkpoint by its index, in recovery.
     CheckpointRead(u64),
+    /// A slice of a segment that is verified.
+    Scrub,
 }
 
 impl Purpose {
@@ -40,6 +42,7 @@ impl Purpose {
             Self::CheckpointWrite => (7, 0),
             Self::CheckpointSync => (8, 0),
             Self::CheckpointRead(id) => (9, id),
+            Self::Scrub => (10, 0),
         };
         debug_assert!(id <= MASK);
         DiskTag(kind << SHIFT | id)
@@ -58,6 +61,7 @@ impl Purpose {
             7 => Self::CheckpointWrite,
             8 => Self::CheckpointSync,
             9 => Self::CheckpointRead(id),
+            10 => Self::Scrub,
             _ => return None,
         })
     }

@@ -4,6 +4,7 @@
 //!    Pads are passed over.
 //! 2. Where no valid record is, either the segment was never finished (its tail was torn off: the walk ends), or a seal further on
 //!    says that it was, so that this is damage: the walk goes on at the next place that holds a valid record.
+//!    Who knows that the segment was finished and synced says so: then the seal itself may be what is damaged.
 //!
 //! Invariant: the walk ends, and its work is bounded, whatever the bytes are.
 
@@ -35,6 +36,8 @@ pub(crate) struct Walk<'a> {
     seal: Option<usize>,
     resync_budget: usize,
     ended: bool,
+    /// Whether a missing seal is damage.
+    finished: bool,
     /// Whether checksums need not be looked at.
     trusted: bool,
 }
@@ -43,7 +46,12 @@ impl<'a> Walk<'a> {
     /// From `offset`, or from the first record if that is 0.
     pub(crate) fn new(bytes: &'a [u8], salt: Salt, offset: usize) -> Self {
         let resync_budget = bytes.len() * RESYNC_FACTOR;
-        Self { bytes, salt, offset: offset.max(BLOCK_BYTES), seal: None, resync_budget, ended: false, trusted: false }
+        Self { bytes, salt, offset: offset.max(BLOCK_BYTES), seal: None, resync_budget, ended: false, finished: false, trusted: false }
+    }
+
+    /// Over a segment that was finished and synced: whatever is invalid in it is damage, up to the end of the bytes if the seal is gone.
+    pub(crate) fn finished(bytes: &'a [u8], salt: Salt, offset: usize) -> Self {
+        Self { finished: true, ..Self::new(bytes, salt, offset) }
     }
 
     /// Over bytes that this process has written or verified.
@@ -75,9 +83,17 @@ impl<'a> Walk<'a> {
             }
             return Some(Step::Record { offset, record });
         }
-        let Some(seal) = self.find_seal() else {
-            self.ended = true;
-            return Some(Step::Torn);
+        let seal = match self.find_seal() {
+            Some(seal) => seal,
+            None if !self.finished => {
+                self.ended = true;
+                return Some(Step::Torn);
+            }
+            None if offset >= self.bytes.len() => {
+                self.ended = true;
+                return None;
+            }
+            None => self.bytes.len(),
         };
         self.offset = self.resync(seal);
         Some(Step::Damage { offset, end: self.offset })
@@ -183,12 +199,34 @@ mod tests {
     }
 
     #[test]
+    fn without_its_seal_a_finished_segment_is_damaged_at_its_end_and_loses_nothing_else() {
+        let (mut bytes, expected) = image(100, true);
+        let end = expected[99] + padded(Record::trusted(&bytes[expected[99]..]).length());
+        bytes[expected[40] + 20] ^= 1;
+        bytes[end + 8] ^= 1;
+        let mut walk = Walk::finished(&bytes, SALT(), 0);
+        let (mut found, mut damages) = (Vec::new(), Vec::new());
+        while let Some(step) = walk.next() {
+            match step {
+                Step::Record { offset, .. } => found.push(offset),
+                Step::Damage { offset, end } => damages.push((offset, end)),
+                Step::Seal { .. } | Step::Torn => panic!("the seal is gone, and nothing was torn"),
+            }
+        }
+        assert_eq!(damages, [(expected[40], expected[41]), (end, bytes.len())]);
+        assert_eq!(found, [&expected[..40], &expected[41..]].concat());
+    }
+
+    #[test]
     fn random_bytes_end_soon() {
         let mut rng = Rng::new(4);
         for _ in 0..50 {
             let mut bytes = vec![0; 32 << 10];
             rng.fill(&mut bytes);
             assert_eq!(places(&bytes).0, Vec::<usize>::new());
+            let mut walk = Walk::finished(&bytes, SALT(), 0);
+            assert!(matches!(walk.next(), Some(Step::Damage { offset: BLOCK_BYTES, end }) if end == bytes.len()));
+            assert!(walk.next().is_none());
         }
     }
 }

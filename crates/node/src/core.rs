@@ -15,6 +15,7 @@ use cql::CqlError;
 use cql::exec::{Coordinator, Part, Step};
 use cql::reply;
 use cql::session::{Session, Verdict, Workspaces};
+use engine::OpenError;
 use io::{ConnectionId, DiskCompletion, DiskTag, Handler, ListenerId, Reactor, Turn};
 use model::Schema;
 use model::operation::Context;
@@ -41,6 +42,9 @@ const STALLS_EVERY_US: u64 = 250_000;
 /// What core 0 does when all shards have recovered.
 pub type OnReady = Box<dyn FnOnce() + Send>;
 
+/// What a core does when its shard cannot recover.
+pub type OnFailure = Box<dyn FnOnce(&OpenError) + Send>;
+
 /// One core.
 pub struct Core {
     pub(crate) core: CoreId,
@@ -64,6 +68,9 @@ pub struct Core {
     /// When to look again for clients that do not read; only while there is too much to send.
     stalls_due_us: Option<u64>,
     on_ready: Option<OnReady>,
+    on_failure: Option<OnFailure>,
+    /// Damaged places that have been logged.
+    damage_logged: usize,
     recovered: bool,
     /// When to say how far recovery has come.
     progress_due_us: Option<u64>,
@@ -112,6 +119,8 @@ impl Core {
             refusals: Vec::new(),
             stalls_due_us: None,
             on_ready: parts.on_ready,
+            on_failure: None,
+            damage_logged: 0,
             recovered: false,
             progress_due_us: None,
             cores_recovered: 0,
@@ -125,6 +134,13 @@ impl Core {
     #[must_use]
     pub fn shard(&self) -> &Shard {
         &self.shard
+    }
+
+    /// Calls `on_failure` once if the shard turns out not to be recoverable. Without it, or when it returns, the core waits for ever.
+    #[must_use]
+    pub fn with_on_failure(mut self, on_failure: OnFailure) -> Self {
+        self.on_failure = Some(on_failure);
+        self
     }
 
     /// A context for work that starts now.
@@ -464,6 +480,18 @@ impl Core {
                 reactor.send(CoreId(0), Message::Recovered);
             }
         }
+        let engine = self.shard.engine();
+        if !self.recovered
+            && let Some(error) = engine.recovery_error()
+            && let Some(on_failure) = self.on_failure.take()
+        {
+            on_failure(error);
+        }
+        for report in &engine.damage_reports()[self.damage_logged..] {
+            let (core, segment) = (self.core.0, report.segment.0);
+            tracing::warn!(core, segment, offset = report.offset, bytes = report.bytes, "stored data is damaged");
+        }
+        self.damage_logged = engine.damage_reports().len();
         if self.flushing && !self.flush_reported && self.shard.is_flushed() {
             self.flush_reported = true;
             reactor.send(CoreId(0), Message::Flushed);

@@ -12,7 +12,7 @@ mod schema_changes;
 mod statements;
 mod view;
 
-pub use crate::core::{Core, CoreParts, OnReady};
+pub use crate::core::{Core, CoreParts, OnFailure, OnReady};
 pub use config::{Listening, NodeConfig, SCHEMA_BLOB, truncations_blob};
 pub use message::Message;
 pub use prepared::SharedStatements;

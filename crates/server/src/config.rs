@@ -81,6 +81,7 @@ pub(crate) struct Config {
     pub(crate) devices: Option<Vec<DeviceSpec>>,
     pub(crate) durability: Durability,
     pub(crate) flush_interval_ms: u64,
+    pub(crate) scrub_interval_hours: u64,
     pub(crate) connections_per_core: u32,
     pub(crate) pin: Pin,
 }
@@ -106,6 +107,7 @@ impl Config {
             devices: settings.devices,
             durability: settings.durability.unwrap_or(Durability::Memory),
             flush_interval_ms: settings.flush_interval_ms.unwrap_or(100),
+            scrub_interval_hours: settings.scrub_interval_hours.unwrap_or(168),
             connections_per_core: settings.connections_per_core.unwrap_or(10_000),
             pin: settings.pin.unwrap_or(Pin::Cpus),
         };
@@ -118,6 +120,7 @@ impl Config {
             in_range("cores", cores.into(), CORES)?;
         }
         in_range("flush_interval_ms", self.flush_interval_ms, 1..=10_000)?;
+        in_range("scrub_interval_hours", self.scrub_interval_hours, 0..=8_760)?;
         in_range("connections_per_core", self.connections_per_core.into(), 1..=1_000_000)?;
         at_least("memory_limit", self.memory_limit, MEMORY_LIMIT_LEAST)?;
         if let Some(capacity) = self.capacity {

@@ -30,6 +30,8 @@ const REQUESTS_BYTES_MOST: u64 = 256 << 20;
 /// A shard that has less than this for index and frames cannot work.
 const SHARD_BYTES_LEAST: u64 = 32 << 20;
 
+const HOUR_US: u64 = 3600 * 1_000_000;
+
 /// Why the parts do not fit together.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NodeError {
@@ -67,17 +69,23 @@ pub(crate) struct NodeParts {
     store: u64,
     shard_bytes: u64,
     shard_capacity: u64,
-    flush_interval_us: u64,
+    intervals: Intervals,
     durability: Durability,
     cores: u16,
 }
 
 /// The engine's configuration without what only the machine knows.
-fn engine_config(store: u64, core: u16, file_bytes: u64, capacity: u64, memory: u64, flush_interval_us: u64) -> engine::Config {
+fn engine_config(store: u64, core: u16, file_bytes: u64, capacity: u64, memory: u64, intervals: Intervals) -> engine::Config {
     let memory = usize::try_from(memory).unwrap_or(usize::MAX);
-    let mut config = engine::Config::new(store, u32::from(core), file_bytes, capacity, memory);
-    config.flush_interval_us = flush_interval_us;
-    config
+    let Intervals { flush_us: flush_interval_us, scrub_us: scrub_interval_us } = intervals;
+    engine::Config { flush_interval_us, scrub_interval_us, ..engine::Config::new(store, u32::from(core), file_bytes, capacity, memory) }
+}
+
+/// How often engines do what they do by themselves, in microseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Intervals {
+    flush_us: u64,
+    scrub_us: u64,
 }
 
 impl NodeParts {
@@ -97,7 +105,7 @@ impl NodeParts {
                 None => BTreeMap::new(),
             });
         }
-        let probe = engine_config(0, 0, 0, 0, 0, 0);
+        let probe = engine_config(0, 0, 0, 0, 0, Intervals::default());
         let stable_bytes = probe.stable_bytes(MIRRORS);
         let limit = config.memory_limit.0;
         // A sixteenth is left for what allocators waste.
@@ -133,7 +141,7 @@ impl NodeParts {
             store: store_and_host as u64,
             shard_bytes,
             shard_capacity: data_dir.capacity.0 / u64::from(cores),
-            flush_interval_us: config.flush_interval_ms * 1_000,
+            intervals: Intervals { flush_us: config.flush_interval_ms * 1_000, scrub_us: config.scrub_interval_hours * HOUR_US },
             durability: match config.durability {
                 settings::Durability::Memory => Durability::Memory,
                 settings::Durability::Device => Durability::Device,
@@ -144,19 +152,8 @@ impl NodeParts {
 
     /// One factory a core, to be called on its thread.
     pub(crate) fn into_factories(self) -> Vec<impl FnOnce(&mut CoreEnv) -> Core + Send + 'static> {
-        let Self {
-            config,
-            schema,
-            statements,
-            truncations,
-            memory,
-            store,
-            shard_bytes,
-            shard_capacity,
-            flush_interval_us,
-            durability,
-            cores,
-        } = self;
+        let Self { config, schema, statements, truncations, memory, store, shard_bytes, shard_capacity, intervals, durability, cores } =
+            self;
         let make = move |(truncations, memory): (BTreeMap<TableId, Sequence>, MappedMemory)| {
             let (config, schema, statements) = (Arc::clone(&config), Arc::clone(&schema), Arc::clone(&statements));
             move |environment: &mut CoreEnv| {
@@ -166,7 +163,7 @@ impl NodeParts {
                     let _ = config.listening.set(Listening { cql, shard_aware_port: shard_aware.port() });
                 }
                 let file_bytes = environment.file_bytes.first().copied().unwrap_or(0);
-                let engine_config = engine_config(store, core.0, file_bytes, shard_capacity, shard_bytes, flush_interval_us);
+                let engine_config = engine_config(store, core.0, file_bytes, shard_capacity, shard_bytes, intervals);
                 let tables: BTreeSet<TableId> =
                     schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values()).map(|table| table.id).collect();
                 let marks = tables.iter().map(|table| (*table, truncations.get(table).copied().unwrap_or_default())).collect();
@@ -180,6 +177,7 @@ impl NodeParts {
                 let nonce = (u64::from_le_bytes(nonce) >> 16) | (u64::from(core.0) << 48);
                 let shard = Shard::new(engine, durability, tables, truncations, nonce);
                 Core::new(CoreParts { core, cores, config, schema, shard, statements, on_ready: None })
+                    .with_on_failure(Box::new(move |error| fail(core, error)))
             }
         };
         truncations.into_iter().zip(memory).map(make).collect()

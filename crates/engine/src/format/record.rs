@@ -59,7 +59,8 @@ impl Salt {
         Self(mix(mix(mix(store) ^ nonce).wrapping_add(u64::from(segment))))
     }
 
-    fn at(self, offset: usize) -> u32 {
+    /// What the checksum at a place is mixed with.
+    pub(crate) fn at(self, offset: usize) -> u32 {
         (mix(self.0.wrapping_add(offset as u64)) >> 32) as u32
     }
 }

@@ -55,7 +55,7 @@ pub struct RecoveryProgress {
     pub elapsed_us: u64,
 }
 
-/// A place that recovery could not read.
+/// A place that could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DamageReport {
     /// Which segment.
@@ -176,13 +176,13 @@ impl Engine {
         self.progress
     }
 
-    /// Places that recovery could not read; the first thousand of them.
+    /// Places that recovery or the scrub could not read; the first thousand of them.
     #[must_use]
     pub fn damage_reports(&self) -> &[DamageReport] {
         &self.damage_reports
     }
 
-    fn report_damage(&mut self, segment: SegmentId, offset: usize, bytes: usize) {
+    pub(crate) fn report_damage(&mut self, segment: SegmentId, offset: usize, bytes: usize) {
         self.counters.damaged_records += 1;
         self.progress.damaged += 1;
         if self.damage_reports.len() < REPORTS_MAX {

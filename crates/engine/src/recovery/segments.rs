@@ -171,7 +171,8 @@ impl Engine {
     /// Indexes the records of an image, group by group.
     fn recover_records(&mut self, segment: SegmentId, image: &[u8]) -> Indexed {
         let was_synced = self.was_synced(segment);
-        let mut walk = Walk::new(image, self.segments.salt(segment), 0);
+        let walk = if was_synced { Walk::finished } else { Walk::new };
+        let mut walk = walk(image, self.segments.salt(segment), 0);
         // Records of a group that is not complete yet.
         let mut group: Vec<usize> = Vec::new();
         // Torn bytes whose end is not known yet.
@@ -227,6 +228,10 @@ impl Engine {
                 // The group at the end was not written whole: none of it counts.
                 Step::Torn => indexed.end = group.first().copied().unwrap_or(indexed.end),
             }
+        }
+        if was_synced {
+            // The seal is what is damaged, with whatever followed these.
+            self.recover_group(segment, image, &mut group);
         }
         indexed.pads.extend(hole);
         indexed

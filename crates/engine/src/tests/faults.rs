@@ -64,6 +64,22 @@ fn recovery_reports_damage_and_finds_all_other_records() {
 }
 
 #[test]
+fn a_damaged_seal_is_reported_and_hides_no_other_damage() {
+    let mut shard = cold_shard();
+    let offset = device_offset(&shard, 42);
+    let segment = offset / SEGMENT as usize;
+    let used = shard.engine.segments.get(crate::SegmentId(segment as u32)).used as usize;
+    shard.disk.damage(offset + 20, 0x80);
+    shard.disk.damage(segment * SEGMENT as usize + used - 20, 1);
+    let mut shard = shard.restart();
+    let reports: Vec<usize> = shard.engine.damage_reports().iter().map(|report| report.offset).collect();
+    assert_eq!(reports, [offset % SEGMENT as usize, used - 32]);
+    for number in 0..100 {
+        assert_eq!(shard.get(number), Ok((number != 42).then(|| vec![number as u8; 500])));
+    }
+}
+
+#[test]
 fn a_bad_block_costs_the_records_in_it() {
     let mut shard = cold_shard();
     let offset = device_offset(&shard, 42) / BLOCK_BYTES * BLOCK_BYTES;

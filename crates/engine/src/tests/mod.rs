@@ -5,6 +5,7 @@ mod checkpoint;
 mod faults;
 mod golden;
 mod model;
+mod scrub;
 mod shard;
 mod work;
 

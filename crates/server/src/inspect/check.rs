@@ -206,12 +206,15 @@ fn check_segment(shared: &Shared<'_>, index: usize, live: &mut Live, buffer: &mu
     read_image(shared.device(part), place.offset, buffer, length, &mut report.damage);
     shared.bytes_read.fetch_add(length as u64, Ordering::Relaxed);
     let was_synced = shared.was_synced(info);
-    walk_segment(&buffer[..length], info, |found| match found {
+    walk_segment(&buffer[..length], info, was_synced, |found| match found {
         Found::Record { offset, bytes, key, sequence, kind } => {
             report.saw(offset + bytes, sequence, kind);
             let counts = shared.counts(part.shard, key.table, sequence, kind);
             let whose = (part.store, part.shard, key.table.0, key.token.0, key.partition, key.clustering);
             live.saw(whose, Seen { generation: info.generation, offset, bytes, segment: index, counts });
+        }
+        Found::Damage { offset, bytes } if was_synced && offset + bytes == length => {
+            report.damage.push(Damage::new(offset, None, "the end of the segment is gone, with all that was here".to_owned()));
         }
         Found::Damage { offset, bytes } if was_synced => {
             report.damage.push(Damage::new(
@@ -219,9 +222,6 @@ fn check_segment(shared: &Shared<'_>, index: usize, live: &mut Live, buffer: &mu
                 Some(bytes),
                 "no valid record: bit rot, or a write that was lost or misdirected".to_owned(),
             ));
-        }
-        Found::Open { end } if was_synced => {
-            report.damage.push(Damage::new(end, None, "the segment has no end: what follows here is lost".to_owned()));
         }
         // The next start finishes the segment, and has what is missing in the stable memory unless power was lost.
         Found::Damage { .. } | Found::Open { .. } => report.unfinished = true,
