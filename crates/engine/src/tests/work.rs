@@ -247,6 +247,38 @@ fn group_commit_makes_writes_durable_on_request() {
 }
 
 #[test]
+fn many_writers_share_the_syncs_that_they_wait_for() {
+    let mut shard = Shard::new(config(SEGMENT, 64, 1 << 20));
+    let (turns, writers) = (50u64, 40u64);
+    let before = shard.engine.stats().syncs;
+    for turn in 0..turns {
+        // Each writer asks for a flush after its write, and all wait for the device.
+        for writer in 0..writers {
+            let sequence = shard.put(turn * writers + writer, b"row").unwrap();
+            shard.engine.request_flush();
+            assert!(shard.engine.durable_sequence() < sequence);
+        }
+        shard.engine.tick(shard.now);
+        // Writers that come while a cycle is under way wait for the next one, all for the same.
+        for late in 0..writers {
+            shard.put(1_000_000 + turn * writers + late, b"late").unwrap();
+            shard.engine.request_flush();
+            shard.engine.tick(shard.now);
+        }
+        let last = shard.put(2_000_000 + turn, b"last").unwrap();
+        shard.engine.request_flush();
+        while shard.engine.durable_sequence() < last {
+            shard.turn();
+        }
+    }
+    let stats = shard.engine.stats();
+    let (syncs, rows) = (stats.syncs - before, stats.rows_written);
+    assert_eq!(rows, turns * (2 * writers + 1));
+    // Sealed segments may add a cycle now and then.
+    assert!(syncs <= 3 * turns, "{syncs} syncs for {rows} writes");
+}
+
+#[test]
 fn neighbours_are_read_together() {
     let mut shard = Shard::new(config(SEGMENT, 256, (320 << 10) + 6 * SEGMENT as usize));
     let mut batch = WriteBatch::new();

@@ -3,6 +3,7 @@
 
 mod client;
 mod devices;
+mod durability;
 mod harness;
 mod inspect;
 mod operator;
