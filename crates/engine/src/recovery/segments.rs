@@ -218,19 +218,13 @@ impl Engine {
                     indexed.sealed = true;
                     indexed.end = end;
                 }
-                // The seal was there once: it is damaged, and what else may be behind the last record cannot be told.
-                Step::Torn if was_synced => {
-                    self.recover_group(segment, image, &mut group);
-                    self.report_damage(segment, indexed.end, image.len() - indexed.end);
-                    // Nothing is written over it: another read may find more.
-                    (indexed.sealed, indexed.end) = (true, image.len());
-                }
                 // The group at the end was not written whole: none of it counts.
                 Step::Torn => indexed.end = group.first().copied().unwrap_or(indexed.end),
             }
         }
         if was_synced {
-            // The seal is what is damaged, with whatever followed these.
+            // If the seal is what is damaged, all that is left of the last group is here. The end is that of the image then, so that no new
+            // seal is written over what another read may find.
             self.recover_group(segment, image, &mut group);
         }
         indexed.pads.extend(hole);
