@@ -111,8 +111,8 @@ mod tests {
         for key in 0..4 {
             one.saw(key, seen(1, 4096 + 64 * key, 0, true));
         }
-        other.saw(1, seen(3, 4096, 2, false));
-        other.saw(0, seen(2, 4096, 1, true));
+        other.saw(1usize, seen(3, 4096, 2, false));
+        other.saw(0usize, seen(2, 4096, 1, true));
         one.merge(other);
         assert_eq!(one.percents(4), [Some(50), Some(100), Some(0), None]);
     }
