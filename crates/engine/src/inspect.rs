@@ -2,6 +2,7 @@
 //!
 //! Read-only and without an engine: for tools that show and check a device while no server runs.
 
+use crate::format::checkpoint::{Chunks, Commit, read_chunk};
 use crate::format::record::Salt;
 use crate::format::segment_header::{COPY_OFFSET, HeaderBlock, HeaderState, SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::key::{Key, Kind, Sequence};
@@ -16,6 +17,15 @@ pub enum Contents {
     Records,
     /// Nothing that counts.
     Free,
+    /// A part of a checkpoint of the index. Nothing is lost with it: without it a start reads the whole log.
+    Checkpoint {
+        /// Which checkpoint of the shard.
+        number: u64,
+        /// Which of its segments this is, from 0.
+        ordinal: u32,
+        /// In the first segment of a checkpoint that was completed: how long the checkpoint is.
+        stream_bytes: Option<u64>,
+    },
 }
 
 /// A valid segment header.
@@ -109,6 +119,13 @@ impl SegmentHead {
             contents: match header.state {
                 HeaderState::Used => Contents::Records,
                 HeaderState::Free => Contents::Free,
+                HeaderState::Checkpoint => Contents::Checkpoint {
+                    number: header.base_sequence.0,
+                    ordinal: header.ordinal,
+                    stream_bytes: Commit::read_block(block)
+                        .filter(|commit| (commit.number, commit.nonce) == (header.base_sequence.0, header.nonce))
+                        .map(|commit| commit.stream_bytes),
+                },
             },
             store: header.store,
             shard: header.shard,
@@ -143,6 +160,26 @@ pub fn walk_segment<'a>(image: &'a [u8], info: &SegmentInfo, finished: bool, mut
             Step::Torn => Found::Open { end },
         });
     }
+}
+
+/// Checks the image of a segment of a completed checkpoint of `stream_bytes` bytes: offset and length of each chunk that is damaged.
+#[must_use]
+pub fn check_checkpoint(image: &[u8], info: &SegmentInfo, stream_bytes: u64) -> Vec<(usize, usize)> {
+    let Contents::Checkpoint { number, ordinal, .. } = info.contents else { return Vec::new() };
+    let chunks = Chunks::new(info.segment_bytes);
+    let count = chunks.count(stream_bytes);
+    let mut damaged = Vec::new();
+    let per_segment = (image.len().saturating_sub(BLOCK_BYTES) / chunks.bytes) as u64;
+    let first = u64::from(ordinal) * per_segment;
+    for index in first..count.min(first + per_segment) {
+        let (_, offset) = chunks.place(index as usize);
+        let payload = (stream_bytes - index * chunks.payload() as u64).min(chunks.payload() as u64) as usize;
+        let chunk = image.get(offset..).unwrap_or_default();
+        if read_chunk(chunk, payload, number, index as usize, info.salt, offset).is_none() {
+            damaged.push((offset, payload));
+        }
+    }
+    damaged
 }
 
 #[cfg(test)]

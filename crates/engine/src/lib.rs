@@ -44,7 +44,7 @@ pub use batch::WriteBatch;
 pub use config::Config;
 pub use engine::Engine;
 pub use error::{Damage, Miss, OpenError, ReadError, WriteError};
-pub use inspect::{Contents, Found, SegmentHead, SegmentInfo, walk_segment};
+pub use inspect::{Contents, Found, SegmentHead, SegmentInfo, check_checkpoint, walk_segment};
 pub use key::{CachePolicy, Key, Kind, Row, Sequence};
 pub use location::SegmentId;
 pub use recovery::{DamageReport, RecoveryProgress};

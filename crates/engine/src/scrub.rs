@@ -8,7 +8,7 @@
 //! Invariant: what is reported belongs to the use of the segment that the index knows: a segment that is reclaimed meanwhile is left alone.
 
 use crate::engine::Engine;
-use crate::format::record::{HEADER_BYTES, Salt};
+use crate::format::record::{FLAG_SEAL, HEADER_BYTES, Salt};
 use crate::format::segment_header::{HeaderBlock, HeaderState, SegmentHeader};
 use crate::load::Pace;
 use crate::location::{SegmentId, padded};
@@ -32,11 +32,14 @@ struct Body {
     /// Offsets in the segment: where the record ends, and how far it has come by.
     end: usize,
     seen: usize,
+    /// Nothing counts behind it.
+    is_seal: bool,
 }
 
 /// Verifies the records of a segment as its bytes come by.
 struct Stream {
     salt: Salt,
+    /// The end at the latest: after a start from a checkpoint it may not be known better than this.
     used: usize,
     /// Where the record starts that is looked at.
     offset: usize,
@@ -71,6 +74,9 @@ impl Stream {
                 if body.checksum.value() != body.expected {
                     return Verdict::Suspicious;
                 }
+                if body.is_seal {
+                    return Verdict::Good;
+                }
                 self.offset += padded(body.end - self.offset);
                 self.body = None;
             }
@@ -88,7 +94,8 @@ impl Stream {
                 return Verdict::Suspicious;
             }
             let expected = word(0) ^ self.salt.at(offset);
-            self.body = Some(Body { checksum: Checksum::new(), expected, end: offset + length, seen: offset + 4 });
+            let is_seal = header[15] & FLAG_SEAL != 0;
+            self.body = Some(Body { checksum: Checksum::new(), expected, end: offset + length, seen: offset + 4, is_seal });
         }
     }
 }

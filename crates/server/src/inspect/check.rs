@@ -7,7 +7,7 @@ use super::report::{Damage, SegmentReport, State};
 use super::source::{Part, Place, Sources};
 use crate::node::MIRRORS;
 use base::{AlignedBuffer, BLOCK_BYTES, TableId};
-use engine::{Contents, Found, Kind, SegmentHead, SegmentInfo, Sequence, walk_segment};
+use engine::{Contents, Found, Kind, SegmentHead, SegmentInfo, Sequence, check_checkpoint, walk_segment};
 use io_linux::Device;
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
@@ -30,6 +30,8 @@ struct Shared<'a> {
     items: Vec<Item<'a>>,
     /// The newest generation of each shard of each store.
     newest: BTreeMap<(u64, u32), u64>,
+    /// How long each completed checkpoint is: by store, shard and number.
+    checkpoints: BTreeMap<(u64, u32, u64), u64>,
     now_s: i64,
     next: AtomicUsize,
     bytes_read: AtomicU64,
@@ -41,7 +43,8 @@ pub(super) fn check(sources: &Sources, now_s: i64) -> (Vec<SegmentReport>, u64) 
     let places = sources.parts.iter().flat_map(|part| part.places.iter().map(move |place| (part, *place)));
     let items = places.map(|(part, place)| Item { part, place, head: SegmentHead::Blank }).collect();
     let (next, bytes_read, threads_done) = Default::default();
-    let mut shared = Shared { sources, items, newest: BTreeMap::new(), now_s, next, bytes_read, threads_done };
+    let mut shared =
+        Shared { sources, items, newest: BTreeMap::new(), checkpoints: BTreeMap::new(), now_s, next, bytes_read, threads_done };
     let heads = in_threads(&shared, "segment headers", |shared, index, _, buffer| {
         let item = &shared.items[index];
         match read(shared.device(item.part), item.place.offset, buffer, BLOCK_BYTES) {
@@ -57,6 +60,9 @@ pub(super) fn check(sources: &Sources, now_s: i64) -> (Vec<SegmentReport>, u64) 
         {
             let newest = shared.newest.entry((info.store, info.shard)).or_default();
             *newest = info.generation.max(*newest);
+            if let Contents::Checkpoint { number, stream_bytes: Some(bytes), .. } = info.contents {
+                shared.checkpoints.insert((info.store, info.shard, number), bytes);
+            }
         }
     }
     shared.next = AtomicUsize::new(0);
@@ -203,6 +209,19 @@ fn check_segment(shared: &Shared<'_>, index: usize, live: &mut Live, buffer: &mu
     }
     report.state = State::Used;
     let length = part.segment_bytes as usize;
+    if let Contents::Checkpoint { number, .. } = info.contents {
+        report.state = State::Checkpoint;
+        // One that was not completed means nothing, and the next start frees it.
+        if let Some(stream_bytes) = shared.checkpoints.get(&(part.store, part.shard, number)) {
+            read_image(shared.device(part), place.offset, buffer, length, &mut report.damage);
+            shared.bytes_read.fetch_add(length as u64, Ordering::Relaxed);
+            for (offset, bytes) in check_checkpoint(&buffer[..length], info, *stream_bytes) {
+                let what = "a part of a checkpoint is wrong: no row is lost, but a start without it reads the whole log".to_owned();
+                report.damage.push(Damage::new(offset, Some(bytes), what));
+            }
+        }
+        return report;
+    }
     read_image(shared.device(part), place.offset, buffer, length, &mut report.damage);
     shared.bytes_read.fetch_add(length as u64, Ordering::Relaxed);
     let was_synced = shared.was_synced(info);

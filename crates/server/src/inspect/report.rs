@@ -18,6 +18,8 @@ pub(super) enum State {
     NeverUsed,
     Used,
     Free,
+    /// A part of a checkpoint of the index.
+    Checkpoint,
     /// The header is wrong: nothing of the segment can be read.
     Damaged,
 }
@@ -129,6 +131,7 @@ struct ShardReport {
     used: u64,
     free: u64,
     never_used: u64,
+    checkpoint: u64,
     damaged: u64,
     unfinished: u64,
     records: u64,
@@ -235,6 +238,7 @@ impl ShardReport {
             State::NeverUsed => self.never_used += 1,
             State::Used => self.used += 1,
             State::Free => self.free += 1,
+            State::Checkpoint => self.checkpoint += 1,
             State::Damaged => self.damaged += 1,
         }
         self.unfinished += u64::from(segment.unfinished);
@@ -280,8 +284,8 @@ impl fmt::Display for Range {
 
 impl fmt::Display for ShardReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { shard, segments, used, free, never_used, damaged, records, tombstones, .. } = self;
-        write!(f, "  shard {shard}: {segments} segments: {used} used, {free} free, {never_used} never used")?;
+        let Self { shard, segments, used, free, never_used, checkpoint, damaged, records, tombstones, .. } = self;
+        write!(f, "  shard {shard}: {segments} segments: {used} used, {checkpoint} of checkpoints, {free} free, {never_used} never used")?;
         if *damaged > 0 {
             write!(f, ", {damaged} damaged")?;
         }
@@ -303,6 +307,7 @@ impl fmt::Display for SegmentReport {
             State::Used if self.unfinished => "used, open",
             State::Used => "used",
             State::Free => "free",
+            State::Checkpoint => "checkpoint",
             State::Damaged => "damaged",
         };
         let generation = self.generation.map_or("–".to_owned(), |generation| generation.to_string());
