@@ -8,7 +8,7 @@ use crate::connections::{Connection, Connections};
 use crate::message::{Message, PartId, ReplyHeader};
 use crate::prepared::{CoreStatements, SharedStatements};
 use crate::requests::{COORDINATED_REQUEST_BYTES, Request, RequestId, Requests, Work};
-use crate::schema_changes::SchemaChanges;
+use crate::schema_changes::{Marks, SchemaChanges};
 use crate::statements::Statements;
 use base::CoreId;
 use cql::CqlError;
@@ -65,6 +65,7 @@ pub struct Core {
     part_bytes: usize,
     /// Error frames of requests that were refused while their connection may be in the middle of being served.
     refusals: Vec<(ConnectionId, Vec<u8>)>,
+    pub(crate) marks: Marks,
     /// When to look again for clients that do not read; only while there is too much to send.
     stalls_due_us: Option<u64>,
     on_ready: Option<OnReady>,
@@ -117,6 +118,7 @@ impl Core {
             parts_out: 0,
             part_bytes: PART_BYTES_FIRST,
             refusals: Vec::new(),
+            marks: Marks::default(),
             stalls_due_us: None,
             on_ready: parts.on_ready,
             on_failure: None,
@@ -645,6 +647,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         self.continue_requests(reactor);
         self.resume(reactor);
         let stalls_due_us = self.close_stalled(reactor);
+        let marks_due_us = self.store_marks_again(reactor);
         for (tag, request) in self.shard.take_requests() {
             debug_assert!(tag.0 < NODE_TAGS);
             reactor.submit(tag, request);
@@ -653,7 +656,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         if (!self.continuations.is_empty() && self.has_room_for_parts()) || self.shard.has_runnable() {
             return Turn::Again;
         }
-        next.into_iter().chain(stalls_due_us).min().map_or(Turn::Idle, Turn::At)
+        next.into_iter().chain(stalls_due_us).chain(marks_due_us).min().map_or(Turn::Idle, Turn::At)
     }
 }
 

@@ -18,12 +18,24 @@ use std::sync::Arc;
 
 const SCHEMA_TAG: u64 = 0;
 const TRUNCATION_TAG: u64 = 1;
+/// Marks of truncations whose client has been told that they could not be stored.
+const MARKS_TAG: u64 = 2;
+/// How long after a failure marks are stored again: until they are, the shard reclaims no space.
+const MARKS_AGAIN_US: u64 = 1_000_000;
 
 /// Waiting changes, on core 0.
 #[derive(Default)]
 pub(crate) struct SchemaChanges {
     waiting: VecDeque<SchemaRequest>,
     current: Option<Change>,
+}
+
+/// On every core: the blob with its truncation marks on its way to the disk.
+#[derive(Default)]
+pub(crate) struct Marks {
+    in_flight: u32,
+    /// When to try again what failed.
+    due_us: Option<u64>,
 }
 
 /// The change that is under way.
@@ -147,16 +159,38 @@ impl Core {
                 }
                 self.next_change(reactor);
             }
-            (_, Ok(())) => {
-                self.shard.truncation_stored();
-                reactor.send(base::CoreId(0), Message::SchemaApplied { failure: None });
-            }
-            (_, Err(error)) => {
-                // The rows are gone from the index already: without the mark they come back with a restart.
-                tracing::error!(%error, core = self.core.0, "a truncation could not be stored; the truncated rows may return after a restart");
-                reactor.send(base::CoreId(0), Message::SchemaApplied { failure: Some(error.clone()) });
+            (tag, outcome) => {
+                self.marks.in_flight -= 1;
+                // The last one that was asked for has the marks of all before it.
+                if self.marks.in_flight == 0 && outcome.is_ok() {
+                    self.shard.truncation_stored();
+                }
+                if let Err(error) = outcome {
+                    // The rows are gone from the index already: without the mark they come back with a restart.
+                    tracing::error!(%error, core = self.core.0, "a truncation could not be stored; the truncated rows may return after a restart");
+                    self.marks.due_us = Some(reactor.now().monotonic_us + MARKS_AGAIN_US);
+                }
+                if tag == TRUNCATION_TAG {
+                    reactor.send(base::CoreId(0), Message::SchemaApplied { failure: outcome.as_ref().err().cloned() });
+                }
             }
         }
+    }
+
+    fn store_marks<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, tag: u64, bytes: Vec<u8>) {
+        self.marks = Marks { in_flight: self.marks.in_flight + 1, due_us: None };
+        reactor.submit(node_tag(tag), DiskRequest::ReplaceBlob { name: truncations_blob(self.core), bytes });
+    }
+
+    /// Stores marks again that could not be stored, once it is time. Gives that time.
+    pub(crate) fn store_marks_again<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
+        let due_us = self.marks.due_us.filter(|_| self.marks.in_flight == 0)?;
+        if reactor.now().monotonic_us < due_us {
+            return Some(due_us);
+        }
+        let bytes = self.shard.truncation_marks();
+        self.store_marks(reactor, MARKS_TAG, bytes);
+        None
     }
 
     /// On every core: the schema is this now.
@@ -171,8 +205,7 @@ impl Core {
             None => reactor.send(base::CoreId(0), Message::SchemaApplied { failure: None }),
             Some(table) => {
                 let bytes = self.shard.truncate(table);
-                let request = DiskRequest::ReplaceBlob { name: truncations_blob(self.core), bytes };
-                reactor.submit(node_tag(TRUNCATION_TAG), request);
+                self.store_marks(reactor, TRUNCATION_TAG, bytes);
             }
         }
     }

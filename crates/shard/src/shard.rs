@@ -270,10 +270,16 @@ impl Shard {
         let sequence = self.engine.truncate(table);
         self.truncations.insert(table, sequence);
         self.truncating.push(table);
+        self.truncation_marks()
+    }
+
+    /// The blob that the last [`Shard::truncate`] gave, as it would be now.
+    #[must_use]
+    pub fn truncation_marks(&self) -> Vec<u8> {
         encode_truncations(&self.truncations)
     }
 
-    /// The blob that the last [`Shard::truncate`] gave is stored.
+    /// The blob that the last [`Shard::truncate`] or [`Shard::truncation_marks`] gave is stored. Until then no space is reclaimed.
     pub fn truncation_stored(&mut self) {
         for table in self.truncating.drain(..) {
             self.engine.truncation_persisted(table);

@@ -196,7 +196,7 @@ impl Client {
             }
             machine.step();
         }
-        panic!("no reply to stream {stream} within {STEPS_MAX} steps");
+        panic!("no reply to stream {stream} within {STEPS_MAX} steps: {}", machine.describe());
     }
 
     /// The reply of a stream, if it is there.

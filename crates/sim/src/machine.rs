@@ -180,6 +180,21 @@ impl Machine {
         self.stations[usize::from(core)].core.shard().engine()
     }
 
+    /// For messages: how each core's engine is doing.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let describe = |station: &Station| {
+            let engine = station.core.shard().engine();
+            let (writable, full, poisoned) = (engine.writable(), engine.is_full(), engine.poisoned());
+            format!(
+                "writable {writable}, full {full}, poisoned {poisoned:?}, disk idle {}, {:?}",
+                station.reactor.disk.next_us(0).is_none(),
+                engine.stats()
+            )
+        };
+        self.stations.iter().map(describe).collect::<Vec<_>>().join("; ")
+    }
+
     /// What happened so far.
     #[must_use]
     pub fn trace(&self) -> &Trace {

@@ -4,7 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use sim::{Outcome, Planted, run_seed, seeds};
+use sim::{Outcome, Planted, first_seed, run_seed, seeds};
 use std::panic::catch_unwind;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,7 +52,7 @@ fn every_promise_is_kept_under_every_seed() {
 
 #[test]
 fn the_same_seed_gives_the_same_trace() {
-    for seed in seeds(12) {
+    for seed in first_seed()..first_seed() + 12 {
         let (one, other) = (run_seed(seed, None), run_seed(seed, None));
         assert!(one.events > 300, "seed {seed}: {} events", one.events);
         assert_eq!((one.digest, one.events), (other.digest, other.events), "seed {seed} gave two traces");
