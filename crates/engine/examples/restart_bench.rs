@@ -252,7 +252,7 @@ fn main() {
     bench.disk.serve(&mut engine, &bench.clock);
     let started = Instant::now();
     // The rest is nearly as much as the log may grow by until the next checkpoint.
-    bench.rows = rows / 10 * 7;
+    bench.rows = rows / 100 * 77;
     bench.write(&mut engine, 0..bench.rows);
     println!("{:<28} {:>6.2} s, {} checkpoints", "filling", started.elapsed().as_secs_f64(), engine.stats().checkpoints);
     bench.shut_down(engine);

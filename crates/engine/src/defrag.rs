@@ -239,12 +239,15 @@ impl Engine {
     /// Touches the index cells of the next records all at once: the waits for memory overlap, where one after the other they would be
     /// most of what defragmentation and recovery cost. Returns the place after those records.
     pub(crate) fn warm_index(&self, bytes: &[u8], offset: usize) -> usize {
-        let (mut place, mut sum) = (offset, 0);
-        for _ in 0..WARM_RECORDS {
+        let mut place = offset;
+        let mut homes = [None; WARM_RECORDS];
+        for home in &mut homes {
             let Some(record) = bytes.get(place..).and_then(Record::plausible) else { break };
-            sum ^= self.index.touch(record.table(), record.token());
+            *home = self.index.home(record.table(), record.token());
             place += padded(record.length());
         }
+        // Nothing else between them, so that as many waits as the processor can bear overlap.
+        let sum = homes.iter().flatten().fold(0, |sum, (slot, position)| sum ^ slot.touch(*position));
         std::hint::black_box(sum);
         place.max(offset + 1)
     }

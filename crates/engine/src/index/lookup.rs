@@ -91,9 +91,11 @@ impl Index {
         }
     }
 
-    /// Reads the first cell that a lookup of this token would read, for nothing but to have it in the processor's cache.
-    pub(crate) fn touch(&self, table: TableId, token: Token) -> u64 {
-        self.table(table).and_then(|table| table.slot(token.slot())).map_or(0, |slot| slot.touch(tail(token)))
+    /// The slot of a token, and the first cell that a lookup would read in it: for `SlotIndex::touch`.
+    #[inline]
+    pub(crate) fn home(&self, table: TableId, token: Token) -> Option<(&SlotIndex, usize)> {
+        let slot = self.table(table)?.slot(token.slot())?;
+        Some((slot, slot.home(tail(token))))
     }
 
     /// Points `key` to `location`, and says where it pointed before.
