@@ -73,6 +73,7 @@ fn choose_setup(seed: u64, planted: Option<Planted>, dice: &mut Rng) -> Setup {
         segment_bytes,
         capacity_bytes: u64::from(segment_bytes) * (16 + dice.below(64)),
         memory_bytes: (300 << 10) + segment_bytes as usize * [4, 8, 20][dice.below(3) as usize],
+        checkpoint_bytes_min: [16 << 10, 128 << 10, u64::MAX][dice.below(3) as usize],
         durability: match planted {
             // A bug must be found where it breaks the promise.
             Some(Planted::SkippedFlush) => Durability::Device,

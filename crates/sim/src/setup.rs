@@ -25,6 +25,8 @@ pub struct Setup {
     pub capacity_bytes: u64,
     /// The memory of each core's engine.
     pub memory_bytes: usize,
+    /// A checkpoint of the index is written when the log has grown by so much.
+    pub checkpoint_bytes_min: u64,
     /// When writes are acknowledged.
     pub durability: Durability,
     /// Replies that a connection may leave unread.
@@ -47,6 +49,7 @@ impl Setup {
             segment_bytes: 64 << 10,
             capacity_bytes: 4 << 20,
             memory_bytes: 1 << 20,
+            checkpoint_bytes_min: 256 << 10,
             durability: if seed.is_multiple_of(4) { Durability::Device } else { Durability::Memory },
             unsent_bytes_max: 256 << 10,
             requests_bytes_max: 1 << 20,
@@ -58,6 +61,7 @@ impl Setup {
     pub(crate) fn engine_config(&self, core: u16, file_bytes: u64) -> Config {
         let mut config = Config::new(STORE, u32::from(core), file_bytes, self.capacity_bytes, self.memory_bytes);
         config.segment_bytes = self.segment_bytes;
+        config.checkpoint_bytes_min = self.checkpoint_bytes_min;
         // A scrub that is due in hours would have the clock of an idle machine jump by hours.
         config.scrub_interval_us = 0;
         config
