@@ -105,6 +105,106 @@ fn recovery(rows: u64) {
     report("recovery without a checkpoint, a record", rows as usize, &stretch);
 }
 
+/// A time series of `rows` rows of 40 bytes in one partition: how fast it grows, what it costs in memory, how fast it is read from memory
+/// and from a device that costs nothing. Clustering keys are times with a little jitter, rows sensor readings: they compress as such do.
+fn series(rows: u64) {
+    // Little more capacity than the pages take: the space of what was moved to pages is used again.
+    let capacity = (rows * 60).max(512 << 20);
+    for (what, memory) in [("in memory", capacity as usize + (256 << 20)), ("cold", 128 << 20)] {
+        let mut disk = Vec::new();
+        let mut now = Now { monotonic_us: 0, wall_us: 0 };
+        let tables = BTreeMap::from([(TABLE, Sequence(0))]);
+        let config = Config::new(1, 0, 0, capacity, memory);
+        let stable = Box::new(Mirror(vec![0; config.stable_bytes(3)]));
+        let mut engine = Engine::open(config, stable, &tables, now).unwrap();
+        serve_from(&mut engine, now, &mut disk);
+        let (token, partition) = (Token(5), b"series");
+        let mut rng = Rng::new(7);
+        let mut batch = WriteBatch::new();
+        let mut time = 1_700_000_000_000_000u64;
+        let mut row = [0u8; 40];
+        let (stretch, mut busy) = (start(), 0u64);
+        for _ in 0..rows / 1000 {
+            batch.clear();
+            for _ in 0..1000 {
+                time += 1_000_000 + rng.below(1000);
+                row[..8].copy_from_slice(&time.to_le_bytes());
+                row[8..16].copy_from_slice(&(20.0 + rng.below(100) as f64 / 10.0).to_le_bytes());
+                row[16..24].copy_from_slice(&(1000 + rng.below(50)).to_le_bytes());
+                let key = Key { table: TABLE, token, partition, clustering: &time.to_be_bytes() };
+                batch.put(&key, Kind::Live, &row).unwrap();
+            }
+            while engine.apply(now, &batch) == Err(WriteError::Busy) {
+                busy += 1;
+                now.monotonic_us += 1_000;
+                engine.tick(now);
+                serve_from(&mut engine, now, &mut disk);
+            }
+            now.monotonic_us += 400;
+            engine.tick(now);
+            serve_from(&mut engine, now, &mut disk);
+        }
+        report(&format!("append to a series, 1000 a batch, {what}"), rows as usize, &stretch);
+        for _ in 0..2000 {
+            now.monotonic_us += 1_000;
+            engine.tick(now);
+            serve_from(&mut engine, now, &mut disk);
+        }
+        let stats = engine.stats();
+        let each = |bytes: u64| bytes as f64 / rows as f64;
+        println!("{:<44} {:>8.2} bytes a row, {busy} times busy", "index of a series", each(stats.index_bytes));
+        println!("{:<44} {:>8.2} bytes a row, {} pages", "pages in the log", each(stats.page_bytes), stats.pages);
+        let scan = PartitionScan {
+            table: TABLE,
+            token,
+            partition,
+            from: Bound::Unbounded,
+            to: Bound::Unbounded,
+            direction: Direction::Forward,
+            policy: CachePolicy::Bypass,
+            read_ahead: 1000,
+        };
+        let (mut count, mut after) = (0, Vec::new());
+        let stretch = start();
+        'all: loop {
+            let from = if count == 0 { Bound::Unbounded } else { Bound::Excluded(&after[..]) };
+            let mut last = after.clone();
+            let mut cursor = engine.scan_partition(&PartitionScan { from, ..scan }).unwrap();
+            let miss = loop {
+                match cursor.next() {
+                    Ok(Some((clustering, row))) => {
+                        count += usize::from(row.bytes.len() == 40);
+                        last.clear();
+                        last.extend_from_slice(clustering);
+                    }
+                    Ok(None) => break 'all,
+                    Err(engine::ReadError::Miss(miss)) => break miss,
+                    Err(error) => panic!("{error}"),
+                }
+            };
+            drop(cursor);
+            after = last;
+            engine.finish(1);
+            engine.fetch(&miss, 1);
+            serve_from(&mut engine, now, &mut disk);
+        }
+        report(&format!("slice of a series, {what}"), count, &stretch);
+        assert_eq!(count as u64, rows);
+        if what == "in memory" {
+            let stretch = start();
+            for _ in 0..100_000 {
+                let from = (1_700_000_000_000_000 + rng.below(rows) * 1_000_000).to_be_bytes();
+                let slice = PartitionScan { from: Bound::Included(&from), ..scan };
+                let mut cursor = engine.scan_partition(&slice).unwrap();
+                for _ in 0..10 {
+                    cursor.next().unwrap();
+                }
+            }
+            report("ten rows somewhere in a series", 100_000, &stretch);
+        }
+    }
+}
+
 /// Does every request at once and keeps nothing: what is read back comes from memory.
 fn serve(engine: &mut Engine, now: Now) {
     loop {
@@ -292,14 +392,20 @@ fn main() {
     let mut bench = Bench { engine, now, batch: WriteBatch::new(), rng: Rng::new(1), rows, only: arguments.next() };
     serve(&mut bench.engine, now);
     assert!(bench.engine.is_ready());
-    bench.fill();
+    if bench.only.as_deref() != Some("series") {
+        bench.fill();
+    }
     bench.get("get, uniform", rows);
     bench.get("get, a thousand hot rows", rows.min(1000));
     bench.overwrite("overwrite, uniform", rows);
     bench.overwrite("overwrite, a thousand hot rows", rows.min(1000));
     bench.wide();
-    if bench.wants("recovery") {
-        drop(bench);
+    let (recover, page) = (bench.wants("recovery"), bench.wants("series"));
+    drop(bench);
+    if recover {
         recovery(rows);
+    }
+    if page {
+        series(rows);
     }
 }

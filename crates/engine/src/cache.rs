@@ -68,13 +68,9 @@ impl Cache {
 impl Engine {
     /// Memory that is not frames.
     pub(crate) fn fixed_bytes(&self) -> usize {
-        self.index.bytes()
-            + self.memory.pin_bytes()
-            + self.fetches.buffer_bytes()
-            + self.flush.buffer_bytes()
-            + self.loads.buffer_bytes()
-            + self.checkpoints.buffer_bytes()
-            + self.scrub.buffer_bytes()
+        let buffers = self.fetches.buffer_bytes() + self.flush.buffer_bytes() + self.loads.buffer_bytes();
+        let background = self.checkpoints.buffer_bytes() + self.scrub.buffer_bytes() + self.paging.bytes();
+        self.index.bytes() + self.memory.pin_bytes() + self.pages.bytes() + buffers + background
     }
 
     /// How many frames may be in memory now.

@@ -35,6 +35,14 @@ pub struct Config {
     pub checkpoint_bytes_min: u64,
     /// Every stored segment is read and verified once in so many microseconds, if the device has idle moments; 0 for never.
     pub scrub_interval_us: u64,
+    /// Rows of a wide partition that the index knows one by one lie in leaves of at most this many.
+    pub leaf_rows_max: usize,
+    /// A page has at most this many rows; 0 for no new pages.
+    pub page_rows_max: usize,
+    /// Rows of a page take at most this many bytes before compression, unless it is a single row.
+    pub page_bytes_max: usize,
+    /// Rows that are larger on average stay out of pages.
+    pub page_row_bytes_max: usize,
 }
 
 /// Seven days.
@@ -55,6 +63,10 @@ impl Config {
             flush_interval_us: 100_000,
             checkpoint_bytes_min: 256 << 20,
             scrub_interval_us: SCRUB_INTERVAL_US,
+            leaf_rows_max: 128,
+            page_rows_max: 128,
+            page_bytes_max: 16 << 10,
+            page_row_bytes_max: 512,
         }
     }
 
@@ -62,6 +74,11 @@ impl Config {
     #[must_use]
     pub fn stable_bytes(&self, mirrors: usize) -> usize {
         self.segment_bytes as usize * mirrors
+    }
+
+    /// So many rows over a page make it worth making it anew.
+    pub(crate) fn overlay_rows_max(&self) -> u32 {
+        (self.page_rows_max as u32 / 2).max(1)
     }
 
     pub(crate) fn check(&self, stable_bytes: usize) -> Result<(), OpenError> {
@@ -75,6 +92,9 @@ impl Config {
         }
         if self.capacity_bytes / segment > u64::from(SegmentId::COUNT_MAX) {
             return error("capacity_bytes", self.capacity_bytes, "at most 2^23 segments");
+        }
+        if self.leaf_rows_max < 2 {
+            return error("leaf_rows_max", self.leaf_rows_max as u64, "at least two");
         }
         if stable_bytes < self.stable_bytes(2) {
             return error("stable memory", stable_bytes as u64, "at least two segments");

@@ -263,8 +263,14 @@ impl Engine {
     pub(crate) fn move_record(&mut self, now: Now, location: Location, record: &Record<'_>, oldest_base: Sequence) -> bool {
         let key = record.key();
         let Some(place) = self.index.locate(&key, |at| self.memory.device_location(at) == location) else { return true };
-        let purge_after_s = record.kind().purge_after_s();
-        if purge_after_s.is_some_and(|purge_after_s| purge_after_s < now.wall_s()) && record.sequence() < oldest_base {
+        let is_past = record.kind().purge_after_s().is_some_and(|purge_after_s| purge_after_s < now.wall_s());
+        if is_past && record.is_page() {
+            return !self.is_intact(record, location) || self.move_purged_page(now, place, record, oldest_base);
+        }
+        if is_past && self.index.is_over_page(&key) {
+            // The page may have an older version: only with the page made anew the row can go.
+            self.index.ask_for_page(&key);
+        } else if is_past && record.sequence() < oldest_base {
             self.index.remove(&key);
             self.release(place);
             self.counters.rows_purged += 1;
@@ -275,12 +281,10 @@ impl Engine {
         }
         // Making room may have evicted the cached copy.
         let Some(place) = self.index.locate(&key, |at| self.memory.device_location(at) == location) else { return true };
-        let old_salt = self.segments.salt(location.segment());
-        if Record::verify(record.whole(), old_salt, location.offset()).is_none() {
-            // Damaged in memory: it stays where it is, and the segment with it.
-            self.counters.damaged_records += 1;
+        if !self.is_intact(record, location) {
             return true;
         }
+        let old_salt = self.segments.salt(location.segment());
         let Some(open) = &mut self.log.open else { return false };
         let offset = open.used;
         open.used += location.padded();
@@ -300,13 +304,18 @@ impl Engine {
         self.log.position += location.padded() as u64;
         self.counters.defrag_bytes += location.padded() as u64;
         self.index.relocate(&key, |at| at == place, moved);
-        self.segments.add_live(moved);
-        if let Some(purge_after_s) = purge_after_s {
-            self.segments.add_purgeable(moved, purge_after_s);
-        }
+        self.note_live(segment, moved);
         self.release(place);
         self.flush.due_at(now.monotonic_us.saturating_add(self.config.flush_interval_us / 2));
         true
+    }
+
+    /// Whether a record is as it was written. If it was damaged in memory it stays where it is, and the segment with it.
+    fn is_intact(&mut self, record: &Record<'_>, location: Location) -> bool {
+        let salt = self.segments.salt(location.segment());
+        let intact = Record::verify(record.whole(), salt, location.offset()).is_some();
+        self.counters.damaged_records += u64::from(!intact);
+        intact
     }
 
     fn end_victim(&mut self, now: Now, victim: Victim) {

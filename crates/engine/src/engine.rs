@@ -13,11 +13,13 @@ use crate::error::{OpenError, WriteError};
 use crate::fetch::Fetches;
 use crate::flush::Flush;
 use crate::growth::Growth;
-use crate::index::Index;
+use crate::index::{Index, Limits};
 use crate::key::Sequence;
 use crate::load::Loads;
 use crate::log::Log;
 use crate::memory::Memory;
+use crate::pages::Pages;
+use crate::paging::Paging;
 use crate::recovery::{DamageReport, Recovery, RecoveryProgress};
 use crate::scrub::Scrub;
 use crate::segments::Segments;
@@ -46,6 +48,8 @@ pub struct Engine {
     pub(crate) drops: Drops,
     pub(crate) checkpoints: Checkpoints,
     pub(crate) scrub: Scrub,
+    pub(crate) pages: Pages,
+    pub(crate) paging: Paging,
     pub(crate) recovery: Option<Recovery>,
     pub(crate) progress: RecoveryProgress,
     pub(crate) damage_reports: Vec<DamageReport>,
@@ -70,7 +74,7 @@ impl Engine {
     pub fn open(config: Config, stable: Box<dyn StableMemory>, tables: &BTreeMap<TableId, Sequence>, now: Now) -> Result<Self, OpenError> {
         config.check(stable.len())?;
         let mut log = Log::new(config.store, now.wall_us, config.segment_bytes);
-        let mut index = Index::new();
+        let mut index = Index::new(Limits { leaf_rows: config.leaf_rows_max, overlay_rows: config.overlay_rows_max() });
         for (table, mark) in tables {
             index.create_table(*table);
             log.saw_sequence(*mark);
@@ -92,6 +96,8 @@ impl Engine {
             cache: Cache::default(),
             defrag: Defrag::default(),
             drops: Drops::default(),
+            pages: Pages::new(config.memory_limit_bytes),
+            paging: Paging::default(),
             checkpoints: Checkpoints::default(),
             scrub: Scrub::default(),
             recovery: Some(Recovery::new(tables.clone(), now.monotonic_us)),
@@ -135,17 +141,20 @@ impl Engine {
         }
     }
 
-    /// One slice of background work: flushing, releasing dropped tables, defragmentation, eviction, checkpoints, scrub. Call it once a turn.
+    /// One slice of background work: flushing, releasing dropped tables, defragmentation, making pages, eviction, checkpoints, scrub. Call it
+    /// once a turn.
     ///
     /// Returns when it wants to be called again although nothing happens, in monotonic microseconds; `now` means at once.
     pub fn tick(&mut self, now: Now) -> Option<u64> {
         if self.recovery.is_some() {
             return None;
         }
+        self.pages.end_turn();
         self.flush_tick(now.monotonic_us);
         self.drop_slice();
         let mut more = self.drops.has_work();
         more |= self.defrag_tick(now);
+        more |= self.page_tick(now);
         more |= self.cache_tick();
         more |= self.checkpoint_tick(now);
         // Defragmentation may have sealed a segment.

@@ -54,6 +54,9 @@ pub enum Damage {
         /// The positive errno value, 0 if there is none.
         code: i32,
     },
+    /// The record is as it was written, but the rows of the page in it make no sense.
+    #[error("the rows of the page cannot be read")]
+    Page,
 }
 
 /// Why a read has no answer yet, or none at all.

@@ -25,8 +25,9 @@ const READ_BYTES_MAX: usize = 64 << 10;
 const POOLED_BLOCKS_MAX: usize = 4;
 /// Kept buffers of each size.
 const POOL_MAX: usize = 64;
-/// The engine's own waiter.
+/// The engine's own waiters.
 pub(crate) const RECOVERY_WAITER: u64 = u64::MAX;
+pub(crate) const PAGING_WAITER: u64 = u64::MAX - 1;
 
 /// A read at the device.
 struct Read {
@@ -65,6 +66,8 @@ pub(crate) struct Fetches {
     free_places: Vec<usize>,
     waiters: BTreeMap<u64, Waiter>,
     ready: Vec<u64>,
+    /// Whether `PAGING_WAITER` is ready, of which callers are not told.
+    paging_ready: bool,
     pool: [Vec<AlignedBuffer>; POOLED_BLOCKS_MAX],
     buffer_bytes: usize,
 }
@@ -78,6 +81,7 @@ impl Fetches {
             free_places: Vec::new(),
             waiters: BTreeMap::new(),
             ready: Vec::new(),
+            paging_ready: false,
             pool: [const { Vec::new() }; POOLED_BLOCKS_MAX],
             buffer_bytes: 0,
         }
@@ -111,6 +115,19 @@ impl Fetches {
         }
     }
 
+    fn set_ready(&mut self, waiter: u64) {
+        if waiter == PAGING_WAITER {
+            self.paging_ready = true;
+        } else {
+            self.ready.push(waiter);
+        }
+    }
+
+    /// Whether all that was fetched for page making is there, told once.
+    pub(crate) fn take_paging_ready(&mut self) -> bool {
+        std::mem::take(&mut self.paging_ready)
+    }
+
     /// A record is there (or known to be damaged): whoever waited for it has one reason less to wait. Returns how many wait.
     fn wake(&mut self, location: Location, pinned: bool) -> (u32, CachePolicy) {
         let Some(flight) = self.flights.remove(&location) else { return (0, CachePolicy::Bypass) };
@@ -124,7 +141,7 @@ impl Fetches {
                 waiter.pins.push(location);
             }
             if waiter.outstanding == 0 {
-                self.ready.push(number);
+                self.set_ready(number);
             }
         }
         (references, flight.policy)
@@ -135,7 +152,7 @@ impl Engine {
     /// Brings the missing records into memory for `waiter`, which becomes ready (`take_ready`) when all are there.
     ///
     /// A waiter may fetch again and again; what it has fetched stays until `finish`. Numbers are the caller's choice, except
-    /// `u64::MAX`.
+    /// `u64::MAX` and the one before it.
     pub fn fetch(&mut self, miss: &Miss, waiter: u64) {
         let mut entry = self.fetches.waiters.remove(&waiter).unwrap_or_default();
         let mut fresh = Vec::new();
@@ -160,7 +177,7 @@ impl Engine {
         fresh.sort_unstable();
         self.fetches.queue.extend(fresh.into_iter().map(|location| Queued { location, alone: false }));
         if entry.outstanding == 0 {
-            self.fetches.ready.push(waiter);
+            self.fetches.set_ready(waiter);
         }
         self.fetches.waiters.insert(waiter, entry);
         self.issue_reads();

@@ -275,6 +275,7 @@ impl Engine {
         for segment in &cycle.freed {
             self.segments.mark_free(*segment);
         }
+        self.paging.idle = false;
         if !self.log.sealed.is_empty() {
             self.flush.due_at(now_us);
         }

@@ -5,8 +5,8 @@
 //! `docs/internals/log-format.md` says what it writes.
 //!
 //! Files in the order in which a write passes through them: `batch`, `write`, `format`, `log`, `memory`, `index`, `segments`, `flush`,
-//! `growth`; a read: `read`, `scan`, `fetch`, `cache`; in the background: `defrag`, `drops`, `checkpoint`, `scrub`; at start: `recovery`;
-//! offline: `inspect`.
+//! `growth`; a read: `read`, `pages`, `scan`, `merge`, `fetch`, `cache`; in the background: `defrag`, `paging`, `drops`, `checkpoint`,
+//! `scrub`; at start: `recovery`; offline: `inspect`.
 
 mod batch;
 mod cache;
@@ -27,6 +27,9 @@ mod load;
 mod location;
 mod log;
 mod memory;
+mod merge;
+mod pages;
+mod paging;
 mod read;
 mod recovery;
 mod scan;

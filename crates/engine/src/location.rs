@@ -5,7 +5,7 @@
 //! kind   segment       offset / 16       length / 16
 //! ```
 //! Kind 0 is an empty cell of the index, 1 a record, 2 a partition with an ordered map of rows (the other 62 bits are its
-//! number); 3 is kept for leaf pages that hold many rows.
+//! number). A page of rows is a record like others.
 //!
 //! Segment ids with the top bit set name cache frames, which exist in memory only.
 
@@ -84,7 +84,7 @@ impl Location {
             0 => Target::Empty,
             1 => Target::Record,
             2 => Target::Partition(self.0 as u32),
-            _ => unreachable!("leaf pages are not written yet"),
+            _ => unreachable!("no location of this kind is ever made"),
         }
     }
 

@@ -28,13 +28,17 @@ impl Engine {
                 }
                 Ok(Some(record.row()))
             }
-            Place::Partition(number) => match self.index.partitions.get(number).rows.get(key.clustering) {
-                None => Ok(None),
-                Some(location) => match self.record(location, policy)? {
-                    Some(record) => Ok(Some(record.row())),
-                    None => Err(ReadError::Miss(Miss::one(location, policy))),
-                },
-            },
+            Place::Partition(number) => {
+                let rows = &self.index.partitions.get(number).rows;
+                match rows.get(key.clustering) {
+                    None if rows.pages().is_some() => self.get_from_page(rows, key.clustering, policy),
+                    None => Ok(None),
+                    Some(location) => match self.record(location, policy)? {
+                        Some(record) => Ok(Some(record.row())),
+                        None => Err(ReadError::Miss(Miss::one(location, policy))),
+                    },
+                }
+            }
         }
     }
 

@@ -7,15 +7,18 @@
 use crate::engine::Engine;
 use crate::error::{Miss, ReadError};
 use crate::format::record::Record;
-use crate::index::{Place, RowsIter, Table};
+use crate::index::{Place, Rows, RowsIter, Table};
 use crate::key::{CachePolicy, Row};
 use crate::location::{Location, Target};
+use crate::merge::{Merge, Step as MergeStep};
 use base::{SLOT_COUNT, Slot, TableId, Token};
 use std::cmp::Ordering;
 use std::ops::Bound;
 
 /// Records that one `Miss` names at most.
 pub const READ_AHEAD_MAX: usize = 1024;
+/// How many rows a page counts for when one looks ahead.
+const PAGE_AHEAD_ROWS: usize = 16;
 
 /// Which way a partition is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,7 +100,7 @@ impl Engine {
     ///
     /// # Errors
     /// As `get`.
-    pub fn scan_partition(&self, scan: &PartitionScan<'_>) -> Result<PartitionCursor<'_>, ReadError> {
+    pub fn scan_partition<'a>(&'a self, scan: &PartitionScan<'a>) -> Result<PartitionCursor<'a>, ReadError> {
         let rows = match self.find(scan.table, scan.token, scan.partition, scan.policy)? {
             Place::Absent | Place::Beside(_) => PartitionRows::Single(None),
             Place::Single(location, _) => {
@@ -114,26 +117,54 @@ impl Engine {
                 PartitionRows::Single((from && to).then_some(location))
             }
             Place::Partition(number) => {
-                let rows = self.index.partitions.get(number).rows.range(scan.from, scan.to);
-                match scan.direction {
-                    Direction::Forward => PartitionRows::Forward(rows),
-                    Direction::Backward => PartitionRows::Backward(rows),
-                }
+                self.partition_in_order(&self.index.partitions.get(number).rows, (scan.from, scan.to), scan.direction, scan.policy)
             }
         };
         Ok(PartitionCursor { engine: self, rows, policy: scan.policy, read_ahead: scan.read_ahead })
     }
 
-    /// How many rows the partition has, tombstones included.
+    fn partition_in_order<'a>(
+        &'a self,
+        rows: &'a Rows,
+        bounds: (Bound<&'a [u8]>, Bound<&'a [u8]>),
+        direction: Direction,
+        policy: CachePolicy,
+    ) -> PartitionRows<'a> {
+        if rows.pages().is_some() {
+            return PartitionRows::Merged(Box::new(Merge::new(self, rows, bounds, direction, policy)));
+        }
+        let rows = rows.range(bounds.0, bounds.1);
+        match direction {
+            Direction::Forward => PartitionRows::Forward(rows),
+            Direction::Backward => PartitionRows::Backward(rows),
+        }
+    }
+
+    /// How many rows the partition has, tombstones included. Reads the pages that rows lie over.
     ///
     /// # Errors
     /// As `get`.
     pub fn partition_rows(&self, table: TableId, token: Token, partition: &[u8], policy: CachePolicy) -> Result<usize, ReadError> {
-        Ok(match self.find(table, token, partition, policy)? {
-            Place::Absent | Place::Beside(_) => 0,
-            Place::Single(..) => 1,
-            Place::Partition(number) => self.index.partitions.get(number).rows.len(),
-        })
+        let number = match self.find(table, token, partition, policy)? {
+            Place::Absent | Place::Beside(_) => return Ok(0),
+            Place::Single(..) => return Ok(1),
+            Place::Partition(number) => number,
+        };
+        let rows = &self.index.partitions.get(number).rows;
+        let (mut twice, mut missing) = (0, Vec::new());
+        for (low, page) in rows.page_range(Bound::Unbounded, Bound::Unbounded).filter(|(_, page)| page.overlay > 0 && page.rows > 0) {
+            let Some(decoded) = self.open_page(page.location, policy)? else {
+                missing.push(page.location);
+                if missing.len() == READ_AHEAD_MAX {
+                    break;
+                }
+                continue;
+            };
+            let high = rows.pages().map_or(Bound::Unbounded, |pages| Bound::Excluded(pages.high_of(low, page)));
+            twice += rows.range(Bound::Included(low), high).filter(|(key, _)| decoded.search(key).is_ok()).count();
+            self.pages.close(decoded);
+        }
+        if missing.is_empty() { Ok(rows.len() - twice) } else { Err(ReadError::Miss(Miss::many(missing, policy))) }
     }
 
     /// Starts to read a table in ring order.
@@ -165,38 +196,77 @@ impl Engine {
         })
     }
 
-    /// The record, or the miss that names it and the missing ones among the `upcoming`.
-    fn record_or_ahead(
+    /// The miss that names a record and the missing ones among those that come after it.
+    #[cold]
+    fn miss_ahead(
         &self,
         location: Location,
         policy: CachePolicy,
         read_ahead: usize,
-        upcoming: impl Iterator<Item = Location>,
-    ) -> Result<Record<'_>, ReadError> {
-        if let Some(record) = self.record(location, policy)? {
-            return Ok(record);
-        }
-        let ahead = read_ahead.clamp(1, READ_AHEAD_MAX) - 1;
+        mut upcoming: impl FnMut() -> Option<Ahead>,
+    ) -> ReadError {
+        let mut left = read_ahead.clamp(1, READ_AHEAD_MAX) - 1;
         let mut missing = vec![location];
-        missing.extend(upcoming.take(ahead).filter(|location| matches!(self.record(*location, CachePolicy::Bypass), Ok(None))));
-        Err(ReadError::Miss(Miss::many(missing, policy)))
+        while left > 0
+            && let Some(ahead) = upcoming()
+        {
+            match ahead {
+                Ahead::Row(location) if matches!(self.record(location, CachePolicy::Bypass), Ok(None)) => missing.push(location),
+                Ahead::Page(location) => {
+                    missing.push(location);
+                    left = left.saturating_sub(PAGE_AHEAD_ROWS - 1).max(1);
+                }
+                Ahead::Row(_) | Ahead::Nothing => {}
+            }
+            left -= 1;
+        }
+        ReadError::Miss(Miss::many(missing, policy))
     }
 }
 
+/// Something that comes later in a scan.
+enum Ahead {
+    Row(Location),
+    /// A page that is on the device only.
+    Page(Location),
+    /// A row that is in memory.
+    Nothing,
+}
+
+/// The rows of one partition in order.
 enum PartitionRows<'a> {
     Single(Option<Location>),
     Forward(RowsIter<'a>),
     Backward(RowsIter<'a>),
+    Merged(Box<Merge<'a>>),
 }
 
-impl<'a> Iterator for PartitionRows<'a> {
-    type Item = (&'a [u8], Location);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match self {
+impl<'a> PartitionRows<'a> {
+    #[inline]
+    fn step(&mut self) -> Result<MergeStep<'a>, ReadError> {
+        let found = match self {
             Self::Single(location) => location.take().map(|location| (&[][..], location)),
             Self::Forward(rows) => rows.next(),
             Self::Backward(rows) => rows.next_back(),
+            Self::Merged(merge) => return merge.step(),
+        };
+        Ok(found.map_or(MergeStep::End, |(key, location)| MergeStep::Single(key, location)))
+    }
+
+    fn ahead(&mut self) -> Option<Ahead> {
+        match self.step() {
+            Ok(MergeStep::End) => None,
+            Ok(MergeStep::Single(_, location)) => Some(Ahead::Row(location)),
+            Ok(MergeStep::Missing(location)) => Some(Ahead::Page(location)),
+            Ok(MergeStep::InPage(_)) | Err(_) => Some(Ahead::Nothing),
+        }
+    }
+
+    /// The row that a step has told of.
+    fn in_page(&self, number: usize) -> (&[u8], Row<'_>) {
+        match self {
+            Self::Merged(merge) => merge.in_page(number),
+            _ => unreachable!("only a walk over pages steps into one"),
         }
     }
 }
@@ -209,18 +279,25 @@ pub struct PartitionCursor<'a> {
     read_ahead: usize,
 }
 
-impl<'a> PartitionCursor<'a> {
-    /// The next row with its clustering key; `None` at the end.
+impl PartitionCursor<'_> {
+    /// The next row with its clustering key, to be had until the cursor moves on; `None` at the end.
     ///
     /// # Errors
-    /// `Miss`: fetch, then start again; this cursor has looked ahead and cannot go on. `Damaged`: the row is lost; the next call goes
-    /// on after it.
-    #[expect(clippy::should_implement_trait, reason = "an iterator over results could not borrow from the engine as clearly")]
-    pub fn next(&mut self) -> Result<Option<(&'a [u8], Row<'a>)>, ReadError> {
-        let Some((clustering, location)) = self.rows.next() else { return Ok(None) };
-        let upcoming = self.rows.by_ref().map(|(_, location)| location);
-        let record = self.engine.record_or_ahead(location, self.policy, self.read_ahead, upcoming)?;
-        Ok(Some((clustering, record.row())))
+    /// `Miss`: fetch, then start again; this cursor has looked ahead and cannot go on. `Damaged`: the row, or all rows of a page, are
+    /// lost; the next call goes on after that.
+    #[expect(clippy::should_implement_trait, reason = "rows are borrowed from the cursor")]
+    #[inline]
+    pub fn next(&mut self) -> Result<Option<(&[u8], Row<'_>)>, ReadError> {
+        let missing = match self.rows.step()? {
+            MergeStep::End => return Ok(None),
+            MergeStep::InPage(number) => return Ok(Some(self.rows.in_page(number))),
+            MergeStep::Single(clustering, location) => match self.engine.record(location, self.policy)? {
+                Some(record) => return Ok(Some((clustering, record.row()))),
+                None => location,
+            },
+            MergeStep::Missing(location) => location,
+        };
+        Err(self.engine.miss_ahead(missing, self.policy, self.read_ahead, || self.rows.ahead()))
     }
 }
 
@@ -233,57 +310,99 @@ pub struct TableCursor<'a> {
     /// Rows up to this one have been read.
     after: Option<(Token, &'a [u8], &'a [u8])>,
     to: Token,
-    current: Option<(Token, &'a [u8], RowsIter<'a>)>,
+    current: Option<Current<'a>>,
     policy: CachePolicy,
     read_ahead: usize,
 }
 
-/// A row that is known by its place; the keys of a single row are in its record.
-struct Step<'a> {
+/// The partition that a scan of a table is in.
+struct Current<'a> {
     token: Token,
-    keys: Option<(&'a [u8], &'a [u8])>,
-    location: Location,
+    partition: &'a [u8],
+    rows: PartitionRows<'a>,
+}
+
+/// The next thing in a table.
+enum Step<'a> {
+    End,
+    /// The only row of its partition; its keys are in its record.
+    Alone(Token, Location),
+    /// A step in the current partition, not its end.
+    Within(MergeStep<'a>),
 }
 
 impl<'a> TableCursor<'a> {
-    /// The next row; `None` when the last token has been passed.
+    /// The next row, to be had until the cursor moves on; `None` when the last token has been passed.
     ///
     /// # Errors
-    /// `Miss`: fetch, then start again after the last row taken; this cursor has looked ahead and cannot go on. `Damaged`: the row is
-    /// lost; the next call goes on after it.
-    #[expect(clippy::should_implement_trait, reason = "an iterator over results could not borrow from the engine as clearly")]
-    pub fn next(&mut self) -> Result<Option<TableRow<'a>>, ReadError> {
-        loop {
-            let Some(step) = self.step() else { return Ok(None) };
-            let (policy, read_ahead, engine) = (self.policy, self.read_ahead, self.engine);
-            let upcoming = std::iter::from_fn(|| self.step().map(|step| step.location));
-            let record = engine.record_or_ahead(step.location, policy, read_ahead, upcoming)?;
-            let (partition, clustering) = step.keys.unwrap_or_else(|| (record.partition(), &[]));
-            if step.keys.is_none()
-                && let Some((token, last, _)) = self.after
-                && token == step.token
-                && partition <= last
-            {
-                continue;
-            }
-            return Ok(Some(TableRow { token: step.token, partition, clustering, row: record.row() }));
+    /// `Miss`: fetch, then start again after the last row taken; this cursor has looked ahead and cannot go on. `Damaged`: the row, or
+    /// all rows of a page, are lost; the next call goes on after that.
+    #[expect(clippy::should_implement_trait, reason = "rows are borrowed from the cursor")]
+    pub fn next(&mut self) -> Result<Option<TableRow<'_>>, ReadError> {
+        let engine = self.engine;
+        let in_page = loop {
+            let missing = match self.step()? {
+                Step::End => return Ok(None),
+                Step::Within(MergeStep::InPage(number)) => break number,
+                Step::Within(MergeStep::End) => continue,
+                Step::Alone(token, location) => match engine.record(location, self.policy)? {
+                    Some(record) if self.is_past(token, &record) => continue,
+                    Some(record) => {
+                        return Ok(Some(TableRow { token, partition: record.partition(), clustering: &[], row: record.row() }));
+                    }
+                    None => location,
+                },
+                Step::Within(MergeStep::Single(clustering, location)) => match engine.record(location, self.policy)? {
+                    Some(record) => {
+                        let (token, partition) = self.partition();
+                        return Ok(Some(TableRow { token, partition, clustering, row: record.row() }));
+                    }
+                    None => location,
+                },
+                Step::Within(MergeStep::Missing(location)) => location,
+            };
+            let (policy, read_ahead) = (self.policy, self.read_ahead);
+            return Err(engine.miss_ahead(missing, policy, read_ahead, || self.ahead()));
+        };
+        let (token, partition) = self.partition();
+        let Some(current) = &self.current else { unreachable!("the step was in it") };
+        let (clustering, row) = current.rows.in_page(in_page);
+        Ok(Some(TableRow { token, partition, clustering, row }))
+    }
+
+    /// The partition that the last step was in.
+    fn partition(&self) -> (Token, &'a [u8]) {
+        self.current.as_ref().map(|current| (current.token, current.partition)).expect("a step within a partition leaves it current")
+    }
+
+    /// Whether a row has been read before.
+    fn is_past(&self, token: Token, record: &Record<'_>) -> bool {
+        self.after.is_some_and(|(after, last, _)| after == token && record.partition() <= last)
+    }
+
+    fn ahead(&mut self) -> Option<Ahead> {
+        match self.step() {
+            Ok(Step::End) => None,
+            Ok(Step::Alone(_, location) | Step::Within(MergeStep::Single(_, location))) => Some(Ahead::Row(location)),
+            Ok(Step::Within(MergeStep::Missing(location))) => Some(Ahead::Page(location)),
+            Ok(Step::Within(_)) | Err(_) => Some(Ahead::Nothing),
         }
     }
 
     /// The next place in order, without reading the record.
-    fn step(&mut self) -> Option<Step<'a>> {
+    fn step(&mut self) -> Result<Step<'a>, ReadError> {
         loop {
-            if let Some((token, partition, rows)) = &mut self.current {
-                if let Some((clustering, location)) = rows.next() {
-                    return Some(Step { token: *token, keys: Some((partition, clustering)), location });
+            if let Some(current) = &mut self.current {
+                match current.rows.step()? {
+                    MergeStep::End => self.current = None,
+                    step => return Ok(Step::Within(step)),
                 }
-                self.current = None;
             }
             let cells = self.table.slot(Slot(self.slot as u16));
             let Some((position, entry)) = cells.and_then(|cells| cells.next_from(self.position)) else {
-                let (slot, _) = self.table.next_slot(self.slot + 1)?;
+                let Some((slot, _)) = self.table.next_slot(self.slot + 1) else { return Ok(Step::End) };
                 if slot >= SLOT_COUNT as usize || slot > usize::from(self.to.slot().0) {
-                    return None;
+                    return Ok(Step::End);
                 }
                 self.slot = slot;
                 self.position = 0;
@@ -291,11 +410,11 @@ impl<'a> TableCursor<'a> {
             };
             let token = Token::from_biased((self.slot as u64) << crate::index::TAIL_BITS | entry.tail);
             if token > self.to {
-                return None;
+                return Ok(Step::End);
             }
             self.position = position + 1;
             let Target::Partition(number) = entry.location.target() else {
-                return Some(Step { token, keys: None, location: entry.location });
+                return Ok(Step::Alone(token, entry.location));
             };
             let partition = self.engine.index.partitions.get(number);
             let mut from = Bound::Unbounded;
@@ -308,7 +427,8 @@ impl<'a> TableCursor<'a> {
                     Ordering::Greater => {}
                 }
             }
-            self.current = Some((token, &partition.key, partition.rows.range(from, Bound::Unbounded)));
+            let rows = self.engine.partition_in_order(&partition.rows, (from, Bound::Unbounded), Direction::Forward, self.policy);
+            self.current = Some(Current { token, partition: &partition.key, rows });
         }
     }
 }

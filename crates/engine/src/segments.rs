@@ -164,10 +164,11 @@ impl Segments {
         self.live_bytes -= location.padded() as u64;
     }
 
-    /// A record that may be purged some day was appended.
-    pub(crate) fn add_purgeable(&mut self, location: Location, purge_after_s: i64) {
-        let segment = &mut self.all[location.segment().index()];
-        segment.purgeable_bytes += location.padded() as u32;
+    /// A record was appended of which so many bytes may be purged after that second.
+    pub(crate) fn add_purgeable(&mut self, segment: SegmentId, purgeable: Option<(usize, i64)>) {
+        let Some((bytes, purge_after_s)) = purgeable else { return };
+        let segment = &mut self.all[segment.index()];
+        segment.purgeable_bytes += bytes as u32;
         segment.purge_after_s = segment.purge_after_s.max(purge_after_s);
     }
 

@@ -7,10 +7,15 @@ use std::cell::Cell;
 /// A snapshot. Counters count from start-up; nothing here has a cost on the request path beyond an addition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Rows that the index knows, tombstones included.
+    /// Rows that the index knows, tombstones included. A row that was written again lies over the page it is in and is counted twice
+    /// until the page is made anew.
     pub rows: u64,
     /// Partitions with an ordered map of rows.
     pub wide_partitions: u64,
+    /// Pages of rows of such partitions.
+    pub pages: u64,
+    /// Rows in these pages, those that newer ones lie over included.
+    pub rows_in_pages: u64,
     /// Bytes of index, partitions included.
     pub index_bytes: u64,
     /// Bytes of segment and cache frames in memory.
@@ -35,8 +40,10 @@ pub struct Stats {
     pub rows_written: u64,
     /// Bytes that callers appended to the log.
     pub user_bytes: u64,
-    /// Bytes that defragmentation appended to the log. Write amplification is `(user_bytes + defrag_bytes) / user_bytes`.
+    /// Bytes that defragmentation appended to the log.
     pub defrag_bytes: u64,
+    /// Bytes of pages appended to the log. Write amplification is `(user_bytes + defrag_bytes + page_bytes) / user_bytes`.
+    pub page_bytes: u64,
     /// Bytes written to the device, headers and padding included.
     pub device_bytes_written: u64,
     /// Syncs asked for.
@@ -79,6 +86,7 @@ pub(crate) struct Counters {
     pub(crate) rows_written: u64,
     pub(crate) user_bytes: u64,
     pub(crate) defrag_bytes: u64,
+    pub(crate) page_bytes: u64,
     pub(crate) gets: Cell<u64>,
     pub(crate) device_reads: u64,
     pub(crate) device_records: u64,
@@ -104,6 +112,8 @@ impl Engine {
         Stats {
             rows: self.index.rows(),
             wide_partitions: self.index.partitions.len() as u64,
+            pages: self.index.partitions.paged().0 as u64,
+            rows_in_pages: self.index.partitions.paged().1 as u64,
             index_bytes: self.index.bytes() as u64,
             frame_bytes: frame_bytes as u64,
             pin_bytes: self.memory.pin_bytes() as u64,
@@ -117,6 +127,7 @@ impl Engine {
             rows_written: self.counters.rows_written,
             user_bytes: self.counters.user_bytes,
             defrag_bytes: self.counters.defrag_bytes,
+            page_bytes: self.counters.page_bytes,
             device_bytes_written: self.flush.bytes_written,
             syncs: self.flush.syncs,
             gets: self.counters.gets.get(),

@@ -8,10 +8,11 @@ use crate::engine::Engine;
 use crate::error::{Miss, WriteError};
 use crate::format::record::{self, HEADER_BYTES, Record};
 use crate::format::segment_header::{HeaderState, SEGMENT_HEADER_BYTES, SegmentHeader};
-use crate::index::{Before, Place, Unresolved};
+use crate::index::{Before, Page, Place, Unresolved};
 use crate::key::{CachePolicy, Sequence};
 use crate::location::{Location, SegmentId, padded};
 use crate::log::{Open, Sealed};
+use crate::paging::purgeable;
 use crate::segments::Usage;
 use base::{BLOCK_BYTES, TableId, Token};
 use io::Now;
@@ -55,6 +56,7 @@ impl Engine {
     /// `WriteError`; nothing was written then. After `Miss` fetch and try again, after `Busy` try again when `writable`.
     pub fn apply(&mut self, now: Now, batch: &WriteBatch) -> Result<Sequence, WriteError> {
         self.check_accepting()?;
+        self.pages.end_operation();
         let bytes = batch.bytes();
         if bytes.len() > self.batch_bytes_max() {
             return Err(WriteError::TooLarge { bytes: bytes.len(), bytes_max: self.batch_bytes_max() });
@@ -131,12 +133,18 @@ impl Engine {
         match place {
             Place::Absent | Place::Beside(_) => false,
             Place::Single(..) => record.clustering().is_empty(),
-            Place::Partition(number) => self.index.partitions.get(*number).rows.get(record.clustering()).is_some(),
+            Place::Partition(number) => {
+                let rows = &self.index.partitions.get(*number).rows;
+                // What a page has is not known without reading it: rows over it count as such until they are many.
+                let few_over = |(_, page): (_, &Page)| page.overlay < 2 * self.config.overlay_rows_max();
+                let page = || rows.pages()?.covering(record.clustering());
+                rows.get(record.clustering()).is_some() || page().is_some_and(few_over)
+            }
         }
     }
 
     /// Copies a batch into the open segment and completes its records. Returns where it starts.
-    fn append_group(&mut self, bytes: &[u8]) -> usize {
+    pub(crate) fn append_group(&mut self, bytes: &[u8]) -> usize {
         let open = self.log.open.as_mut().expect("make_room has opened a segment");
         let (start, end, salt) = (open.used, open.used + bytes.len(), open.salt);
         open.used = end;
@@ -163,12 +171,10 @@ impl Engine {
             let record = Record::trusted(&frame.bytes[at..start + bytes]);
             let location = Location::record(segment, at, padded(record.length()));
             at += location.padded();
-            let purge_after_s = record.kind().purge_after_s();
+            let purgeable = purgeable(&record, location);
             let before = self.index.upsert(&record.key(), location, &self.memory);
             self.segments.add_live(location);
-            if let Some(purge_after_s) = purge_after_s {
-                self.segments.add_purgeable(location, purge_after_s);
-            }
+            self.segments.add_purgeable(segment, purgeable);
             if let Before::Row(old) = before {
                 self.release(old);
             }

@@ -1,4 +1,4 @@
-//! What a single-row record costs in DRAM, by the engine's own account and by the allocator's.
+//! What a single-row record and a row of a time series cost in DRAM, by the engine's own account and by the allocator's.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 #![allow(unsafe_code, reason = "counting allocations takes an allocator")]
 
@@ -63,8 +63,60 @@ fn serve(engine: &mut Engine, now: Now) {
     }
 }
 
+/// The allocator's account is of the whole process: one test at a time.
+static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+#[test]
+fn a_row_of_a_time_series_costs_at_most_2_bytes_all_in() {
+    let _alone = ALONE.lock().unwrap();
+    let config = Config { segment_bytes: 256 << 10, ..Config::new(1, 0, 0, 128 << 20, 256 << 20) };
+    let stable = Box::new(Mirror(vec![0; config.stable_bytes(3)]));
+    let mut now = Now { monotonic_us: 0, wall_us: 0 };
+    let table = TableId(1);
+    let mut engine = Engine::open(config, stable, &BTreeMap::from([(table, Sequence(0))]), now).unwrap();
+    serve(&mut engine, now);
+    let before = ALLOCATED.load(Ordering::Relaxed);
+    let frames_before = engine.stats().frame_bytes as usize;
+
+    let rows = 600_000u64;
+    let mut rng = Rng::new(3);
+    let mut batch = WriteBatch::new();
+    for first in (0..rows).step_by(500) {
+        batch.clear();
+        for number in first..first + 500 {
+            let (clustering, mut row) = (number.to_be_bytes(), [0; 40]);
+            rng.fill(&mut row[..8]);
+            batch.put(&Key { table, token: Token(5), partition: b"series", clustering: &clustering }, Kind::Live, &row).unwrap();
+        }
+        while let Err(error) = engine.apply(now, &batch) {
+            assert_eq!(error, WriteError::Busy);
+            now.monotonic_us += 1_000;
+            engine.tick(now);
+            serve(&mut engine, now);
+        }
+        now.monotonic_us += 1_000;
+        engine.tick(now);
+        serve(&mut engine, now);
+    }
+    for _ in 0..1000 {
+        now.monotonic_us += 1_000;
+        engine.tick(now);
+        serve(&mut engine, now);
+    }
+    drop(batch);
+
+    let stats = engine.stats();
+    assert_eq!(stats.rows, rows);
+    let accounted = stats.index_bytes as f64 / rows as f64;
+    let measured = (ALLOCATED.load(Ordering::Relaxed) + frames_before - before - stats.frame_bytes as usize) as f64 / rows as f64;
+    println!("{accounted:.2} bytes a row of a series accounted, {measured:.2} allocated");
+    assert!(accounted <= 2.0, "{accounted:.2} bytes a row by the engine's account");
+    assert!(measured <= 2.0, "{measured:.2} bytes a row by the allocator's");
+}
+
 #[test]
 fn a_single_row_record_costs_at_most_32_bytes_all_in() {
+    let _alone = ALONE.lock().unwrap();
     let config = Config { segment_bytes: 1 << 20, ..Config::new(1, 0, 0, 1 << 30, 256 << 20) };
     let stable = Box::new(Mirror(vec![0; config.stable_bytes(3)]));
     let mut now = Now { monotonic_us: 0, wall_us: 0 };

@@ -181,6 +181,8 @@ pub(crate) enum Item<'a> {
     },
     /// A leaf of the partition, as `Leaf` encodes it.
     Rows(&'a [u8]),
+    /// Pages of the partition, after its leaves, as `PageMap` encodes them.
+    Pages(&'a [u8]),
     Segment(SegmentState),
     /// The last entry, with the number of rows.
     End {
@@ -195,6 +197,7 @@ const KIND_PARTITION: u8 = 4;
 const KIND_ROWS: u8 = 5;
 const KIND_SEGMENT: u8 = 6;
 const KIND_END: u8 = 7;
+const KIND_PAGES: u8 = 8;
 
 /// The stream is not one that this engine writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,6 +219,7 @@ impl<'a> Item<'a> {
                 out.extend_from_slice(key);
             }),
             Self::Rows(bytes) => write_rows(out, |out| out.extend_from_slice(bytes)),
+            Self::Pages(bytes) => write_pages(out, |out| out.extend_from_slice(bytes)),
             Self::Segment(state) => write(out, KIND_SEGMENT, |out| {
                 out.extend_from_slice(&state.segment.0.to_le_bytes());
                 out.extend_from_slice(&state.used.to_le_bytes());
@@ -246,6 +250,7 @@ impl<'a> Item<'a> {
             (KIND_CELLS, 8..) if (length - 8).is_multiple_of(CELL_BYTES) => Self::Cells { slot: small(0)?, cells: &payload[8..] },
             (KIND_PARTITION, 16..) => Self::Partition { slot: small(0)?, tail: u64_at(payload, 8), key: &payload[16..] },
             (KIND_ROWS, _) => Self::Rows(payload),
+            (KIND_PAGES, _) => Self::Pages(payload),
             (KIND_SEGMENT, 32) => Self::Segment(SegmentState {
                 segment: SegmentId(u32_at(payload, 0)),
                 used: u32_at(payload, 4),
@@ -278,6 +283,11 @@ pub(crate) fn write_cells(out: &mut Vec<u8>, slot: u32, fill: impl FnOnce(&mut V
     });
 }
 
+/// Appends an entry of pages.
+pub(crate) fn write_pages(out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) {
+    write(out, KIND_PAGES, fill);
+}
+
 /// Appends an entry of a leaf.
 pub(crate) fn write_rows(out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) {
     write(out, KIND_ROWS, fill);
@@ -299,6 +309,7 @@ mod tests {
             Item::Cells { slot: 4095, cells: &[7; 3 * CELL_BYTES] },
             Item::Partition { slot: 3, tail: 1 << 51, key: b"key" },
             Item::Rows(b"rows"),
+            Item::Pages(b"pages"),
             Item::Segment(state),
             Item::End { rows: 5 },
         ];

@@ -35,7 +35,9 @@ pub(crate) const FLAG_STARTS: u8 = 8;
 pub(crate) const FLAG_SEAL: u8 = 16;
 /// Flag: not a row but bytes that recovery found torn and that count for nothing.
 pub(crate) const FLAG_PAD: u8 = 32;
-const FLAGS_KNOWN: u8 = FLAG_PURGE | FLAG_TOMBSTONE | FLAG_CONTINUES | FLAG_STARTS | FLAG_SEAL | FLAG_PAD;
+/// Flag: not a row but a page of them; with `FLAG_PURGE` if a row of it may be purged some day, and then with the earliest of those times.
+pub(crate) const FLAG_PAGE: u8 = 64;
+const FLAGS_KNOWN: u8 = FLAG_PURGE | FLAG_TOMBSTONE | FLAG_CONTINUES | FLAG_STARTS | FLAG_SEAL | FLAG_PAD | FLAG_PAGE;
 
 /// The header as the table above has it; only its size is used, by the assertion below.
 #[repr(C)]
@@ -235,6 +237,10 @@ impl<'a> Record<'a> {
 
     pub(crate) fn is_pad(&self) -> bool {
         self.flags() & FLAG_PAD != 0
+    }
+
+    pub(crate) fn is_page(&self) -> bool {
+        self.flags() & FLAG_PAGE != 0
     }
 
     pub(crate) fn token(&self) -> Token {

@@ -1,12 +1,9 @@
 //! A run of rows of one partition, sorted by clustering key: keys back to back, their ends, their locations.
-//!
-//! This is the unit that leaf pages in the log will replace one for one.
 
 use crate::format::checkpoint::Malformed;
 use crate::location::Location;
+use std::ops::Range;
 
-/// Rows in a leaf at most.
-pub(crate) const LEAF_ROWS_MAX: usize = 128;
 /// Key bytes in a leaf at most, unless a single key is longer.
 const LEAF_KEY_BYTES_MAX: usize = 8192;
 
@@ -61,14 +58,14 @@ impl Leaf {
     }
 
     /// Whether another key of this length fits without a split.
-    pub(crate) fn has_room(&self, key_bytes: usize) -> bool {
-        self.len() < LEAF_ROWS_MAX && (self.keys.len() + key_bytes <= LEAF_KEY_BYTES_MAX || self.len() < 2)
+    pub(crate) fn has_room(&self, key_bytes: usize, rows_max: usize) -> bool {
+        self.len() < rows_max && (self.keys.len() + key_bytes <= LEAF_KEY_BYTES_MAX || self.len() < 2)
     }
 
     pub(crate) fn insert(&mut self, row: usize, key: &[u8], location: Location) {
         if self.len() == self.locations.capacity() {
             // By half rather than doubled: small partitions are many.
-            let more = (self.len() / 2).clamp(1, LEAF_ROWS_MAX);
+            let more = (self.len() / 2).max(1);
             self.ends.reserve_exact(more);
             self.locations.reserve_exact(more);
         }
@@ -95,6 +92,26 @@ impl Leaf {
             *later -= (end - start) as u32;
         }
         self.locations.remove(row)
+    }
+
+    /// Takes out those of `rows` whose location `is_it` names, and appends their locations to `taken`.
+    pub(crate) fn take_rows(&mut self, rows: Range<usize>, is_it: impl Fn(Location) -> bool, taken: &mut Vec<Location>) {
+        if rows == (0..self.len()) && self.locations.iter().all(|location| is_it(*location)) {
+            taken.append(&mut std::mem::take(self).locations);
+            return;
+        }
+        let before = taken.len();
+        let mut kept = Self::default();
+        for row in 0..self.len() {
+            if rows.contains(&row) && is_it(self.locations[row]) {
+                taken.push(self.locations[row]);
+            } else {
+                kept.insert(kept.len(), self.key(row), self.locations[row]);
+            }
+        }
+        if taken.len() > before {
+            *self = kept;
+        }
     }
 
     /// Moves the rows from `row` on into a new leaf; both hold no spare memory.
@@ -133,7 +150,7 @@ impl Leaf {
         let header: &[u8; 16] = bytes.first_chunk().ok_or(Malformed)?;
         let number = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]) as usize;
         let (rows, bound_bytes, key_bytes) = (number(0), number(4), number(8));
-        if rows > LEAF_ROWS_MAX || number(12) != 0 || header.len() + rows * 12 + bound_bytes + key_bytes != bytes.len() {
+        if number(12) != 0 || header.len() + rows * 12 + bound_bytes + key_bytes != bytes.len() {
             return Err(Malformed);
         }
         let (locations, rest) = bytes[header.len()..].split_at(rows * 8);

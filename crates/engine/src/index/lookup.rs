@@ -2,7 +2,7 @@
 
 use super::partition::Partition;
 use super::slot::{Entry, SlotIndex};
-use super::{Before, Index, TAIL_MASK, Table};
+use super::{Before, Candidate, Index, TAIL_MASK, Table};
 use crate::format::record::Record;
 use crate::key::Key;
 use crate::location::{Location, Target};
@@ -114,7 +114,7 @@ impl Index {
                     location
                 } else {
                     let mut partition = Partition::new(key.partition);
-                    partition.rows.insert(key.clustering, location);
+                    partition.rows.insert(key.clustering, location, &self.limits);
                     Location::partition(self.partitions.insert(partition))
                 };
                 slot.insert(tail, 0, cell);
@@ -135,16 +135,16 @@ impl Index {
                         }
                         None => {
                             let mut partition = Partition::new(key.partition);
-                            partition.rows.insert(&[], old);
-                            partition.rows.insert(key.clustering, location);
+                            partition.rows.insert(&[], old, &self.limits);
+                            partition.rows.insert(key.clustering, location, &self.limits);
                             slot.set_location(first, Location::partition(self.partitions.insert(partition)));
                             (Before::Nothing, 1)
                         }
                         Some(other) => {
                             let mut theirs = Partition::new(other);
-                            theirs.rows.insert(&[], old);
+                            theirs.rows.insert(&[], old, &self.limits);
                             let mut ours = Partition::new(key.partition);
-                            ours.rows.insert(key.clustering, location);
+                            ours.rows.insert(key.clustering, location, &self.limits);
                             let rank = usize::from(other < key.partition);
                             slot.set_location(first, Location::partition(self.partitions.insert(theirs)));
                             slot.insert(tail, rank, Location::partition(self.partitions.insert(ours)));
@@ -176,14 +176,11 @@ impl Index {
                 let Some(Target::Partition(number)) = slot.at(position).map(|entry| entry.location.target()) else {
                     unreachable!("the cell was just found");
                 };
-                match self.partitions.change(number, |rows| rows.insert(key.clustering, location)) {
-                    Some(old) => (Before::Row(old), 0),
-                    None => (Before::Nothing, 1),
-                }
+                self.insert_row(key, number, location)
             }
             Cell::Absent { rank } => {
                 let mut partition = Partition::new(key.partition);
-                partition.rows.insert(key.clustering, location);
+                partition.rows.insert(key.clustering, location, &self.limits);
                 let cell = Location::partition(self.partitions.insert(partition));
                 let table = self.tables.get_mut(key.table).expect("the caller has looked the table up");
                 let (slot, _) = table.slot_mut(key.token.slot());
@@ -193,8 +190,22 @@ impl Index {
         }
     }
 
-    /// Where the index has the row with this key, if that place satisfies `is_it`. Reads no record: a cell that names one is
-    /// known by its place.
+    /// Inserts into a partition's map, and notes where pages may be worth making.
+    pub(super) fn insert_row(&mut self, key: &Key<'_>, number: u32, location: Location) -> (Before, i64) {
+        let limits = self.limits;
+        let inserted = self.partitions.change(number, |rows| rows.insert(key.clustering, location, &limits));
+        if let Some(look_at) = inserted.look_at {
+            let candidate = Candidate { table: key.table, token: key.token, number, key: look_at, purge: false };
+            self.candidates.push_back(candidate);
+        }
+        match inserted.before {
+            Some(old) => (Before::Row(old), 0),
+            None => (Before::Nothing, 1),
+        }
+    }
+
+    /// Where the index has the row with this key, or the page that starts at it, if that place satisfies `is_it`. Reads no record: a
+    /// cell that names one is known by its place.
     pub(crate) fn locate(&self, key: &Key<'_>, is_it: impl Fn(Location) -> bool) -> Option<Location> {
         let slot = self.table(key.table)?.slot(key.token.slot())?;
         let tail = tail(key.token);
@@ -205,10 +216,12 @@ impl Index {
         }
         let Cell::Found(position) = self.find_partition(slot, first, tail, key.partition) else { return None };
         let Target::Partition(number) = slot.at(position)?.location.target() else { return None };
-        self.partitions.get(number).rows.get(key.clustering).filter(|location| is_it(*location))
+        let rows = &self.partitions.get(number).rows;
+        let page = || rows.pages()?.at(key.clustering).map(|page| page.location);
+        rows.get(key.clustering).filter(|location| is_it(*location)).or_else(|| page().filter(|location| is_it(*location)))
     }
 
-    /// Points the row that `locate` found to another place.
+    /// Points the row or page that `locate` found to another place.
     pub(crate) fn relocate(&mut self, key: &Key<'_>, is_it: impl Fn(Location) -> bool, to: Location) -> Option<Location> {
         let slot = self.tables.get_mut(key.table)?.slot_existing(key.token.slot())?;
         let tail = tail(key.token);
@@ -225,8 +238,12 @@ impl Index {
         let Cell::Found(position) = self.find_partition(slot, first, tail, key.partition) else { return None };
         let Target::Partition(number) = slot.at(position)?.location.target() else { return None };
         self.partitions.change(number, |rows| {
-            let old = rows.get(key.clustering).filter(|location| is_it(*location))?;
-            rows.replace(key.clustering, to);
+            if let Some(old) = rows.get(key.clustering).filter(|location| is_it(*location)) {
+                rows.replace(key.clustering, to);
+                return Some(old);
+            }
+            let old = rows.pages()?.at(key.clustering).map(|page| page.location).filter(|location| is_it(*location))?;
+            rows.relocate_page(key.clustering, to);
             Some(old)
         })
     }
@@ -253,16 +270,7 @@ impl Index {
         let Some(Target::Partition(number)) = slot.at(position).map(|entry| entry.location.target()) else {
             unreachable!("the row was located");
         };
-        let left = self.partitions.change(number, |rows| {
-            rows.remove(key.clustering);
-            rows.len()
-        });
-        if left == 0 {
-            self.partitions.remove(number);
-            let table = self.tables.get_mut(key.table).expect("the row was located");
-            let slot = table.slot_existing(key.token.slot()).expect("the row was located");
-            slot.remove(position);
-            self.cell_bytes = self.cell_bytes + slot.heap_bytes() - cells_before;
-        }
+        self.partitions.change(number, |rows| rows.remove(key.clustering));
+        self.remove_if_empty(key, position, number);
     }
 }

@@ -3,6 +3,7 @@
 //! ```text
 //! table ── 64 pages of 64 slots ── slot: cells sorted by token ──┬─ record  (one row, empty clustering key)
 //!                                                                └─ partition: key + ordered map clustering key → record
+//!                                                                                   + ranges of clustering keys → page of rows
 //! ```
 //! Invariants:
 //! - A cell that names a record is the only cell of its token. As soon as two partition keys share a token, all of them are
@@ -12,6 +13,8 @@
 
 mod leaf;
 mod lookup;
+mod pages;
+mod paging;
 mod partition;
 mod recover;
 mod restore;
@@ -22,10 +25,12 @@ mod table;
 mod tables;
 
 pub(crate) use lookup::{Place, Unresolved};
+pub(crate) use pages::{NewPage, Page, PageIter};
+pub(crate) use paging::Candidate;
 pub(crate) use partition::Partition;
 pub(crate) use recover::{Collision, Recovered};
 pub(crate) use restore::Restore;
-pub(crate) use rows::RowsIter;
+pub(crate) use rows::{Limits, Rows, RowsIter};
 pub(crate) use slot::{Entry, UNKNOWN_HASH};
 pub(crate) use snapshot::SnapshotCursor;
 pub(crate) use table::Table;
@@ -34,6 +39,7 @@ use crate::format::checkpoint::CELL_BYTES;
 use crate::location::Location;
 use base::TableId;
 use partition::Partitions;
+use std::collections::VecDeque;
 use tables::TableMap;
 
 /// The bits of a token below its slot.
@@ -46,24 +52,29 @@ pub(crate) struct Index {
     pub(crate) partitions: Partitions,
     cell_bytes: usize,
     records: u64,
+    limits: Limits,
+    /// Where pages may be worth making, oldest first: about one a leaf that was filled since.
+    pub(crate) candidates: VecDeque<Candidate>,
 }
 
 impl Index {
-    pub(crate) fn new() -> Self {
-        Self { tables: TableMap::new(), partitions: Partitions::new(), cell_bytes: 0, records: 0 }
+    pub(crate) fn new(limits: Limits) -> Self {
+        let (tables, partitions) = (TableMap::new(), Partitions::new());
+        Self { tables, partitions, cell_bytes: 0, records: 0, limits, candidates: VecDeque::new() }
     }
 
     /// What the index has allocated.
     pub(crate) fn bytes(&self) -> usize {
-        self.cell_bytes + self.partitions.bytes()
+        self.cell_bytes + self.partitions.bytes() + self.candidates.len() * Candidate::BYTES
     }
 
     /// What its entries in a checkpoint take, or a little more.
     pub(crate) fn snapshot_bytes(&self) -> usize {
-        self.records as usize * CELL_BYTES + self.partitions.bytes()
+        (self.records as usize).saturating_sub(self.partitions.paged().1) * CELL_BYTES + self.partitions.bytes()
     }
 
-    /// How many rows it knows, those of tables being dropped excluded.
+    /// How many rows it knows, those of tables being dropped excluded; rows that lie over a page are counted twice if the page has
+    /// them, too.
     pub(crate) fn rows(&self) -> u64 {
         self.records
     }

@@ -4,10 +4,11 @@
 //! store's secret id: two different keys of the same token pass for one another with a probability of 2^-64, far less than
 //! that of a damaged record passing its checksum.
 
-use super::Index;
 use super::lookup::tail;
-use super::partition::Partition;
-use super::slot::UNKNOWN_HASH;
+use super::pages::NewPage;
+use super::partition::{Partition, Partitions};
+use super::slot::{SlotIndex, UNKNOWN_HASH};
+use super::{Before, Index};
 use crate::key::Key;
 use crate::location::{Location, Target};
 use base::{TableId, Token};
@@ -30,6 +31,35 @@ pub(crate) enum Recovered {
     Known,
 }
 
+/// What a slot has of a partition key.
+struct Hashed {
+    /// Where its cell is, or would be.
+    position: usize,
+    found: Option<Location>,
+    /// Cells of other keys with the same token, those before `position` if it was found.
+    others: usize,
+}
+
+fn find_hashed(partitions: &Partitions, slot: &SlotIndex, key: &Key<'_>, hash: u64) -> Hashed {
+    let tail = tail(key.token);
+    let mut position = slot.find(tail).unwrap_or_else(|position| position);
+    let mut others = 0;
+    while let Some(entry) = slot.at(position).filter(|entry| entry.tail == tail) {
+        let same = match entry.location.target() {
+            Target::Partition(number) => *partitions.get(number).key == *key.partition,
+            // A cell whose key is not known is alone with its token, and this key is its own unless the cell is later: of what was
+            // appended after it, the first record of its token has its key.
+            _ => matches!(slot.hash(position), Some(known) if known == hash || known == UNKNOWN_HASH),
+        };
+        if same {
+            return Hashed { position, found: Some(entry.location), others };
+        }
+        others += 1;
+        position += 1;
+    }
+    Hashed { position, found: None, others }
+}
+
 impl Index {
     /// As `upsert`, without reading any record. `hash` is of the partition key; `is_later` tells whether a place comes after `location` in
     /// the log, or is the same. The flag tells of a collision to be settled by `settle` before the index is used.
@@ -46,37 +76,19 @@ impl Index {
         let cells_before = slot.heap_bytes();
         self.cell_bytes += page_bytes;
         slot.ensure_hashes();
-        let mut position = slot.find(tail).unwrap_or_else(|position| position);
-        let mut others = 0;
-        let mut found = None;
-        while let Some(entry) = slot.at(position).filter(|entry| entry.tail == tail) {
-            let same = match entry.location.target() {
-                Target::Partition(number) => *self.partitions.get(number).key == *key.partition,
-                // A cell whose key is not known is alone with its token, and this key is its own unless the cell is later: of what was
-                // appended after it, the first record of its token has its key.
-                _ => matches!(slot.hash(position), Some(known) if known == hash || known == UNKNOWN_HASH),
-            };
-            if same {
-                found = Some(entry.location);
-                break;
-            }
-            others += 1;
-            position += 1;
-        }
+        let Hashed { position, found, others } = find_hashed(&self.partitions, slot, key, hash);
         let outcome = match found.map(|location| (location, location.target())) {
             Some((_, Target::Partition(number))) => {
-                let old = self.partitions.change(number, |rows| {
-                    let old = rows.insert(key.clustering, location);
-                    if let Some(old) = old.filter(|old| is_later(*old)) {
-                        rows.replace(key.clustering, old);
-                    }
-                    old
-                });
-                match old {
-                    None => Recovered::New,
-                    Some(old) if is_later(old) => Recovered::Known,
-                    Some(old) => Recovered::Replaced(old),
+                self.cell_bytes = self.cell_bytes + slot.heap_bytes() - cells_before;
+                if self.partitions.get(number).rows.get(key.clustering).is_some_and(is_later) {
+                    return (Recovered::Known, false);
                 }
+                let (before, new) = self.insert_row(key, number, location);
+                self.add_rows(key.table, new);
+                return match before {
+                    Before::Nothing => (Recovered::New, others > 0),
+                    Before::Row(old) => (Recovered::Replaced(old), false),
+                };
             }
             Some((old, _)) if is_later(old) => {
                 if old == location {
@@ -91,8 +103,8 @@ impl Index {
             }
             Some((old, _)) => {
                 let mut partition = Partition::new(key.partition);
-                partition.rows.insert(&[], old);
-                partition.rows.insert(key.clustering, location);
+                partition.rows.insert(&[], old, &self.limits);
+                partition.rows.insert(key.clustering, location, &self.limits);
                 slot.set_location(position, Location::partition(self.partitions.insert(partition)));
                 Recovered::New
             }
@@ -101,7 +113,7 @@ impl Index {
                     location
                 } else {
                     let mut partition = Partition::new(key.partition);
-                    partition.rows.insert(key.clustering, location);
+                    partition.rows.insert(key.clustering, location, &self.limits);
                     Location::partition(self.partitions.insert(partition))
                 };
                 slot.insert_hashed(tail, others, cell, Some(hash));
@@ -111,16 +123,67 @@ impl Index {
         self.cell_bytes = self.cell_bytes + slot.heap_bytes() - cells_before;
         let new = outcome == Recovered::New;
         if new {
-            table.add_rows(1);
-            self.records += 1;
+            self.add_rows(key.table, 1);
         }
         (outcome, new && others > 0)
     }
 
     /// Recovery begins anew with these tables.
     pub(crate) fn reset(&mut self, tables: impl Iterator<Item = TableId>) {
-        *self = Self::new();
+        *self = Self::new(self.limits);
         tables.for_each(|table| self.create_table(table));
+    }
+
+    fn add_rows(&mut self, table: TableId, rows: i64) {
+        if let Some(table) = self.tables.get_mut(table) {
+            table.add_rows(rows);
+            self.records = self.records.saturating_add_signed(rows);
+        }
+    }
+
+    /// Puts a page in the place of everything in its range that it supersedes, and says where that was. `key` is that of the page's
+    /// record; `is_later` and the flag are as for `recover`. `None` if what the index has of the partition is later than all its pages.
+    ///
+    /// The index may have a later page from a checkpoint: then the record of that one comes, too, and puts things right.
+    pub(crate) fn recover_page(
+        &mut self,
+        key: &Key<'_>,
+        hash: u64,
+        page: NewPage,
+        is_later: impl Fn(Location) -> bool,
+        superseded: impl Fn(Location) -> bool,
+    ) -> Option<(Vec<Location>, bool)> {
+        let tail = tail(key.token);
+        let table = self.tables.get_mut(key.table)?;
+        let (slot, page_bytes) = table.slot_mut(key.token.slot());
+        let cells_before = slot.heap_bytes();
+        self.cell_bytes += page_bytes;
+        slot.ensure_hashes();
+        let Hashed { position, found, others } = find_hashed(&self.partitions, slot, key, hash);
+        let number = match found.map(|location| (location, location.target())) {
+            Some((_, Target::Partition(number))) => number,
+            // A partition with pages has no cell of this kind: they are gone.
+            Some((old, _)) if is_later(old) => {
+                self.cell_bytes = self.cell_bytes + slot.heap_bytes() - cells_before;
+                return None;
+            }
+            single => {
+                let mut partition = Partition::new(key.partition);
+                if let Some((old, _)) = single {
+                    partition.rows.insert(&[], old, &self.limits);
+                }
+                let number = self.partitions.insert(partition);
+                match single {
+                    Some(_) => slot.set_location(position, Location::partition(number)),
+                    None => slot.insert_hashed(tail, others, Location::partition(number), Some(hash)),
+                }
+                number
+            }
+        };
+        self.cell_bytes = self.cell_bytes + slot.heap_bytes() - cells_before;
+        let high = page.high.clone();
+        let old = self.replace_pages(key.table, number, (key.clustering, &high), vec![page], superseded);
+        Some((old, found.is_none() && others > 0))
     }
 
     /// The records whose keys `settle` needs for a collision.
@@ -151,7 +214,7 @@ impl Index {
                 _ => match key_of(cell) {
                     Some(key) => {
                         let mut partition = Partition::new(&key);
-                        partition.rows.insert(&[], cell);
+                        partition.rows.insert(&[], cell, &self.limits);
                         self.partitions.insert(partition)
                     }
                     None => {

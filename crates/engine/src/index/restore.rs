@@ -7,12 +7,13 @@
 //! its locations.
 
 use super::leaf::Leaf;
+use super::pages::PageMap;
 use super::partition::Partition;
 use super::slot::{Entry, SlotIndex};
-use super::{Index, TAIL_MASK};
+use super::{Candidate, Index, TAIL_BITS, TAIL_MASK};
 use crate::format::checkpoint::{CELL_BYTES, Malformed};
 use crate::location::Location;
-use base::{SLOT_COUNT, Slot, TableId};
+use base::{SLOT_COUNT, Slot, TableId, Token};
 
 /// What becomes of a location in the stream: kept, or left out as its segment has been used anew since.
 pub(crate) type Kept = Result<bool, Malformed>;
@@ -114,10 +115,35 @@ impl Index {
         if leaf.len() > 0 { partition.rows.append(bound, leaf) } else { Ok(()) }
     }
 
+    /// Pages of the last partition, after its leaves.
+    pub(crate) fn restore_pages(
+        &self,
+        restore: &mut Restore,
+        bytes: &[u8],
+        mut keep: impl FnMut(Location) -> Kept,
+    ) -> Result<(), Malformed> {
+        let Coming { partition, .. } = restore.coming.as_mut().ok_or(Malformed)?;
+        for page in PageMap::decode(bytes)? {
+            if keep(page.location)? {
+                restore.rows += u64::from(page.rows);
+                partition.rows.append_page(page)?;
+            }
+        }
+        Ok(())
+    }
+
     fn restore_partition_end(&mut self, restore: &mut Restore) {
         // Without rows it is gone: all of them have been purged or are further on in the log.
-        if let Some(Coming { tail, partition }) = restore.coming.take().filter(|coming| coming.partition.rows.len() > 0) {
-            restore.cells.push(Entry { tail, location: Location::partition(self.partitions.insert(partition)) });
+        let Some(Coming { tail, partition }) = restore.coming.take().filter(|coming| !coming.partition.rows.is_empty()) else { return };
+        let bounds: Vec<Box<[u8]>> = partition.rows.leaves_from(&[]).map(|(bound, _)| bound.into()).collect();
+        let number = self.partitions.insert(partition);
+        restore.cells.push(Entry { tail, location: Location::partition(number) });
+        // All leaves but the last one may be worth pages.
+        if let Some(table) = restore.table
+            && let Some((_, filled)) = bounds.split_last()
+        {
+            let token = Token::from_biased(u64::from(restore.slot) << TAIL_BITS | tail);
+            self.candidates.extend(filled.iter().map(|key| Candidate { table, token, number, key: key.clone(), purge: false }));
         }
     }
 

@@ -1,10 +1,30 @@
-//! The ordered map of one partition: clustering key → location. One leaf for small partitions, a tree of leaves for wide ones.
+//! The ordered map of one partition: clustering key → location. One leaf for small partitions, a tree of leaves for wide ones; and
+//! the pages that rows of wide partitions have moved to.
 
 use super::leaf::Leaf;
+use super::pages::{NewPage, PageIter, PageMap};
 use crate::format::checkpoint::Malformed;
 use crate::location::Location;
 use std::collections::{BTreeMap, btree_map};
 use std::ops::Bound;
+
+/// How large things may get.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Rows in a leaf.
+    pub(crate) leaf_rows: usize,
+    /// Rows over a page after which it is worth looking at.
+    pub(crate) overlay_rows: u32,
+}
+
+/// The outcome of an insertion.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Inserted {
+    /// Where the row was, if it was a single one.
+    pub(crate) before: Option<Location>,
+    /// A key in whose neighbourhood pages may be worth making.
+    pub(crate) look_at: Option<Box<[u8]>>,
+}
 
 /// The rows of a partition.
 #[derive(Default)]
@@ -12,6 +32,8 @@ pub(crate) struct Rows {
     leaves: Leaves,
     count: usize,
     heap_bytes: usize,
+    /// Only partitions that have pages have the map.
+    pages: Option<Box<PageMap>>,
 }
 
 enum Leaves {
@@ -30,12 +52,23 @@ impl Default for Leaves {
 const TREE_ENTRY_BYTES: usize = (size_of::<Box<[u8]>>() + size_of::<Leaf>()) * 3 / 2;
 
 impl Rows {
+    /// How many rows there are; those of pages that others lie over are counted twice.
     pub(crate) fn len(&self) -> usize {
-        self.count
+        self.count + self.pages.as_ref().map_or(0, |pages| pages.rows())
+    }
+
+    /// Whether there is neither a single row nor a page.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0 && self.pages.as_ref().is_none_or(|pages| pages.len() == 0)
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.heap_bytes
+        self.heap_bytes + self.pages.as_ref().map_or(0, |pages| size_of::<PageMap>() + pages.heap_bytes())
+    }
+
+    /// The pages, if there are any.
+    pub(crate) fn pages(&self) -> Option<&PageMap> {
+        self.pages.as_deref()
     }
 
     fn leaf(&self, key: &[u8]) -> &Leaf {
@@ -58,6 +91,7 @@ impl Rows {
         }
     }
 
+    /// The single row with this key.
     pub(crate) fn get(&self, key: &[u8]) -> Option<Location> {
         let leaf = self.leaf(key);
         leaf.search(key).ok().map(|row| leaf.location(row))
@@ -70,23 +104,30 @@ impl Rows {
         Some(leaf.set_location(row, location))
     }
 
-    /// Inserts or points elsewhere; the former location if there was one.
-    pub(crate) fn insert(&mut self, key: &[u8], location: Location) -> Option<Location> {
+    /// Inserts or points elsewhere.
+    pub(crate) fn insert(&mut self, key: &[u8], location: Location, limits: &Limits) -> Inserted {
         let leaf = self.leaf_mut(key);
         let before = leaf.heap_bytes();
         let row = match leaf.search(key) {
-            Ok(row) => return Some(leaf.set_location(row, location)),
+            Ok(row) => return Inserted { before: Some(leaf.set_location(row, location)), look_at: None },
             Err(row) => row,
         };
-        if leaf.has_room(key.len()) {
+        let mut look_at = None;
+        if leaf.has_room(key.len(), limits.leaf_rows) {
             leaf.insert(row, key, location);
             let after = leaf.heap_bytes();
             self.heap_bytes = self.heap_bytes + after - before;
         } else {
+            look_at = Some(leaf.key(0).into());
             self.split(key, row, location);
         }
         self.count += 1;
-        None
+        if let Some(pages) = &mut self.pages
+            && pages.count_over(key, limits.overlay_rows)
+        {
+            look_at = Some(key.into());
+        }
+        Inserted { before: None, look_at }
     }
 
     /// Splits the full leaf of `key` and puts the row in its place. A row after all others opens a leaf of its own, so that
@@ -173,14 +214,116 @@ impl Rows {
         Some(location)
     }
 
-    /// The rows within the bounds, from either end.
-    pub(crate) fn range<'a>(&'a self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> RowsIter<'a> {
-        let empty = match (from, to) {
-            (Bound::Included(from), Bound::Included(to)) => from > to,
-            (Bound::Included(from) | Bound::Excluded(from), Bound::Included(to) | Bound::Excluded(to)) => from >= to,
-            _ => false,
+    /// Takes out the single rows in `low..high` that `superseded` says so of.
+    fn take_singles(&mut self, low: &[u8], high: &[u8], superseded: &impl Fn(Location) -> bool) -> Vec<Location> {
+        let mut taken = Vec::new();
+        let take = |leaf: &mut Leaf, taken: &mut Vec<Location>| {
+            let first = leaf.search(low).unwrap_or_else(|row| row);
+            let end = leaf.search(high).unwrap_or_else(|row| row);
+            leaf.take_rows(first..end, superseded, taken);
         };
-        if empty {
+        match &mut self.leaves {
+            Leaves::One(leaf) => {
+                let before = leaf.heap_bytes();
+                take(leaf, &mut taken);
+                self.heap_bytes = self.heap_bytes + leaf.heap_bytes() - before;
+            }
+            Leaves::Many(tree) => {
+                let first = tree.range::<[u8], _>((Bound::Unbounded, Bound::Included(low))).next_back().map(|(bound, _)| bound.clone());
+                let first = first.unwrap_or_default();
+                let mut emptied = Vec::new();
+                for (bound, leaf) in tree.range_mut::<[u8], _>((Bound::Included(&*first), Bound::Excluded(high))) {
+                    let before = leaf.heap_bytes();
+                    take(leaf, &mut taken);
+                    self.heap_bytes = self.heap_bytes + leaf.heap_bytes() - before;
+                    // The leaf with the empty bound stays: every key needs a leaf.
+                    if leaf.len() == 0 && !bound.is_empty() {
+                        emptied.push(bound.clone());
+                    }
+                }
+                for bound in emptied {
+                    let bytes = tree.remove(&bound).map_or(0, |leaf| leaf.heap_bytes());
+                    self.heap_bytes -= bytes + bound.len() + TREE_ENTRY_BYTES;
+                }
+            }
+        }
+        self.count -= taken.len();
+        taken
+    }
+
+    /// Pages that fill `low..high` take the place of the pages that were there and of the single rows that they supersede. Returns where
+    /// those were.
+    pub(crate) fn replace_pages(
+        &mut self,
+        (low, high): (&[u8], &[u8]),
+        new: impl IntoIterator<Item = NewPage>,
+        superseded: impl Fn(Location) -> bool,
+    ) -> Vec<Location> {
+        let mut old = self.take_singles(low, high, &superseded);
+        let over = self.range(Bound::Included(low), Bound::Excluded(high)).count() as u32;
+        let pages = self.pages.get_or_insert_default();
+        old.extend(pages.replace(low, high, new));
+        if over > 0 {
+            pages.set_overlay(low, over);
+        }
+        old
+    }
+
+    /// Appends a page that comes after all others, as a checkpoint has it.
+    ///
+    /// # Errors
+    /// When it does not come after all others.
+    pub(crate) fn append_page(&mut self, page: NewPage) -> Result<(), Malformed> {
+        if self.pages().and_then(PageMap::end).is_some_and(|end| end > &*page.low) {
+            return Err(Malformed);
+        }
+        let (low, high) = (page.low.clone(), page.high.clone());
+        self.replace_pages((&low, &high), [page], |_| false);
+        Ok(())
+    }
+
+    /// Points a page elsewhere.
+    pub(crate) fn relocate_page(&mut self, low: &[u8], location: Location) {
+        if let Some(pages) = &mut self.pages {
+            pages.set_location(low, location);
+        }
+    }
+
+    /// Takes out a page that has no rows.
+    pub(crate) fn remove_page(&mut self, low: &[u8]) {
+        if let Some(pages) = &mut self.pages {
+            let page = pages.take(low);
+            debug_assert!(page.is_some_and(|page| page.rows == 0), "a page with rows is only ever replaced");
+            if pages.len() == 0 {
+                self.pages = None;
+            }
+        }
+    }
+
+    /// The leaf that a key falls in: its bound, how many rows it has, and the bound of the next leaf if there is one.
+    pub(crate) fn leaf_around(&self, key: &[u8]) -> (&[u8], usize, Option<&[u8]>) {
+        match &self.leaves {
+            Leaves::One(leaf) => (&[], leaf.len(), None),
+            Leaves::Many(tree) => {
+                let (bound, leaf) =
+                    tree.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back().expect("the first leaf's bound is empty");
+                let next = tree.range::<[u8], _>((Bound::Excluded(&**bound), Bound::Unbounded)).next();
+                (bound, leaf.len(), next.map(|(bound, _)| &**bound))
+            }
+        }
+    }
+
+    /// The pages that have a part of the range, from either end.
+    pub(crate) fn page_range<'a>(&'a self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> PageIter<'a> {
+        match &self.pages {
+            Some(pages) if !excludes_all(from, to) => pages.range(from, to),
+            _ => PageIter::empty(),
+        }
+    }
+
+    /// The single rows within the bounds, from either end.
+    pub(crate) fn range<'a>(&'a self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> RowsIter<'a> {
+        if excludes_all(from, to) {
             return RowsIter { leaves: LeafIter::One(None), front: None, back: None };
         }
         let leaves = match &self.leaves {
@@ -203,14 +346,25 @@ impl Rows {
         iter
     }
 
-    /// Takes a leaf of rows out, whichever is first; the account of bytes is not kept. `None` when there are no rows left.
+    /// Takes a leaf of rows out, whichever is first, or all pages; the account of bytes is not kept. `None` when nothing is left.
     pub(crate) fn take_leaf(&mut self) -> Option<Vec<Location>> {
+        if let Some(pages) = self.pages.take() {
+            return Some(pages.locations().collect());
+        }
         let leaf = match &mut self.leaves {
             Leaves::One(leaf) => std::mem::take(leaf),
             Leaves::Many(tree) => tree.pop_first()?.1,
         };
         // A leaf of a tree may be empty; the tree then goes on.
         if leaf.len() == 0 && matches!(self.leaves, Leaves::One(_)) { None } else { Some(leaf.locations().to_vec()) }
+    }
+}
+
+fn excludes_all(from: Bound<&[u8]>, to: Bound<&[u8]>) -> bool {
+    match (from, to) {
+        (Bound::Included(from), Bound::Included(to)) => from > to,
+        (Bound::Included(from) | Bound::Excluded(from), Bound::Included(to) | Bound::Excluded(to)) => from >= to,
+        _ => false,
     }
 }
 
@@ -340,6 +494,8 @@ mod tests {
     use crate::location::SegmentId;
     use base::Rng;
 
+    const LIMITS: Limits = Limits { leaf_rows: 128, overlay_rows: 64 };
+
     fn location(number: u64) -> Location {
         Location::record(SegmentId((number >> 18) as u32 & 0xFFFF), (number as usize & 0x3FFFF) * 16, 32)
     }
@@ -369,7 +525,7 @@ mod tests {
                             model.insert(key, location(step));
                         }
                     }
-                    _ => assert_eq!(rows.insert(&key, location(step)), model.insert(key, location(step))),
+                    _ => assert_eq!(rows.insert(&key, location(step), &LIMITS).before, model.insert(key, location(step))),
                 }
                 if step % 200 == 0 {
                     let (a, b) = (self::key(&mut rng, spread), self::key(&mut rng, spread));
@@ -404,10 +560,51 @@ mod tests {
     }
 
     #[test]
+    fn pages_take_the_place_of_rows_in_their_range() {
+        for seed in 0..20 {
+            let mut rng = Rng::new(seed);
+            let limits = Limits { leaf_rows: 4 + rng.below(30) as usize, overlay_rows: 3 };
+            let mut rows = Rows::default();
+            let mut model = BTreeMap::new();
+            let mut pages: Vec<(Vec<u8>, Vec<u8>, u32)> = Vec::new();
+            for step in 0..3000u64 {
+                let (low, high) = (key(&mut rng, 500), key(&mut rng, 500));
+                if rng.below(50) > 0 || low >= high {
+                    rows.insert(&low, location(step), &limits);
+                    model.insert(low, location(step));
+                    continue;
+                }
+                // Only every other row is superseded.
+                let even = |at: Location| (at.offset() / 16).is_multiple_of(2);
+                let new = NewPage { low: low.clone().into(), high: high.clone().into(), location: location(step), rows: 5 };
+                let mut old = rows.replace_pages((&low, &high), [new], even);
+                let in_range = |key: &[u8]| key >= &low[..] && key < &high[..];
+                let mut expected: Vec<Location> = model.iter().filter(|(key, at)| in_range(key) && even(**at)).map(|(_, at)| *at).collect();
+                expected.extend(pages.iter().filter(|(from, to, _)| *from < high && *to > low).map(|page| location(u64::from(page.2))));
+                old.sort();
+                expected.sort();
+                assert_eq!(old, expected, "seed {seed}");
+                model.retain(|key, at| !(in_range(key) && even(*at)));
+                pages.retain(|(from, to, _)| *from >= high || *to <= low);
+                pages.push((low, high, step as u32));
+            }
+            assert_eq!(rows.len(), model.len() + 5 * pages.len());
+            let singles: Vec<_> = rows.range(Bound::Unbounded, Bound::Unbounded).map(|(key, at)| (key.to_vec(), at)).collect();
+            assert_eq!(singles, model.clone().into_iter().collect::<Vec<_>>());
+            assert_eq!(rows.page_range(Bound::Unbounded, Bound::Unbounded).count(), pages.len());
+            for (key, at) in &model {
+                assert_eq!(rows.get(key), Some(*at));
+            }
+            assert!(rows.replace_pages((b"", &[0xFF; 40]), [], |_| true).len() == model.len() + pages.len() && rows.is_empty());
+            assert!(rows.heap_bytes() < 1000, "{} bytes left", rows.heap_bytes());
+        }
+    }
+
+    #[test]
     fn a_growing_series_fills_its_leaves() {
         let mut rows = Rows::default();
         for number in 0..100_000u64 {
-            rows.insert(&number.to_be_bytes(), location(number));
+            rows.insert(&number.to_be_bytes(), location(number), &LIMITS);
         }
         let per_row = rows.heap_bytes() as f64 / rows.len() as f64;
         assert!(per_row < 24.0, "{per_row} bytes a row with keys of 8 bytes");

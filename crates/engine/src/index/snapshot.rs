@@ -7,8 +7,8 @@
 
 use super::lookup::Cell;
 use super::slot::SlotIndex;
-use super::{Index, Table};
-use crate::format::checkpoint::{Item, write_cells, write_rows};
+use super::{Index, Partition, Table};
+use crate::format::checkpoint::{Item, write_cells, write_pages, write_rows};
 use crate::location::{Location, Target};
 use base::TableId;
 
@@ -26,13 +26,15 @@ pub(crate) struct SnapshotCursor {
     key: Option<Box<[u8]>>,
     /// Of the partition with this key, rows below this bound are done.
     row: Option<Box<[u8]>>,
-    /// Rows given out.
+    /// All single rows of that partition are done, and so are its pages below this bound.
+    page: Option<Box<[u8]>>,
+    /// Single rows given out.
     pub(crate) rows: u64,
 }
 
 impl SnapshotCursor {
     fn next_slot(&mut self, slot: usize) {
-        (self.slot, self.tail, self.key, self.row) = (slot, 0, None, None);
+        (self.slot, self.tail, self.key, self.row, self.page) = (slot, 0, None, None, None);
     }
 
     /// The partition with this key is done.
@@ -40,7 +42,7 @@ impl SnapshotCursor {
         // The least key after it.
         let mut next = key.to_vec();
         next.push(0);
-        (self.tail, self.key, self.row) = (tail, Some(next.into()), None);
+        (self.tail, self.key, self.row, self.page) = (tail, Some(next.into()), None, None);
     }
 }
 
@@ -123,7 +125,7 @@ impl Index {
                 count += 1;
             }
         });
-        (cursor.key, cursor.row) = (None, None);
+        (cursor.key, cursor.row, cursor.page) = (None, None, None);
         cursor.rows += count as u64;
     }
 
@@ -139,6 +141,10 @@ impl Index {
         let partition = self.partitions.get(number);
         let goes_on = cursor.tail == tail && cursor.key.as_deref() == Some(&*partition.key);
         let from = cursor.row.take().filter(|_| goes_on);
+        let from_page = cursor.page.take().filter(|_| goes_on);
+        if let Some(low) = from_page {
+            return self.snapshot_pages(cursor, tail, partition, low, device, out, budget);
+        }
         if from.is_none() {
             Item::Partition { slot: cursor.slot as u32, tail, key: &partition.key }.encode(out);
         }
@@ -158,6 +164,34 @@ impl Index {
                 (cursor.tail, cursor.key, cursor.row) = (tail, Some(partition.key.clone()), Some((*next).into()));
                 return;
             }
+        }
+        self.snapshot_pages(cursor, tail, partition, Box::default(), device, out, budget);
+    }
+
+    /// Appends the pages of a partition from `low` on.
+    #[expect(clippy::too_many_arguments, reason = "where it is, what there is, and where it goes")]
+    fn snapshot_pages(
+        &self,
+        cursor: &mut SnapshotCursor,
+        tail: u64,
+        partition: &Partition,
+        low: Box<[u8]>,
+        device: &impl Fn(Location) -> Location,
+        out: &mut Vec<u8>,
+        budget: usize,
+    ) {
+        let mut next = partition.rows.pages().map(|pages| (pages, low));
+        while let Some((pages, low)) = next {
+            let mut more = None;
+            write_pages(out, |out| more = pages.encode(&low, device, out));
+            if out.len() >= budget
+                && let Some(low) = more
+            {
+                (cursor.tail, cursor.key, cursor.row) = (tail, Some(partition.key.clone()), None);
+                cursor.page = Some(low.into());
+                return;
+            }
+            next = more.map(|low| (pages, low.into()));
         }
         cursor.after_partition(tail, &partition.key);
     }

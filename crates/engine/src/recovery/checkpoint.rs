@@ -226,6 +226,11 @@ impl Engine {
                     index.restore_rows(&mut reader.restore, bytes, &mut keep)?;
                 }
             }
+            Item::Pages(bytes) => {
+                if reader.table.is_some() {
+                    index.restore_pages(&mut reader.restore, bytes, &mut keep)?;
+                }
+            }
             Item::Segment(state) => reader.states.push(state),
             Item::End { rows } => {
                 index.restore_slot(&mut reader.restore)?;

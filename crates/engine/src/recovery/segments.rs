@@ -1,12 +1,14 @@
 //! Reading the used segments and putting their records into the index.
 
 use super::{Engine, Item, Phase, keyed_hash};
+use crate::format::page::PageView;
 use crate::format::record::{self, FLAG_CONTINUES, FLAG_STARTS, HEADER_BYTES, Record, Salt};
 use crate::format::segment_header::HeaderState;
-use crate::index::{Collision, Recovered};
+use crate::index::{Collision, NewPage, Recovered};
 use crate::load::Pace;
 use crate::location::{Location, SegmentId, padded};
 use crate::log::{Point, Sealed};
+use crate::paging::purgeable;
 use crate::segments::Usage;
 use crate::walk::{Step, Walk};
 use base::{AlignedBuffer, BLOCK_BYTES};
@@ -232,8 +234,11 @@ impl Engine {
     }
 
     fn recover_group(&mut self, segment: SegmentId, image: &[u8], group: &mut Vec<usize>) {
+        #[cfg(test)]
+        let planted = self.planted;
         let Self { index, segments, log, progress, recovery, config, .. } = self;
         let Some(recovery) = recovery else { return };
+        let mut malformed = Vec::new();
         for offset in group.drain(..) {
             let record = Record::trusted(&image[offset..]);
             let location = Location::record(segment, offset, padded(record.length()));
@@ -243,26 +248,45 @@ impl Engine {
             if recovery.tables.get(&record.table()).is_none_or(|mark| record.sequence() < *mark) {
                 continue;
             }
-            if let Some(purge_after_s) = record.kind().purge_after_s() {
-                segments.add_purgeable(location, purge_after_s);
-            }
+            segments.add_purgeable(segment, purgeable(&record, location));
             let point = segments.point(location);
             if point < recovery.start {
                 continue;
             }
             let hash = keyed_hash(config.store, record.partition());
-            let (recovered, collided) = index.recover(&record.key(), hash, location, |place| segments.point(place) >= point);
-            match recovered {
-                Recovered::New => segments.add_live(location),
-                Recovered::Replaced(old) => {
-                    segments.add_live(location);
-                    segments.release(old);
+            let is_later = |place: Location| segments.point(place) >= point;
+            let collided = if record.is_page() {
+                let Some(page) = PageView::parse(record.row().bytes).filter(|page| page.high > record.clustering()) else {
+                    malformed.push(location);
+                    continue;
+                };
+                let generation = page.generation;
+                #[cfg(test)]
+                let generation = if planted == Some(crate::tests::Planted::PagesOverAll) { u64::MAX } else { generation };
+                let superseded = |at: Location| segments.get(at.segment()).generation < generation;
+                let new = NewPage { low: record.clustering().into(), high: page.high.into(), location, rows: page.rows };
+                let Some((old, collided)) = index.recover_page(&record.key(), hash, new, is_later, superseded) else { continue };
+                segments.add_live(location);
+                old.into_iter().for_each(|old| segments.release(old));
+                collided
+            } else {
+                let (recovered, collided) = index.recover(&record.key(), hash, location, is_later);
+                match recovered {
+                    Recovered::New => segments.add_live(location),
+                    Recovered::Replaced(old) => {
+                        segments.add_live(location);
+                        segments.release(old);
+                    }
+                    Recovered::Known => {}
                 }
-                Recovered::Known => {}
-            }
+                collided
+            };
             if collided {
                 recovery.collisions.insert(Collision { table: record.table(), token: record.token() });
             }
+        }
+        for location in malformed {
+            self.report_damage(segment, location.offset(), location.padded());
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::shard::{Shard, TABLE, config, key};
 use crate::format::checkpoint::{Item, Malformed};
 use crate::format::segment_header::{HeaderBlock, HeaderState, SegmentHeader};
-use crate::index::{Index, Restore, SnapshotCursor};
+use crate::index::{Index, Limits, NewPage, Restore, SnapshotCursor};
 use crate::location::{Location, SegmentId};
 use crate::memory::Memory;
 use crate::{Config, Key, Kind, WriteBatch, WriteError};
@@ -163,7 +163,7 @@ fn a_truncation_that_may_be_undone_holds_a_checkpoint_back() {
 
 /// An index with records, partitions and a flood of equal tokens, over made-up places.
 fn made_up(rng: &mut Rng) -> Index {
-    let mut index = Index::new();
+    let mut index = Index::new(Limits { leaf_rows: 128, overlay_rows: 64 });
     let memory = Memory::new();
     for table in [1, 5, 9] {
         index.create_table(TableId(table));
@@ -173,7 +173,13 @@ fn made_up(rng: &mut Rng) -> Index {
             let (name, row) = (format!("{}", number % 500), rng.below(100).to_be_bytes());
             let wide = number % 500 % 3 == 0;
             let (token, clustering) = if wide { (token, &row[..]) } else { (Token(crate::format::record::mix(number) as i64), &[][..]) };
-            index.upsert(&Key { table: TableId(table), token, partition: name.as_bytes(), clustering }, location, &memory);
+            let key = Key { table: TableId(table), token, partition: name.as_bytes(), clustering };
+            index.upsert(&key, location, &memory);
+            if wide && rng.below(3) == 0 {
+                let high = (u64::from_be_bytes(row) + 1 + rng.below(20)).to_be_bytes();
+                let rows = rng.below(100) as u32;
+                index.replace_page(&key, NewPage { low: clustering.into(), high: high.into(), location, rows });
+            }
         }
         for number in 0..50u32 {
             let location = Location::record(SegmentId(number), BLOCK_BYTES, 32);
@@ -192,7 +198,7 @@ fn stream(index: &Index, budget: usize) -> Vec<u8> {
         let more = index.snapshot(&mut cursor, &|location| location, &mut slice, budget);
         all.extend(slice);
         if !more {
-            assert_eq!(cursor.rows, index.rows());
+            assert_eq!(cursor.rows + index.partitions.paged().1 as u64, index.rows());
             return all;
         }
     }
@@ -200,7 +206,7 @@ fn stream(index: &Index, budget: usize) -> Vec<u8> {
 }
 
 fn restore(bytes: &[u8]) -> Result<Index, Malformed> {
-    let mut index = Index::new();
+    let mut index = Index::new(Limits { leaf_rows: 128, overlay_rows: 64 });
     [1, 5, 9].into_iter().for_each(|table| index.create_table(TableId(table)));
     let (mut restore, mut rest) = (Restore::default(), bytes);
     while let Some((item, length)) = Item::decode(rest)? {
@@ -212,6 +218,7 @@ fn restore(bytes: &[u8]) -> Result<Index, Malformed> {
             }
             Item::Partition { slot, tail, key } => index.restore_partition(&mut restore, slot, tail, key)?,
             Item::Rows(bytes) => index.restore_rows(&mut restore, bytes, |_| Ok(true))?,
+            Item::Pages(bytes) => index.restore_pages(&mut restore, bytes, |_| Ok(true))?,
             _ => return Err(Malformed),
         }
     }
@@ -228,6 +235,8 @@ fn an_index_comes_back_from_its_entries() {
         let restored = restore(&stream(&index, budget)).unwrap();
         assert_eq!(restored.rows(), index.rows());
         assert_eq!(restored.partitions.len(), index.partitions.len());
+        assert!(index.partitions.paged().0 > 100);
+        assert_eq!(restored.partitions.paged(), index.partitions.paged());
         assert_eq!(stream(&restored, 1 << 20).len(), whole.len());
         if budget == 1 << 20 {
             assert_eq!(stream(&restored, 1 << 20), whole);

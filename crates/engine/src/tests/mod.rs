@@ -5,6 +5,7 @@ mod checkpoint;
 mod faults;
 mod golden;
 mod model;
+mod pages;
 mod scrub;
 mod shard;
 mod work;
@@ -26,4 +27,8 @@ pub(crate) enum Planted {
     IgnoreTruncation,
     /// A second key of a token is written without further ado.
     SkipBeside,
+    /// Pages are made of rows that the device does not have yet.
+    VolatilePages,
+    /// In recovery a page takes the place of rows that lie over it, too.
+    PagesOverAll,
 }

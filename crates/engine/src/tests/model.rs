@@ -38,6 +38,10 @@ struct Setup {
     row_bytes: u64,
     mirrors: usize,
     checkpoint_bytes: u64,
+    leaf_rows: usize,
+    page_rows: usize,
+    page_bytes: usize,
+    page_row_bytes: usize,
 }
 
 struct World {
@@ -64,6 +68,9 @@ struct World {
     warm_starts: u64,
     /// Checkpoints that were damaged.
     spoilt: u64,
+    /// The most pages and rows in them that were there at a time.
+    pages: u64,
+    rows_in_pages: u64,
     trace: Vec<String>,
 }
 
@@ -75,10 +82,14 @@ impl World {
             segment_bytes,
             capacity_segments: 12 + rng.below(60),
             memory_bytes: segment_bytes as usize * [1, 10, 16, 200][rng.below(4) as usize] + [0, 1 << 20][rng.below(2) as usize],
-            partitions: [10, 60, 400][rng.below(3) as usize],
+            partitions: [5, 10, 60, 400][rng.below(4) as usize],
             row_bytes: [40, 400, 2500][rng.below(3) as usize],
             mirrors: 2 + rng.below(3) as usize,
             checkpoint_bytes: [0, 64 << 10, 200 << 10, u64::MAX][rng.below(4) as usize],
+            leaf_rows: [3, 8, 30][rng.below(3) as usize],
+            page_rows: [0, 4, 8, 12, 40][rng.below(5) as usize],
+            page_bytes: [600, 4000][rng.below(2) as usize],
+            page_row_bytes: [300, 4000][rng.below(2) as usize],
         };
         let stable = Stable::new(segment_bytes as usize * setup.mirrors);
         let mut world = Self {
@@ -101,6 +112,8 @@ impl World {
             outages: 0,
             warm_starts: 0,
             spoilt: 0,
+            pages: 0,
+            rows_in_pages: 0,
             trace: Vec::new(),
         };
         world.open();
@@ -123,6 +136,10 @@ impl World {
             segment_bytes: self.setup.segment_bytes,
             flush_interval_us: 10_000,
             checkpoint_bytes_min: self.setup.checkpoint_bytes,
+            leaf_rows_max: self.setup.leaf_rows,
+            page_rows_max: self.setup.page_rows,
+            page_bytes_max: self.setup.page_bytes,
+            page_row_bytes_max: self.setup.page_row_bytes,
             ..Config::new(
                 99,
                 0,
@@ -190,16 +207,18 @@ impl World {
             while let Some((number, slot)) = table.next_slot(at) {
                 let mut position = 0;
                 while let Some((cell, entry)) = slot.next_from(position) {
-                    let mut count = |location: Location| {
-                        rows += 1;
+                    let mut count = |location: Location, more: u32| {
+                        rows += u64::from(more);
                         live += engine.memory.device_location(location).padded() as u64;
                     };
                     match entry.location.target() {
                         Target::Partition(number) => {
                             let rows = &engine.index.partitions.get(number).rows;
-                            rows.range(Bound::Unbounded, Bound::Unbounded).for_each(|(_, location)| count(location));
+                            rows.range(Bound::Unbounded, Bound::Unbounded).for_each(|(_, location)| count(location, 1));
+                            let pages = rows.page_range(Bound::Unbounded, Bound::Unbounded);
+                            pages.for_each(|(_, page)| count(page.location, page.rows));
                         }
-                        _ => count(entry.location),
+                        _ => count(entry.location, 1),
                     }
                     position = cell + 1;
                 }
@@ -273,7 +292,9 @@ impl World {
         let token =
             if number.is_multiple_of(7) { (number % 3) as i64 } else { (number as i64).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as i64) };
         let wide = number % 3 == 1;
-        let clustering = if wide && self.rng.below(10) > 0 { self.rng.below(200).to_be_bytes()[6..].to_vec() } else { Vec::new() };
+        // Half of the rows are near a place that moves on, so that others come to rest.
+        let place = if self.rng.below(2) == 0 { (self.batches / 8 + self.rng.below(12)) % 200 } else { self.rng.below(200) };
+        let clustering = if wide && self.rng.below(10) > 0 { place.to_be_bytes()[6..].to_vec() } else { Vec::new() };
         (table.0, token, format!("partition {number}").into_bytes(), clustering)
     }
 
@@ -426,6 +447,13 @@ impl World {
                 Bound::Excluded(to) => key < to,
             })
         };
+        if (from, to) == (Bound::Unbounded, Bound::Unbounded) {
+            let rows = self.read(|engine| engine.partition_rows(TableId(table), Token(token), &partition, CachePolicy::Bypass));
+            // Between the two reads rows may have been purged.
+            assert!(rows <= found.len(), "seed {}: {rows} rows counted, {} read", self.seed, found.len());
+            let lasting = found.iter().filter(|(_, version)| version.kind == Kind::Live).count();
+            assert!(rows >= lasting, "seed {}: {rows} rows counted, {lasting} are live", self.seed);
+        }
         let found: BTreeMap<RowKey, Version> = found.into_iter().collect();
         let of_partition = |key: &&RowKey| key.0 == table && key.1 == token && key.2 == partition && inside(&key.3);
         for key in self.versions.keys().filter(of_partition) {
@@ -697,6 +725,8 @@ impl World {
             stats.frame_bytes
         );
         assert!(stats.segments <= stats.segments_capacity);
+        self.pages = self.pages.max(stats.pages);
+        self.rows_in_pages = self.rows_in_pages.max(stats.rows_in_pages);
     }
 
     fn run(&mut self, operations: u64) {
@@ -739,6 +769,7 @@ fn seeds() -> std::ops::Range<u64> {
 #[test]
 fn acknowledged_writes_survive_whatever_happens() {
     let (mut kills, mut outages, mut fulls, mut warm_starts, mut spoilt) = (0, 0, 0, 0, 0);
+    let (mut pages, mut rows_in_pages) = (0, 0);
     for seed in seeds() {
         let result = std::panic::catch_unwind(|| run(seed, 3000, None));
         let Ok(world) = result else {
@@ -749,9 +780,12 @@ fn acknowledged_writes_survive_whatever_happens() {
         fulls += world.fulls;
         warm_starts += world.warm_starts;
         spoilt += world.spoilt;
+        pages += world.pages;
+        rows_in_pages += world.rows_in_pages;
     }
     println!("{kills} kills, {outages} outages, {fulls} writes refused for want of space");
-    println!("{warm_starts} starts from a checkpoint, {spoilt} checkpoints spoilt");
+    println!("{warm_starts} starts from a checkpoint, {spoilt} checkpoints spoilt, {pages} pages of {rows_in_pages} rows");
+    assert!(pages > 0 || seeds().count() < 10, "no pages were made");
 }
 
 /// The harness can fail: each planted bug is found within a few seeds.
@@ -765,6 +799,8 @@ fn planted_bugs_are_found() {
         (Planted::IgnoreReuse, 100),
         (Planted::IgnoreTruncation, 100),
         (Planted::SkipBeside, 1000),
+        (Planted::VolatilePages, 1000),
+        (Planted::PagesOverAll, 100),
     ];
     for (planted, seeds) in planted {
         let found = (0..seeds).find(|seed| std::panic::catch_unwind(|| run(*seed, 3000, Some(planted))).is_err());

@@ -1,0 +1,210 @@
+//! Pages that were opened lately, and rows copied out of them for point reads.
+//!
+//! A page is decompressed as a whole. A scan holds the page that it is in; a point read copies its row out, and the copy lives until
+//! the turn is over, as rows are borrowed from the engine's memory.
+//!
+//! Invariants: an opened page is found by its place on the device and the nonce of that segment, so never one of an earlier use;
+//! what is kept is bounded and counted against the memory limit.
+
+use crate::engine::Engine;
+use crate::error::{Damage, Miss, ReadError};
+use crate::format::page::{Decoded, PageView};
+use crate::index::Rows;
+use crate::key::{CachePolicy, Row};
+use crate::location::Location;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// Pages that are kept open.
+const OPEN_MAX: usize = 16;
+/// Bytes of pages that are kept open, as a part of the memory limit and at most.
+const OPEN_PART: usize = 64;
+const OPEN_BYTES_MAX: usize = 1 << 20;
+/// Larger buffers are not kept.
+const SPARE_BYTES_MAX: usize = 64 << 10;
+/// Buffers that are kept for the next page.
+const SPARE_MAX: usize = 2;
+/// Copied rows beyond which they are dropped before the turn is over, at the next write.
+const LENT_BYTES_MAX: usize = 1 << 20;
+
+/// A page that was opened.
+struct Opened {
+    device: Location,
+    nonce: u64,
+    rows: Rc<Decoded>,
+}
+
+/// The pages kept open, the one used last at the end, and buffers.
+struct Kept {
+    opened: VecDeque<Opened>,
+    spare: Vec<Rc<Decoded>>,
+    bytes: usize,
+    bytes_max: usize,
+}
+
+/// What is in memory of pages besides their records.
+pub(crate) struct Pages {
+    kept: RefCell<Kept>,
+    lent: Lent,
+}
+
+impl Pages {
+    pub(crate) fn new(memory_limit_bytes: usize) -> Self {
+        let bytes_max = (memory_limit_bytes / OPEN_PART).min(OPEN_BYTES_MAX);
+        Self { kept: RefCell::new(Kept { opened: VecDeque::new(), spare: Vec::new(), bytes: 0, bytes_max }), lent: Lent::default() }
+    }
+
+    /// Memory of opened pages, buffers and copied rows.
+    pub(crate) fn bytes(&self) -> usize {
+        self.kept.borrow().bytes + self.lent.bytes.get()
+    }
+
+    /// The turn is over: nobody borrows rows any more.
+    pub(crate) fn end_turn(&mut self) {
+        self.lent.clear();
+    }
+
+    /// As `end_turn`, if it is worth it.
+    pub(crate) fn end_operation(&mut self) {
+        if self.lent.bytes.get() > LENT_BYTES_MAX {
+            self.lent.clear();
+        }
+    }
+
+    fn find(&self, device: Location, nonce: u64) -> Option<Rc<Decoded>> {
+        let opened = &mut self.kept.borrow_mut().opened;
+        let place = opened.iter().rposition(|page| page.device == device && page.nonce == nonce)?;
+        let page = opened.remove(place)?;
+        let rows = Rc::clone(&page.rows);
+        opened.push_back(page);
+        Some(rows)
+    }
+
+    pub(crate) fn buffer(&self) -> Rc<Decoded> {
+        let kept = &mut *self.kept.borrow_mut();
+        match kept.spare.pop() {
+            Some(buffer) => {
+                kept.bytes -= buffer.heap_bytes();
+                buffer
+            }
+            None => Rc::default(),
+        }
+    }
+
+    fn keep(&self, device: Location, nonce: u64, rows: &Rc<Decoded>) {
+        let kept = &mut *self.kept.borrow_mut();
+        kept.bytes += rows.heap_bytes();
+        kept.opened.push_back(Opened { device, nonce, rows: Rc::clone(rows) });
+        while kept.opened.len() > OPEN_MAX || (kept.bytes > kept.bytes_max && kept.opened.len() > 1) {
+            let Some(oldest) = kept.opened.pop_front() else { return };
+            kept.bytes -= oldest.rows.heap_bytes();
+            kept.give_back(oldest.rows);
+        }
+    }
+
+    /// A reader does not need the page any more.
+    pub(crate) fn close(&self, rows: Rc<Decoded>) {
+        self.kept.borrow_mut().give_back(rows);
+    }
+}
+
+impl Kept {
+    fn give_back(&mut self, rows: Rc<Decoded>) {
+        if Rc::strong_count(&rows) == 1 && self.spare.len() < SPARE_MAX && rows.heap_bytes() < SPARE_BYTES_MAX {
+            self.bytes += rows.heap_bytes();
+            self.spare.push(rows);
+        }
+    }
+}
+
+/// Cells that are filled one after the other.
+type Shelf = Box<[OnceCell<Box<[u8]>>]>;
+
+/// Bytes that can be added to while others are borrowed: shelves of cells, each shelf twice as long as the one before.
+struct Lent {
+    shelves: [OnceCell<Shelf>; Self::SHELVES],
+    count: Cell<usize>,
+    bytes: Cell<usize>,
+}
+
+impl Default for Lent {
+    fn default() -> Self {
+        Self { shelves: [const { OnceCell::new() }; Self::SHELVES], count: Cell::new(0), bytes: Cell::new(0) }
+    }
+}
+
+impl Lent {
+    const SHELVES: usize = 48;
+
+    fn copy(&self, bytes: &[u8]) -> &[u8] {
+        let number = self.count.get() + 1;
+        self.count.set(number);
+        self.bytes.set(self.bytes.get() + bytes.len() + size_of::<Box<[u8]>>());
+        let shelf = number.ilog2() as usize;
+        let cells = self.shelves[shelf].get_or_init(|| (0..1usize << shelf).map(|_| OnceCell::new()).collect());
+        cells[number - (1 << shelf)].get_or_init(|| bytes.into())
+    }
+
+    fn clear(&mut self) {
+        if self.count.get() > 0 {
+            *self = Self::default();
+        }
+    }
+}
+
+impl Engine {
+    /// The rows of the page at a location of the index, `None` if it is on the device only.
+    pub(crate) fn open_page(&self, location: Location, policy: CachePolicy) -> Result<Option<Rc<Decoded>>, ReadError> {
+        let device = self.memory.device_location(location);
+        let nonce = self.segments.get(device.segment()).nonce;
+        if let Some(rows) = self.pages.find(device, nonce) {
+            return Ok(Some(rows));
+        }
+        let Some(record) = self.record(location, policy)? else { return Ok(None) };
+        let mut rows = self.pages.buffer();
+        let buffer = Rc::get_mut(&mut rows).expect("a spare buffer is not shared");
+        if PageView::parse(record.row().bytes).and_then(|page| buffer.read(&page)).is_none() {
+            return Err(ReadError::Damaged { segment: device.segment(), offset: device.offset(), damage: Damage::Page });
+        }
+        if policy == CachePolicy::Keep {
+            self.pages.keep(device, nonce, &rows);
+        }
+        Ok(Some(rows))
+    }
+
+    /// A row that is not among the single ones of its partition.
+    pub(crate) fn get_from_page(&self, rows: &Rows, clustering: &[u8], policy: CachePolicy) -> Result<Option<Row<'_>>, ReadError> {
+        let Some((_, page)) = rows.pages().and_then(|pages| pages.covering(clustering)).filter(|(_, page)| page.rows > 0) else {
+            return Ok(None);
+        };
+        let Some(decoded) = self.open_page(page.location, policy)? else {
+            return Err(ReadError::Miss(Miss::one(page.location, policy)));
+        };
+        let found = decoded.search(clustering).ok().map(|number| {
+            let row = decoded.row(number);
+            Row { kind: row.kind, sequence: row.sequence, bytes: self.pages.lent.copy(row.bytes) }
+        });
+        self.pages.close(decoded);
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lent_bytes_stay_while_others_come() {
+        let mut lent = Lent::default();
+        for _ in 0..2 {
+            let copies: Vec<&[u8]> = (0..1000u32).map(|number| lent.copy(&number.to_le_bytes())).collect();
+            for (number, copy) in copies.iter().enumerate() {
+                assert_eq!(*copy, (number as u32).to_le_bytes());
+            }
+            assert!(lent.bytes.get() > 4000);
+            lent.clear();
+            assert_eq!(lent.bytes.get(), 0);
+        }
+    }
+}
