@@ -27,6 +27,8 @@ pub struct Setup {
     pub memory_bytes: usize,
     /// A checkpoint of the index is written when the log has grown by so much.
     pub checkpoint_bytes_min: u64,
+    /// Rows of a page at most; 0 for no pages.
+    pub page_rows_max: usize,
     /// When writes are acknowledged.
     pub durability: Durability,
     /// Replies that a connection may leave unread.
@@ -50,6 +52,7 @@ impl Setup {
             capacity_bytes: 4 << 20,
             memory_bytes: 1 << 20,
             checkpoint_bytes_min: 256 << 10,
+            page_rows_max: 16,
             durability: if seed.is_multiple_of(4) { Durability::Device } else { Durability::Memory },
             unsent_bytes_max: 256 << 10,
             requests_bytes_max: 1 << 20,
@@ -62,6 +65,8 @@ impl Setup {
         let mut config = Config::new(STORE, u32::from(core), file_bytes, self.capacity_bytes, self.memory_bytes);
         config.segment_bytes = self.segment_bytes;
         config.checkpoint_bytes_min = self.checkpoint_bytes_min;
+        config.leaf_rows_max = 8;
+        config.page_rows_max = self.page_rows_max;
         // A scrub that is due in hours would have the clock of an idle machine jump by hours.
         config.scrub_interval_us = 0;
         config
