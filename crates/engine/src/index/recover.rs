@@ -40,24 +40,30 @@ struct Hashed {
     others: usize,
 }
 
-fn find_hashed(partitions: &Partitions, slot: &SlotIndex, key: &Key<'_>, hash: u64) -> Hashed {
+/// Finds a partition key by its hash. `takes` tells whether it is taken for that of a cell whose key is not known, if no other cell has it.
+///
+/// A row alone takes such a cell: if that was another key's, what there is of that key comes later, or was purged. A row of a wide
+/// partition does not tell whether the cell is a row of the same partition: `settle` will.
+fn find_hashed(partitions: &Partitions, slot: &SlotIndex, key: &Key<'_>, hash: u64, takes: impl Fn(Location) -> bool) -> Hashed {
     let tail = tail(key.token);
     let mut position = slot.find(tail).unwrap_or_else(|position| position);
     let mut others = 0;
+    let mut unknown = None;
     while let Some(entry) = slot.at(position).filter(|entry| entry.tail == tail) {
         let same = match entry.location.target() {
             Target::Partition(number) => *partitions.get(number).key == *key.partition,
-            // A cell whose key is not known is alone with its token, and this key is its own unless the cell is later: of what was
-            // appended after it, the first record of its token has its key.
-            _ => matches!(slot.hash(position), Some(known) if known == hash || known == UNKNOWN_HASH),
+            _ => slot.hash(position) == Some(hash),
         };
         if same {
             return Hashed { position, found: Some(entry.location), others };
         }
+        if entry.location.is_record() && slot.hash(position) == Some(UNKNOWN_HASH) && takes(entry.location) {
+            unknown = Some(Hashed { position, found: Some(entry.location), others });
+        }
         others += 1;
         position += 1;
     }
-    Hashed { position, found: None, others }
+    unknown.unwrap_or(Hashed { position, found: None, others })
 }
 
 impl Index {
@@ -76,7 +82,8 @@ impl Index {
         let cells_before = slot.heap_bytes();
         self.cell_bytes += page_bytes;
         slot.ensure_hashes();
-        let Hashed { position, found, others } = find_hashed(&self.partitions, slot, key, hash);
+        let Hashed { position, found, others } =
+            find_hashed(&self.partitions, slot, key, hash, |old| key.clustering.is_empty() || is_later(old));
         let outcome = match found.map(|location| (location, location.target())) {
             Some((_, Target::Partition(number))) => {
                 self.cell_bytes = self.cell_bytes + slot.heap_bytes() - cells_before;
@@ -159,7 +166,7 @@ impl Index {
         let cells_before = slot.heap_bytes();
         self.cell_bytes += page_bytes;
         slot.ensure_hashes();
-        let Hashed { position, found, others } = find_hashed(&self.partitions, slot, key, hash);
+        let Hashed { position, found, others } = find_hashed(&self.partitions, slot, key, hash, &is_later);
         let number = match found.map(|location| (location, location.target())) {
             Some((_, Target::Partition(number))) => number,
             // A partition with pages has no cell of this kind: they are gone.
@@ -204,21 +211,35 @@ impl Index {
     }
 
     /// Makes partitions of all cells of a collision and puts them in the order of their keys. `key_of` tells a record's partition
-    /// key; a record for which it knows none is damaged, and its place is returned: its row cannot be named any more.
-    pub(crate) fn settle(&mut self, collision: Collision, key_of: impl Fn(Location) -> Option<Box<[u8]>>) -> Vec<Location> {
+    /// key; a record for which it knows none is damaged, and its place is returned: its row cannot be named any more. So is the place, with
+    /// the flag not set, of a row that has a later place.
+    pub(crate) fn settle(&mut self, collision: Collision, key_of: impl Fn(Location) -> Option<Box<[u8]>>) -> Vec<(Location, bool)> {
         let mut lost = Vec::new();
-        let mut keyed = Vec::new();
-        for cell in self.cells_of(collision) {
+        let mut keyed: Vec<u32> = Vec::new();
+        let mut cells = self.cells_of(collision);
+        // Partitions first: a record may be a row of one of them.
+        cells.sort_by_key(|cell| cell.is_record());
+        for cell in cells {
             let number = match cell.target() {
                 Target::Partition(number) => number,
                 _ => match key_of(cell) {
                     Some(key) => {
+                        if let Some(number) = keyed.iter().copied().find(|number| self.partitions.get(*number).key == key) {
+                            let rows = &self.partitions.get(number).rows;
+                            let paged = rows.pages().is_some_and(|pages| pages.covering(&[]).is_some());
+                            if paged || rows.get(&[]).is_some() {
+                                lost.push((cell, false));
+                            } else {
+                                self.partitions.change(number, |rows| rows.insert(&[], cell, &self.limits));
+                            }
+                            continue;
+                        }
                         let mut partition = Partition::new(&key);
                         partition.rows.insert(&[], cell, &self.limits);
                         self.partitions.insert(partition)
                     }
                     None => {
-                        lost.push(cell);
+                        lost.push((cell, true));
                         continue;
                     }
                 },

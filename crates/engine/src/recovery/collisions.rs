@@ -39,8 +39,10 @@ impl Engine {
                     Stored::Here(record) => Some(record.partition().into()),
                     Stored::Elsewhere | Stored::Damaged(_) => None,
                 });
-                for location in lost {
-                    self.report_damage(location.segment(), location.offset(), location.padded());
+                for (location, damaged) in lost {
+                    if damaged {
+                        self.report_damage(location.segment(), location.offset(), location.padded());
+                    }
                     self.segments.release(location);
                 }
             }
