@@ -1,10 +1,10 @@
 //! A partition key whose token another key has: rare, unless somebody forges tokens, and it must not confuse recovery.
 //!
-//! A checkpoint has no keys of records, only tokens. Recovery takes a record of a token that the checkpoint has for one of the same key,
-//! and goes on with the keys that it then knows. That is right because of the invariant that is kept here:
+//! A checkpoint has no keys of records, only tokens. Recovery lets a later row that is alone in its partition take the cell that the
+//! checkpoint has for its token, whosever that was. That is right because of the invariant that is kept here:
 //!
-//! Of what was appended after a cell of a checkpoint, the first record of its token has the cell's key, and survives whatever any
-//! record of another key survives.
+//! When a token gets a second key, all that there is of the first one was appended after the last checkpoint was begun, or is in it with
+//! its key, and survives whatever any record of the second key survives.
 //!
 //! So before a token gets its second key, the record of its first one is appended again unless it was since the last checkpoint was begun,
 //! and the write waits until the device has everything appended so far.
