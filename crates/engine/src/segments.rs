@@ -179,7 +179,7 @@ impl Segments {
 
     /// Recovery begins anew: nothing is pointed to.
     pub(crate) fn forget_live(&mut self) {
-        self.all.iter_mut().for_each(|segment| segment.live_bytes = 0);
+        self.all.iter_mut().for_each(|segment| (segment.live_bytes, segment.used) = (0, 0));
         self.live_bytes = 0;
     }
 

@@ -195,6 +195,9 @@ impl Engine {
                 there || planted == Some(crate::tests::Planted::IgnoreReuse) && segments.get(location.segment()).usage == Usage::Stored;
             if there {
                 segments.add_live(location);
+                // What a checkpoint names was durable when it was written: see `recover_records`.
+                let end = location.offset() + location.padded();
+                segments.set_used(location.segment(), end.max(segments.get(location.segment()).used as usize));
             }
             Ok(there)
         };

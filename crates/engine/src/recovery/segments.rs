@@ -173,6 +173,9 @@ impl Engine {
     /// Indexes the records of an image, group by group.
     fn recover_records(&mut self, segment: SegmentId, image: &[u8]) -> Indexed {
         let was_synced = self.was_synced(segment);
+        // A checkpoint knows of records before this, which were durable when it was written: no write that was torn since can have spoiled
+        // them, and what is wrong there must not be written over, for the index may name it.
+        let named = self.segments.get(segment).used as usize;
         let walk = if was_synced { Walk::finished } else { Walk::new };
         let mut walk = walk(image, self.segments.salt(segment), 0);
         // Records of a group that is not complete yet.
@@ -203,7 +206,7 @@ impl Engine {
                         self.recover_group(segment, image, &mut group);
                     }
                 }
-                Step::Damage { offset, end } if was_synced => {
+                Step::Damage { offset, end } if was_synced || offset < named => {
                     self.report_damage(segment, offset, end - offset);
                     indexed.end = end;
                 }
@@ -221,7 +224,15 @@ impl Engine {
                     indexed.end = end;
                 }
                 // The group at the end was not written whole: none of it counts.
-                Step::Torn => indexed.end = group.first().copied().unwrap_or(indexed.end),
+                Step::Torn => {
+                    indexed.end = group.first().copied().unwrap_or(indexed.end);
+                    group.clear();
+                    if indexed.end < named {
+                        self.report_damage(segment, indexed.end, named - indexed.end);
+                        indexed.end = named;
+                        walk = Walk::new(image, self.segments.salt(segment), named);
+                    }
+                }
             }
         }
         if was_synced {
