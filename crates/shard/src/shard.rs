@@ -8,7 +8,7 @@ use engine::{Engine, Key, Kind, Miss, Sequence, WriteBatch, WriteError};
 use io::{DiskCompletion, DiskRequest, DiskTag};
 use model::operation::{Context, Operation, Stop, WriteSet};
 use model::row::RowView;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// How many parked operations are run again before the core looks at its sockets.
@@ -23,7 +23,8 @@ pub struct Ticket(pub [u64; 2]);
 pub enum Outcome {
     /// It ran; its writes survive the death of the process, its reply is appended.
     Done,
-    /// It ran and its reply is appended, but must not be sent before the device has its writes: [`Shard::hold`] it, now.
+    /// It ran and its reply is appended, but must not be sent before the device has what it wrote, or what it read: [`Shard::hold`] it,
+    /// now.
     Written(Sequence),
     /// It needs something first: [`Shard::park`] it, now. Nothing was appended.
     Waits,
@@ -116,9 +117,14 @@ impl Shard {
         let start = reply.len();
         self.writes.clear();
         self.misses.get_mut().clear();
-        let store = EngineStore { engine: &self.engine, misses: &self.misses };
+        let store = EngineStore { engine: &self.engine, misses: &self.misses, newest: Cell::new(Sequence(0)) };
         let outcome = match operation.run(context, &store, &mut self.writes, reply) {
-            Ok(()) if self.writes.is_empty() => return Outcome::Done,
+            Ok(()) if self.writes.is_empty() => {
+                let newest = store.newest.get();
+                // What one client has been shown must not vanish for the next.
+                let may_vanish = self.durability == Durability::Device && newest > self.engine.durable_sequence();
+                return if may_vanish { Outcome::Written(newest) } else { Outcome::Done };
+            }
             Ok(()) => self.apply(context.now),
             Err(Stop::Miss) => Outcome::Waits,
             Err(Stop::NotReady) => Outcome::Failed(ShardError::NotReady),

@@ -1,9 +1,9 @@
 //! The engine as operations see it.
 
 use base::{TableId, Token};
-use engine::{CachePolicy, Engine, Key, Miss, PartitionScan, ReadError, TablePosition, TableScan};
+use engine::{CachePolicy, Engine, Key, Miss, PartitionScan, ReadError, Row, Sequence, TablePosition, TableScan};
 use model::operation::{Direction, PartitionKey, Position, RowStore, ScannedRow, Stop, Visit};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::Bound;
 
 /// How many records a scan asks for at once when some are missing.
@@ -16,9 +16,16 @@ const LAST_CLUSTERING: &[u8] = &[0xFF];
 pub(crate) struct EngineStore<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) misses: &'a RefCell<Vec<Miss>>,
+    /// The last write of all that were seen.
+    pub(crate) newest: Cell<Sequence>,
 }
 
 impl EngineStore<'_> {
+    #[inline]
+    fn saw(&self, row: &Row<'_>) {
+        self.newest.set(self.newest.get().max(row.sequence));
+    }
+
     #[cold]
     fn stop(&self, error: ReadError) -> Stop {
         match error {
@@ -38,7 +45,10 @@ impl RowStore for EngineStore<'_> {
     fn get(&self, partition: &PartitionKey<'_>, clustering: &[u8]) -> Result<Option<&[u8]>, Stop> {
         let key = Key { table: partition.table, token: partition.token, partition: partition.bytes, clustering };
         match self.engine.get(&key, CachePolicy::Keep) {
-            Ok(row) => Ok(row.map(|row| row.bytes)),
+            Ok(row) => Ok(row.map(|row| {
+                self.saw(&row);
+                row.bytes
+            })),
             Err(error) => Err(self.stop(error)),
         }
     }
@@ -69,6 +79,7 @@ impl RowStore for EngineStore<'_> {
         };
         let mut cursor = self.engine.scan_partition(&scan).map_err(|error| self.stop(error))?;
         while let Some((clustering, row)) = cursor.next().map_err(|error| self.stop(error))? {
+            self.saw(&row);
             if visit(clustering, row.bytes) == Visit::Stop {
                 break;
             }
@@ -100,6 +111,7 @@ impl RowStore for EngineStore<'_> {
         let scan = TableScan { table, from: start, to: until, policy: CachePolicy::Bypass, read_ahead: READ_AHEAD };
         let mut cursor = self.engine.scan_table(&scan).map_err(|error| self.stop(error))?;
         while let Some(found) = cursor.next().map_err(|error| self.stop(error))? {
+            self.saw(&found.row);
             let partition = PartitionKey { table, token: found.token, bytes: found.partition };
             if visit(ScannedRow { partition, clustering: found.clustering, row: found.row.bytes }) == Visit::Stop {
                 break;
