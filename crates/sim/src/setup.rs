@@ -67,8 +67,6 @@ impl Setup {
         config.checkpoint_bytes_min = self.checkpoint_bytes_min;
         config.leaf_rows_max = 8;
         config.page_rows_max = self.page_rows_max;
-        // A scrub that is due in hours would have the clock of an idle machine jump by hours.
-        config.scrub_interval_us = 0;
         config
     }
 
