@@ -206,6 +206,11 @@ impl Engine {
         let mut warmed = start;
         let mut stuck = false;
         while !victim.done && victim.offset - start < budget {
+            if self.segments.get(victim.segment).live_bytes == 0 {
+                // What follows is dead.
+                victim.done = true;
+                break;
+            }
             if victim.offset >= warmed {
                 warmed = self.warm_index(bytes, victim.offset);
             }

@@ -46,6 +46,10 @@ impl Leaf {
     /// The row with this key, or where it would go.
     pub(crate) fn search(&self, key: &[u8]) -> Result<usize, usize> {
         let (mut low, mut high) = (0, self.len());
+        // A series grows at its end.
+        if high > 0 && self.key(high - 1) < key {
+            return Err(high);
+        }
         while low < high {
             let middle = low + (high - low) / 2;
             match self.key(middle).cmp(key) {

@@ -59,6 +59,9 @@ impl PageMap {
 
     /// The page in whose range the key falls, with its lower bound.
     pub(crate) fn covering(&self, key: &[u8]) -> Option<(&[u8], &Page)> {
+        if self.is_behind(key) {
+            return None;
+        }
         let (low, page) = self.pages.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back()?;
         page.high.as_ref().is_none_or(|high| key < &**high).then_some((low, page))
     }
@@ -91,8 +94,16 @@ impl PageMap {
         Some(self.high_of(low, page))
     }
 
+    /// Whether all pages end before the key, as they do where a series grows.
+    fn is_behind(&self, key: &[u8]) -> bool {
+        self.pages.last_key_value().is_none_or(|(_, page)| page.high.as_ref().is_some_and(|high| **high <= *key))
+    }
+
     /// A row was written: counts it if it lies over a page. True when the page has got `limit` more of them.
     pub(crate) fn count_over(&mut self, key: &[u8], limit: u32) -> bool {
+        if self.is_behind(key) {
+            return false;
+        }
         let below = self.pages.range_mut::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back();
         let Some((_, page)) = below.filter(|(_, page)| page.high.as_ref().is_none_or(|high| key < &**high)) else { return false };
         page.overlay = page.overlay.saturating_add(1);

@@ -75,6 +75,12 @@ impl Rows {
         match &self.leaves {
             Leaves::One(leaf) => leaf,
             Leaves::Many(tree) => {
+                // A series grows at its end: one comparison instead of one a level and node.
+                if let Some((bound, leaf)) = tree.last_key_value()
+                    && **bound <= *key
+                {
+                    return leaf;
+                }
                 let range = tree.range::<[u8], _>((Bound::Unbounded, Bound::Included(key)));
                 range.last_key_leaf()
             }
@@ -85,6 +91,9 @@ impl Rows {
         match &mut self.leaves {
             Leaves::One(leaf) => leaf,
             Leaves::Many(tree) => {
+                if tree.last_key_value().is_some_and(|(bound, _)| **bound <= *key) {
+                    return tree.last_entry().expect("there is one").into_mut();
+                }
                 let range = tree.range_mut::<[u8], _>((Bound::Unbounded, Bound::Included(key)));
                 range.last_key_leaf()
             }
