@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::data_dir::DataDir;
+use crate::identity;
 use crate::settings;
 use base::{CoreId, TableId};
 use engine::{Engine, OpenError, Sequence};
@@ -92,7 +93,6 @@ impl NodeParts {
     /// Reads the parts, making what is missing in a new data directory.
     pub(crate) fn open(config: &Config, data_dir: &DataDir, blobs: &BTreeMap<String, Vec<u8>>) -> Result<Self, NodeError> {
         let cores = data_dir.cores;
-        let store_and_host = data_dir.identity;
         let schema = match blobs.get(SCHEMA_BLOB) {
             Some(bytes) => schema_blob::decode(bytes)?,
             None => Schema::empty(),
@@ -127,7 +127,7 @@ impl NodeParts {
                 cluster_name: "TarnDB".to_owned(),
                 data_center: "datacenter1".to_owned(),
                 rack: "rack1".to_owned(),
-                host_id: store_and_host,
+                host_id: identity::host_id(data_dir.identity),
                 listening: OnceLock::new(),
                 started_s: std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs() as u32),
                 frame_body_bytes_max: 16 << 20,
@@ -138,7 +138,7 @@ impl NodeParts {
             statements: Arc::new(SharedStatements::new(usize::try_from(statements_bytes).unwrap_or(usize::MAX))),
             truncations,
             memory,
-            store: store_and_host as u64,
+            store: data_dir.identity as u64,
             shard_bytes,
             shard_capacity: data_dir.capacity.0 / u64::from(cores),
             intervals: Intervals { flush_us: config.flush_interval_ms * 1_000, scrub_us: config.scrub_interval_hours * HOUR_US },
