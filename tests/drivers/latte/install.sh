@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds latte, a load tool on ScyllaDB's Rust driver, from crates.io into .cache/latte; minutes the first time.
+# Builds latte, a load tool on ScyllaDB's Rust driver, as released, into .cache/latte; minutes the first time.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../../scripts/steps.sh"
