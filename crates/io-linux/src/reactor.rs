@@ -119,6 +119,14 @@ impl<M: Send + 'static> Reactor for LinuxReactor<M> {
     }
 
     #[inline]
+    fn put_output(&mut self, id: ConnectionId, output: Vec<u8>) {
+        match self.connections.get_mut(id) {
+            Some(connection) if connection.phase == Phase::Open => connection.output = output,
+            _ => self.pool.give(output),
+        }
+    }
+
+    #[inline]
     fn unsent_bytes(&self, id: ConnectionId) -> usize {
         self.connections.get(id).map_or(0, |connection| connection.unsent_bytes())
     }

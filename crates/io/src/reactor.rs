@@ -23,6 +23,9 @@ pub trait Reactor {
     /// The buffer holds only what has not been handed to the kernel; its length is the backlog of this turn.
     fn output(&mut self, connection: ConnectionId) -> Option<&mut Vec<u8>>;
 
+    /// Puts back what was taken out of [`Reactor::output`] by `std::mem::take`, with more in it. Dropped when the connection is gone.
+    fn put_output(&mut self, connection: ConnectionId, output: Vec<u8>);
+
     /// Bytes accepted for sending and not yet taken by the kernel, `output` included: a client that does not read makes this grow.
     fn unsent_bytes(&self, connection: ConnectionId) -> usize;
 

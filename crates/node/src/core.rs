@@ -209,9 +209,7 @@ impl Core {
         let mut server = Statements { core: self, reactor, connection: id };
         let verdict = connection.session.receive(bytes, &mut out, room, &mut workspaces, &mut server);
         self.workspaces = workspaces;
-        if let Some(output) = reactor.output(id) {
-            *output = out;
-        }
+        reactor.put_output(id, out);
         connection.paused = verdict == Verdict::Pause;
         self.connections.put(connection);
         self.weigh(reactor, id);

@@ -50,6 +50,12 @@ impl Reactor for SimReactor {
         self.get_mut(id).filter(|connection| connection.phase == Phase::Open).map(|connection| &mut connection.output)
     }
 
+    fn put_output(&mut self, id: ConnectionId, output: Vec<u8>) {
+        if let Some(place) = self.output(id) {
+            *place = output;
+        }
+    }
+
     fn unsent_bytes(&self, id: ConnectionId) -> usize {
         self.get(id).map_or(0, |connection| connection.output.len())
     }

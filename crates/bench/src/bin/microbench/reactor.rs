@@ -61,6 +61,12 @@ impl Reactor for FakeReactor {
         self.outputs.get_mut(connection.index as usize)
     }
 
+    fn put_output(&mut self, connection: ConnectionId, output: Vec<u8>) {
+        if let Some(place) = self.outputs.get_mut(connection.index as usize) {
+            *place = output;
+        }
+    }
+
     fn unsent_bytes(&self, connection: ConnectionId) -> usize {
         self.outputs.get(connection.index as usize).map_or(0, Vec::len)
     }
