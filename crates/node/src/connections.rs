@@ -18,7 +18,7 @@ pub(crate) struct Connection {
     /// What was last counted of it: bytes that arrived in part, bytes of replies that are not sent or still to come.
     partial: usize,
     unsent: usize,
-    /// Since when at least half of so many bytes have not been taken, as [`Connections::most_stalled`] saw it.
+    /// Since when at least half of so many bytes have not been taken, as [`Connections::stalled`] saw it.
     stall: Option<(u64, usize)>,
 }
 
@@ -88,23 +88,24 @@ impl Connections {
         Some(connection)
     }
 
-    /// Counts all again, with what `unsent` tells of each, and names the one with the most to send of those whose clients do not read.
-    pub(crate) fn most_stalled(&mut self, now_us: u64, unsent: impl Fn(ConnectionId) -> usize) -> Option<ConnectionId> {
-        let mut worst = None;
+    /// Counts all again, with what `unsent` tells of each, and names those whose clients do not read, the one with the most to send first.
+    pub(crate) fn stalled(&mut self, now_us: u64, unsent: impl Fn(ConnectionId) -> usize) -> Vec<ConnectionId> {
+        let mut stalled = Vec::new();
         for index in 0..self.slots.len() {
             let Some(id) = self.slots[index].as_ref().map(|connection| connection.id) else { continue };
             let unsent = unsent(id);
             let Some(connection) = self.weigh(id, unsent) else { continue };
-            let since = match connection.stall {
-                Some((since, seen)) if unsent > seen / 2 => (since, seen.max(unsent)),
+            let (since_us, seen) = match connection.stall {
+                Some((since_us, seen)) if unsent > seen / 2 => (since_us, seen.max(unsent)),
                 _ => (now_us, unsent),
             };
-            connection.stall = (unsent > 0).then_some(since);
-            if unsent > 0 && now_us - since.0 >= STALL_US && worst.is_none_or(|(most, _)| unsent > most) {
-                worst = Some((unsent, id));
+            connection.stall = (unsent > 0).then_some((since_us, seen));
+            if unsent > 0 && now_us - since_us >= STALL_US {
+                stalled.push((unsent, id));
             }
         }
-        worst.map(|(_, id)| id)
+        stalled.sort_unstable_by_key(|(unsent, _)| std::cmp::Reverse(*unsent));
+        stalled.into_iter().map(|(_, id)| id).collect()
     }
 
     /// Lets [`Connections::next_paused`] come to a connection.

@@ -266,7 +266,7 @@ impl Core {
             return self.stalls_due_us;
         }
         self.stalls_due_us = Some(now_us + STALLS_EVERY_US);
-        while let Some(id) = self.connections.most_stalled(now_us, |id| reactor.unsent_bytes(id)) {
+        for id in self.connections.stalled(now_us, |id| reactor.unsent_bytes(id)) {
             if self.connections.unsent_bytes() <= self.config.requests_bytes_max {
                 break;
             }
@@ -372,7 +372,7 @@ impl Core {
         let mut reply = Vec::new();
         let outcome = match self.shard.run(&context, &*operation, &mut reply) {
             Outcome::Done => Ok(reply),
-            Outcome::Written(sequence) => {
+            Outcome::Unsynced(sequence) => {
                 self.shard.hold(Ticket { origin, part }.into(), sequence, reply);
                 return;
             }

@@ -113,7 +113,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
                     let part = PartId { request: core.requests.insert(request), part: PartId::WHOLE };
                     let ticket = Ticket { origin: core.core, part }.into();
                     match waits {
-                        Outcome::Written(sequence) => core.shard.hold(ticket, sequence, out.split_off(start)),
+                        Outcome::Unsynced(sequence) => core.shard.hold(ticket, sequence, out.split_off(start)),
                         _ => core.shard.park(ticket, execution.to_operation()),
                     }
                     return Ok(Progress::Waiting);

@@ -25,7 +25,7 @@ pub enum Outcome {
     Done,
     /// It ran and its reply is appended, but must not be sent before the device has what it wrote, or what it read: [`Shard::hold`] it,
     /// now.
-    Written(Sequence),
+    Unsynced(Sequence),
     /// It needs something first: [`Shard::park`] it, now. Nothing was appended.
     Waits,
     /// It cannot be done. Nothing was appended.
@@ -123,7 +123,7 @@ impl Shard {
                 let newest = store.newest.get();
                 // What one client has been shown must not vanish for the next.
                 let may_vanish = self.durability == Durability::Device && newest > self.engine.durable_sequence();
-                return if may_vanish { Outcome::Written(newest) } else { Outcome::Done };
+                return if may_vanish { Outcome::Unsynced(newest) } else { Outcome::Done };
             }
             Ok(()) => self.apply(context.now),
             Err(Stop::Miss) => Outcome::Waits,
@@ -131,7 +131,7 @@ impl Shard {
             Err(Stop::UnknownTable) => Outcome::Failed(ShardError::UnknownTable),
             Err(stop @ Stop::Damaged { .. }) => Outcome::Failed(ShardError::Read(stop)),
         };
-        if !matches!(outcome, Outcome::Done | Outcome::Written(_)) {
+        if !matches!(outcome, Outcome::Done | Outcome::Unsynced(_)) {
             reply.truncate(start);
         }
         outcome
@@ -159,7 +159,7 @@ impl Shard {
         match write_out(&mut self.engine, &self.writes, &mut self.batch, now) {
             Ok(sequence) => match self.durability {
                 Durability::Memory => Outcome::Done,
-                Durability::Device => Outcome::Written(sequence),
+                Durability::Device => Outcome::Unsynced(sequence),
             },
             Err(WriteError::Miss(miss)) => {
                 self.misses.borrow_mut().push(miss);
@@ -217,7 +217,7 @@ impl Shard {
         let mut reply = Vec::new();
         let outcome = match self.run(&context, &*parked.operation, &mut reply) {
             Outcome::Done => Ok(reply),
-            Outcome::Written(sequence) => {
+            Outcome::Unsynced(sequence) => {
                 self.engine.finish(number);
                 return self.hold(parked.ticket, sequence, reply);
             }
