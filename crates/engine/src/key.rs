@@ -72,3 +72,21 @@ pub enum CachePolicy {
     /// Long scans: leave the cache as it is.
     Bypass,
 }
+
+/// Where a key is among `count` sorted ones, or where it would go. The end is looked at first, for series grow there.
+#[inline]
+pub(crate) fn search<'a>(count: usize, key_of: impl Fn(usize) -> &'a [u8], key: &[u8]) -> Result<usize, usize> {
+    let (mut low, mut high) = (0, count);
+    if high > 0 && key_of(high - 1) < key {
+        return Err(high);
+    }
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match key_of(middle).cmp(key) {
+            std::cmp::Ordering::Less => low = middle + 1,
+            std::cmp::Ordering::Equal => return Ok(middle),
+            std::cmp::Ordering::Greater => high = middle,
+        }
+    }
+    Err(low)
+}

@@ -21,7 +21,7 @@
 //!
 //! Invariant: decoding any bytes ends in rows or an error, never in a panic, and takes memory in proportion to `RAW_BYTES_MAX` at most.
 
-use crate::key::{Kind, Row, Sequence};
+use crate::key::{Kind, Row, Sequence, search};
 use lz4_flex::block::{CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size};
 
 /// Size of the fixed part.
@@ -174,16 +174,7 @@ impl Decoded {
 
     /// The row with this key, or where it would be.
     pub(crate) fn search(&self, key: &[u8]) -> Result<usize, usize> {
-        let (mut low, mut high) = (0, self.len());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match self.key(middle).cmp(key) {
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Equal => return Ok(middle),
-                std::cmp::Ordering::Greater => high = middle,
-            }
-        }
-        Err(low)
+        search(self.len(), |row| self.key(row), key)
     }
 }
 

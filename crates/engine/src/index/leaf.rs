@@ -1,6 +1,7 @@
 //! A run of rows of one partition, sorted by clustering key: keys back to back, their ends, their locations.
 
 use crate::format::checkpoint::Malformed;
+use crate::key::search;
 use crate::location::Location;
 use std::ops::Range;
 
@@ -45,20 +46,7 @@ impl Leaf {
 
     /// The row with this key, or where it would go.
     pub(crate) fn search(&self, key: &[u8]) -> Result<usize, usize> {
-        let (mut low, mut high) = (0, self.len());
-        // A series grows at its end.
-        if high > 0 && self.key(high - 1) < key {
-            return Err(high);
-        }
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match self.key(middle).cmp(key) {
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Equal => return Ok(middle),
-                std::cmp::Ordering::Greater => high = middle,
-            }
-        }
-        Err(low)
+        search(self.len(), |row| self.key(row), key)
     }
 
     /// Whether another key of this length fits without a split.
