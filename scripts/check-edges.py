@@ -26,8 +26,9 @@ TABLE = {
     "sim-disk": ["io"],
     "sim": ["node", "sim-disk"],
     "admin": ["node"],
+    "load": ["cql", "aerospike", "griddb"],
     # `node`: its in-process figures drive frames through a shard without sockets.
-    "bench": ["cql", "aerospike", "griddb", "io-linux", "node"],
+    "bench": ["load", "io-linux", "node"],
     "server": ["admin", "bench", "io-linux", "node", "sim"],
 }
 # Only for tests, benches and examples.

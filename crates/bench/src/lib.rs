@@ -5,6 +5,7 @@
 //! it: `docs/benchmarks.md`.
 
 pub mod client;
+pub mod report;
 pub mod requests;
 pub mod rows;
 pub mod statistics;

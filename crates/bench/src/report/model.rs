@@ -1,0 +1,318 @@
+//! `report.json`: the schema of a report, documented for readers in `docs/reference/bench-report.md`.
+//!
+//! Durations are seconds, latencies microseconds, sizes bytes, unless a field's name says otherwise. Fields are added, never renamed or
+//! removed, while `schema` stays the same.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of this schema.
+pub const SCHEMA: u32 = 1;
+
+/// A run of a study on one or more targets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// What was run.
+    pub study: StudyInfo,
+    /// Version and commit of the tool.
+    pub tool: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// When the run started, RFC 3339, UTC.
+    pub started: String,
+    /// How long it took.
+    pub seconds: f64,
+    /// Factor on the study's number of rows and operations.
+    pub scale: f64,
+    /// Whether every phase on every target was finished.
+    pub complete: bool,
+    /// What a reader must know first: interrupted, client was the limit, target died.
+    pub warnings: Vec<String>,
+    /// The machine: CPU, cores, memory, kernel, device, file system. Name and value as a person reads them.
+    pub environment: BTreeMap<String, String>,
+    /// What was measured, a target each; a study of several sizes has one for each size.
+    pub targets: Vec<TargetReport>,
+    /// Ratios between targets beside the paper's.
+    pub ratios: Vec<Ratio>,
+}
+
+/// A study as it was run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StudyInfo {
+    /// Name, as `tarndb bench run` takes it.
+    pub name: String,
+    /// One line.
+    pub title: String,
+    /// What the study asks and how, a paragraph or two of plain text.
+    pub description: String,
+    /// The publication that it reproduces.
+    pub paper: Option<Paper>,
+    /// The file, after scale and flags: running it again repeats the run.
+    pub file: String,
+}
+
+/// A publication and the figures in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Paper {
+    /// Title, publisher, date.
+    pub citation: String,
+    /// Where it is.
+    pub url: String,
+    /// What it ran on.
+    pub setup: String,
+    /// Its own result table.
+    pub results: Vec<PaperResult>,
+}
+
+/// A figure of a publication.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PaperResult {
+    /// Whose.
+    pub system: String,
+    /// Nodes.
+    pub nodes: Option<u32>,
+    /// What was measured, as in [`Ratio::measure`].
+    pub measure: String,
+    /// The figure.
+    pub value: f64,
+    /// `ops/s`, `ms`, `$/100M`, …
+    pub unit: String,
+}
+
+/// How two targets compare.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ratio {
+    /// For example `run throughput`, `run read p95`, `load throughput`, `load throughput with settling`.
+    pub measure: String,
+    /// Name of the target that should win.
+    pub subject: String,
+    /// Name of the target that it is compared with.
+    pub baseline: String,
+    /// The subject's figure.
+    pub subject_value: Option<f64>,
+    /// The baseline's figure.
+    pub baseline_value: Option<f64>,
+    /// Unit of both.
+    pub unit: String,
+    /// How many times better the subject is: for latencies the inverse of their quotient.
+    pub measured: Option<f64>,
+    /// How many times better the paper's winner is.
+    pub paper: Option<f64>,
+}
+
+/// What was measured on a target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TargetReport {
+    /// Name in this report, for example `tarndb`, `cassandra`.
+    pub name: String,
+    /// Protocol, for example `cql`.
+    pub protocol: String,
+    /// Address of the first node.
+    pub address: String,
+    /// Product and version as the server says it.
+    pub server: String,
+    /// Nodes of the target.
+    pub nodes: u32,
+    /// Everything needed to set the target up again: flags, configuration, limits.
+    pub settings: BTreeMap<String, String>,
+    /// In the order in which they ran.
+    pub phases: Vec<PhaseReport>,
+    /// Cost of 100 million operations by phase, if the study has a cost model.
+    pub costs: Vec<Cost>,
+    /// Why it was given up, if it was.
+    pub failure: Option<String>,
+}
+
+/// What a phase is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PhaseKind {
+    /// Connects, looks at the server, makes the schema.
+    Check,
+    /// A short run whose reads are compared with what was written.
+    Validate,
+    /// Fills the dataset.
+    Load,
+    /// Waits until the target has finished compaction or defragmentation.
+    Settle,
+    /// Empties the caches of target and kernel.
+    DropCaches,
+    /// The load that is measured.
+    Run,
+}
+
+/// A phase on a target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PhaseReport {
+    /// Name in the study.
+    pub name: String,
+    /// What it is for.
+    pub kind: PhaseKind,
+    /// Seconds between the start of the target's first phase and this one's.
+    pub started_s: f64,
+    /// How long it took.
+    pub seconds: f64,
+    /// Whether it ended by itself.
+    pub complete: bool,
+    /// What it was told: threads, connections, in flight, pace, distribution, rows. Name and value as a person reads them.
+    pub settings: BTreeMap<String, String>,
+    /// Replies a second, all operations together, errors excluded.
+    pub throughput: f64,
+    /// By operation: `read`, `update`, …
+    pub operations: Vec<OperationReport>,
+    /// By kind, most frequent first.
+    pub errors: Vec<ErrorCount>,
+    /// Reads compared with what was written, and those that differed.
+    pub verified: Verified,
+    /// Standard deviation by mean of the throughput of ten-second windows; absent when there are fewer than two.
+    pub variation: Option<f64>,
+    /// Throughput of the last tenth by that of the first; absent when the phase is too short.
+    pub drift: Option<f64>,
+    /// What it took of the target and the client.
+    pub resources: Resources,
+    /// A second each.
+    pub timeline: Vec<Second>,
+    /// Events that were made to happen, in order.
+    pub events: Vec<Event>,
+    /// HdrHistogram log (version 2) beside `report.json`.
+    pub histogram_log: Option<String>,
+}
+
+/// Something that was done to the target under load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Seconds after the start of the phase.
+    pub second: f64,
+    /// What was done, for example `kill`.
+    pub what: String,
+    /// What came of it: name (for example `detected_s`, `depth`, `recovered_s`) and figure.
+    pub figures: BTreeMap<String, f64>,
+}
+
+/// One kind of operation in a phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OperationReport {
+    /// `read`, `update`, `insert`, `scan`, `read-modify-write`.
+    pub operation: String,
+    /// Replies that were no errors.
+    pub replies: u64,
+    /// Replies that were errors, and requests without a reply.
+    pub errors: u64,
+    /// Replies a second.
+    pub throughput: f64,
+    /// Of replies that were no errors.
+    pub latency: Latency,
+    /// Latency spectrum: percentile (0 to 100) and microseconds, rising.
+    pub spectrum: Vec<(f64, f64)>,
+}
+
+/// Latencies in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 95 of 100 are not longer.
+    pub p95: f64,
+    /// 99 of 100.
+    pub p99: f64,
+    /// 999 of 1,000.
+    pub p999: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+/// How often something went wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorCount {
+    /// For example `timeout`, `overloaded`, `connection lost`.
+    pub kind: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// Reads that were compared with what had been written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verified {
+    /// All.
+    pub compared: u64,
+    /// Rows that were not there though their write had been acknowledged.
+    pub lost: u64,
+    /// Rows with an older value than the last one acknowledged.
+    pub stale: u64,
+    /// Rows with a value that was never written.
+    pub wrong: u64,
+}
+
+/// What a phase took. Absent: could not be read (a remote target without metrics).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Resources {
+    /// CPU seconds of the target.
+    pub target_cpu_s: Option<f64>,
+    /// Largest resident memory of the target.
+    pub target_memory_peak: Option<u64>,
+    /// Bytes that the target had the device read.
+    pub device_read: Option<u64>,
+    /// Bytes that the target had the device write.
+    pub device_written: Option<u64>,
+    /// Bytes that the client received.
+    pub network_received: u64,
+    /// Bytes that the client sent.
+    pub network_sent: u64,
+    /// CPU seconds of the client.
+    pub client_cpu_s: f64,
+    /// How busy the client's busiest thread was, 0 to 1.
+    pub client_busiest: f64,
+    /// Whether the client was the limit.
+    pub client_limited: bool,
+}
+
+/// A second of a phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Second {
+    /// Seconds after the start of the phase, at its end.
+    pub second: f64,
+    /// Replies that were no errors and their latencies, by operation.
+    pub operations: BTreeMap<String, SecondOperation>,
+    /// Errors.
+    pub errors: u64,
+    /// CPU seconds that the target took in it.
+    pub target_cpu_s: Option<f64>,
+    /// Resident memory of the target.
+    pub target_memory: Option<u64>,
+    /// Bytes that the target had the device read in it.
+    pub device_read: Option<u64>,
+    /// Bytes that the target had the device write in it.
+    pub device_written: Option<u64>,
+}
+
+/// One operation in a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SecondOperation {
+    /// Replies that were no errors.
+    pub replies: u64,
+    /// Their latencies.
+    pub p50: f64,
+    /// 95 of 100.
+    pub p95: f64,
+    /// 99 of 100.
+    pub p99: f64,
+    /// 999 of 1,000.
+    pub p999: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+/// What 100 million operations cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Phase.
+    pub phase: String,
+    /// Dollars for a node and an hour.
+    pub node_hour: f64,
+    /// Dollars for 100 million operations at the phase's throughput.
+    pub per_100m: f64,
+}

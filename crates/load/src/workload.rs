@@ -1,0 +1,166 @@
+//! A load as a person describes it: rows, keys, operations and their pace. Read from the files of studies; unknown keys are errors.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The rows of a dataset.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rows {
+    /// How many are loaded.
+    pub count: u64,
+    /// Columns beside the key, `field0` and so on.
+    #[serde(default = "one")]
+    pub fields: u32,
+    /// Bytes of each field's value.
+    pub field_bytes: u32,
+    /// What values are made of.
+    #[serde(default)]
+    pub values: Values,
+    /// How a key is spelled.
+    #[serde(default)]
+    pub keys: Keys,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// What values are made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Values {
+    /// Bytes that do not compress, drawn from row, field and version, so that a reader can verify them.
+    #[default]
+    Random,
+    /// Printable text as YCSB fills fields with.
+    Text,
+    /// Values that compress to about half.
+    Compressible,
+}
+
+/// How a key is spelled from its number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Keys {
+    /// `user` and the FNV hash of the number in decimal: YCSB's `insertorder=hashed`. A text.
+    #[default]
+    YcsbHashed,
+    /// `user` and the number: YCSB's `insertorder=ordered`. A text.
+    YcsbOrdered,
+    /// Ten bytes, as cassandra-stress spells its keys. A blob.
+    Stress,
+    /// The number itself, a bigint.
+    Number,
+}
+
+/// Which row an operation is for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "distribution", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum KeyChoice {
+    /// One after the other, round and round.
+    Sequential,
+    /// Each as likely as any other.
+    Uniform,
+    /// YCSB's ZipfianGenerator: low numbers are popular.
+    Zipfian {
+        /// Skew.
+        #[serde(default = "ycsb_zipfian")]
+        constant: f64,
+    },
+    /// YCSB's ScrambledZipfianGenerator: the popular ones lie scattered.
+    ScrambledZipfian {
+        /// Skew; YCSB knows only 0.99.
+        #[serde(default = "ycsb_zipfian")]
+        constant: f64,
+    },
+    /// YCSB's SkewedLatestGenerator: what was inserted last is popular.
+    Latest,
+    /// cassandra-stress's GAUSSIAN(first..last): mean in the middle unless told, clamped to the range.
+    Gaussian {
+        /// Standard deviations between the middle and the ends, three in cassandra-stress.
+        #[serde(default = "stress_deviations")]
+        deviations: f64,
+    },
+}
+
+fn ycsb_zipfian() -> f64 {
+    0.99
+}
+
+fn stress_deviations() -> f64 {
+    3.0
+}
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OperationKind {
+    /// All fields of one row.
+    Read,
+    /// New values for fields of a row that exists.
+    Update,
+    /// A row that did not exist.
+    Insert,
+    /// Rows from a key on.
+    Scan,
+    /// A read, then an update of the same row; its latency is both together.
+    ReadModifyWrite,
+}
+
+/// Operations of a phase and how they are chosen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mix {
+    /// Weight of each kind; they need not add up to one.
+    pub operations: BTreeMap<OperationKind, f64>,
+    /// Which rows.
+    pub keys: KeyChoice,
+    /// Rows a scan asks for: uniform from 1 to this.
+    #[serde(default = "ycsb_scan_rows")]
+    pub scan_rows_max: u32,
+    /// Whether an update writes all fields, or one as YCSB does.
+    #[serde(default)]
+    pub update_all_fields: bool,
+    /// Whether what is read is compared with what was written.
+    #[serde(default)]
+    pub verify: bool,
+}
+
+fn ycsb_scan_rows() -> u32 {
+    100
+}
+
+/// Who asks: threads of the load generator, their connections, and requests in flight on each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Clients {
+    /// Threads of the load generator.
+    #[serde(default = "one")]
+    pub threads: u32,
+    /// Connections of all threads together.
+    pub connections: u32,
+    /// Requests in flight on each connection: connections × in_flight stands for the papers' "client threads".
+    #[serde(default = "one")]
+    pub in_flight: u32,
+}
+
+/// When the next request is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pace {
+    /// As soon as a reply has come (closed loop).
+    #[default]
+    Closed,
+    /// So many a second whatever comes back (open loop); latency counts from when a request should have been sent.
+    Open(f64),
+}
+
+/// When a load is over: whichever comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct End {
+    /// After so many operations.
+    pub operations: Option<u64>,
+    /// After so long.
+    pub seconds: Option<f64>,
+}
