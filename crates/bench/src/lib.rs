@@ -4,7 +4,6 @@
 //! native protocol as a client through `cql::wire`, on the same rows and the same pre-encoded requests. What is measured and how to read
 //! it: `docs/benchmarks.md`.
 
-pub mod client;
 pub mod report;
 pub mod requests;
 pub mod rows;

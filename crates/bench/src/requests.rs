@@ -3,12 +3,12 @@
 //! Parameters are those of the usual drivers: consistency LOCAL_ONE, a page size of 5,000, no column descriptions in results, a write
 //! timestamp of the client's.
 
-use crate::client::PreparedStatement;
 use crate::rows::{KEY_BYTES, KeyNumber, RowShape};
 use cql::wire::{
     Consistency, Direction, Execute, FrameFlags, Opcode, ProtocolVersion, QueryParameters, Request, ResultColumns, StreamId, Value,
     ValuesBuffer, WireError, begin_frame, end_frame,
 };
+use load::cql::client::PreparedStatement;
 
 /// Where in a frame its stream is.
 const STREAM_OFFSET: usize = 2;

@@ -1,6 +1,34 @@
 //! The load generator: which operations clients ask for, on which keys, how fast, and how long the answers took.
 //!
-//! What a load is made of is data ([`workload`]): a study's file says it, a run carries it out. Protocols stand behind one small trait;
-//! nothing but their own module knows them.
+//! What a load is made of is data ([`workload`], [`Plan`]): a study's file says it, [`run`] carries it out. Protocols stand behind the small
+//! trait [`Target`]; nothing but their own module knows them.
+//!
+//! ```text
+//! Dataset, Mix ─► traffic: next request ─► Session: bytes ─► connection ─► server
+//!                    │ when: pacer                              │
+//!                 recorder ◄── settled: latency, verdict ◄── replies
+//!                    │ a second each, from each thread (or agent)
+//!                 collector ─► Observer (progress, HistogramLog), Outcome
+//! ```
+//! Invariants: no lock and no allocation per request on the way from reply to next request; in an open loop latency counts from the
+//! moment at which a request was due, however late it was sent; a request ends exactly once, as a reply, an error or lost.
 
+#![allow(dead_code, reason = "the event loop comes next")]
+
+mod control;
+pub mod cql;
+mod dataset;
+pub mod latency;
+mod outcome;
+mod plan;
+mod run;
+pub mod target;
 pub mod workload;
+
+pub use control::{Control, Observer, Progress};
+pub use dataset::{Dataset, Share};
+pub use latency::{Histogram, Summary};
+pub use outcome::{Ended, Outcome, Second, ThreadUse, Verified};
+pub use plan::{Limits, Plan};
+pub use run::{LoadError, run};
+pub use target::Target;

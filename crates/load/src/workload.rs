@@ -14,6 +14,9 @@ pub struct Rows {
     pub fields: u32,
     /// Bytes of each field's value.
     pub field_bytes: u32,
+    /// Values have uniformly random lengths from this to `field_bytes`; absent: all have `field_bytes`.
+    #[serde(default)]
+    pub field_bytes_min: Option<u32>,
     /// What values are made of.
     #[serde(default)]
     pub values: Values,
@@ -82,6 +85,24 @@ pub enum KeyChoice {
         #[serde(default = "stress_deviations")]
         deviations: f64,
     },
+    /// YCSB's HotspotIntegerGenerator: some rows at the front get most operations, each of them as likely as any other.
+    Hotspot {
+        /// Share of the rows that is hot.
+        #[serde(default = "ycsb_hot_rows")]
+        rows: f64,
+        /// Share of the operations that go there.
+        #[serde(default = "ycsb_hot_operations")]
+        operations: f64,
+    },
+    /// YCSB's ExponentialGenerator: what was inserted last is popular, exponentially so.
+    Exponential {
+        /// So many of 100 operations go to the last `rows` of the rows.
+        #[serde(default = "ycsb_exponential_percentile")]
+        percentile: f64,
+        /// Share of the rows.
+        #[serde(default = "ycsb_exponential_rows")]
+        rows: f64,
+    },
 }
 
 fn ycsb_zipfian() -> f64 {
@@ -90,6 +111,22 @@ fn ycsb_zipfian() -> f64 {
 
 fn stress_deviations() -> f64 {
     3.0
+}
+
+fn ycsb_hot_rows() -> f64 {
+    0.2
+}
+
+fn ycsb_hot_operations() -> f64 {
+    0.8
+}
+
+fn ycsb_exponential_percentile() -> f64 {
+    95.0
+}
+
+fn ycsb_exponential_rows() -> f64 {
+    0.857_142_857_1
 }
 
 /// What an operation does.

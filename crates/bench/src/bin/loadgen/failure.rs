@@ -1,7 +1,7 @@
 //! Why a run is no measurement.
 
-use bench::client::ClientError;
 use cql::wire::WireError;
+use load::cql::client::ClientError;
 
 /// What ends a run early. None of these is a figure: the run says nothing then.
 #[derive(Debug, thiserror::Error)]

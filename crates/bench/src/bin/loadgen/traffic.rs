@@ -3,10 +3,10 @@
 use crate::failure::Failure;
 use crate::options::{Options, Workload};
 use base::Rng;
-use bench::client::{ClientError, PreparedStatement};
 use bench::requests::Template;
 use bench::rows::{KeyNumber, RowShape};
 use cql::wire::{Frame, Opcode, Response, ResultResponse, StreamId};
+use load::cql::client::{ClientError, PreparedStatement};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// A request that waits for its reply.
@@ -177,9 +177,9 @@ impl Traffic {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use bench::client::ClientError;
     use clap::Parser;
     use cql::wire::{Direction, FRAME_HEADER_BYTES, FrameFlags, FrameHeader, ProtocolVersion, writer};
+    use load::cql::client::ClientError;
     use std::time::Duration;
 
     fn traffic() -> Traffic {

@@ -1,8 +1,8 @@
 //! Why there is no figure.
 
-use bench::client::ClientError;
 use cql::wire::WireError;
 use engine::OpenError;
+use load::cql::client::ClientError;
 
 /// What ends a benchmark early.
 #[derive(Debug, thiserror::Error)]

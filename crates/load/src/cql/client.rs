@@ -1,6 +1,6 @@
 //! One connection as a client has it before the load starts: STARTUP, schema, PREPARE; one request at a time, over any transport.
 
-use cql::wire::{
+use ::cql::wire::{
     CompressionWorkspace, Consistency, Direction, FRAME_BODY_BYTES_MAX, Frame, FrameDecoder, FrameEncoder, FrameFlags, Opcode, Prepare,
     ProtocolVersion, Query, QueryParameters, Request, Response, ResultResponse, StreamId, Values, WireError, write_startup,
 };

@@ -1,0 +1,79 @@
+//! How a CQL target is reached: part of a study's file or of the command line.
+
+use super::CqlTarget;
+use crate::target::TargetError;
+use serde::{Deserialize, Serialize};
+use std::net::ToSocketAddrs;
+
+/// Settings of a CQL target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CqlSettings {
+    /// `host:port` of each node that clients connect to.
+    pub addresses: Vec<String>,
+    /// Name to log in with, if the server asks.
+    pub user: Option<String>,
+    /// Password to log in with.
+    pub password: Option<String>,
+    /// Native protocol version, 3 to 5.
+    pub protocol_version: u8,
+    /// Of all requests.
+    pub consistency: ConsistencyLevel,
+    /// Name of the keyspace.
+    pub keyspace: String,
+    /// Name of the table.
+    pub table: String,
+    /// Replicas of each row.
+    pub replication_factor: u32,
+    /// Appended to the table's WITH, for example `compression = {'enabled': false}`.
+    pub table_options: String,
+    /// Gives each connection to the next core of the server, as shard-aware drivers do. For servers that have a shard-aware port.
+    pub shard_aware: bool,
+}
+
+impl Default for CqlSettings {
+    fn default() -> Self {
+        Self {
+            addresses: vec!["127.0.0.1:9042".to_owned()],
+            user: None,
+            password: None,
+            protocol_version: 4,
+            consistency: ConsistencyLevel::LocalOne,
+            keyspace: "tarndb_bench".to_owned(),
+            table: "usertable".to_owned(),
+            replication_factor: 1,
+            table_options: String::new(),
+            shard_aware: false,
+        }
+    }
+}
+
+/// Consistency levels of reads and writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "named as in CQL")]
+pub enum ConsistencyLevel {
+    One,
+    Two,
+    Three,
+    Quorum,
+    All,
+    LocalQuorum,
+    EachQuorum,
+    LocalOne,
+}
+
+impl CqlSettings {
+    /// The target. Resolves names, connects to nothing.
+    ///
+    /// # Errors
+    /// [`TargetError::Address`].
+    pub fn open(&self) -> Result<CqlTarget, TargetError> {
+        let mut addresses = Vec::new();
+        for address in &self.addresses {
+            let resolved = address.to_socket_addrs().map_err(|source| TargetError::Address { address: address.clone(), source })?;
+            addresses.extend(resolved.take(1));
+        }
+        Ok(CqlTarget::new(self.clone(), addresses))
+    }
+}
