@@ -1,7 +1,8 @@
 //! How long a shard takes to come back: after a clean stop, after the death of the process, and without a checkpoint.
 //!
 //! `cargo run --release -p tarndb-engine --example restart_bench -- FILE [rows [threads]]`. FILE is made anew, is read and written past
-//! the page cache, and stays. Reads are served by threads, so that several are in flight.
+//! the page cache, and stays. Reads are served by threads, so that several are in flight. With `scan` in the place of the rows FILE is that of
+//! a run before, and is only scanned once more: `scripts/bench-restart.sh` has fio read it between scans.
 #![allow(clippy::unwrap_used, reason = "a benchmark may stop at the first surprise")]
 
 use base::{AlignedBuffer, BLOCK_BYTES, TableId, Token};
@@ -50,8 +51,8 @@ struct Disk {
 }
 
 impl Disk {
-    fn open(path: &str, threads: usize) -> Self {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).custom_flags(O_DIRECT).open(path).unwrap();
+    fn open(path: &str, anew: bool, threads: usize) -> Self {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(anew).custom_flags(O_DIRECT).open(path).unwrap();
         let file = Arc::new(file);
         let (reads, queue) = channel::<Read>();
         let (finished, done) = channel();
@@ -203,7 +204,7 @@ impl Bench {
         self.disk.serve(&mut engine, &self.clock);
         let (elapsed, on_core) = (started.elapsed(), on_core_ns() - on_core);
         assert!(engine.is_ready(), "{:?}", engine.recovery_error());
-        assert_eq!(engine.stats().rows, self.rows);
+        assert!(self.rows == 0 || engine.stats().rows == self.rows, "every row is back");
         let (progress, read) = (engine.recovery_progress(), self.disk.bytes_read);
         println!(
             "{what:<28} {:>6.2} s ({:>5.2} s on the core): {:>9} rows from a checkpoint, {:>9} records read, {:>6.0} MiB at {:>6.0} MiB/s",
@@ -244,10 +245,17 @@ fn token(number: u64) -> Token {
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let path = arguments.next().unwrap_or_else(|| panic!("which file?"));
-    let rows: u64 = arguments.next().map_or(10_000_000, |text| text.parse().unwrap());
+    let rows = arguments.next();
+    let scan = rows.as_deref() == Some("scan");
+    let rows: u64 = rows.filter(|_| !scan).map_or(10_000_000, |text| text.parse().unwrap());
     let threads: usize = arguments.next().map_or(16, |text| text.parse().unwrap());
     let stable = Mirror(Arc::new(Mutex::new(vec![0; 3 * SEGMENT_BYTES as usize])));
-    let mut bench = Bench { disk: Disk::open(&path, threads), clock: Clock(Instant::now()), stable, rows };
+    let mut bench = Bench { disk: Disk::open(&path, !scan, threads), clock: Clock(Instant::now()), stable, rows: 0 };
+    if scan {
+        bench.disk.forget_checkpoints();
+        bench.restart("without a checkpoint");
+        return;
+    }
     let mut engine = bench.open();
     bench.disk.serve(&mut engine, &bench.clock);
     let started = Instant::now();

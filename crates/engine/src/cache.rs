@@ -70,7 +70,8 @@ impl Engine {
     pub(crate) fn fixed_bytes(&self) -> usize {
         let buffers = self.fetches.buffer_bytes() + self.flush.buffer_bytes() + self.loads.buffer_bytes();
         let background = self.checkpoints.buffer_bytes() + self.scrub.buffer_bytes() + self.paging.bytes();
-        self.index.bytes() + self.memory.pin_bytes() + self.pages.bytes() + buffers + background
+        let recovery = self.recovery.as_ref().map_or(0, crate::recovery::Recovery::buffer_bytes);
+        self.index.bytes() + self.memory.pin_bytes() + self.pages.bytes() + buffers + background + recovery
     }
 
     /// How many frames may be in memory now.

@@ -100,7 +100,7 @@ impl Engine {
             paging: Paging::default(),
             checkpoints: Checkpoints::default(),
             scrub: Scrub::default(),
-            recovery: Some(Recovery::new(tables.clone(), now.monotonic_us)),
+            recovery: Some(Recovery::new(tables.clone(), config.memory_limit_bytes, now.monotonic_us)),
             progress: RecoveryProgress::default(),
             damage_reports: Vec::new(),
             spare_chunks: Vec::new(),

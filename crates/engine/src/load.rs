@@ -1,5 +1,7 @@
 //! Reading a segment as a whole, in pieces, for defragmentation and recovery.
 //!
+//! Recovery, which reads all there is, has a segment read at once into the frame itself: nothing is copied.
+//!
 //! Invariant: a piece that the device fails to give is read again block by block; a block that fails is zero in the image, so what it
 //! held shows as damage and nothing else does.
 
@@ -24,7 +26,8 @@ pub(crate) struct Pace {
 /// A segment being read.
 pub(crate) struct Load {
     pub(crate) segment: SegmentId,
-    staging: Rc<AlignedBuffer>,
+    /// The image; not here while the device writes to it as a whole.
+    staging: Option<Rc<AlignedBuffer>>,
     pace: Pace,
     next: usize,
     end: usize,
@@ -85,7 +88,7 @@ impl Loads {
 
     /// Takes the image of a load that is done.
     pub(crate) fn take(&mut self, serial: u64) -> Option<(SegmentId, Rc<AlignedBuffer>)> {
-        self.all.remove(&serial).map(|load| (load.segment, load.staging))
+        self.all.remove(&serial).and_then(|load| Some((load.segment, load.staging?)))
     }
 }
 
@@ -95,9 +98,24 @@ impl Engine {
         let serial = self.loads.next_serial;
         self.loads.next_serial += 1;
         let end = end.next_multiple_of(BLOCK_BYTES);
-        let load = Load { segment, staging, pace, next: 0, end, in_flight: BTreeMap::new(), again: Vec::new() };
+        let load = Load { segment, staging: Some(staging), pace, next: 0, end, in_flight: BTreeMap::new(), again: Vec::new() };
         self.loads.all.insert(serial, load);
         self.load_more(serial);
+        serial
+    }
+
+    /// Starts to read a whole segment into a frame that nobody else holds. What a read of all of it does not give is read again in
+    /// pieces.
+    pub(crate) fn load_whole(&mut self, segment: SegmentId, staging: Rc<AlignedBuffer>, again: Pace) -> u64 {
+        let buffer = Rc::into_inner(staging).expect("a frame that was just taken is not shared");
+        let serial = self.loads.next_serial;
+        self.loads.next_serial += 1;
+        let end = buffer.len();
+        let in_flight = BTreeMap::from([(0, end)]);
+        self.loads.all.insert(serial, Load { segment, staging: None, pace: again, next: end, end, in_flight, again: Vec::new() });
+        self.loads.in_flight += 1;
+        let offset = u64::from(segment.0) * u64::from(self.config.segment_bytes);
+        self.outbox.push((Purpose::Load(serial << PIECE_BITS).tag(), DiskRequest::Read { file: self.config.file, offset, buffer }));
         serial
     }
 
@@ -130,7 +148,17 @@ impl Engine {
         let Some(load) = self.loads.all.get_mut(&serial) else { return serial };
         let Some(bytes) = load.in_flight.remove(&offset) else { return serial };
         self.loads.in_flight -= 1;
-        let staging = Rc::get_mut(&mut load.staging).expect("a load owns its frame until it is taken");
+        let Some(staging) = &mut load.staging else {
+            load.staging = Some(Rc::new(completion.buffer.unwrap_or_else(|| AlignedBuffer::zeroed(bytes))));
+            if completion.result.is_err() {
+                self.counters.device_failures += 1;
+                let piece = load.pace.piece_bytes;
+                load.again.extend((0..bytes).step_by(piece).rev().map(|offset| (offset, piece.min(bytes - offset))));
+                self.load_more(serial);
+            }
+            return serial;
+        };
+        let staging = Rc::get_mut(staging).expect("a load owns its frame until it is taken");
         match (completion.result, &completion.buffer) {
             (Ok(()), Some(buffer)) => staging[offset..offset + bytes].copy_from_slice(&buffer[..bytes]),
             _ if bytes > BLOCK_BYTES => {

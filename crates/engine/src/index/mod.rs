@@ -11,6 +11,7 @@
 //! - Iteration over slots and cells is in (token, partition key) order.
 //! - `bytes()` is what the index has allocated, to within the allocator's own overhead.
 
+mod bulk;
 mod leaf;
 mod lookup;
 mod pages;
@@ -24,6 +25,7 @@ mod snapshot;
 mod table;
 mod tables;
 
+pub(crate) use bulk::{Alone, Ledger, Merged};
 pub(crate) use lookup::{Place, Unresolved};
 pub(crate) use pages::{NewPage, Page, PageIter};
 pub(crate) use paging::Candidate;

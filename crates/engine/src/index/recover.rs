@@ -32,26 +32,32 @@ pub(crate) enum Recovered {
 }
 
 /// What a slot has of a partition key.
-struct Hashed {
+pub(super) struct Hashed {
     /// Where its cell is, or would be.
-    position: usize,
-    found: Option<Location>,
+    pub(super) position: usize,
+    pub(super) found: Option<Location>,
     /// Cells of other keys with the same token, those before `position` if it was found.
-    others: usize,
+    pub(super) others: usize,
 }
 
-/// Finds a partition key by its hash. `takes` tells whether it is taken for that of a cell whose key is not known, if no other cell has it.
+/// Finds a partition key by its hash, or by `same_key` where the key is in memory. `takes` tells whether it is taken for that of a cell whose key is not known, if no other cell has it.
 ///
 /// A row alone takes such a cell: if that was another key's, what there is of that key comes later, or was purged. A row of a wide
 /// partition does not tell whether the cell is a row of the same partition: `settle` will.
-fn find_hashed(partitions: &Partitions, slot: &SlotIndex, key: &Key<'_>, hash: u64, takes: impl Fn(Location) -> bool) -> Hashed {
-    let tail = tail(key.token);
+pub(super) fn find_hashed(
+    partitions: &Partitions,
+    slot: &SlotIndex,
+    tail: u64,
+    hash: u64,
+    same_key: impl Fn(&[u8]) -> bool,
+    takes: impl Fn(Location) -> bool,
+) -> Hashed {
     let mut position = slot.find(tail).unwrap_or_else(|position| position);
     let mut others = 0;
     let mut unknown = None;
     while let Some(entry) = slot.at(position).filter(|entry| entry.tail == tail) {
         let same = match entry.location.target() {
-            Target::Partition(number) => *partitions.get(number).key == *key.partition,
+            Target::Partition(number) => same_key(&partitions.get(number).key),
             _ => slot.hash(position) == Some(hash),
         };
         if same {
@@ -67,7 +73,8 @@ fn find_hashed(partitions: &Partitions, slot: &SlotIndex, key: &Key<'_>, hash: u
 }
 
 impl Index {
-    /// As `upsert`, without reading any record. `hash` is of the partition key; `is_later` tells whether a place comes after `location` in
+    /// As `upsert`, without reading any record, for a row of a wide partition: one with a clustering key (others: `recover_alone`).
+    /// `hash` is of the partition key; `is_later` tells whether a place comes after `location` in
     /// the log, or is the same. The flag tells of a collision to be settled by `settle` before the index is used.
     pub(crate) fn recover(
         &mut self,
@@ -83,7 +90,7 @@ impl Index {
         self.cell_bytes += page_bytes;
         slot.ensure_hashes();
         let Hashed { position, found, others } =
-            find_hashed(&self.partitions, slot, key, hash, |old| key.clustering.is_empty() || is_later(old));
+            find_hashed(&self.partitions, slot, tail, hash, |partition| *partition == *key.partition, &is_later);
         let outcome = match found.map(|location| (location, location.target())) {
             Some((_, Target::Partition(number))) => {
                 self.cell_bytes = self.cell_bytes + slot.heap_bytes() - cells_before;
@@ -97,17 +104,7 @@ impl Index {
                     Before::Row(old) => (Recovered::Replaced(old), false),
                 };
             }
-            Some((old, _)) if is_later(old) => {
-                if old == location {
-                    slot.set_hash(position, hash);
-                }
-                Recovered::Known
-            }
-            Some((old, _)) if key.clustering.is_empty() => {
-                slot.set_location(position, location);
-                slot.set_hash(position, hash);
-                Recovered::Replaced(old)
-            }
+            Some((old, _)) if is_later(old) => Recovered::Known,
             Some((old, _)) => {
                 let mut partition = Partition::new(key.partition);
                 partition.rows.insert(&[], old, &self.limits);
@@ -116,14 +113,9 @@ impl Index {
                 Recovered::New
             }
             None => {
-                let cell = if key.clustering.is_empty() {
-                    location
-                } else {
-                    let mut partition = Partition::new(key.partition);
-                    partition.rows.insert(key.clustering, location, &self.limits);
-                    Location::partition(self.partitions.insert(partition))
-                };
-                slot.insert_hashed(tail, others, cell, Some(hash));
+                let mut partition = Partition::new(key.partition);
+                partition.rows.insert(key.clustering, location, &self.limits);
+                slot.insert_hashed(tail, others, Location::partition(self.partitions.insert(partition)), Some(hash));
                 Recovered::New
             }
         };
@@ -141,7 +133,7 @@ impl Index {
         tables.for_each(|table| self.create_table(table));
     }
 
-    fn add_rows(&mut self, table: TableId, rows: i64) {
+    pub(super) fn add_rows(&mut self, table: TableId, rows: i64) {
         if let Some(table) = self.tables.get_mut(table) {
             table.add_rows(rows);
             self.records = self.records.saturating_add_signed(rows);
@@ -166,7 +158,8 @@ impl Index {
         let cells_before = slot.heap_bytes();
         self.cell_bytes += page_bytes;
         slot.ensure_hashes();
-        let Hashed { position, found, others } = find_hashed(&self.partitions, slot, key, hash, &is_later);
+        let Hashed { position, found, others } =
+            find_hashed(&self.partitions, slot, tail, hash, |partition| *partition == *key.partition, &is_later);
         let number = match found.map(|location| (location, location.target())) {
             Some((_, Target::Partition(number))) => number,
             // A partition with pages has no cell of this kind: they are gone.

@@ -134,6 +134,30 @@ impl SlotIndex {
         slot
     }
 
+    /// All cells in order, with their hashes: there must be hashes.
+    pub(crate) fn hashed_cells(&self) -> impl Iterator<Item = (Entry, u64)> + '_ {
+        let cells = self.cells.iter().zip(&self.hashes);
+        cells.filter(|(cell, _)| !cell.location.is_empty()).map(|(cell, hash)| (*cell, *hash))
+    }
+
+    /// Puts cells, sorted by tail and with their hashes, in the place of all that are here.
+    pub(crate) fn replace(&mut self, sorted: &[Entry], hashes: &[u64]) {
+        self.count = sorted.len() as u32;
+        if self.count == 0 {
+            *self = Self::default();
+        } else {
+            if self.count > self.full_at() {
+                self.buckets = (self.count + self.count / 3).max(2);
+            }
+            self.lay_out(sorted, hashes, 0, true);
+        }
+    }
+
+    /// How many cells the buckets bear.
+    fn full_at(&self) -> u32 {
+        if self.buckets < 8 { self.buckets } else { self.buckets / 8 * 7 }
+    }
+
     /// Inserts a cell as number `rank` among those of its tail.
     pub(crate) fn insert(&mut self, tail: u64, rank: usize, location: Location) {
         self.insert_hashed(tail, rank, location, None);
@@ -142,8 +166,7 @@ impl SlotIndex {
     /// As `insert`; with a hash in recovery. A slot has hashes for all its cells or for none.
     pub(crate) fn insert_hashed(&mut self, tail: u64, rank: usize, location: Location, hash: Option<u64>) {
         debug_assert!(tail >> 52 == 0 && !location.is_empty());
-        let grown = self.count + 1 > if self.buckets < 8 { self.buckets } else { self.buckets / 8 * 7 };
-        if grown {
+        if self.count + 1 > self.full_at() {
             self.rebuild((self.buckets + self.buckets / 2).max(self.buckets + 2), hash.is_some());
         }
         loop {

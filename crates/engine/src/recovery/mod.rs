@@ -4,7 +4,8 @@
 //! 2. The stable memory may hold newer images of a few segments (`mirrors`).
 //! 3. If there is a complete checkpoint it is loaded (`checkpoint`).
 //! 4. All used segments, or those since the checkpoint, are read in the order of their generations, several at once, and their records put
-//!    into the index in the order in which they were appended, so that the last version of a key wins (`segments`).
+//!    into the index in the order in which they were appended, so that the last version of a key wins (`segments`). Rows alone in their
+//!    partitions are gathered until there are enough to be put in slot by slot (`gather`).
 //! 5. Partition keys that share a token with others are read once (`collisions`).
 //! 6. The file is made long enough to write on.
 //! 7. What the mirrors had and the device had not is written and synced; then the mirrors are free.
@@ -17,6 +18,7 @@
 
 mod checkpoint;
 mod collisions;
+mod gather;
 mod headers;
 mod mirrors;
 mod segments;
@@ -32,6 +34,7 @@ use crate::location::SegmentId;
 use crate::log::Point;
 use base::TableId;
 use checkpoint::Loading;
+use gather::Gather;
 use mirrors::Image;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -117,11 +120,12 @@ pub(crate) struct Recovery {
     started_us: u64,
     collisions: BTreeSet<Collision>,
     settling: Vec<Collision>,
+    gather: Gather,
     error: Option<OpenError>,
 }
 
 impl Recovery {
-    pub(crate) fn new(tables: BTreeMap<TableId, Sequence>, now_us: u64) -> Self {
+    pub(crate) fn new(tables: BTreeMap<TableId, Sequence>, memory_limit_bytes: usize, now_us: u64) -> Self {
         Self {
             phase: Phase::Headers,
             tables,
@@ -140,8 +144,14 @@ impl Recovery {
             started_us: now_us,
             collisions: BTreeSet::new(),
             settling: Vec::new(),
+            gather: Gather::new(memory_limit_bytes),
             error: None,
         }
+    }
+
+    /// Memory of rows on their way into the index.
+    pub(crate) fn buffer_bytes(&self) -> usize {
+        self.gather.bytes()
     }
 }
 

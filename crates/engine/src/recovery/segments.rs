@@ -17,8 +17,8 @@ use std::rc::Rc;
 
 /// Segments that are being read at the same time.
 const AHEAD: usize = 3;
-/// Large pieces: nobody else wants the device yet.
-const PACE: Pace = Pace { piece_bytes: 1 << 20, in_flight_max: 4 };
+/// How what could not be read as a whole is read again.
+const AGAIN: Pace = Pace { piece_bytes: 256 << 10, in_flight_max: 4 };
 
 /// Copies what is valid in the image of a mirror and not in the device's. Both are of the same use of the segment, so valid records at
 /// the same place are the same. Returns whether there was anything to copy.
@@ -52,7 +52,10 @@ impl Engine {
         loop {
             self.load_ahead();
             let recovery = self.recovery.as_mut()?;
-            let Some(first) = recovery.items.front() else { return Some(Phase::Collisions) };
+            let Some(first) = recovery.items.front() else {
+                self.end_gathering();
+                return Some(Phase::Collisions);
+            };
             if first.load.is_some_and(|serial| !self.loads.is_done(serial)) {
                 return None;
             }
@@ -70,7 +73,7 @@ impl Engine {
             }
             let segment = item.segment;
             let staging = self.take_log_frame();
-            let serial = self.load(segment, self.config.segment_bytes as usize, staging, PACE);
+            let serial = self.load_whole(segment, staging, AGAIN);
             if let Some(item) = self.recovery.as_mut().and_then(|recovery| recovery.items.get_mut(index)) {
                 item.load = Some(serial);
             }
@@ -187,7 +190,7 @@ impl Engine {
         while let Some(step) = walk.next() {
             match step {
                 Step::Record { offset, record } => {
-                    if offset >= warmed {
+                    if offset >= warmed && self.puts_directly(record.table()) {
                         warmed = self.warm_index(image, offset);
                     }
                     let next = offset + padded(record.length());
@@ -245,59 +248,67 @@ impl Engine {
     }
 
     fn recover_group(&mut self, segment: SegmentId, image: &[u8], group: &mut Vec<usize>) {
-        #[cfg(test)]
-        let planted = self.planted;
-        let Self { index, segments, log, progress, recovery, config, .. } = self;
-        let Some(recovery) = recovery else { return };
-        let mut malformed = Vec::new();
         for offset in group.drain(..) {
             let record = Record::trusted(&image[offset..]);
             let location = Location::record(segment, offset, padded(record.length()));
-            log.saw_sequence(record.sequence());
-            progress.records += 1;
+            self.log.saw_sequence(record.sequence());
+            self.progress.records += 1;
+            let Some(recovery) = &mut self.recovery else { return };
             // Records of tables that are gone, or from before their truncation, are dead.
             if recovery.tables.get(&record.table()).is_none_or(|mark| record.sequence() < *mark) {
                 continue;
             }
-            segments.add_purgeable(segment, purgeable(&record, location));
-            let point = segments.point(location);
-            if point < recovery.start {
+            self.segments.add_purgeable(segment, purgeable(&record, location));
+            if self.segments.point(location) < recovery.start {
                 continue;
             }
-            let hash = keyed_hash(config.store, record.partition());
-            let is_later = |place: Location| segments.point(place) >= point;
-            let collided = if record.is_page() {
-                let Some(page) = PageView::parse(record.row().bytes).filter(|page| page.high > record.clustering()) else {
-                    malformed.push(location);
-                    continue;
-                };
-                let generation = page.generation;
-                #[cfg(test)]
-                let generation = if planted == Some(crate::tests::Planted::PagesOverAll) { u64::MAX } else { generation };
-                let superseded = |at: Location| segments.get(at.segment()).generation < generation;
-                let new = NewPage { low: record.clustering().into(), high: page.high.into(), location, rows: page.rows };
-                let Some((old, collided)) = index.recover_page(&record.key(), hash, new, is_later, superseded) else { continue };
-                segments.add_live(location);
-                old.into_iter().for_each(|old| segments.release(old));
-                collided
+            let hash = keyed_hash(self.config.store, record.partition());
+            let alone = !record.is_page() && record.clustering().is_empty();
+            if alone {
+                self.recover_row_alone(&record, hash, location);
             } else {
-                let (recovered, collided) = index.recover(&record.key(), hash, location, is_later);
-                match recovered {
-                    Recovered::New => segments.add_live(location),
-                    Recovered::Replaced(old) => {
-                        segments.add_live(location);
-                        segments.release(old);
-                    }
-                    Recovered::Known => {}
-                }
-                collided
-            };
-            if collided {
-                recovery.collisions.insert(Collision { table: record.table(), token: record.token() });
+                self.recover_row(&record, hash, location);
             }
         }
-        for location in malformed {
-            self.report_damage(segment, location.offset(), location.padded());
+    }
+
+    /// A record that is not alone in its partition, or a page of them.
+    fn recover_row(&mut self, record: &Record<'_>, hash: u64, location: Location) {
+        self.put_directly_from_now(record.table());
+        #[cfg(test)]
+        let planted = self.planted;
+        let Self { index, segments, recovery, .. } = self;
+        let Some(recovery) = recovery else { return };
+        let point = segments.point(location);
+        let is_later = |place: Location| segments.point(place) >= point;
+        let collided = if record.is_page() {
+            let Some(page) = PageView::parse(record.row().bytes).filter(|page| page.high > record.clustering()) else {
+                self.report_damage(location.segment(), location.offset(), location.padded());
+                return;
+            };
+            let generation = page.generation;
+            #[cfg(test)]
+            let generation = if planted == Some(crate::tests::Planted::PagesOverAll) { u64::MAX } else { generation };
+            let superseded = |at: Location| segments.get(at.segment()).generation < generation;
+            let new = NewPage { low: record.clustering().into(), high: page.high.into(), location, rows: page.rows };
+            let Some((old, collided)) = index.recover_page(&record.key(), hash, new, is_later, superseded) else { return };
+            segments.add_live(location);
+            old.into_iter().for_each(|old| segments.release(old));
+            collided
+        } else {
+            let (recovered, collided) = index.recover(&record.key(), hash, location, is_later);
+            match recovered {
+                Recovered::New => segments.add_live(location),
+                Recovered::Replaced(old) => {
+                    segments.add_live(location);
+                    segments.release(old);
+                }
+                Recovered::Known => {}
+            }
+            collided
+        };
+        if collided {
+            recovery.collisions.insert(Collision { table: record.table(), token: record.token() });
         }
     }
 }
