@@ -1,6 +1,6 @@
 //! Reclaiming the space of records that were overwritten, deleted or dropped.
 //!
-//! 1. A segment with nothing live is emptied at once.
+//! 1. A segment with nothing live is emptied at once; one in which everything has expired, without being read (`expiry`).
 //! 2. When free segments get few, the file grows as long as more than half of what is used is live; otherwise the segment with the
 //!    least live bytes is the victim: its image comes from its frame or the device, and its live records are appended again, in slices.
 //! 3. An emptied segment waits until everything appended so far is durable, then a free marker is written over its header, and only
@@ -18,7 +18,7 @@ use crate::format::record::{self, FLAG_CONTINUES, FLAG_STARTS, Record};
 use crate::key::Sequence;
 use crate::load::Pace;
 use crate::location::{Location, SegmentId, padded};
-use crate::segments::Usage;
+use crate::segments::{Expired, Usage};
 use crate::walk::{Step, Walk};
 use crate::write::{Appender, RESERVE_PUT};
 use base::{AlignedBuffer, BLOCK_BYTES};
@@ -105,6 +105,7 @@ impl Engine {
     fn choose_victim(&mut self, now: Now) {
         let available = self.segments.free_count() + self.segments.soon_free_count();
         let short = available < self.low_water();
+        self.look_for_expired(now, short);
         if !self.drops.is_empty() {
             // Entries of detached tables still name places: nothing may be emptied yet.
             if short {
@@ -125,7 +126,7 @@ impl Engine {
             if segment.usage == Usage::Quarantined {
                 quarantined_base = quarantined_base.min(segment.base_sequence);
             }
-            if segment.usage != Usage::Stored {
+            if segment.usage != Usage::Stored || segment.expired == Expired::Dropping {
                 continue;
             }
             if segment.live_bytes == 0 {
@@ -144,8 +145,9 @@ impl Engine {
         }
         let segment_bytes = u64::from(self.config.segment_bytes);
         let live = self.segments.live_bytes();
-        self.defrag.hopeful =
-            !dead.is_empty() || least.is_some_and(|(live, _)| u64::from(live) * 8 <= self.log.usual_fill * LIVE_EIGHTHS_MAX);
+        self.defrag.hopeful = !dead.is_empty()
+            || self.expiry.is_dropping()
+            || least.is_some_and(|(live, _)| u64::from(live) * 8 <= self.log.usual_fill * LIVE_EIGHTHS_MAX);
         for id in dead {
             self.empty_segment(now, id);
         }
@@ -310,6 +312,9 @@ impl Engine {
         self.counters.defrag_bytes += location.padded() as u64;
         self.index.relocate(&key, |at| at == place, moved);
         self.note_live(segment, moved);
+        if self.segments.get(location.segment()).replacing {
+            self.segments.set_replacing(segment);
+        }
         self.release(place);
         self.flush.due_at(now.monotonic_us.saturating_add(self.config.flush_interval_us / 2));
         true
@@ -339,7 +344,7 @@ impl Engine {
     }
 
     /// Nothing live is left in a segment: it becomes free once what replaced its records is durable.
-    fn empty_segment(&mut self, now: Now, segment: SegmentId) {
+    pub(crate) fn empty_segment(&mut self, now: Now, segment: SegmentId) {
         self.drop_device_frame(segment);
         self.segments.set_usage(segment, Usage::Emptied { until: self.log.position });
         self.counters.segments_reclaimed += 1;

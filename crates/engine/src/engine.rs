@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::defrag::Defrag;
 use crate::drops::Drops;
 use crate::error::{OpenError, WriteError};
+use crate::expiry::Expiry;
 use crate::fetch::Fetches;
 use crate::flush::Flush;
 use crate::growth::Growth;
@@ -45,6 +46,7 @@ pub struct Engine {
     pub(crate) loads: Loads,
     pub(crate) cache: Cache,
     pub(crate) defrag: Defrag,
+    pub(crate) expiry: Expiry,
     pub(crate) drops: Drops,
     pub(crate) checkpoints: Checkpoints,
     pub(crate) scrub: Scrub,
@@ -95,6 +97,7 @@ impl Engine {
             loads: Loads::default(),
             cache: Cache::default(),
             defrag: Defrag::default(),
+            expiry: Expiry::default(),
             drops: Drops::default(),
             pages: Pages::new(config.memory_limit_bytes),
             paging: Paging::default(),
@@ -153,6 +156,7 @@ impl Engine {
         self.flush_tick(now.monotonic_us);
         self.drop_slice();
         let mut more = self.drops.has_work();
+        more |= self.expiry_tick(now);
         more |= self.defrag_tick(now);
         more |= self.page_tick(now);
         more |= self.cache_tick();

@@ -5,7 +5,7 @@
 //! `docs/internals/log-format.md` says what it writes.
 //!
 //! Files in the order in which a write passes through them: `batch`, `write`, `format`, `log`, `memory`, `index`, `segments`, `flush`,
-//! `growth`; a read: `read`, `pages`, `scan`, `merge`, `fetch`, `cache`; in the background: `defrag`, `paging`, `drops`, `checkpoint`,
+//! `growth`; a read: `read`, `pages`, `scan`, `merge`, `fetch`, `cache`; in the background: `defrag`, `expiry`, `paging`, `drops`, `checkpoint`,
 //! `scrub`; at start: `recovery`; offline: `inspect`.
 
 mod batch;
@@ -16,6 +16,7 @@ mod defrag;
 mod drops;
 mod engine;
 mod error;
+mod expiry;
 mod fetch;
 mod flush;
 mod format;

@@ -319,8 +319,11 @@ impl Engine {
         self.segments.add_live(location);
         let frame = self.memory.frame(segment).expect("the record was just written to it");
         let record = Record::trusted(&frame.bytes[location.offset()..location.offset() + location.padded()]);
-        let purgeable = purgeable(&record, location);
+        let (purgeable, is_page) = (purgeable(&record, location), record.is_page());
         self.segments.add_purgeable(segment, purgeable);
+        if is_page {
+            self.segments.set_lasting(segment);
+        }
     }
 
     /// Moves a page of which rows may be purged, without them. False when there is no room now.

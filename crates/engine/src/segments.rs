@@ -10,6 +10,7 @@
 //! Invariant: `live_bytes` is the sum of the padded lengths of the records in the segment that the index (or a table being dropped)
 //! points to, directly or through a cached copy.
 
+use crate::format::checkpoint::SegmentState;
 use crate::format::record::Salt;
 use crate::key::Sequence;
 use crate::location::{Location, SegmentId};
@@ -53,6 +54,22 @@ pub(crate) struct Segment {
     pub(crate) purgeable_bytes: u32,
     /// The latest purge time of those.
     pub(crate) purge_after_s: i64,
+    /// Some record in it, overwritten or not, has no purge time, or one of its rows may have a later one than the record.
+    pub(crate) lasting: bool,
+    /// Some row in it with a purge time may have taken the place of an older version.
+    pub(crate) replacing: bool,
+    pub(crate) expired: Expired,
+}
+
+/// What has become of a segment in which every row has expired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expired {
+    /// Nothing yet.
+    Untouched,
+    /// Index entries that name it are being dropped.
+    Dropping,
+    /// They were dropped, and some had to stay.
+    InVain,
 }
 
 impl Segment {
@@ -65,7 +82,15 @@ impl Segment {
         live_bytes: 0,
         purgeable_bytes: 0,
         purge_after_s: i64::MIN,
+        lasting: false,
+        replacing: false,
+        expired: Expired::Untouched,
     };
+
+    /// Whether all that was ever written to it has a purge time that has passed.
+    pub(crate) fn is_over(&self, wall_s: i64) -> bool {
+        !self.lasting && self.purgeable_bytes > 0 && self.purge_after_s < wall_s && self.usage != Usage::Quarantined
+    }
 }
 
 /// All segments of the file.
@@ -166,10 +191,27 @@ impl Segments {
 
     /// A record was appended of which so many bytes may be purged after that second.
     pub(crate) fn add_purgeable(&mut self, segment: SegmentId, purgeable: Option<(usize, i64)>) {
-        let Some((bytes, purge_after_s)) = purgeable else { return };
         let segment = &mut self.all[segment.index()];
+        let Some((bytes, purge_after_s)) = purgeable else {
+            segment.lasting = true;
+            return;
+        };
         segment.purgeable_bytes += bytes as u32;
         segment.purge_after_s = segment.purge_after_s.max(purge_after_s);
+    }
+
+    /// The segment holds something of which it is not known when it may be purged.
+    pub(crate) fn set_lasting(&mut self, segment: SegmentId) {
+        self.all[segment.index()].lasting = true;
+    }
+
+    /// A row with a purge time that was appended may have taken the place of an older version.
+    pub(crate) fn set_replacing(&mut self, segment: SegmentId) {
+        self.all[segment.index()].replacing = true;
+    }
+
+    pub(crate) fn set_expired(&mut self, segment: SegmentId, expired: Expired) {
+        self.all[segment.index()].expired = expired;
     }
 
     /// The point in the append stream at which a record on the device lies.
@@ -184,10 +226,12 @@ impl Segments {
     }
 
     /// What a checkpoint knows of rows to be purged.
-    pub(crate) fn set_purgeable(&mut self, segment: SegmentId, purgeable_bytes: u32, purge_after_s: i64) {
-        let segment = &mut self.all[segment.index()];
-        segment.purgeable_bytes = purgeable_bytes;
-        segment.purge_after_s = purge_after_s;
+    pub(crate) fn set_purgeable(&mut self, state: &SegmentState) {
+        let segment = &mut self.all[state.segment.index()];
+        segment.purgeable_bytes = state.purgeable_bytes;
+        segment.purge_after_s = state.purge_after_s;
+        segment.lasting = state.lasting;
+        segment.replacing = state.replacing;
     }
 
     /// The least base sequence of the segments in use, `except` left out: older versions of a key written at or after it cannot

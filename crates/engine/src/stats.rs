@@ -72,6 +72,8 @@ pub struct Stats {
     pub rows_purged: u64,
     /// Segments reclaimed.
     pub segments_reclaimed: u64,
+    /// Those among them in which everything had expired, so that they were not read.
+    pub segments_expired: u64,
     /// Device writes and syncs that failed (the first one poisons the shard) and reads that failed.
     pub device_failures: u64,
     /// How often the file system refused a longer file.
@@ -99,6 +101,7 @@ pub(crate) struct Counters {
     pub(crate) scrub_damaged: u64,
     pub(crate) rows_purged: u64,
     pub(crate) segments_reclaimed: u64,
+    pub(crate) segments_expired: u64,
     pub(crate) device_failures: u64,
     pub(crate) growth_refused: u64,
 }
@@ -142,6 +145,7 @@ impl Engine {
             scrub_damaged: self.counters.scrub_damaged,
             rows_purged: self.counters.rows_purged,
             segments_reclaimed: self.counters.segments_reclaimed,
+            segments_expired: self.counters.segments_expired,
             device_failures: self.counters.device_failures,
             growth_refused: self.counters.growth_refused,
             checkpoints: self.checkpoints.written,

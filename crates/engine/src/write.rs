@@ -175,6 +175,10 @@ impl Engine {
             let before = self.index.upsert(&record.key(), location, &self.memory);
             self.segments.add_live(location);
             self.segments.add_purgeable(segment, purgeable);
+            // What was found damaged may have been an older version, too.
+            if purgeable.is_some() && (before != Before::Nothing || self.progress.damaged > 0) {
+                self.segments.set_replacing(segment);
+            }
             if let Before::Row(old) = before {
                 self.release(old);
             }

@@ -189,6 +189,8 @@ impl Engine {
                 generation: entry.generation,
                 purge_after_s: entry.purge_after_s,
                 purgeable_bytes: entry.purgeable_bytes,
+                lasting: entry.lasting,
+                replacing: entry.replacing,
             };
             Item::Segment(state).encode(&mut writer.stream);
         }

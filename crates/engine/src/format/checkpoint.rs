@@ -160,7 +160,15 @@ pub(crate) struct SegmentState {
     pub(crate) generation: u64,
     pub(crate) purge_after_s: i64,
     pub(crate) purgeable_bytes: u32,
+    /// Whether something in it has no purge time, or a later one than is known.
+    pub(crate) lasting: bool,
+    /// Whether a row with a purge time may have taken the place of an older version.
+    pub(crate) replacing: bool,
 }
+
+/// Flags of a segment's entry. Without any, nothing is known: what older programs wrote.
+const SEGMENT_ENDS: u32 = 1;
+const SEGMENT_FIRST_VERSIONS: u32 = 2;
 
 /// An entry of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,7 +233,11 @@ impl<'a> Item<'a> {
                 out.extend_from_slice(&state.used.to_le_bytes());
                 out.extend_from_slice(&state.generation.to_le_bytes());
                 out.extend_from_slice(&state.purge_after_s.to_le_bytes());
-                out.extend_from_slice(&u64::from(state.purgeable_bytes).to_le_bytes());
+                out.extend_from_slice(&state.purgeable_bytes.to_le_bytes());
+                // The second flag is of no use without the first.
+                let first_versions = if state.replacing { 0 } else { SEGMENT_FIRST_VERSIONS };
+                let flags = if state.lasting { 0 } else { SEGMENT_ENDS | first_versions };
+                out.extend_from_slice(&flags.to_le_bytes());
             }),
             Self::End { rows } => write(out, KIND_END, |out| out.extend_from_slice(&rows.to_le_bytes())),
         }
@@ -256,7 +268,9 @@ impl<'a> Item<'a> {
                 used: u32_at(payload, 4),
                 generation: u64_at(payload, 8),
                 purge_after_s: u64_at(payload, 16) as i64,
-                purgeable_bytes: small(24)?,
+                purgeable_bytes: u32_at(payload, 24),
+                lasting: u32_at(payload, 28) & SEGMENT_ENDS == 0,
+                replacing: u32_at(payload, 28) & SEGMENT_FIRST_VERSIONS == 0,
             }),
             (KIND_END, 8) => Self::End { rows: u64_at(payload, 0) },
             _ => return Err(Malformed),
@@ -302,7 +316,17 @@ mod tests {
     #[test]
     fn entries_are_read_as_they_were_written() {
         let stamp = Stamp { point: Point { generation: 7, offset: 4096 }, next_sequence: Sequence(9) };
-        let state = SegmentState { segment: SegmentId(4), used: 8192, generation: 3, purge_after_s: -5, purgeable_bytes: 64 };
+        let state = |lasting, replacing| {
+            Item::Segment(SegmentState {
+                segment: SegmentId(4),
+                used: 8192,
+                generation: 3,
+                purge_after_s: -5,
+                purgeable_bytes: 64,
+                lasting,
+                replacing,
+            })
+        };
         let items = [
             Item::Stamp(stamp),
             Item::Table(TableId(12)),
@@ -310,7 +334,9 @@ mod tests {
             Item::Partition { slot: 3, tail: 1 << 51, key: b"key" },
             Item::Rows(b"rows"),
             Item::Pages(b"pages"),
-            Item::Segment(state),
+            state(true, true),
+            state(false, true),
+            state(false, false),
             Item::End { rows: 5 },
         ];
         let mut bytes = Vec::new();

@@ -22,6 +22,7 @@ mod restore;
 mod rows;
 mod slot;
 mod snapshot;
+mod sweep;
 mod table;
 mod tables;
 
@@ -35,6 +36,7 @@ pub(crate) use restore::Restore;
 pub(crate) use rows::{Limits, Rows, RowsIter};
 pub(crate) use slot::{Entry, UNKNOWN_HASH};
 pub(crate) use snapshot::SnapshotCursor;
+pub(crate) use sweep::SweepCursor;
 pub(crate) use table::Table;
 
 use crate::format::checkpoint::CELL_BYTES;

@@ -260,6 +260,60 @@ impl Rows {
         taken
     }
 
+    /// Takes out the single rows that `is_over` names and that lie over no page, from the leaf that `from` falls in on. Stops before a leaf
+    /// once `budget` rows were looked at, and returns its bound.
+    pub(crate) fn take_over(
+        &mut self,
+        from: &[u8],
+        budget: &mut usize,
+        is_over: &impl Fn(Location) -> bool,
+        taken: &mut Vec<Location>,
+    ) -> Option<Box<[u8]>> {
+        let Self { leaves, pages, count, heap_bytes } = self;
+        let mut sweep = |leaf: &mut Leaf| {
+            *budget = budget.saturating_sub(leaf.len().max(1));
+            let (bytes_before, before) = (leaf.heap_bytes(), taken.len());
+            match pages {
+                None => leaf.take_rows(0..leaf.len(), is_over, taken),
+                Some(pages) => {
+                    for row in (0..leaf.len()).rev() {
+                        if is_over(leaf.location(row)) && pages.covering(leaf.key(row)).is_none() {
+                            taken.push(leaf.remove(row));
+                        }
+                    }
+                }
+            }
+            *count -= taken.len() - before;
+            *heap_bytes = *heap_bytes + leaf.heap_bytes() - bytes_before;
+            *budget
+        };
+        let tree = match leaves {
+            Leaves::One(leaf) => {
+                sweep(leaf);
+                return None;
+            }
+            Leaves::Many(tree) => tree,
+        };
+        let first = tree.range::<[u8], _>((Bound::Unbounded, Bound::Included(from))).next_back().map(|(bound, _)| bound.clone());
+        let (mut next, mut left, mut emptied) = (None, usize::MAX, Vec::new());
+        for (bound, leaf) in tree.range_mut::<[u8], _>((Bound::Included(&*first.unwrap_or_default()), Bound::Unbounded)) {
+            if left == 0 {
+                next = Some(bound.clone());
+                break;
+            }
+            left = sweep(leaf);
+            // The leaf with the empty bound stays: every key needs a leaf.
+            if leaf.len() == 0 && !bound.is_empty() {
+                emptied.push(bound.clone());
+            }
+        }
+        for bound in emptied {
+            let bytes = tree.remove(&bound).map_or(0, |leaf| leaf.heap_bytes());
+            *heap_bytes -= bytes + bound.len() + TREE_ENTRY_BYTES;
+        }
+        next
+    }
+
     /// Pages that fill `low..high` take the place of the pages that were there and of the single rows that they supersede. Returns where
     /// those were.
     pub(crate) fn replace_pages(

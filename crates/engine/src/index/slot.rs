@@ -106,6 +106,11 @@ impl SlotIndex {
         rest.iter().position(|cell| !cell.location.is_empty()).map(|step| (position + step, rest[step]))
     }
 
+    /// All cells in order.
+    pub(crate) fn cells(&self) -> impl Iterator<Item = &Entry> {
+        self.cells.iter().filter(|cell| !cell.location.is_empty())
+    }
+
     pub(crate) fn set_location(&mut self, position: usize, location: Location) {
         debug_assert!(!self.cells[position].location.is_empty() && !location.is_empty());
         self.cells[position].location = location;

@@ -275,6 +275,7 @@ impl Engine {
                     before.extend(item.image.map(|image| image.slot));
                     // Until the checkpoint says otherwise; nothing that it does not know is live.
                     self.segments.set_used(item.segment, self.config.segment_bytes as usize);
+                    self.segments.set_lasting(item.segment);
                 }
                 read
             });
@@ -287,7 +288,7 @@ impl Engine {
             let known = state.segment.index() < self.segments.len() && state.used <= self.config.segment_bytes;
             if known && self.segments.get(state.segment).generation == state.generation && state.generation < commit.start.generation {
                 self.segments.set_used(state.segment, state.used as usize);
-                self.segments.set_purgeable(state.segment, state.purgeable_bytes, state.purge_after_s);
+                self.segments.set_purgeable(&state);
             }
         }
         self.spare_chunks = Vec::new();

@@ -195,6 +195,8 @@ impl Engine {
     pub(crate) fn report_damage(&mut self, segment: SegmentId, offset: usize, bytes: usize) {
         self.counters.damaged_records += 1;
         self.progress.damaged += 1;
+        // What is there may be anything, and another read may find it.
+        self.segments.set_lasting(segment);
         if self.damage_reports.len() < REPORTS_MAX {
             self.damage_reports.push(DamageReport { segment, offset, bytes });
         }

@@ -259,6 +259,11 @@ impl Engine {
                 continue;
             }
             self.segments.add_purgeable(segment, purgeable(&record, location));
+            // What was there before it is not known.
+            self.segments.set_replacing(segment);
+            if record.is_page() {
+                self.segments.set_lasting(segment);
+            }
             if self.segments.point(location) < recovery.start {
                 continue;
             }

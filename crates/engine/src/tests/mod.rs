@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod checkpoint;
+mod expiry;
 mod faults;
 mod golden;
 mod model;
@@ -31,4 +32,6 @@ pub(crate) enum Planted {
     VolatilePages,
     /// In recovery a page takes the place of rows that lie over it, too.
     PagesOverAll,
+    /// Segments in which everything has expired are freed although older versions are left.
+    ExpiredOverOlder,
 }

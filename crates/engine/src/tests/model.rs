@@ -42,6 +42,8 @@ struct Setup {
     page_rows: usize,
     page_bytes: usize,
     page_row_bytes: usize,
+    /// Most of the time every row that is written expires soon.
+    expiring: bool,
 }
 
 struct World {
@@ -71,6 +73,8 @@ struct World {
     /// The most pages and rows in them that were there at a time.
     pages: u64,
     rows_in_pages: u64,
+    /// Segments that were freed unread.
+    expired: u64,
     trace: Vec<String>,
 }
 
@@ -90,7 +94,10 @@ impl World {
             page_rows: [0, 4, 8, 12, 40][rng.below(5) as usize],
             page_bytes: [600, 4000][rng.below(2) as usize],
             page_row_bytes: [300, 4000][rng.below(2) as usize],
+            expiring: seed % 5 > 2,
         };
+        // Segments in which everything expires come soon if rows are large.
+        let setup = Setup { row_bytes: setup.row_bytes.max(if setup.expiring { 400 } else { 0 }), ..setup };
         let stable = Stable::new(segment_bytes as usize * setup.mirrors);
         let mut world = Self {
             seed,
@@ -114,6 +121,7 @@ impl World {
             spoilt: 0,
             pages: 0,
             rows_in_pages: 0,
+            expired: 0,
             trace: Vec::new(),
         };
         world.open();
@@ -347,6 +355,9 @@ impl World {
 
     fn random_kind(&mut self) -> Kind {
         let purge_after_s = self.now.wall_s() + self.rng.below(3) as i64 - 1;
+        if self.setup.expiring && self.batches % 500 > 100 {
+            return Kind::Expiring { purge_after_s };
+        }
         match self.rng.below(8) {
             0 => Kind::Tombstone { purge_after_s },
             1 => Kind::Expiring { purge_after_s },
@@ -727,6 +738,7 @@ impl World {
         assert!(stats.segments <= stats.segments_capacity);
         self.pages = self.pages.max(stats.pages);
         self.rows_in_pages = self.rows_in_pages.max(stats.rows_in_pages);
+        self.expired = self.expired.max(stats.segments_expired);
     }
 
     fn run(&mut self, operations: u64) {
@@ -769,7 +781,7 @@ fn seeds() -> std::ops::Range<u64> {
 #[test]
 fn acknowledged_writes_survive_whatever_happens() {
     let (mut kills, mut outages, mut fulls, mut warm_starts, mut spoilt) = (0, 0, 0, 0, 0);
-    let (mut pages, mut rows_in_pages) = (0, 0);
+    let (mut pages, mut rows_in_pages, mut expired) = (0, 0, 0);
     for seed in seeds() {
         let result = std::panic::catch_unwind(|| run(seed, 3000, None));
         let Ok(world) = result else {
@@ -782,10 +794,13 @@ fn acknowledged_writes_survive_whatever_happens() {
         spoilt += world.spoilt;
         pages += world.pages;
         rows_in_pages += world.rows_in_pages;
+        expired += world.expired;
     }
     println!("{kills} kills, {outages} outages, {fulls} writes refused for want of space");
     println!("{warm_starts} starts from a checkpoint, {spoilt} checkpoints spoilt, {pages} pages of {rows_in_pages} rows");
+    println!("{expired} segments were freed unread");
     assert!(pages > 0 || seeds().count() < 10, "no pages were made");
+    assert!(expired > 0 || seeds().count() < 10, "no segment was freed unread");
 }
 
 /// The harness can fail: each planted bug is found within a few seeds.
@@ -801,6 +816,7 @@ fn planted_bugs_are_found() {
         (Planted::SkipBeside, 1000),
         (Planted::VolatilePages, 1000),
         (Planted::PagesOverAll, 100),
+        (Planted::ExpiredOverOlder, 100),
     ];
     for (planted, seeds) in planted {
         let found = (0..seeds).find(|seed| std::panic::catch_unwind(|| run(*seed, 3000, Some(planted))).is_err());

@@ -2,7 +2,7 @@
 
 use crate::{CachePolicy, Config, Engine, Key, Kind, ReadError, Row, Sequence, TablePosition, TableScan, WriteBatch, WriteError};
 use base::{Rng, TableId, Token};
-use io::Now;
+use io::{DiskRequest, Now};
 use sim_disk::{Disk, Stable};
 use std::collections::BTreeMap;
 
@@ -17,6 +17,8 @@ pub(super) struct Shard {
     pub(super) now: Now,
     pub(super) rng: Rng,
     pub(super) tables: BTreeMap<TableId, Sequence>,
+    /// Reads that the engine has asked the disk for.
+    pub(super) reads: u64,
     waiter: u64,
 }
 
@@ -38,7 +40,7 @@ impl Shard {
         let now = Now { monotonic_us: 1, wall_us: 1_000_000_000 };
         let tables = BTreeMap::from([(TABLE, Sequence(0))]);
         let engine = Engine::open(config.clone(), Box::new(stable.clone()), &tables, now).unwrap();
-        let mut shard = Self { engine, disk, stable, config, now, rng: Rng::new(5), tables, waiter: 0 };
+        let mut shard = Self { engine, disk, stable, config, now, rng: Rng::new(5), tables, reads: 0, waiter: 0 };
         for _ in 0..100_000 {
             if shard.engine.is_ready() || shard.engine.recovery_error().is_some() {
                 break;
@@ -61,6 +63,7 @@ impl Shard {
 
     pub(super) fn disk_step(&mut self) -> bool {
         for (tag, request) in self.engine.take_requests() {
+            self.reads += u64::from(matches!(request, DiskRequest::Read { .. }));
             self.disk.submit(tag, request);
         }
         self.now.monotonic_us += 100;
@@ -115,8 +118,12 @@ impl Shard {
     }
 
     pub(super) fn put(&mut self, number: u64, row: &[u8]) -> Result<Sequence, WriteError> {
+        self.put_as(Kind::Live, number, row)
+    }
+
+    pub(super) fn put_as(&mut self, kind: Kind, number: u64, row: &[u8]) -> Result<Sequence, WriteError> {
         let mut batch = WriteBatch::new();
-        batch.put(&key(&number.to_be_bytes(), number), Kind::Live, row)?;
+        batch.put(&key(&number.to_be_bytes(), number), kind, row)?;
         self.write(&batch)
     }
 
