@@ -53,7 +53,7 @@ microbench:
 	@cargo run --release --locked --package tarndb-bench
 
 peer-cassandra:
-	@tests/cassandra/cassandra.sh start
+	@peers/cassandra/cassandra.sh start --dir .cache/cassandra/9142 --port 9142 --memory 3GiB --fresh > /dev/null
 
 stop-peer-cassandra:
-	@tests/cassandra/cassandra.sh stop
+	@peers/cassandra/cassandra.sh stop --dir .cache/cassandra/9142
