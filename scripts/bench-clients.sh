@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# What load generators cost: client CPU seconds an operation of YCSB, cassandra-stress, a plain loop on the Java driver and our own, all
+# against the same TarnDB (docs/benchmarks.md). Arguments go to bench_clients.py: scripts/bench-clients.sh --help
+set -euo pipefail
+. "$(dirname "$0")/steps.sh"
+cd "$root"
+if [[ ${TARNDB_BUILD:-1} = 1 && " $* " != *" --help "* ]]; then
+  say "building the server and the load generator"
+  cargo build --release --locked --package tarndb-server
+  cargo build --release --locked --package tarndb-bench --bin loadgen
+fi
+bash tests/ycsb/install.sh
+if ! step_is_done driver-loop scripts/clients/DriverLoop.java tests/ycsb/pom.xml; then
+  javac --release 17 -Xlint:all -Werror -cp "$cache/ycsb/lib/*" -d "$cache/driver-loop" scripts/clients/DriverLoop.java
+  step_done driver-loop scripts/clients/DriverLoop.java tests/ycsb/pom.xml
+fi
+exec python3 scripts/bench_clients.py "$@"
