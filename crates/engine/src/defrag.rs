@@ -15,13 +15,14 @@
 
 use crate::engine::Engine;
 use crate::format::record::{self, FLAG_CONTINUES, FLAG_STARTS, Record};
+use crate::index::Gap;
 use crate::key::Sequence;
 use crate::load::Pace;
 use crate::location::{Location, SegmentId, padded};
 use crate::segments::{Expired, Usage};
 use crate::walk::{Step, Walk};
 use crate::write::{Appender, RESERVE_PUT};
-use base::{AlignedBuffer, BLOCK_BYTES};
+use base::{AlignedBuffer, BLOCK_BYTES, TableId, Token};
 use io::Now;
 use std::rc::Rc;
 
@@ -60,6 +61,16 @@ pub(crate) struct Defrag {
     pub(crate) hopeful: bool,
     /// When to look for a victim again.
     next_look_us: u64,
+    dead: Dead,
+}
+
+/// What one slice has found out about dead records.
+#[derive(Default)]
+struct Dead {
+    /// The partition of the last one that the index was asked about.
+    last: Option<(TableId, Token)>,
+    /// Where all are dead.
+    gap: Option<Gap>,
 }
 
 impl Defrag {
@@ -207,6 +218,7 @@ impl Engine {
         let start = victim.offset;
         let mut warmed = start;
         let mut stuck = false;
+        self.defrag.dead = Dead::default();
         while !victim.done && victim.offset - start < budget {
             if self.segments.get(victim.segment).live_bytes == 0 {
                 // What follows is dead.
@@ -219,7 +231,8 @@ impl Engine {
             match walk.next() {
                 Some(Step::Record { offset, record }) => {
                     let location = Location::record(victim.segment, offset, padded(record.length()));
-                    if !self.move_record(now, location, &record, victim.oldest_base) {
+                    let is_dead = self.defrag.dead.gap.as_ref().is_some_and(|gap| gap.has(&record));
+                    if !is_dead && !self.move_record(now, location, &record, victim.oldest_base) {
                         stuck = true;
                         break;
                     }
@@ -269,7 +282,10 @@ impl Engine {
     /// Moves a record if it is live. False when there is no room now.
     pub(crate) fn move_record(&mut self, now: Now, location: Location, record: &Record<'_>, oldest_base: Sequence) -> bool {
         let key = record.key();
-        let Some(place) = self.index.locate(&key, |at| self.memory.device_location(at) == location) else { return true };
+        let Some(place) = self.index.locate(&key, |at| self.memory.device_location(at) == location) else {
+            self.note_dead(record);
+            return true;
+        };
         let is_past = record.kind().purge_after_s().is_some_and(|purge_after_s| purge_after_s < now.wall_s());
         if is_past && record.is_page() {
             return !self.is_intact(record, location) || self.move_purged_page(now, place, record, oldest_base);
@@ -318,6 +334,15 @@ impl Engine {
         self.release(place);
         self.flush.due_at(now.monotonic_us.saturating_add(self.config.flush_interval_us / 2));
         true
+    }
+
+    /// A record is dead. Of the second of one partition it is found out how far that goes on.
+    fn note_dead(&mut self, record: &Record<'_>) {
+        let partition = Some((record.table(), record.token()));
+        if self.defrag.dead.last == partition && !record.is_page() && !record.clustering().is_empty() {
+            self.defrag.dead.gap = self.index.gap_around(&record.key());
+        }
+        self.defrag.dead.last = partition;
     }
 
     /// Whether a record is as it was written. If it was damaged in memory it stays where it is, and the segment with it.

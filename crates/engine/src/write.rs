@@ -3,6 +3,7 @@
 //! Invariant: when `apply` returns `Ok` the rows are in the stable memory. When it returns an error, nothing of the batch is.
 
 use crate::batch::WriteBatch;
+use crate::cache::Cache;
 use crate::config::FRAMES_EXTRA;
 use crate::engine::Engine;
 use crate::error::{Miss, WriteError};
@@ -12,8 +13,9 @@ use crate::index::{Before, Page, Place, Unresolved};
 use crate::key::{CachePolicy, Sequence};
 use crate::location::{Location, SegmentId, padded};
 use crate::log::{Open, Sealed};
+use crate::memory::Memory;
 use crate::paging::purgeable;
-use crate::segments::Usage;
+use crate::segments::{Segments, Usage};
 use base::{BLOCK_BYTES, TableId, Token};
 use io::Now;
 
@@ -38,6 +40,53 @@ impl Appender {
             Self::Defrag => 0,
         }
     }
+}
+
+/// Records that lie back to back in a frame.
+#[derive(Clone, Copy)]
+struct Records<'a> {
+    segment: SegmentId,
+    bytes: &'a [u8],
+    at: usize,
+    end: usize,
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = (Record<'a>, Location);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.at >= self.end {
+            return None;
+        }
+        let record = Record::trusted(&self.bytes[self.at..self.end]);
+        let location = Location::record(self.segment, self.at, padded(record.length()));
+        self.at += location.padded();
+        Some((record, location))
+    }
+}
+
+impl Records<'_> {
+    /// Takes the next records out that are of the same partition.
+    fn take_neighbours(&mut self, record: &Record<'_>) -> Self {
+        let start = self.at;
+        let mut ahead = *self;
+        while let Some((next, _)) = ahead.next()
+            && next.is_neighbour(record)
+        {
+            self.at = ahead.at;
+        }
+        Self { at: start, end: self.at, ..*self }
+    }
+}
+
+/// As `Engine::release`, while something of the engine is borrowed.
+fn release(memory: &Memory, cache: &mut Cache, segments: &mut Segments, location: Location) {
+    let device = memory.device_location(location);
+    if device != location {
+        cache.release(location);
+    }
+    segments.release(device);
 }
 
 impl Engine {
@@ -104,8 +153,14 @@ impl Engine {
         let full = self.index_is_full();
         let (mut missing, mut beside) = (Vec::new(), Vec::new());
         let mut at = 0;
+        // A record whose neighbours need no look of their own.
+        let mut settled: Option<Record<'_>> = None;
         while at < bytes.len() {
             let record = Record::trusted(&bytes[at..]);
+            at += padded(record.length());
+            if settled.is_some_and(|settled| record.is_neighbour(&settled)) {
+                continue;
+            }
             match self.index.find(record.table(), record.token(), record.partition(), &self.memory) {
                 // Overwriting takes no more of the index.
                 Ok(place) if full && !self.has_row(&place, &record) => {
@@ -119,11 +174,11 @@ impl Engine {
                         beside.push((record.table(), record.token(), cell));
                     }
                 }
+                Ok(Place::Partition(_)) => settled = Some(record).filter(|_| !full),
                 Ok(_) | Err(Unresolved::Damaged(_)) => {}
                 Err(Unresolved::UnknownTable) => return Err(WriteError::UnknownTable { table: record.table() }),
                 Err(Unresolved::Missing(location)) => missing.push(location),
             }
-            at += padded(record.length());
         }
         if missing.is_empty() { Ok(beside) } else { Err(WriteError::Miss(Miss::many(missing, CachePolicy::Keep))) }
     }
@@ -164,34 +219,53 @@ impl Engine {
 
     /// Points the index to the records of a batch that was just appended.
     fn index_group(&mut self, start: usize, bytes: usize) {
-        let segment = self.log.open.as_ref().expect("the batch was appended to it").segment;
-        let mut at = start;
-        while at < start + bytes {
-            let frame = self.memory.frame(segment).expect("an open segment has a frame");
-            let record = Record::trusted(&frame.bytes[at..start + bytes]);
-            let location = Location::record(segment, at, padded(record.length()));
-            at += location.padded();
+        let Self { log, memory, index, segments, cache, progress, .. } = self;
+        let segment = log.open.as_ref().expect("the batch was appended to it").segment;
+        let frame = memory.frame(segment).expect("an open segment has a frame");
+        let mut records = Records { segment, bytes: &frame.bytes, at: start, end: start + bytes };
+        let (mut ends, mut replaces) = (false, false);
+        for (record, location) in records {
             let purgeable = purgeable(&record, location);
-            let before = self.index.upsert(&record.key(), location, &self.memory);
-            self.segments.add_live(location);
-            self.segments.add_purgeable(segment, purgeable);
-            // What was found damaged may have been an older version, too.
-            if purgeable.is_some() && (before != Before::Nothing || self.progress.damaged > 0) {
-                self.segments.set_replacing(segment);
+            ends |= purgeable.is_some();
+            segments.add_live(location);
+            segments.add_purgeable(segment, purgeable);
+        }
+        let mut replaced = |old: Location| {
+            replaces = true;
+            release(memory, cache, segments, old);
+        };
+        while let Some((first, location)) = records.next() {
+            let key = first.key();
+            if let Before::Row(old) = index.upsert(&key, location, memory) {
+                replaced(old);
             }
-            if let Before::Row(old) = before {
-                self.release(old);
+            let neighbours = records.take_neighbours(&first);
+            if neighbours.at == neighbours.end {
+                continue;
             }
+            match index.partition_number(&key) {
+                Some(number) => {
+                    let rows = neighbours.map(|(record, location)| (record.clustering(), location));
+                    index.upsert_rows((&key, number), rows, &mut replaced);
+                }
+                None => {
+                    for (record, location) in neighbours {
+                        if let Before::Row(old) = index.upsert(&record.key(), location, memory) {
+                            replaced(old);
+                        }
+                    }
+                }
+            }
+        }
+        // What was found damaged may have been an older version, too. Where rows that end are together with others it does not matter.
+        if ends && (replaces || progress.damaged > 0) {
+            segments.set_replacing(segment);
         }
     }
 
     /// The index does not point to this place any more.
     pub(crate) fn release(&mut self, location: Location) {
-        let device = self.memory.device_location(location);
-        if device != location {
-            self.cache.release(location);
-        }
-        self.segments.release(device);
+        release(&self.memory, &mut self.cache, &mut self.segments, location);
     }
 
     /// Copies what is new in the open segment into the stable memory.

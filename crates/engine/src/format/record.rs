@@ -251,6 +251,13 @@ impl<'a> Record<'a> {
         TableId(u32_at(self.header, 24))
     }
 
+    /// Whether both are of the same partition.
+    #[inline]
+    pub(crate) fn is_neighbour(&self, other: &Record<'_>) -> bool {
+        // Token, table and length of the partition key lie together.
+        self.header[16..30] == other.header[16..30] && self.partition() == other.partition()
+    }
+
     fn partition_bytes(&self) -> usize {
         usize::from(u16_at(self.header, 28))
     }

@@ -3,10 +3,14 @@
 use crate::format::checkpoint::Malformed;
 use crate::key::search;
 use crate::location::Location;
+use std::iter::Peekable;
 use std::ops::Range;
 
 /// Key bytes in a leaf at most, unless a single key is longer.
 const LEAF_KEY_BYTES_MAX: usize = 8192;
+
+/// Room that the first rows get which are appended several at a time.
+const APPEND_ROWS_MIN: usize = 8;
 
 #[derive(Default)]
 pub(crate) struct Leaf {
@@ -74,6 +78,26 @@ impl Leaf {
         }
         self.ends.insert(row, (start + key.len()) as u32);
         self.locations.insert(row, location);
+    }
+
+    /// Appends rows as long as each comes after all others and has room.
+    pub(crate) fn append<'k>(&mut self, rows: &mut Peekable<impl Iterator<Item = (&'k [u8], Location)>>, rows_max: usize) {
+        let mut last = self.len().checked_sub(1).map(|last| self.start(last));
+        while let Some((key, location)) =
+            rows.next_if(|(key, _)| self.has_room(key.len(), rows_max) && last.is_none_or(|last| self.keys[last..] < **key))
+        {
+            if self.len() == self.locations.capacity() {
+                // Doubled: more rows are likely to come the same way.
+                let more = self.len().max(APPEND_ROWS_MIN).min(rows_max - self.len());
+                self.ends.reserve_exact(more);
+                self.locations.reserve_exact(more);
+                self.keys.reserve_exact((more * key.len()).min(LEAF_KEY_BYTES_MAX));
+            }
+            last = Some(self.keys.len());
+            self.keys.extend_from_slice(key);
+            self.ends.push(self.keys.len() as u32);
+            self.locations.push(location);
+        }
     }
 
     pub(crate) fn remove(&mut self, row: usize) -> Location {

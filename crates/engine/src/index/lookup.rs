@@ -204,6 +204,32 @@ impl Index {
         }
     }
 
+    /// As `upsert` for rows, clustering key and place each, of a partition that `partition_number` has found by this key. `replaced` gets the
+    /// places of the rows that were there.
+    pub(crate) fn upsert_rows<'k>(
+        &mut self,
+        (key, number): (&Key<'_>, u32),
+        rows: impl Iterator<Item = (&'k [u8], Location)>,
+        mut replaced: impl FnMut(Location),
+    ) {
+        let (limits, candidates) = (self.limits, &mut self.candidates);
+        let new = self.partitions.change(number, |map| {
+            let before = map.len();
+            map.insert_all(rows, &limits, |inserted| {
+                if let Some(look_at) = inserted.look_at {
+                    candidates.push_back(Candidate { table: key.table, token: key.token, number, key: look_at, purge: false });
+                }
+                if let Some(old) = inserted.before {
+                    replaced(old);
+                }
+            });
+            map.len() - before
+        });
+        let table = self.tables.get_mut(key.table).expect("the partition was found in it");
+        table.add_rows(new as i64);
+        self.records += new as u64;
+    }
+
     /// Where the index has the row with this key, or the page that starts at it, if that place satisfies `is_it`. Reads no record: a
     /// cell that names one is known by its place.
     pub(crate) fn locate(&self, key: &Key<'_>, is_it: impl Fn(Location) -> bool) -> Option<Location> {

@@ -12,6 +12,7 @@
 //! - `bytes()` is what the index has allocated, to within the allocator's own overhead.
 
 mod bulk;
+mod gap;
 mod leaf;
 mod lookup;
 mod pages;
@@ -27,6 +28,7 @@ mod table;
 mod tables;
 
 pub(crate) use bulk::{Alone, Ledger, Merged};
+pub(crate) use gap::Gap;
 pub(crate) use lookup::{Place, Unresolved};
 pub(crate) use pages::{NewPage, Page, PageIter};
 pub(crate) use paging::Candidate;

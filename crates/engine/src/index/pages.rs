@@ -95,7 +95,7 @@ impl PageMap {
     }
 
     /// Whether all pages end before the key, as they do where a series grows.
-    fn is_behind(&self, key: &[u8]) -> bool {
+    pub(crate) fn is_behind(&self, key: &[u8]) -> bool {
         self.pages.last_key_value().is_none_or(|(_, page)| page.high.as_ref().is_some_and(|high| **high <= *key))
     }
 

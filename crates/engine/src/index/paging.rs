@@ -45,6 +45,11 @@ impl Index {
         Some(Held { position, number })
     }
 
+    /// The number of the partition with this key, if it has an ordered map of rows.
+    pub(crate) fn partition_number(&self, key: &Key<'_>) -> Option<u32> {
+        self.held(key.table, key.token, key.partition).map(|held| held.number)
+    }
+
     /// The partition that a candidate names, if it is still the same.
     pub(crate) fn partition_of(&self, candidate: &Candidate) -> Option<&Partition> {
         let partition = self.partitions.try_get(candidate.number)?;

@@ -6,6 +6,7 @@ use super::pages::{NewPage, PageIter, PageMap};
 use crate::format::checkpoint::Malformed;
 use crate::location::Location;
 use std::collections::{BTreeMap, btree_map};
+use std::iter::Peekable;
 use std::ops::Bound;
 
 /// How large things may get.
@@ -137,6 +138,46 @@ impl Rows {
             look_at = Some(key.into());
         }
         Inserted { before: None, look_at }
+    }
+
+    /// As `insert` for many rows; `each` gets the outcomes of those that are not just appended.
+    pub(crate) fn insert_all<'k>(
+        &mut self,
+        rows: impl Iterator<Item = (&'k [u8], Location)>,
+        limits: &Limits,
+        mut each: impl FnMut(Inserted),
+    ) {
+        let mut rows = rows.peekable();
+        while let Some((key, location)) = rows.next() {
+            let inserted = self.insert(key, location, limits);
+            if inserted.before.is_none() {
+                self.append_rows(&mut rows, limits);
+            }
+            each(inserted);
+        }
+    }
+
+    /// Appends rows to the last leaf as long as they come after all others and after all pages: a series grows without a search.
+    fn append_rows<'k>(&mut self, rows: &mut Peekable<impl Iterator<Item = (&'k [u8], Location)>>, limits: &Limits) {
+        let Some((key, _)) = rows.peek() else { return };
+        if self.pages.as_ref().is_some_and(|pages| !pages.is_behind(key)) {
+            return;
+        }
+        let leaf = match &mut self.leaves {
+            Leaves::One(leaf) => leaf,
+            Leaves::Many(tree) => tree.last_entry().expect("a tree has a leaf").into_mut(),
+        };
+        let (count, bytes) = (leaf.len(), leaf.heap_bytes());
+        leaf.append(rows, limits.leaf_rows);
+        self.count += leaf.len() - count;
+        self.heap_bytes = self.heap_bytes + leaf.heap_bytes() - bytes;
+    }
+
+    /// The nearest single rows before and after a key, between which there are none; `None` if the key itself has one.
+    pub(crate) fn gap_around(&self, key: &[u8]) -> Option<[Option<&[u8]>; 2]> {
+        let before = self.range(Bound::Unbounded, Bound::Included(key)).next_back().map(|(before, _)| before);
+        let after = self.range(Bound::Excluded(key), Bound::Unbounded).next().map(|(after, _)| after);
+        (before != Some(key)).then_some([before, after])
     }
 
     /// Splits the full leaf of `key` and puts the row in its place. A row after all others opens a leaf of its own, so that
@@ -563,6 +604,10 @@ mod tests {
         Location::record(SegmentId((number >> 18) as u32 & 0xFFFF), (number as usize & 0x3FFFF) * 16, 32)
     }
 
+    fn number(number: u64) -> Box<[u8]> {
+        number.to_be_bytes().into()
+    }
+
     fn key(rng: &mut Rng, spread: u64) -> Vec<u8> {
         let number = rng.below(spread);
         let mut key = number.to_be_bytes()[5..].to_vec();
@@ -664,10 +709,78 @@ mod tests {
     }
 
     #[test]
+    fn many_rows_at_once_are_as_one_by_one() {
+        for seed in 0..40 {
+            let mut rng = Rng::new(seed);
+            let limits = Limits { leaf_rows: 4 + rng.below(30) as usize, overlay_rows: 3 };
+            let (mut many, mut one) = (Rows::default(), Rows::default());
+            let (mut end, mut step) = (1000, 0);
+            for _ in 0..60 {
+                if rng.below(4) == 0 {
+                    let (low, high) = (rng.below(end + 10), end + rng.below(20));
+                    if low < high {
+                        let page = |at| NewPage { low: number(low), high: number(high), location: at, rows: 5 };
+                        let replace = |rows: &mut Rows| rows.replace_pages((&number(low), &number(high)), [page(location(step))], |_| true);
+                        assert_eq!(replace(&mut many), replace(&mut one), "seed {seed}");
+                    }
+                }
+                // Mostly a series, now and then rows out of order or twice.
+                let batch: Vec<(Box<[u8]>, Location)> = (0..rng.below(100))
+                    .map(|_| {
+                        step += 1;
+                        end += rng.below(3);
+                        (number(if rng.below(20) == 0 { rng.below(end) } else { end }), location(step))
+                    })
+                    .collect();
+                let mut outcomes = Vec::new();
+                many.insert_all(batch.iter().map(|(key, at)| (&**key, *at)), &limits, |inserted| outcomes.push(inserted));
+                let expected = batch.iter().map(|(key, at)| one.insert(key, *at, &limits)).collect::<Vec<_>>();
+                let telling = |outcomes: Vec<Inserted>| {
+                    outcomes.into_iter().filter(|inserted| inserted.before.is_some() || inserted.look_at.is_some()).collect::<Vec<_>>()
+                };
+                assert_eq!(telling(outcomes), telling(expected), "seed {seed}");
+                let all =
+                    |rows: &Rows| rows.range(Bound::Unbounded, Bound::Unbounded).map(|(key, at)| (key.to_vec(), at)).collect::<Vec<_>>();
+                assert_eq!((many.len(), all(&many)), (one.len(), all(&one)), "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_gap_ends_at_the_nearest_rows() {
+        let mut rng = Rng::new(3);
+        for count in [0, 1, 5, 300] {
+            let (mut rows, mut model) = (Rows::default(), BTreeMap::new());
+            for step in 0..count {
+                let key = number(rng.below(500));
+                rows.insert(&key, location(step), &LIMITS);
+                model.insert(key, ());
+            }
+            // A leaf in the middle, and the one that every key falls in if there is no other, may be empty.
+            rows.replace_pages((&number(100), &number(200)), [], |_| true);
+            rows.replace_pages((&number(0), &number(20)), [], |_| true);
+            model.retain(|key, ()| !(number(100)..number(200)).contains(key) && !(number(0)..number(20)).contains(key));
+            for probe in 0..510 {
+                let key = number(probe);
+                let before = model.range(..key.clone()).next_back().map(|(key, ())| &**key);
+                let after = model.range(key.clone()..).next().map(|(key, ())| &**key);
+                let expected = (!model.contains_key(&key)).then_some([before, after]);
+                assert_eq!(rows.gap_around(&key), expected, "{count} rows, {probe}");
+            }
+        }
+    }
+
+    #[test]
     fn a_growing_series_fills_its_leaves() {
         let mut rows = Rows::default();
-        for number in 0..100_000u64 {
-            rows.insert(&number.to_be_bytes(), location(number), &LIMITS);
+        for first in (0..100_000u64).step_by(1000) {
+            let keys: Vec<[u8; 8]> = (first..first + 1000).map(u64::to_be_bytes).collect();
+            let batch = keys.iter().zip(first..).map(|(key, step)| (&key[..], location(step)));
+            if first.is_multiple_of(2000) {
+                rows.insert_all(batch, &LIMITS, |_| {});
+            } else {
+                batch.for_each(|(key, at)| _ = rows.insert(key, at, &LIMITS));
+            }
         }
         let per_row = rows.heap_bytes() as f64 / rows.len() as f64;
         assert!(per_row < 24.0, "{per_row} bytes a row with keys of 8 bytes");
