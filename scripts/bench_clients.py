@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -153,8 +154,21 @@ class LoadgenDefault(Loadgen):
     columns, column_bytes = 5, 34
 
 
+class Given(Tool):
+    """Any other generator: `--given` is its command, in which {address}, {rows}, {in_flight} and {seconds} are filled in. It loads what it
+    needs, and ends with a line of JSON with `requests` and `seconds`, or says `operations N` each second."""
+
+    name = "given"
+    progress = re.compile(r"^operations (?P<operations>\d+)")
+
+    def run(self) -> list:
+        values = {"address": self.address, **{name: getattr(self.options, name) for name in ("rows", "in_flight", "seconds")}}
+        return [word.format(**values) for word in shlex.split(self.options.given)]
+
+
 # Our own come first: what others need is told against them.
-TOOLS = {"loadgen": Loadgen, "loadgen-default": LoadgenDefault, "ycsb": Ycsb, "driver": DriverLoop, "stress": StressA, "stress-default": StressDefault}
+TOOLS = {"loadgen": Loadgen, "loadgen-default": LoadgenDefault, "ycsb": Ycsb, "driver": DriverLoop, "stress": StressA, "stress-default": StressDefault,
+         "given": Given}  # fmt: skip
 
 
 def main() -> int:
@@ -165,6 +179,8 @@ def main() -> int:
     if not options.stress_classpath:
         print("without --stress-classpath cassandra-stress is left out", file=sys.stderr)
         tools = [name for name in tools if not name.startswith("stress")]
+    if not options.given:
+        tools = [name for name in tools if name != "given"]
     figures = {"about": about_this_run(), "options": {name: str(value) for name, value in vars(options).items()}, "tools": []}
     with tempfile.TemporaryDirectory(prefix="tarndb-bench-", dir=options.scratch) as scratch:
         need_room(pathlib.Path(scratch), 8 << 30, 4 << 30)
@@ -184,6 +200,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--in-flight", type=int, default=64, help="requests in flight, which are threads for YCSB and cassandra-stress")
     parser.add_argument("--java", nargs="*", default=["-Xms512m", "-Xmx512m"], help="options of the Java machine")
     parser.add_argument("--stress-classpath", help="classes of cassandra-stress: 'CASSANDRA/tools/lib/stress.jar:CASSANDRA/lib/*'")
+    parser.add_argument("--given", help="the command of another generator, with {address}, {rows}, {in_flight}, {seconds} filled in")
     parser.add_argument("--only", choices=list(TOOLS), nargs="+", help="these tools only")
     parser.add_argument("--server-cpu", type=int, default=0)
     parser.add_argument("--load-cpu", type=int, default=1)
