@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that the driver suites need and that are missing: a JDK and Maven (Java driver, YCSB), Go,
-# Node with npm, OpenSSL's headers (latte) and Python's venv. Needs root or sudo without a password; else it says what to install and the suites that
-# lack their tool are skipped. TARNDB_INSTALL=0 leaves the machine alone.
+# Node with npm, Chromium (reports), OpenSSL's headers (latte) and Python's venv. Needs root or sudo without a password; else it says what to
+# install and the suites that lack their tool are skipped. TARNDB_INSTALL=0 leaves the machine alone.
 set -euo pipefail
 . "$(dirname "$0")/steps.sh"
 
@@ -17,6 +17,7 @@ want maven mvn -v
 want golang-go go version
 want nodejs node --version
 want npm npm --version
+want chromium chromium --version
 want pkg-config pkg-config --version
 want libssl-dev pkg-config --exists openssl
 

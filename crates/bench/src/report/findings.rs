@@ -1,0 +1,159 @@
+//! What a reader must know first, in words: what the run found, and what makes it less than it seems.
+
+use super::figures::{count, duration, named, number, times, times_given};
+use super::model::{PhaseKind, PhaseReport, Ratio, Report, TargetReport};
+
+/// Share of requests from which on failures are a warning.
+const FAILED_SHARE: f64 = 0.001;
+
+/// What targets are called in charts and tables: their names, with the nodes where several have the same name, then with a number.
+#[must_use]
+pub fn labels(report: &Report) -> Vec<String> {
+    let unique = |labels: &[String], label: &String| labels.iter().filter(|other| *other == label).count() == 1;
+    let names: Vec<String> = report.targets.iter().map(|target| target.name.clone()).collect();
+    let sized: Vec<String> = report
+        .targets
+        .iter()
+        .map(|target| if unique(&names, &target.name) { target.name.clone() } else { format!("{}, {}", target.name, nodes(target.nodes)) })
+        .collect();
+    sized
+        .iter()
+        .enumerate()
+        .map(|(at, label)| if unique(&sized, label) { label.clone() } else { format!("{label} ({})", at + 1) })
+        .collect()
+}
+
+fn nodes(nodes: u32) -> String {
+    if nodes == 1 { "1 node".to_owned() } else { format!("{} nodes", count(nodes.into())) }
+}
+
+/// The report's own warnings, then those that its figures give and that it does not have yet.
+#[must_use]
+pub fn warnings(report: &Report) -> Vec<String> {
+    let mut all = report.warnings.clone();
+    let said = |all: &[String], words: &[&str]| all.iter().any(|warning| words.iter().all(|word| warning.contains(word)));
+    if !report.complete && !said(&all, &["ncomplete"]) && !said(&all, &["nterrupted"]) {
+        found(&mut all, "Incomplete: not every phase on every target was finished. What is here was measured until then.".to_owned());
+    }
+    for (target, label) in report.targets.iter().zip(labels(report)) {
+        if let Some(failure) = target.failure.as_deref()
+            && !said(&all, &[failure])
+        {
+            found(&mut all, format!("{label} was given up: {failure}"));
+        }
+        for phase in &target.phases {
+            let name = &phase.name;
+            if phase.resources.client_limited && !said(&all, &["client", "limit", &label, name]) {
+                let busy = number(phase.resources.client_busiest * 100.0);
+                found(
+                    &mut all,
+                    format!(
+                        "The client was the limit in {name} on {label} (busiest thread {busy} % busy): the target can do more than is shown."
+                    ),
+                );
+            }
+            let verified = phase.verified;
+            for (rows, what) in [(verified.lost, "lost"), (verified.stale, "stale"), (verified.wrong, "wrong")] {
+                if rows > 0 {
+                    found(
+                        &mut all,
+                        format!("{label}: {} of {} compared reads in {name} were {what}.", count(rows), count(verified.compared)),
+                    );
+                }
+            }
+            let (errors, replies) = errors_and_replies(phase);
+            if errors as f64 > (errors + replies) as f64 * FAILED_SHARE {
+                let share = number(errors as f64 / (errors + replies) as f64 * 100.0);
+                found(
+                    &mut all,
+                    format!("{label}: {} of {} requests in {name} failed ({share} %).", count(errors), count(errors + replies)),
+                );
+            }
+        }
+    }
+    all
+}
+
+/// Adds a warning that is not there yet: a report that carries its own findings does not get them twice.
+fn found(all: &mut Vec<String>, warning: String) {
+    if !all.contains(&warning) {
+        all.push(warning);
+    }
+}
+
+fn errors_and_replies(phase: &PhaseReport) -> (u64, u64) {
+    let replies = phase.operations.iter().map(|operation| operation.replies).sum();
+    let by_operation = phase.operations.iter().map(|operation| operation.errors).sum::<u64>();
+    let by_kind = phase.errors.iter().map(|error| error.count).sum::<u64>();
+    (by_operation.max(by_kind), replies)
+}
+
+/// What the run found, in a sentence or two.
+#[must_use]
+pub fn verdict(report: &Report) -> String {
+    let measured: Vec<(&Ratio, f64)> = report.ratios.iter().filter_map(|ratio| Some((ratio, ratio.measured?))).collect();
+    if let Some((first, factor)) = measured.iter().find(|(ratio, _)| ratio.measure == "run throughput").or(measured.first()) {
+        return ratios(&measured, first, *factor);
+    }
+    let mut best: Vec<(String, &TargetReport, &PhaseReport)> = Vec::new();
+    for (label, target) in labels(report).into_iter().zip(&report.targets) {
+        if let Some(phase) = main_phase(target) {
+            best.push((label, target, phase));
+        }
+    }
+    match best.as_slice() {
+        [] => "Nothing was measured.".to_owned(),
+        [(label, _, phase)] => {
+            let mut said = format!("{label}: {} replies/s in {} over {}.", number(phase.throughput), phase.name, duration(phase.seconds));
+            for event in phase.events.iter().filter(|event| !event.figures.is_empty()) {
+                let figures: Vec<String> = event.figures.iter().map(|(name, figure)| named(name, *figure)).collect();
+                said.push_str(&format!(" After {}: {}.", event.what, figures.join(", ")));
+            }
+            said
+        }
+        [.., _] => scaling(&best).unwrap_or_else(|| {
+            let each: Vec<String> = best.iter().map(|(label, _, phase)| format!("{label} {}", number(phase.throughput))).collect();
+            format!("Replies/s in {}: {}.", best[0].2.name, each.join(", "))
+        }),
+    }
+}
+
+fn ratios(measured: &[(&Ratio, f64)], first: &Ratio, factor: f64) -> String {
+    let mut said = format!("{} against {}: {} {}", first.subject, first.baseline, first.measure, times(factor));
+    if let Some(paper) = first.paper {
+        said.push_str(&format!(" (paper: {})", times_given(paper)));
+    }
+    said.push('.');
+    let of_paper: Vec<bool> = measured.iter().filter_map(|(ratio, factor)| Some(*factor >= ratio.paper?)).collect();
+    if !of_paper.is_empty() {
+        let reached = of_paper.iter().filter(|reached| **reached).count();
+        said.push_str(&format!(" {reached} of {} ratios reach the paper's.", of_paper.len()));
+    }
+    said
+}
+
+/// The smallest size beside the largest, when every target is another size of the same.
+fn scaling(best: &[(String, &TargetReport, &PhaseReport)]) -> Option<String> {
+    let smallest = best.iter().min_by_key(|(_, target, _)| target.nodes)?;
+    let largest = best.iter().max_by_key(|(_, target, _)| target.nodes)?;
+    if smallest.1.nodes == largest.1.nodes || smallest.2.name != largest.2.name || smallest.2.throughput <= 0.0 {
+        return None;
+    }
+    let factor = largest.2.throughput / smallest.2.throughput;
+    let linear = f64::from(largest.1.nodes) / f64::from(smallest.1.nodes);
+    Some(format!(
+        "{}: {} replies/s in {}, {} those of {} (linear: {}).",
+        nodes(largest.1.nodes),
+        number(largest.2.throughput),
+        largest.2.name,
+        times(factor),
+        nodes(smallest.1.nodes),
+        times(linear)
+    ))
+}
+
+/// The last measured run, else the last load.
+pub(super) fn main_phase(target: &TargetReport) -> Option<&PhaseReport> {
+    let last = |kind: PhaseKind| target.phases.iter().rev().find(|phase| phase.kind == kind && !phase.operations.is_empty());
+    last(PhaseKind::Run).or_else(|| last(PhaseKind::Load))
+}

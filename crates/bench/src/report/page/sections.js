@@ -1,0 +1,386 @@
+// The parts of a report, each a function from data to an element, or to null where there is nothing to show.
+// `all` is a list of series: {label, index, run, target, timelines}, one for each target of each run.
+"use strict";
+
+const PERCENTILES = [["p50", "p50", 2.2, null], ["p95", "p95", 1.4, null], ["p99", "p99", 1.1, [5, 3]], ["p999", "p99.9", 1, [1.5, 2.5]]];
+
+/** Series that have a phase of this name: {series, phase, columns}. */
+function withPhase(all, name) {
+  return all.flatMap((series) => series.target.phases.map((phase, at) => ({ series, phase, columns: series.timelines[at] })).filter(({ phase }) => phase.name === name));
+}
+
+function phaseNames(all) {
+  return [...new Set(all.flatMap(({ target }) => target.phases.map(({ name }) => name)))];
+}
+
+function operationNames(shown) {
+  return [...new Set(shown.flatMap(({ phase }) => phase.operations.map(({ operation }) => operation)))];
+}
+
+function warningBox(runs) {
+  const lines = runs.flatMap(({ label, warnings }) => warnings.map((warning) => (label ? `${label}: ${warning}` : warning)));
+  if (!lines.length) return null;
+  return el("section", { class: "warnings", role: "alert", "aria-label": "Warnings" },
+    el("h2", {}, lines.length === 1 ? "Read this first" : `Read these ${lines.length} first`),
+    el("ul", {}, lines.map((line) => el("li", {}, line))));
+}
+
+/** Ratios beside the paper's: a bar on a logarithmic scale from 1, the paper's ratio as a mark on it. */
+function ratioSection(run, all) {
+  const { ratios, study } = run.report;
+  if (!ratios.length) return null;
+  const figures = ratios.flatMap(({ measured, paper }) => [measured, paper]).filter((value) => value > 0);
+  const low = Math.min(1, ...figures);
+  const high = Math.max(2, ...figures) * 1.08;
+  const place = (value) => (Math.log(value / low) / Math.log(high / low)) * 100;
+  const bar = (ratio) => {
+    const index = all.find(({ target, run: of }) => of === run && target.name === ratio.subject)?.index ?? 0;
+    const [from, to] = [place(1), place(ratio.measured || 1)].sort((a, b) => a - b);
+    return el("div", { class: `bullet series-${index % SERIES_COLOURS}`, role: "img", "aria-label": `${times(ratio.measured)}, paper ${timesGiven(ratio.paper)}` },
+      ratio.measured > 0 ? el("span", { class: "bar", style: `left:${from}%;width:${Math.max(0.6, to - from)}%` }) : null,
+      low < 1 ? el("span", { class: "one", style: `left:${place(1)}%` }) : null,
+      ratio.paper > 0 ? el("span", { class: "mark", style: `left:${place(ratio.paper)}%` }) : null);
+  };
+  const pairsOf = [...new Set(ratios.map(({ subject, baseline }) => `${subject}\n${baseline}`))];
+  return el("section", { id: "ratios" }, pairsOf.map((pair) => {
+    const [subject, baseline] = pair.split("\n");
+    const rows = ratios.filter((ratio) => ratio.subject === subject && ratio.baseline === baseline).map((ratio) => [
+      ratio.measure,
+      cell(ratio.subject_value == null ? NONE : `${number(ratio.subject_value)} ${ratio.unit}`, ratio.subject_value),
+      cell(ratio.baseline_value == null ? NONE : `${number(ratio.baseline_value)} ${ratio.unit}`, ratio.baseline_value),
+      cell(el("strong", {}, times(ratio.measured)), ratio.measured),
+      cell(timesGiven(ratio.paper), ratio.paper),
+      bar(ratio),
+    ]);
+    return table(`${subject} against ${baseline}: how many times better`, [
+      { head: "Measure", left: true }, { head: subject, narrow: false }, { head: baseline, narrow: false }, { head: "Measured" },
+      { head: study.paper ? "Paper" : "Expected" }, { head: "", left: true },
+    ], rows, "ratios");
+  }), el("p", { class: "caption" }, `Bars are ratios from 1 on a logarithmic scale; the upright mark is ${study.paper ? "the paper's" : "the study's"}. For latencies, twice as good is half as long.`));
+}
+
+/** Replies and latencies of a phase: a row an operation and target. */
+function figureTable(name, shown) {
+  const rows = shown.flatMap(({ series, phase }) => phase.operations.map((operation, at) => [
+    cell(el("span", { class: `name series-${series.index % SERIES_COLOURS}` }, el("span", { class: "swatch", "aria-hidden": "true" }), series.label, phase.complete ? null : el("em", {}, " unfinished"))),
+    operation.operation,
+    cell(number(operation.throughput), operation.throughput),
+    ...["mean", "p50", "p95", "p99", "p999", "max"].map((figure) => cell(latency(operation.latency[figure]), operation.latency[figure])),
+    cell(count(operation.replies), operation.replies),
+    cell(count(operation.errors), operation.errors),
+  ]));
+  return table(`${name}: replies and latencies`, [
+    { head: "Target", left: true }, { head: "Operation", left: true }, { head: "Replies/s" }, { head: "mean", narrow: false }, { head: "p50" }, { head: "p95" }, { head: "p99" },
+    { head: "p99.9" }, { head: "max" }, { head: "Replies", narrow: false }, { head: "Errors" },
+  ], rows);
+}
+
+/** Evenness, and what a phase took of target and client. */
+function resourceTable(name, shown) {
+  const rows = shown.map(({ series, phase }) => {
+    const { resources } = phase;
+    const replies = phase.operations.reduce((sum, operation) => sum + operation.replies, 0);
+    const each = (value, show) => (value == null || !replies ? NONE : show(value / replies));
+    return [
+      series.label,
+      cell(duration(phase.seconds), phase.seconds),
+      cell(number(phase.throughput), phase.throughput),
+      cell(percent(phase.variation), phase.variation),
+      cell(percent(phase.drift == null ? null : phase.drift), phase.drift),
+      cell(each(resources.target_cpu_s, (seconds) => latency(seconds * 1e6)), resources.target_cpu_s),
+      cell(bytes(resources.target_memory_peak), resources.target_memory_peak),
+      cell(each(resources.device_read, bytes), resources.device_read),
+      cell(each(resources.device_written, bytes), resources.device_written),
+      cell(each(resources.network_received + resources.network_sent, bytes), resources.network_received + resources.network_sent),
+      cell(each(resources.client_cpu_s, (seconds) => latency(seconds * 1e6)), resources.client_cpu_s),
+      cell(el("span", { class: resources.client_limited ? "alarm" : null }, percent(resources.client_busiest) + (resources.client_limited ? " limit" : "")), resources.client_busiest),
+    ];
+  });
+  return table(`${name}: evenness and resources, each by reply`, [
+    { head: "Target", left: true }, { head: "Took" }, { head: "Replies/s" }, { head: "Variation" }, { head: "Drift" }, { head: "Target CPU" }, { head: "Memory peak" },
+    { head: "Device read" }, { head: "Device write" }, { head: "Network" }, { head: "Client CPU" }, { head: "Busiest client thread" },
+  ], rows);
+}
+
+/** Means of tenths of a phase: what a chart over time says, in figures. */
+function tenths(shown, valuesOf, show) {
+  const columns = [{ head: "From", left: true }, ...shown.map(({ series }) => ({ head: series.label }))];
+  const end = Math.max(...shown.map(({ columns: { t, width } }) => (t.length ? t[t.length - 1] + width / 2 : 0)));
+  const parts = Math.min(10, Math.max(1, Math.ceil(end / Math.max(...shown.map(({ columns: { width } }) => width)))));
+  const rows = [];
+  for (let tenth = 0; tenth < parts; tenth += 1) {
+    const [from, to] = [(end * tenth) / parts, (end * (tenth + 1)) / parts];
+    rows.push([duration(from), ...shown.map((one) => {
+      const values = valuesOf(one).filter((value, at) => value != null && one.columns.t[at] >= from && one.columns.t[at] < to);
+      const mean = values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : null;
+      return cell(mean == null ? NONE : show(mean), mean);
+    })]);
+  }
+  return table("Means of intervals", columns, rows);
+}
+
+function widthNote(shown) {
+  const width = Math.max(1, ...shown.map(({ columns }) => columns.width));
+  return width > 1 ? `A point is ${duration(width)}: the mean; the tint reaches from the lowest to the highest second in it.` : "A point is a second.";
+}
+
+function eventMarks(shown) {
+  return shown.flatMap(({ series, phase }) => phase.events.map((event) => ({
+    at: event.second, text: shown.length > 1 ? `${event.what} · ${series.label}` : event.what, group: series.label, index: series.index,
+  }))).sort((a, b) => a.at - b.at);
+}
+
+/** Throughput of one operation, or of all together. */
+function throughputChart(name, shown, operation) {
+  const rateOf = (columns, figure) => {
+    if (operation) return columns.operations[operation]?.[figure] || [];
+    const each = Object.values(columns.operations);
+    return columns.t.map((_, at) => each.reduce((sum, of) => sum + (of[figure][at] || 0), 0));
+  };
+  const some = shown.filter(({ columns }) => columns.t.length && (!operation || columns.operations[operation]));
+  if (!some.length) return null;
+  // The lowest second of a sum is not the sum of the lowest seconds: a tint only where it is true.
+  const single = operation || operationNames(some).length === 1;
+  return chart({
+    title: operation ? `${operation}: replies a second` : "Replies a second",
+    caption: single ? widthNote(some) : widthNote(some).replace(/: the mean;.*/, ": the mean."),
+    x: "time", sync: name, format: (value) => `${number(value)}/s`, wide: !operation, choice: true, marks: eventMarks(some),
+    series: some.map(({ series, columns }) => ({
+      name: series.label, group: series.label, index: series.index, x: columns.t, y: rateOf(columns, "rate"), end: series.label, width: 1.6,
+      ...(single && columns.width > 1 ? { low: rateOf(columns, "rate_min"), high: rateOf(columns, "rate_max") } : {}),
+    })),
+  }, tenths(some, ({ columns }) => rateOf(columns, "rate"), number));
+}
+
+/** Percentiles of one operation over time, all targets in one chart on a logarithmic axis. */
+function latencyChart(name, shown, operation) {
+  const some = shown.filter(({ columns }) => columns.operations[operation]);
+  if (!some.length) return null;
+  // More than two targets: their medians and 99th percentiles only, or nothing could be told apart.
+  const few = some.length <= 2;
+  const percentiles = !few ? PERCENTILES.filter(([field]) => field === "p50" || field === "p99") : PERCENTILES;
+  const wide = some.some(({ columns }) => columns.width > 1);
+  return chart({
+    title: `${operation}: latency over time`,
+    caption: `${percentiles.map(([, label]) => label).join(", ")}, from below; logarithmic. ` +
+      (wide ? `A point is ${duration(Math.max(...some.map(({ columns }) => columns.width)))}: the mean of its seconds${few ? "; the tint reaches from the lowest p50 to the highest p99.9 of a second" : ""}.`
+        : `A point is a second${few ? "; the tint reaches from p50 to p99.9" : ""}.`),
+    x: "time", log: true, sync: name, format: latency, axisFormat: latencyShort, marks: eventMarks(some),
+    series: some.flatMap(({ series, columns }) => {
+      const of = columns.operations[operation];
+      return percentiles.map(([field, label, width, dash], at) => ({
+        name: `${series.label} ${label}`, short: label, group: series.label, index: series.index, x: columns.t, y: of[field], end: label, width, dash,
+        ...(at === 0 && few ? { low: of.p50_min, high: of.p999_max } : {}),
+      }));
+    }),
+  }, percentiles.map(([field, label]) => [el("h4", {}, label), tenths(some, ({ columns }) => columns.operations[operation][field], latency)]));
+}
+
+/** Latency by percentile, on the axis that HDR plots have. */
+function spectrumChart(shown, operation) {
+  const some = shown.map(({ series, phase }) => ({ series, of: phase.operations.find((one) => one.operation === operation) })).filter(({ of }) => of && of.spectrum.length);
+  if (!some.length) return null;
+  const at = (of, percentile) => (of.spectrum.find(([place]) => place >= percentile) || of.spectrum[of.spectrum.length - 1])[1];
+  return chart({
+    title: `${operation}: latency spectrum`,
+    caption: "How long the given share of replies took at most; both axes logarithmic.",
+    x: "percentile", log: true, format: latency, axisFormat: latencyShort,
+    series: some.map(({ series, of }) => ({
+      name: series.label, group: series.label, index: series.index, end: series.label, width: 1.8,
+      x: rising(of.spectrum.map(([percentile]) => percentilePlace(percentile, of.replies))), y: of.spectrum.map(([, us]) => us),
+    })),
+  }, table("Latency by percentile", [{ head: "Percentile", left: true }, ...some.map(({ series }) => ({ head: series.label }))],
+    [50, 90, 95, 99, 99.9, 99.99, 99.999, 100].map((percentile) => [percentile === 100 ? "max" : `${percentile} %`,
+      ...some.map(({ of }) => cell(latency(percentile === 100 ? of.latency.max : at(of, percentile)), percentile === 100 ? of.latency.max : at(of, percentile)))])));
+}
+
+/** Places that strictly rise, as uPlot needs them. */
+function rising(places) {
+  let last = -Infinity;
+  return places.map((place) => (last = place > last ? place : last + 1e-9));
+}
+
+/** A resource of the target over time. */
+function resourceChart(name, shown, field, title, format, axisFormat) {
+  const some = shown.filter(({ columns }) => columns[field].some((value) => value != null));
+  if (!some.length || (field === "errors" && !some.some(({ columns }) => columns.errors.some((value) => value > 0)))) return null;
+  const width = Math.max(1, ...some.map(({ columns }) => columns.width));
+  return chart({
+    title, caption: width > 1 ? `A point is ${duration(width)}: its ${field === "memory" ? "largest" : "mean"}.` : null,
+    x: "time", sync: name, format, axisFormat, bytes: axisFormat === bytesShort, small: true, marks: eventMarks(some),
+    series: some.map(({ series, columns }) => ({ name: series.label, group: series.label, index: series.index, x: columns.t, y: columns[field], end: series.label, width: 1.4 })),
+  }, tenths(some, ({ columns }) => columns[field], format));
+}
+
+const KIND_TEXT = {
+  check: "connects and makes the schema", validate: "a short run whose reads are compared with what was written", load: "fills the dataset",
+  settle: "waits until compaction or defragmentation is done", "drop-caches": "empties the caches", run: "the load that is measured",
+};
+
+/** Everything about a phase. */
+function phaseSection(all, name) {
+  const shown = withPhase(all, name);
+  const operations = operationNames(shown);
+  const drawn = shown.some(({ columns }) => columns.t.length > 1);
+  if (!operations.length && !drawn) return null;
+  // A validation is too short for charts to say anything.
+  const charted = drawn && shown[0].phase.kind !== "validate";
+  const rate = (value) => `${bytes(value)}/s`;
+  const grids = !charted ? [] : [[
+    operations.length > 1 ? throughputChart(name, shown, null) : null,
+    operations.map((operation) => [throughputChart(name, shown, operation), latencyChart(name, shown, operation)]),
+    operations.map((operation) => spectrumChart(shown, operation)),
+  ], [
+    resourceChart(name, shown, "errors", "Errors a second", (value) => `${number(value)}/s`, short),
+    resourceChart(name, shown, "cpu", "Target: cores busy", number, short),
+    resourceChart(name, shown, "memory", "Target: resident memory", bytes, bytesShort),
+    resourceChart(name, shown, "device_read", "Target: device reads", rate, bytesShort),
+    resourceChart(name, shown, "device_written", "Target: device writes", rate, bytesShort),
+  ]].map((parts) => parts.flat(Infinity).filter(Boolean));
+  return el("section", { class: "phase", id: `phase-${phaseNames(all).indexOf(name)}`, "data-phase": name },
+    el("h2", {}, name, el("small", {}, KIND_TEXT[shown[0].phase.kind] || "")),
+    operations.length ? [figureTable(name, shown), resourceTable(name, shown)] : null,
+    grids.filter((parts) => parts.length).map((parts, at) => el("div", { class: at ? "grid small" : "grid" }, parts)));
+}
+
+/** Inserts a second, and with the time that the target then took to settle counted in. */
+function insertSection(all) {
+  const rows = all.flatMap((series) => {
+    const { phases } = series.target;
+    return phases.flatMap((load, at) => {
+      if (load.kind !== "load" || !load.operations.length || load.seconds <= 0) return [];
+      const next = phases.slice(at + 1).findIndex(({ kind }) => kind !== "settle");
+      const settles = phases.slice(at + 1, next < 0 ? undefined : at + 1 + next);
+      const settling = settles.reduce((sum, { seconds }) => sum + seconds, 0);
+      return [{ series, load, settling, settled: settles.length > 0, with: (load.throughput * load.seconds) / (load.seconds + settling) }];
+    });
+  });
+  if (!rows.length) return null;
+  const most = Math.max(...rows.map(({ load }) => load.throughput), 1e-9);
+  const bar = (series, value, kind, label) => el("div", { class: `insert series-${series.index % SERIES_COLOURS}` },
+    el("span", { class: `bar ${kind}`, style: `width:${Math.max(0.4, (value / most) * 100)}%` }), el("span", { class: "label" }, label));
+  return el("section", { id: "inserts" }, el("h2", {}, "Inserts", el("small", {}, "filling the dataset, without and with the wait for the target to settle")),
+    table("Inserts a second", [{ head: "Target", left: true }, { head: "Load" }, { head: "Settling" }, { head: "Inserts/s" }, { head: "with settling" }, { head: "", left: true, narrow: false }],
+      rows.map(({ series, load, settling, settled, with: whole }) => [
+        series.label + (load.complete ? "" : " (unfinished)"), cell(duration(load.seconds), load.seconds), cell(settled ? duration(settling) : NONE, settling),
+        cell(number(load.throughput), load.throughput), cell(settled ? number(whole) : NONE, settled ? whole : null),
+        [bar(series, load.throughput, "full", "load"), settled ? bar(series, whole, "settled", "with settling") : null],
+      ]), "inserts"));
+}
+
+/** Throughput by nodes beside the straight line from the smallest size. */
+function scalingSection(all) {
+  const families = new Map();
+  for (const series of all) {
+    const family = `${series.run.label ? `${series.run.label}: ` : ""}${series.target.name.replace(/[-_ ]*\d+ *(nodes?)?$/, "") || series.target.name}`;
+    if (!families.has(family)) families.set(family, []);
+    families.get(family).push(series);
+  }
+  const sized = [...families].filter(([, members]) => new Set(members.map(({ target }) => target.nodes)).size > 1);
+  if (!sized.length) return null;
+  const names = phaseNames(all).filter((name) => withPhase(all, name).some(({ phase }) => phase.operations.length && (phase.kind === "run" || phase.kind === "load")));
+  const shown = names.map((name) => {
+    const lines = sized.map(([family, members], index) => {
+      const points = withPhase(members, name).map(({ series, phase }) => ({ nodes: series.target.nodes, rate: phase.throughput })).filter(({ rate }) => rate > 0).sort((a, b) => a.nodes - b.nodes);
+      return { family, index, points };
+    }).filter(({ points }) => points.length > 1);
+    if (!lines.length) return null;
+    const linear = ({ points: [first] }, nodes) => (first.rate / first.nodes) * nodes;
+    return chart({
+      title: `${name}: replies a second by nodes`, caption: "Dashes: the straight line through the smallest size.", x: "nodes", format: (value) => `${number(value)}/s`,
+      series: lines.flatMap((line) => [
+        { name: line.family, group: line.family, index: line.index, x: line.points.map(({ nodes }) => nodes), y: line.points.map(({ rate }) => rate), points: true, width: 2, end: "measured" },
+        { name: "linear", group: line.family, index: line.index, x: [0, ...line.points.map(({ nodes }) => nodes)], y: [0, ...line.points.map(({ nodes }) => linear(line, nodes))], dash: [4, 4], width: 1, end: "linear" },
+      ]),
+    }, table("Throughput by nodes", [{ head: "Nodes", left: true }, { head: "Target" }, { head: "Replies/s" }, { head: "Factor" }, { head: "Of linear" }],
+      lines.flatMap((line) => line.points.map(({ nodes, rate }) => [cell(count(nodes), nodes), line.family, cell(number(rate), rate), cell(times(rate / line.points[0].rate)), cell(percent(rate / linear(line, nodes)))]))));
+  }).filter(Boolean);
+  return shown.length ? el("section", { id: "scaling" }, el("h2", {}, "Scaling"), el("div", { class: "grid" }, shown)) : null;
+}
+
+function costSection(all) {
+  const rows = all.flatMap((series) => series.target.costs.map((cost) => [series.label, cost.phase, cell(count(series.target.nodes), series.target.nodes), cell(dollars(cost.node_hour), cost.node_hour), cell(dollars(cost.per_100m), cost.per_100m)]));
+  return rows.length ? el("section", { id: "costs" }, el("h2", {}, "Cost"), table("Cost of 100 million operations", [
+    { head: "Target", left: true }, { head: "Phase", left: true }, { head: "Nodes" }, { head: "Node and hour" }, { head: "100 million operations" },
+  ], rows)) : null;
+}
+
+/** Events, errors and comparisons of all phases. */
+function troubleSection(all) {
+  const phases = all.flatMap((series) => series.target.phases.map((phase) => ({ series, phase })));
+  const left = [{ head: "Target", left: true }, { head: "Phase", left: true }];
+  const events = phases.flatMap(({ series, phase }) => phase.events.map((event) => [
+    series.label, phase.name, cell(duration(event.second), event.second), event.what,
+    Object.entries(event.figures).map(([name, value]) => named(name, value)).map(([name, value]) => `${name.replace(/_/g, " ")} ${value}`).join(", "),
+  ]));
+  const errors = phases.flatMap(({ series, phase }) => phase.errors.map(({ kind, count: times }) => [series.label, phase.name, kind, cell(count(times), times)]));
+  const verified = phases.filter(({ phase }) => phase.verified.compared > 0).map(({ series, phase }) => [
+    series.label, phase.name, ...["compared", "lost", "stale", "wrong"].map((field) => cell(el("span", { class: field !== "compared" && phase.verified[field] > 0 ? "alarm" : null }, count(phase.verified[field])), phase.verified[field])),
+  ]);
+  if (!events.length && !errors.length && !verified.length) return null;
+  return el("section", { id: "checks" }, el("h2", {}, "Events, errors, verification"),
+    events.length ? table("Events that were made to happen", [...left, { head: "At" }, { head: "What", left: true }, { head: "What came of it", left: true }], events, "events") : null,
+    errors.length ? table("Errors by kind", [...left, { head: "Kind", left: true }, { head: "Count" }], errors) : el("p", { class: "caption" }, "No request failed."),
+    verified.length ? table("Reads compared with what had been written", [...left, { head: "Compared" }, { head: "Lost" }, { head: "Stale" }, { head: "Wrong" }], verified) : null);
+}
+
+/** The publication: what it ran on and what it found. */
+function paperSection({ report }) {
+  const { paper } = report.study;
+  if (!paper) return null;
+  return el("section", { id: "paper" }, el("h2", {}, "The paper"),
+    el("p", {}, link(paper.citation, paper.url)), el("p", { class: "prose" }, paper.setup),
+    paper.results.length ? table("Its own results", [{ head: "System", left: true }, { head: "Nodes" }, { head: "Measure", left: true }, { head: "Result" }],
+      paper.results.map(({ system, nodes, measure, value, unit }) => [system, cell(count(nodes), nodes), measure, cell(`${number(value)} ${unit}`, value)])) : null);
+}
+
+/** Everything needed to run it again. */
+function repeatSection(runs, all) {
+  return el("section", { id: "repeat" }, el("h2", {}, "To repeat it"), runs.map((run) => {
+    const { report } = run;
+    const own = all.filter((series) => series.run === run);
+    const phases = own.flatMap((series) => series.target.phases.map((phase) => ({ series, phase })));
+    const logs = phases.filter(({ phase }) => phase.histogram_log);
+    const settings = phases.filter(({ phase }) => Object.keys(phase.settings).length);
+    return [
+      run.label ? el("h3", {}, run.label) : null,
+      el("h4", {}, "Command"), el("pre", { class: "command" }, report.command.map((word) => (/^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`)).join(" ")),
+      el("div", { class: "columns" },
+        el("div", {}, el("h4", {}, "Machine"), pairs({ ...report.environment, tool: report.tool })),
+        own.map(({ label, target }) => el("div", {}, el("h4", {}, label), pairs({ server: target.server, protocol: target.protocol, address: target.address, nodes: count(target.nodes), ...target.settings })))),
+      phases.length ? table("Phases in their order", [{ head: "Target", left: true }, { head: "Phase", left: true }, { head: "Started" }, { head: "Took" }, { head: "Finished", left: true }, { head: "Settings", left: true }],
+        phases.map(({ series, phase }) => [series.label, phase.name, cell(duration(phase.started_s), phase.started_s), cell(duration(phase.seconds), phase.seconds), phase.complete ? "yes" : "no",
+          settings.length ? Object.entries(phase.settings).map(([name, value]) => `${name} ${value}`).join(", ") : ""]), "events") : null,
+      logs.length ? el("p", { class: "prose" }, "Histogram logs (HdrHistogram, version 2): ", logs.map(({ series, phase }, at) => [at ? ", " : "", fileLink(phase.histogram_log), ` (${series.label}, ${phase.name})`])) : null,
+      el("details", { class: "print", open: runs.length === 1 }, el("summary", {}, "Study file, after scale and flags"), el("pre", {}, report.study.file)),
+    ];
+  }));
+}
+
+/** What a series is compared with: the target of the same name in the first run, else the first target; itself in the first run. */
+function baseOf(all, at) {
+  const first = all.filter(({ run }) => run === all[0].run);
+  if (all[at].run === all[0].run) return at;
+  const same = first.find(({ target }) => target.name === all[at].target.name && target.nodes === all[at].target.nodes) || first[0];
+  return all.indexOf(same);
+}
+
+/** Runs beside each other: every figure, and how many times the first run's it is. */
+function compareSection(all) {
+  const names = ["run", "load"].flatMap((kind) => phaseNames(all).filter((name) => withPhase(all, name).some(({ phase }) => phase.kind === kind && phase.operations.length)));
+  const sections = names.map((name) => {
+    const shown = withPhase(all, name);
+    const rows = operationNames(shown).flatMap((operation) => [["replies/s", (of) => of.throughput, number], ...["p50", "p95", "p99", "p999"].map((field) => [field.replace("999", "99.9"), (of) => of.latency[field], latency])].map(([label, figure, show]) => {
+      const values = all.map((series) => {
+        const of = shown.find((one) => one.series === series)?.phase.operations.find((one) => one.operation === operation);
+        return of ? figure(of) : null;
+      });
+      return [`${operation} ${label}`, ...values.map((value, at) => {
+        const base = values[baseOf(all, at)];
+        return cell(value == null ? NONE : [show(value), base > 0 && baseOf(all, at) !== at ? el("small", {}, ` ${times(value / base)}`) : null], value);
+      })];
+    }));
+    return table(`${name}: each run, and how many times the first run's`, [{ head: "Measure", left: true }, ...all.map(({ label }) => ({ head: label }))], rows, "compare");
+  });
+  return sections.length ? el("section", { id: "compare" }, sections) : null;
+}

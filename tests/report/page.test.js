@@ -1,0 +1,210 @@
+// Pages that `report_fixtures` made, as a reader meets them: every check is on what the browser shows.
+"use strict";
+
+const assert = require("node:assert");
+const fs = require("node:fs");
+const path = require("node:path");
+const { after, before, test } = require("node:test");
+const { launch } = require("./browser.js");
+
+const pages = process.env.REPORT_PAGES;
+const names = fs.readdirSync(pages).filter((name) => name.endsWith(".html")).map((name) => name.slice(0, -5));
+const report = (name) => JSON.parse(fs.readFileSync(path.join(pages, `${name}.json`), "utf8"));
+let browser;
+before(async () => { browser = await launch(); });
+after(async () => { await browser.close(); });
+
+const open = (name, options) => browser.open(path.join(pages, `${name}.html`), options);
+
+/** Of each chart: its title and how many pixels of its canvas are in the colour of a series. */
+const inked = (page) => page.evaluate(() => [...document.querySelectorAll("figure.chart")].map((figure) => {
+  const canvas = figure.querySelector("canvas");
+  const probe = document.createElement("canvas").getContext("2d");
+  const colours = [...Array(7).keys()].map((at) => {
+    probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(`--series-${at}`);
+    probe.fillRect(0, 0, 1, 1);
+    return [...probe.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  });
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let drawn = 0;
+  for (let at = 0; at < data.length; at += 4) {
+    if (data[at + 3] > 200 && colours.some(([r, g, b]) => Math.abs(data[at] - r) + Math.abs(data[at + 1] - g) + Math.abs(data[at + 2] - b) < 24)) drawn += 1;
+  }
+  return { title: figure.querySelector("h3").textContent, drawn };
+}));
+
+/** All figures that tables hold, whatever they are shown as. */
+const figures = (page) => page.evaluate(() => [...document.querySelectorAll("[data-value]")].map((cell) => Number(cell.dataset.value)));
+
+for (const name of names) {
+  test(`${name}: no error, no request, every chart is drawn`, async () => {
+    const page = await open(name);
+    assert.deepStrictEqual(page.said, []);
+    assert.deepStrictEqual(page.asked, []);
+    for (const { title, drawn } of await inked(page)) assert.ok(drawn > 100, `${title}: ${drawn} pixels`);
+    for (const bar of await page.$$eval(".bar", (bars) => bars.map((bar) => bar.getBoundingClientRect().width * bar.getBoundingClientRect().height))) assert.ok(bar > 0, "a bar is empty");
+    await page.close();
+  });
+  for (const width of [400, 1600]) {
+    test(`${name}: ${width} pixels wide does not scroll sideways`, async () => {
+      const page = await open(name, { width });
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), "it does");
+      await page.close();
+    });
+  }
+}
+
+test("the tables hold the figures of report.json", async () => {
+  for (const name of ["aerospike-cassandra", "griddb-scaleout", "resilience", "incomplete", "long"]) {
+    const page = await open(name);
+    const shown = new Set(await figures(page));
+    const made = report(name);
+    const wanted = [];
+    for (const ratio of made.ratios) wanted.push(ratio.measured, ratio.paper, ratio.subject_value, ratio.baseline_value);
+    for (const target of made.targets) {
+      for (const cost of target.costs) wanted.push(cost.per_100m);
+      for (const phase of target.phases) {
+        wanted.push(phase.seconds, ...phase.errors.map(({ count }) => count), ...(phase.verified.compared ? Object.values(phase.verified) : []));
+        for (const { replies, errors, throughput, latency } of phase.operations) wanted.push(replies, errors, throughput, ...Object.values(latency));
+        if (phase.operations.length) wanted.push(phase.variation, phase.drift, phase.throughput, phase.resources.target_memory_peak, phase.resources.client_busiest);
+      }
+    }
+    for (const figure of wanted) assert.ok(figure == null || shown.has(figure), `${name}: ${figure} is in no table`);
+    await page.close();
+  }
+});
+
+test("every chart has a table and a description", async () => {
+  const page = await open("aerospike-cassandra");
+  const charts = await page.$$eval("figure.chart", (all) => all.map((figure) => ({
+    rows: figure.querySelectorAll("details tbody tr").length, label: figure.querySelector("[role=img]").getAttribute("aria-label"),
+  })));
+  assert.ok(charts.length >= 15, `${charts.length} charts`);
+  for (const { rows, label } of charts) assert.ok(rows > 0 && label.length > 20, label);
+  await page.close();
+});
+
+test("warnings stand before every figure", async () => {
+  const page = await open("incomplete");
+  const [warnings, first] = await page.evaluate(() => [document.querySelector(".warnings").getBoundingClientRect(), document.querySelector("table").getBoundingClientRect()].map(({ top, bottom }) => ({ top, bottom })));
+  assert.ok(warnings.bottom < first.top && warnings.bottom < 900, "they do not");
+  const text = await page.$eval(".warnings", (box) => box.textContent);
+  for (const part of ["Interrupted", "OutOfMemoryError", "client was the limit", "2 of 1,000 compared reads"]) assert.ok(text.includes(part), part);
+  await page.close();
+});
+
+test("an empty report says why it is empty", async () => {
+  const page = await open("empty");
+  const text = await page.$eval("main", (main) => main.textContent);
+  assert.ok(text.includes("refuses connections") && text.includes("Nothing was measured"));
+  await page.close();
+});
+
+test("nothing of a report becomes markup or a script", async () => {
+  const page = await open("hostile");
+  assert.ok((await page.title()).startsWith("</script><script>"), "the title is text");
+  assert.strictEqual(await page.$$eval("img, main script", (all) => all.length), 0);
+  assert.deepStrictEqual(await page.$$eval("a", (all) => all.map((a) => a.protocol).filter((protocol) => protocol !== "file:")), []);
+  assert.ok((await page.$eval("h1", (title) => title.textContent)).includes("onerror"));
+  await page.close();
+});
+
+test("links of a report go to its paper and to files beside it, nowhere else", async () => {
+  const page = await open("aerospike-cassandra");
+  const links = await page.$$eval("a", (all) => all.map((a) => a.getAttribute("href")));
+  assert.ok(links.includes(report("aerospike-cassandra").study.paper.url));
+  assert.ok(links.includes("./run-1.hlog"));
+  for (const href of links) assert.ok(href === report("aerospike-cassandra").study.paper.url || /^(\.\/[\w-]+\.hlog|#[\w-]+)$/.test(href), href);
+  await page.close();
+});
+
+test("dark is dark, by the system and by the switch, in charts too", async () => {
+  const look = (page) => page.evaluate(() => {
+    const { data } = ((canvas) => canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height))(document.querySelector("canvas"));
+    let sum = 0;
+    for (const part of data) sum = (sum * 31 + part) % 1000000007;
+    return { paper: getComputedStyle(document.documentElement).backgroundColor, sum };
+  });
+  const light = await open("resilience");
+  const dark = await open("resilience", { dark: true });
+  const [byDay, byNight] = [await look(light), await look(dark)];
+  assert.notStrictEqual(byDay.paper, byNight.paper);
+  assert.notStrictEqual(byDay.sum, byNight.sum);
+  for (const { title, drawn } of await inked(dark)) assert.ok(drawn > 100, title);
+  await light.bringToFront();
+  await light.click(".switch");
+  await browser.settled(light);
+  assert.deepStrictEqual(await look(light), byNight);
+  await light.close();
+  await dark.close();
+});
+
+test("arrow keys read a chart aloud, a key of the legend hides its target", async () => {
+  const page = await open("aerospike-cassandra");
+  await page.focus(".phase .plot");
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowRight");
+  const readout = await page.$eval(".phase .readout", (text) => text.textContent);
+  assert.match(readout, /^at [\d.]+ s: tarndb [\d,]+\/s · cassandra [\d,]+\/s$/);
+  await page.click(".phase .key button");
+  assert.strictEqual(await page.$eval(".phase .key button", (button) => button.getAttribute("aria-pressed")), "false");
+  await page.close();
+});
+
+test("throughput can be read on a logarithmic axis", async () => {
+  const page = await open("aerospike-cassandra");
+  const lowest = () => page.evaluate(() => charts.find(({ spec }) => spec.choice).chart.scales.y.min);
+  assert.strictEqual(await lowest(), 0);
+  await page.click(".phase .scale");
+  await browser.settled(page);
+  assert.ok(await lowest() > 0);
+  await page.close();
+});
+
+test("events are marked on every chart over time", async () => {
+  const page = await open("resilience");
+  const text = await page.$eval("#checks", (section) => section.textContent);
+  assert.ok(text.includes("kill") && text.includes("detected 1.80 s") && text.includes("restart"), text);
+  assert.ok(await page.evaluate(() => charts.filter(({ spec }) => spec.x === "time").every(({ spec }) => spec.marks.length === 2)));
+  await page.close();
+});
+
+test("long runs are drawn in intervals and say so", async () => {
+  const page = await open("long");
+  assert.ok(fs.statSync(path.join(pages, "long.html")).size < 5e6);
+  const captions = await page.$$eval("[data-phase=run] figure .caption", (all) => all.map((caption) => caption.textContent));
+  assert.ok(captions.filter((caption) => caption.includes("A point is 60 s")).length >= 4, captions.join("\n"));
+  await page.close();
+});
+
+test("a comparison shows every run and its factor", async () => {
+  const page = await open("compare");
+  const text = await page.$eval("#compare", (section) => section.textContent);
+  for (const part of ["before: tarndb", "after: tarndb", "after: cassandra", "1.30 ×"]) assert.ok(text.includes(part), part);
+  const shown = new Set(await figures(page));
+  for (const name of ["aerospike-cassandra", "improved"]) for (const { latency } of report(name).targets[0].phases[4].operations) assert.ok(shown.has(latency.p99));
+  await page.close();
+});
+
+test("paper has every chart, whole and light", async () => {
+  const page = await open("aerospike-cassandra", { dark: true });
+  const count = (await page.$$("figure.chart")).length;
+  // What stands on paper is what the page is between these two events.
+  await page.evaluate(() => {
+    window.addEventListener("beforeprint", () => queueMicrotask(() => {
+      window.printed = {
+        paper: getComputedStyle(document.documentElement).getPropertyValue("--paper"),
+        charts: charts.map(({ chart: u, plot }) => ({ width: u.width, room: plot.clientWidth, ink: u.ctx.getImageData(0, 0, u.ctx.canvas.width, u.ctx.canvas.height).data.some((part) => part > 0) })),
+      };
+    }));
+  });
+  const pdf = await page.pdf({ format: "A4" });
+  const { paper, charts } = await page.evaluate(() => window.printed);
+  assert.strictEqual(paper.trim(), "#fdfcf8");
+  assert.strictEqual(charts.length, count);
+  for (const { width, room } of charts) assert.ok(width <= 703 && width <= room, `${width} of ${room}`);
+  // A canvas is a drawing (Form) of its own on paper, or an image.
+  const drawings = Buffer.from(pdf).toString("latin1").match(/\/Subtype ?\/(Form|Image)/g) || [];
+  assert.ok(drawings.length >= count, `${drawings.length} drawings for ${count} charts`);
+  await page.close();
+});
