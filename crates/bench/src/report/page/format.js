@@ -101,5 +101,5 @@ function named(name, value) {
 }
 
 function dollars(value) {
-  return value == null ? NONE : `$${value >= 0.995 ? value.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 }) : number(value)}`;
+  return value == null ? NONE : `$${value >= 0.995 ? value.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 }) : parseFloat(value.toPrecision(3))}`;
 }
