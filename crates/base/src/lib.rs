@@ -4,6 +4,7 @@
 
 mod aligned;
 mod checksum;
+mod compression;
 mod ids;
 mod rng;
 mod size;
@@ -11,6 +12,7 @@ mod time;
 
 pub use aligned::{AlignedBuffer, BLOCK_BYTES};
 pub use checksum::{Checksum, checksum, checksum_parts};
+pub use compression::Compression;
 pub use ids::{CoreId, SLOT_COUNT, Slot, TableId, Token};
 pub use rng::Rng;
 pub use size::{ParseSizeError, format_size, parse_size};

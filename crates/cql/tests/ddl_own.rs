@@ -3,8 +3,9 @@
 
 mod schema_support;
 
+use base::Compression;
 use cql::CqlError;
-use cql::ddl::content_version;
+use cql::ddl::{content_version, page_compression};
 use model::{ColumnId, DataType, Frozen, Schema, schema_blob};
 use schema_support::Session;
 
@@ -266,6 +267,64 @@ fn random_statements_keep_the_schema_whole() {
             let _ = session.run(&text);
             let again = schema_blob::decode(&schema_blob::encode(&session.schema));
             assert_eq!(again.unwrap(), *session.schema, "seed {seed}: {text}");
+        }
+    }
+}
+
+#[test]
+fn compression_chooses_what_pages_are_compressed_with() {
+    let zstd = |level| Compression::Zstd { level };
+    let choices = [
+        ("", Compression::Lz4),
+        ("WITH comment = 'x'", Compression::Lz4),
+        ("WITH compression = {'class': 'LZ4Compressor', 'lz4_compressor_type': 'high'}", Compression::Lz4),
+        ("WITH compression = {'class': 'ZstdCompressor'}", zstd(3)),
+        ("WITH compression = {'class': 'org.apache.cassandra.io.compress.ZstdCompressor', 'compression_level': 9}", zstd(9)),
+        ("WITH compression = {'class': 'ZstdCompressor', 'compression_level': '-131072'}", zstd(-131_072)),
+        ("WITH compression = {'class': 'ZstdCompressor', 'compression_level': 22, 'enabled': true}", zstd(22)),
+        ("WITH compression = {'class': 'DeflateCompressor'}", zstd(3)),
+        ("WITH compression = {'class': 'SnappyCompressor'}", Compression::Lz4),
+        ("WITH compression = {'class': 'NoopCompressor'}", Compression::None),
+        ("WITH compression = {'enabled': false}", Compression::None),
+        ("WITH compression = {}", Compression::None),
+    ];
+    let mut session = shop();
+    let of = |session: &Session, table: &str| page_compression(&session.schema.table("shop", table).unwrap().options);
+    for (number, (options, expected)) in choices.into_iter().enumerate() {
+        let table = format!("t{number}");
+        session.all(&[&format!("CREATE TABLE {table} (k int PRIMARY KEY) {options}")]);
+        assert_eq!(of(&session, &table), expected, "{options}");
+    }
+    for (options, expected) in choices.into_iter().skip(2) {
+        session.all(&[&format!("ALTER TABLE t0 {options}")]);
+        assert_eq!(of(&session, "t0"), expected, "{options}");
+    }
+    // Other options leave it as it is, and it survives being stored.
+    session.all(&["ALTER TABLE t4 WITH comment = 'x'"]);
+    let stored = schema_blob::decode(&schema_blob::encode(&session.schema)).unwrap();
+    assert_eq!(page_compression(&stored.table("shop", "t4").unwrap().options), zstd(9));
+}
+
+#[test]
+fn compressors_refuse_what_those_of_cassandra_refuse() {
+    let mut session = shop();
+    session.all(&["CREATE TABLE t (k int PRIMARY KEY)"]);
+    let create = "ZstdCompressor.create() threw an error: java.lang.";
+    for (compression, expected) in [
+        ("'class': 'ZstdCompressor', 'compression_level': 23", format!("{create}IllegalArgumentException compression_level=23 is invalid")),
+        (
+            "'class': 'ZstdCompressor', 'compression_level': -131073",
+            format!("{create}IllegalArgumentException compression_level=-131073 is invalid"),
+        ),
+        ("'class': 'ZstdCompressor', 'compression_level': 'high'", format!("{create}NumberFormatException For input string: \"high\"")),
+        ("'class': 'LZ4Compressor', 'compression_level': 3", "Unknown compression options compression_level".to_owned()),
+        ("'class': 'Nope'", "Could not create Compression for type org.apache.cassandra.io.compress.Nope".to_owned()),
+    ] {
+        for statement in ["ALTER TABLE t", "CREATE TABLE u (k int PRIMARY KEY)"] {
+            match session.run(&format!("{statement} WITH compression = {{{compression}}}")) {
+                Err(CqlError::Config(message)) => assert_eq!(message, expected),
+                other => panic!("{compression}: {other:?}"),
+            }
         }
     }
 }

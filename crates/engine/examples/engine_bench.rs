@@ -1,9 +1,10 @@
 //! Nanoseconds an operation on the hot paths of one shard, everything in memory.
 //!
-//! `cargo run --release -p tarndb-engine --example engine_bench [rows [part of a name]]`; turns (background work) are included.
+//! `cargo run --release -p tarndb-engine --example engine_bench [rows [part of a name [compression of series]]]`; turns (background work) are
+//! included. Compressions are `lz4`, `none` and levels of Zstd.
 #![allow(clippy::unwrap_used, reason = "a benchmark may stop at the first surprise")]
 
-use base::{BLOCK_BYTES, Rng, TableId, Token};
+use base::{BLOCK_BYTES, Compression, Rng, TableId, Token};
 use engine::{CachePolicy, Config, Direction, Engine, Key, Kind, PartitionScan, Sequence, WriteBatch, WriteError};
 use io::{DiskCompletion, DiskRequest, DiskTag, Now, StableMemory};
 use std::collections::BTreeMap;
@@ -147,7 +148,7 @@ fn append_series(engine: &mut Engine, now: &mut Now, disk: &mut Vec<u8>, rng: &m
 
 /// A time series of `rows` rows of 40 bytes in one partition: how fast it grows, what it costs in memory, how fast it is read from memory
 /// and from a device that costs nothing. Clustering keys are times with a little jitter, rows sensor readings: they compress as such do.
-fn series(rows: u64) {
+fn series(rows: u64, compression: Compression) {
     // Little more capacity than the pages take: the space of what was moved to pages is used again.
     let capacity = (rows * 60).max(512 << 20);
     for (what, memory) in [("in memory", capacity as usize + (256 << 20)), ("cold", 128 << 20)] {
@@ -158,6 +159,7 @@ fn series(rows: u64) {
         let stable = Box::new(Mirror(vec![0; config.stable_bytes(3)]));
         let mut engine = Engine::open(config, stable, &tables, now).unwrap();
         serve_from(&mut engine, now, &mut disk);
+        engine.set_compression(TABLE, compression);
         let mut rng = Rng::new(7);
         let stretch = start();
         let busy = append_series(&mut engine, &mut now, &mut disk, &mut rng, rows);
@@ -421,12 +423,17 @@ fn main() {
     bench.overwrite("overwrite, uniform", rows);
     bench.overwrite("overwrite, a thousand hot rows", rows.min(1000));
     bench.wide();
+    let compression = match arguments.next().as_deref() {
+        None | Some("lz4") => Compression::Lz4,
+        Some("none") => Compression::None,
+        Some(level) => Compression::Zstd { level: level.parse().unwrap() },
+    };
     let (recover, page) = (bench.wants("recovery"), bench.wants("series"));
     drop(bench);
     if recover {
         recovery(rows);
     }
     if page {
-        series(rows);
+        series(rows, compression);
     }
 }

@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::index::{Entry, Partition, Table};
 use crate::key::Sequence;
 use crate::location::Target;
-use base::TableId;
+use base::{Compression, TableId};
 use std::collections::VecDeque;
 
 /// Entries released in one slice.
@@ -66,6 +66,7 @@ impl Engine {
     pub fn drop_table(&mut self, table: TableId) {
         // A truncation of the same table needs no mark any more.
         self.truncation_persisted(table);
+        self.set_compression(table, Compression::default());
         self.detach(table, None);
     }
 

@@ -8,6 +8,7 @@
 
 use crate::engine::Engine;
 use crate::error::{Damage, Miss, ReadError};
+use crate::format::codec::Decoder;
 use crate::format::page::{Decoded, PageView};
 use crate::index::Rows;
 use crate::key::{CachePolicy, Row};
@@ -41,6 +42,7 @@ struct Kept {
     spare: Vec<Rc<Decoded>>,
     bytes: usize,
     bytes_max: usize,
+    decoder: Decoder,
 }
 
 /// What is in memory of pages besides their records.
@@ -52,12 +54,14 @@ pub(crate) struct Pages {
 impl Pages {
     pub(crate) fn new(memory_limit_bytes: usize) -> Self {
         let bytes_max = (memory_limit_bytes / OPEN_PART).min(OPEN_BYTES_MAX);
-        Self { kept: RefCell::new(Kept { opened: VecDeque::new(), spare: Vec::new(), bytes: 0, bytes_max }), lent: Lent::default() }
+        let kept = Kept { opened: VecDeque::new(), spare: Vec::new(), bytes: 0, bytes_max, decoder: Decoder::default() };
+        Self { kept: RefCell::new(kept), lent: Lent::default() }
     }
 
     /// Memory of opened pages, buffers and copied rows.
     pub(crate) fn bytes(&self) -> usize {
-        self.kept.borrow().bytes + self.lent.bytes.get()
+        let kept = self.kept.borrow();
+        kept.bytes + kept.decoder.heap_bytes() + self.lent.bytes.get()
     }
 
     /// The turn is over: nobody borrows rows any more.
@@ -90,6 +94,12 @@ impl Pages {
             }
             None => Rc::default(),
         }
+    }
+
+    /// Reads a page into a buffer that nobody else holds; `None` if it makes no sense.
+    pub(crate) fn read(&self, page: &PageView<'_>, rows: &mut Rc<Decoded>) -> Option<()> {
+        let rows = Rc::get_mut(rows).expect("a spare buffer is not shared");
+        rows.read(page, &mut self.kept.borrow_mut().decoder)
     }
 
     fn keep(&self, device: Location, nonce: u64, rows: &Rc<Decoded>) {
@@ -163,8 +173,7 @@ impl Engine {
         }
         let Some(record) = self.record(location, policy)? else { return Ok(None) };
         let mut rows = self.pages.buffer();
-        let buffer = Rc::get_mut(&mut rows).expect("a spare buffer is not shared");
-        if PageView::parse(record.row().bytes).and_then(|page| buffer.read(&page)).is_none() {
+        if PageView::parse(record.row().bytes).and_then(|page| self.pages.read(&page, &mut rows)).is_none() {
             return Err(ReadError::Damaged { segment: device.segment(), offset: device.offset(), damage: Damage::Page });
         }
         if policy == CachePolicy::Keep {

@@ -26,7 +26,9 @@ use crate::merge::{Merge, Step};
 use crate::scan::Direction;
 use crate::segments::Usage;
 use crate::write::Appender;
+use base::{Compression, TableId};
 use io::Now;
+use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
 
 /// Bytes of rows that one slice makes pages of.
@@ -46,6 +48,8 @@ pub(crate) struct Paging {
     /// Nothing can be done before the device has more, or has more room.
     pub(crate) idle: bool,
     work: Option<Box<Work>>,
+    /// What pages are compressed with, of the tables that do not want what is usual.
+    compressions: BTreeMap<TableId, Compression>,
 }
 
 /// Buffers that are used again and again.
@@ -70,10 +74,12 @@ impl Paging {
         self.work.as_ref().map_or(0, |work| work.builder.heap_bytes() + work.payloads.capacity() + work.group.capacity())
     }
 
-    fn take_work(&mut self) -> Box<Work> {
+    /// Empty buffers for pages of a table.
+    fn take_work(&mut self, table: TableId) -> Box<Work> {
         let new = || Work { builder: PageBuilder::new(), payloads: Vec::new(), group: Vec::new(), drafts: Vec::new() };
         let mut work = self.work.take().unwrap_or_else(|| Box::new(new()));
         work.builder.clear();
+        work.builder.set_compression(self.compressions.get(&table).copied().unwrap_or_default());
         work.payloads.clear();
         work.group.clear();
         work.drafts.clear();
@@ -104,6 +110,15 @@ struct Stretch {
 }
 
 impl Engine {
+    /// What a table's pages are compressed with from now on.
+    pub fn set_compression(&mut self, table: TableId, compression: Compression) {
+        if compression == Compression::default() {
+            self.paging.compressions.remove(&table);
+        } else {
+            self.paging.compressions.insert(table, compression);
+        }
+    }
+
     /// One slice of page making. True when there is more to do at once.
     pub(crate) fn page_tick(&mut self, now: Now) -> bool {
         if self.poisoned.is_some() || self.closing || self.config.page_rows_max == 0 || !self.drops.is_empty() {
@@ -158,7 +173,7 @@ impl Engine {
         if too_few || too_large {
             return Outcome::Nothing;
         }
-        let mut work = self.paging.take_work();
+        let mut work = self.paging.take_work(candidate.table);
         let outcome = match self.draft(now, &partition.rows, &stretch, (count, bytes), &mut work) {
             Some(purged) => self.append_pages(now, candidate, &stretch, bytes, purged, &mut work),
             None => Outcome::Nothing,
@@ -335,7 +350,7 @@ impl Engine {
             self.release(place);
             return true;
         }
-        let mut work = self.paging.take_work();
+        let mut work = self.paging.take_work(key.table);
         let kept = self.purge_page(now, &view, &mut work);
         let made = kept.and_then(|()| work.drafts.pop());
         self.paging.work = Some(work);
@@ -374,7 +389,7 @@ impl Engine {
     /// Drafts a page of the rows of another that may not be purged yet.
     fn purge_page(&self, now: Now, view: &PageView<'_>, work: &mut Work) -> Option<()> {
         let mut rows = self.pages.buffer();
-        let read = std::rc::Rc::get_mut(&mut rows).expect("a spare buffer is not shared").read(view);
+        let read = self.pages.read(view, &mut rows);
         for number in 0..rows.len() {
             let row = rows.row(number);
             if row.kind.purge_after_s().is_none_or(|after| after >= now.wall_s()) {

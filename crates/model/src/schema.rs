@@ -127,8 +127,8 @@ pub struct TableOptions {
     pub default_time_to_live: u32,
     /// Seconds a tombstone is kept at least.
     pub gc_grace_seconds: u32,
-    /// Options that differ from their defaults and that TarnDB keeps for drivers and DESCRIBE but has no use for, by name
-    /// (`compaction`, `caching`, …).
+    /// Options that differ from their defaults, by name (`compaction`, `caching`, …), as drivers and DESCRIBE want them; TarnDB itself has a
+    /// use for `compression` only.
     pub kept: BTreeMap<String, KeptOption>,
 }
 

@@ -103,7 +103,7 @@ impl Core {
     /// A core that accepts clients once all cores have recovered.
     #[must_use]
     pub fn new(parts: CoreParts) -> Self {
-        Self {
+        let mut core = Self {
             changes: (parts.core == CoreId(0)).then(SchemaChanges::default),
             core: parts.core,
             cores: parts.cores,
@@ -129,7 +129,9 @@ impl Core {
             cores_flushed: 0,
             flushing: false,
             flush_reported: false,
-        }
+        };
+        core.take_tables();
+        core
     }
 
     /// The core's shard, to look at.

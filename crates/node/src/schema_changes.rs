@@ -193,11 +193,17 @@ impl Core {
         None
     }
 
+    /// The shard learns of the tables that the schema has.
+    pub(crate) fn take_tables(&mut self) {
+        let tables = self.schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values());
+        self.shard.set_tables(tables.map(|table| (table.id, ddl::page_compression(&table.options))));
+    }
+
     /// On every core: the schema is this now.
     pub(crate) fn apply_schema<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, update: &SchemaUpdate) {
         self.schema = Arc::clone(&update.schema);
         self.statements.schema_changed(&self.schema);
-        self.shard.set_tables(self.schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values()).map(|table| table.id));
+        self.take_tables();
         for table in &update.dropped {
             self.shard.drop_table(*table);
         }

@@ -3,7 +3,7 @@
 use crate::ShardError;
 use crate::parked::{Parked, ParkedOperations};
 use crate::store::EngineStore;
-use base::{Now, TableId};
+use base::{Compression, Now, TableId};
 use engine::{Engine, Key, Kind, Miss, Sequence, WriteBatch, WriteError};
 use io::{DiskCompletion, DiskRequest, DiskTag};
 use model::operation::{Context, Operation, Stop, WriteSet};
@@ -254,12 +254,13 @@ impl Shard {
         self.engine.take_requests()
     }
 
-    /// The tables there are now; new ones are made.
-    pub fn set_tables(&mut self, tables: impl Iterator<Item = TableId>) {
-        for table in tables {
+    /// The tables there are now, and what their rows at rest are compressed with; new ones are made.
+    pub fn set_tables(&mut self, tables: impl Iterator<Item = (TableId, Compression)>) {
+        for (table, compression) in tables {
             if self.tables.insert(table) {
                 self.engine.create_table(table);
             }
+            self.engine.set_compression(table, compression);
         }
     }
 

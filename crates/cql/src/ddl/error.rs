@@ -275,6 +275,10 @@ pub enum DdlError {
     CompressionDisabled,
     #[error("Invalid value for {0}")]
     CompressionNumber(&'static str),
+    #[error("ZstdCompressor.create() threw an error: java.lang.IllegalArgumentException compression_level={0} is invalid")]
+    ZstdLevel(i32),
+    #[error("ZstdCompressor.create() threw an error: java.lang.NumberFormatException For input string: \"{0}\"")]
+    ZstdLevelNumber(String),
     #[error("chunk_length_in_kb must be a power of 2")]
     ChunkLength,
 
@@ -359,6 +363,8 @@ impl DdlError {
             | Self::CompressionOption(_)
             | Self::CompressionDisabled
             | Self::CompressionNumber(_)
+            | Self::ZstdLevel(_)
+            | Self::ZstdLevelNumber(_)
             | Self::ChunkLength => DdlErrorKind::Config,
             _ => DdlErrorKind::Invalid,
         }

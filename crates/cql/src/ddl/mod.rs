@@ -24,7 +24,7 @@ mod user_type;
 
 pub use change::{Change, Environment, Outcome, SchemaEvent, SchemaEventTarget, content_version};
 pub use error::{DdlError, DdlErrorKind};
-pub use options::TableParameters;
+pub use options::{TableParameters, page_compression};
 pub use replication::{NETWORK_TOPOLOGY_STRATEGY, SIMPLE_STRATEGY};
 pub use types::resolve_type;
 

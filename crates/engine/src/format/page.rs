@@ -4,7 +4,7 @@
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
-//! | 0 | 1 | compression of the block: 0 none, 1 LZ4 |
+//! | 0 | 1 | compression of the block: 0 none, 1 LZ4, 2 Zstandard |
 //! | 1 | 1 | zero |
 //! | 2 | 2 | bytes of the upper bound |
 //! | 4 | 4 | rows |
@@ -21,8 +21,9 @@
 //!
 //! Invariant: decoding any bytes ends in rows or an error, never in a panic, and takes memory in proportion to `RAW_BYTES_MAX` at most.
 
+use crate::format::codec::{Decoder, Encoder};
 use crate::key::{Kind, Row, Sequence, search};
-use lz4_flex::block::{CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size};
+use base::Compression;
 
 /// Size of the fixed part.
 pub(crate) const PAGE_HEADER_BYTES: usize = 24;
@@ -32,9 +33,6 @@ pub(crate) const RAW_BYTES_MAX: usize = 8 << 20;
 const META_BYTES_MIN: usize = 4;
 /// Where the generation is.
 const GENERATION_OFFSET: usize = 16;
-
-const COMPRESSION_NONE: u8 = 0;
-const COMPRESSION_LZ4: u8 = 1;
 
 const KIND_LIVE: u8 = 0;
 const KIND_EXPIRING: u8 = 1;
@@ -63,7 +61,7 @@ pub(crate) struct PageView<'a> {
     pub(crate) generation: u64,
     /// The end of the range, exclusive.
     pub(crate) high: &'a [u8],
-    compression: u8,
+    codec: u8,
     raw_bytes: usize,
     block: &'a [u8],
 }
@@ -80,12 +78,12 @@ impl<'a> PageView<'a> {
 
     /// Reads the fixed part and the upper bound of the payload of a page's record.
     pub(crate) fn parse(payload: &'a [u8]) -> Option<Self> {
-        let [compression, 0, high_low, high_high] = *payload.first_chunk()? else { return None };
+        let [codec, 0, high_low, high_high] = *payload.first_chunk()? else { return None };
         let generation = payload.get(GENERATION_OFFSET..)?.first_chunk().copied().map(u64::from_le_bytes)?;
         let (rows, raw_bytes, purgeable) = (u32_at(payload, 4)?, u32_at(payload, 8)? as usize, u32_at(payload, 12)?);
         let (high, block) = payload.get(PAGE_HEADER_BYTES..)?.split_at_checked(usize::from(u16::from_le_bytes([high_low, high_high])))?;
         let sensible = raw_bytes <= RAW_BYTES_MAX && rows as usize <= raw_bytes / META_BYTES_MIN && purgeable <= rows;
-        sensible.then_some(Self { rows, purgeable, generation, high, compression, raw_bytes, block })
+        sensible.then_some(Self { rows, purgeable, generation, high, codec, raw_bytes, block })
     }
 }
 
@@ -110,14 +108,10 @@ pub(crate) struct Decoded {
 
 impl Decoded {
     /// Reads a page; `None` if its block makes no sense, and then there are no rows.
-    pub(crate) fn read(&mut self, page: &PageView<'_>) -> Option<()> {
+    pub(crate) fn read(&mut self, page: &PageView<'_>, decoder: &mut Decoder) -> Option<()> {
         self.entries.clear();
         self.raw.resize(page.raw_bytes, 0);
-        match page.compression {
-            COMPRESSION_NONE if page.block.len() == page.raw_bytes => self.raw.copy_from_slice(page.block),
-            COMPRESSION_LZ4 if decompress_into(page.block, &mut self.raw).ok()? == page.raw_bytes => {}
-            _ => return None,
-        }
+        decoder.decode(page.codec, page.block, &mut self.raw)?;
         let done = self.read_meta(page.rows);
         if done.is_none() {
             self.entries.clear();
@@ -196,7 +190,8 @@ pub(crate) struct PageBuilder {
     purgeable: u32,
     purge_after_s: Option<i64>,
     sequence: u64,
-    table: CompressTable,
+    compression: Compression,
+    encoder: Encoder,
 }
 
 impl PageBuilder {
@@ -210,7 +205,8 @@ impl PageBuilder {
             purgeable: 0,
             purge_after_s: None,
             sequence: 0,
-            table: CompressTable::small(),
+            compression: Compression::default(),
+            encoder: Encoder::new(),
         }
     }
 
@@ -224,7 +220,12 @@ impl PageBuilder {
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.meta.capacity() + self.keys.capacity() + self.rows.capacity() + self.raw.capacity()
+        self.meta.capacity() + self.keys.capacity() + self.rows.capacity() + self.raw.capacity() + self.encoder.heap_bytes()
+    }
+
+    /// What the pages from now on are compressed with.
+    pub(crate) fn set_compression(&mut self, compression: Compression) {
+        self.compression = compression;
     }
 
     pub(crate) fn push(&mut self, key: &[u8], row: &Row<'_>) {
@@ -255,23 +256,14 @@ impl PageBuilder {
         self.raw.extend_from_slice(&self.keys);
         self.raw.extend_from_slice(&self.rows);
         let header = out.len();
-        out.extend_from_slice(&[COMPRESSION_LZ4, 0]);
+        out.extend_from_slice(&[0, 0]);
         out.extend_from_slice(&(high.len() as u16).to_le_bytes());
         for word in [self.count, self.raw.len() as u32, self.purgeable] {
             out.extend_from_slice(&word.to_le_bytes());
         }
         out.extend_from_slice(&generation.to_le_bytes());
         out.extend_from_slice(high);
-        let block = out.len();
-        out.resize(block + get_maximum_output_size(self.raw.len()), 0);
-        match compress_into_with_table(&self.raw, &mut out[block..], &mut self.table) {
-            Ok(compressed) if compressed < self.raw.len() => out.truncate(block + compressed),
-            _ => {
-                out[header] = COMPRESSION_NONE;
-                out.truncate(block);
-                out.extend_from_slice(&self.raw);
-            }
-        }
+        out[header] = self.encoder.encode(&self.raw, self.compression, out);
         let made = Made { rows: self.count, purge_after_s: self.purge_after_s };
         self.clear();
         made
@@ -361,8 +353,11 @@ mod tests {
         rows
     }
 
-    fn payload(rows: &[Owned]) -> Vec<u8> {
+    const COMPRESSIONS: [Compression; 3] = [Compression::Lz4, Compression::Zstd { level: 3 }, Compression::None];
+
+    fn payload(rows: &[Owned], compression: Compression) -> Vec<u8> {
         let mut builder = PageBuilder::new();
+        builder.set_compression(compression);
         for (key, kind, sequence, row) in rows {
             builder.push(key, &Row { kind: *kind, sequence: Sequence(*sequence), bytes: row });
         }
@@ -384,15 +379,15 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let mut rng = Rng::new(1);
-        let mut decoded = Decoded::default();
-        for _ in 0..300 {
+        let (mut decoded, mut decoder) = (Decoded::default(), Decoder::default());
+        for round in 0..300 {
             let rows = random_rows(&mut rng);
-            let bytes = payload(&rows);
+            let bytes = payload(&rows, COMPRESSIONS[round % COMPRESSIONS.len()]);
             let page = PageView::parse(&bytes).unwrap();
             let purgeable = rows.iter().filter(|row| row.1 != Kind::Live).count();
             assert_eq!((page.rows as usize, page.purgeable as usize), (rows.len(), purgeable));
             assert_eq!((page.generation, page.high), (7, &b"the end"[..]));
-            decoded.read(&page).unwrap();
+            decoded.read(&page, &mut decoder).unwrap();
             assert_eq!(rows_of(&decoded), rows);
             for (number, (key, ..)) in rows.iter().enumerate() {
                 assert_eq!(decoded.search(key), Ok(number));
@@ -406,26 +401,20 @@ mod tests {
     #[test]
     fn a_regular_series_shrinks_to_a_fraction() {
         let rows: Vec<Owned> = (0..128u64).map(|number| (number.to_be_bytes().to_vec(), Kind::Live, 500 + number, vec![7; 40])).collect();
-        let bytes = payload(&rows);
-        assert!(bytes.len() < 128 * 10, "{} bytes for 128 rows of 48", bytes.len());
+        let [lz4, zstd, none] = COMPRESSIONS.map(|compression| payload(&rows, compression).len());
+        assert!(lz4 < 128 * 10 && zstd < lz4 && none > 128 * 48, "{lz4}, {zstd} and {none} bytes for 128 rows of 48");
     }
 
     #[test]
     fn any_bytes_are_rows_or_an_error() {
         let mut rng = Rng::new(2);
-        let mut decoded = Decoded::default();
-        let (mut pages, mut refused) = (0, 0);
+        let (mut decoded, mut decoder) = (Decoded::default(), Decoder::default());
+        let mut pages = [0; COMPRESSIONS.len()];
+        let mut refused = pages;
         for round in 0..30_000 {
-            let mut bytes = payload(&random_rows(&mut rng));
-            if round % 3 == 0 {
-                // Without compression more of what is wrong gets past the decompressor.
-                let page = PageView::parse(&bytes).unwrap();
-                let start = PAGE_HEADER_BYTES + page.high.len();
-                decoded.read(&page).unwrap();
-                bytes.truncate(start);
-                bytes.extend_from_slice(&decoded.raw);
-                bytes[0] = COMPRESSION_NONE;
-            }
+            // Without compression more of what is wrong gets past the decompressor.
+            let codec = round % COMPRESSIONS.len();
+            let mut bytes = payload(&random_rows(&mut rng), COMPRESSIONS[codec]);
             for _ in 0..1 + rng.below(4) {
                 let at = rng.below(bytes.len() as u64) as usize;
                 match rng.below(4) {
@@ -436,22 +425,22 @@ mod tests {
                 }
             }
             let Some(page) = PageView::parse(&bytes) else {
-                refused += 1;
+                refused[codec] += 1;
                 continue;
             };
-            match decoded.read(&page) {
+            match decoded.read(&page, &mut decoder) {
                 Some(()) => {
-                    pages += 1;
+                    pages[codec] += 1;
                     assert_eq!(rows_of(&decoded).len(), page.rows as usize);
                 }
                 None => {
-                    refused += 1;
+                    refused[codec] += 1;
                     assert_eq!(decoded.len(), 0);
                 }
             }
             assert!(decoded.heap_bytes() <= 2 * RAW_BYTES_MAX * (1 + size_of::<Entry>() / META_BYTES_MIN));
         }
-        assert!(pages > 1000 && refused > 1000, "{pages} pages, {refused} refused");
+        assert!(pages.iter().chain(&refused).all(|count| *count > 500), "{pages:?} pages, {refused:?} refused");
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! Rows of wide partitions that have moved to pages: read, overwritten, deleted, damaged, expired.
 
 use super::shard::{Shard, TABLE, config};
+use crate::format::codec::{CODEC_LZ4, CODEC_NONE, CODEC_ZSTD};
+use crate::format::record::Record;
+use crate::index::{Page, Place};
 use crate::{CachePolicy, Damage, Direction, Key, Kind, PartitionScan, ReadError, WriteBatch};
-use base::Token;
+use base::{Compression, TableId, Token};
 use sim_disk::{Disk, Stable};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::path::PathBuf;
 
@@ -180,12 +183,61 @@ fn a_damaged_page_is_reported_and_costs_its_rows_only() {
     assert_eq!(read, Ok(Some(3)));
 }
 
-fn golden_path() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/pages-v1.bin")
+/// What the pages on the device are compressed with, as their headers say.
+fn codecs(shard: &Shard, segment_bytes: usize) -> BTreeSet<u8> {
+    let engine = &shard.engine;
+    let Ok(Place::Partition(number)) = engine.index.find(TABLE, TOKEN, b"series", &engine.memory) else { return BTreeSet::new() };
+    let pages = engine.index.partitions.get(number).rows.page_range(Bound::Unbounded, Bound::Unbounded);
+    let codec = |page: &Page| {
+        let device = engine.memory.device_location(page.location);
+        let start = device.segment().index() * segment_bytes + device.offset();
+        Record::trusted(&shard.disk.bytes()[start..start + device.padded()]).row().bytes[0]
+    };
+    pages.map(|(_, page)| codec(page)).collect()
+}
+
+#[test]
+fn a_table_chooses_what_its_pages_are_compressed_with_from_then_on() {
+    let mut shard = Shard::new(series_config(64, 8 << 20));
+    let mut model = Rows::new();
+    let choices = [(Compression::Zstd { level: 3 }, CODEC_ZSTD), (Compression::None, CODEC_NONE), (Compression::Lz4, CODEC_LZ4)];
+    let mut expected = BTreeSet::new();
+    for ((compression, codec), first) in choices.into_iter().zip((0..).step_by(1000)) {
+        shard.engine.set_compression(TABLE, compression);
+        put(&mut shard, first..first + 1000, Kind::Live, &mut model);
+        shard.settle();
+        expected.insert(codec);
+        assert_eq!(codecs(&shard, SEGMENT as usize), expected);
+    }
+    assert_agrees(&mut shard, &model);
+    let mut shard = shard.restart();
+    assert_eq!(codecs(&shard, SEGMENT as usize), expected);
+    assert_agrees(&mut shard, &model);
+    // It is the table's, whatever becomes of its rows; not that of another one.
+    shard.engine.set_compression(TABLE, Compression::Zstd { level: 1 });
+    shard.engine.set_compression(TableId(TABLE.0 + 1), Compression::None);
+    shard.engine.truncate(TABLE);
+    shard.engine.truncation_persisted(TABLE);
+    shard.settle();
+    put(&mut shard, 0..1000, Kind::Live, &mut Rows::new());
+    shard.settle();
+    assert_eq!(codecs(&shard, SEGMENT as usize), BTreeSet::from([CODEC_ZSTD]));
+}
+
+/// A file for each compression, with the byte that stands for it.
+const GOLDEN: [(&str, Compression, u8); 3] = [
+    ("pages-v1.bin", Compression::Lz4, CODEC_LZ4),
+    ("pages-zstd-v1.bin", Compression::Zstd { level: 3 }, CODEC_ZSTD),
+    ("pages-uncompressed-v1.bin", Compression::None, CODEC_NONE),
+];
+const GOLDEN_SEGMENT: u32 = 16 << 10;
+
+fn golden_path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
 fn golden_config() -> crate::Config {
-    crate::Config { leaf_rows_max: 16, page_rows_max: 32, ..config(16 << 10, 8, 1 << 20) }
+    crate::Config { leaf_rows_max: 16, page_rows_max: 32, ..config(GOLDEN_SEGMENT, 8, 1 << 20) }
 }
 
 /// What the golden file holds: a series most of which is in pages, with rows of all kinds in them and over them.
@@ -201,22 +253,28 @@ fn golden_rows(shard: &mut Shard) -> Rows {
     model
 }
 
-/// `TARNDB_WRITE_GOLDEN=1` writes the file if it is missing. What is written depends on the compressor, so it is only ever read again.
+/// `TARNDB_WRITE_GOLDEN=1` writes files that are missing. What is written depends on the compressor, so it is only ever read again.
 #[test]
 fn the_golden_pages_are_still_read() {
-    let mut writer = Shard::new(golden_config());
-    let model = golden_rows(&mut writer);
-    if std::env::var_os("TARNDB_WRITE_GOLDEN").is_some() && !golden_path().exists() {
-        writer.shut_down();
-        std::fs::write(golden_path(), &writer.disk.bytes()[..5 << 14]).unwrap();
+    for (name, compression, codec) in GOLDEN {
+        let mut writer = Shard::new(golden_config());
+        writer.engine.set_compression(TABLE, compression);
+        let model = golden_rows(&mut writer);
+        if std::env::var_os("TARNDB_WRITE_GOLDEN").is_some() && !golden_path(name).exists() {
+            writer.shut_down();
+            let bytes = writer.disk.bytes();
+            let used = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+            std::fs::write(golden_path(name), &bytes[..used]).unwrap();
+        }
+        let mut bytes = std::fs::read(golden_path(name)).unwrap();
+        bytes.resize(8 * GOLDEN_SEGMENT as usize, 0);
+        let mut disk = Disk::new();
+        disk.load(&bytes);
+        let stable = Stable::new(golden_config().stable_bytes(3));
+        let mut shard = Shard::over(golden_config(), disk, stable);
+        assert_eq!(shard.engine.damage_reports(), []);
+        assert!(shard.engine.stats().rows_in_pages > 100, "{name}: {:?}", shard.engine.stats());
+        assert_eq!(codecs(&shard, GOLDEN_SEGMENT as usize), BTreeSet::from([codec]), "{name}");
+        assert_eq!(scan(&mut shard, Bound::Unbounded, Bound::Unbounded, Direction::Forward), model.into_iter().collect::<Vec<_>>());
     }
-    let mut bytes = std::fs::read(golden_path()).unwrap();
-    bytes.resize(8 << 14, 0);
-    let mut disk = Disk::new();
-    disk.load(&bytes);
-    let stable = Stable::new(golden_config().stable_bytes(3));
-    let mut shard = Shard::over(golden_config(), disk, stable);
-    assert_eq!(shard.engine.damage_reports(), []);
-    assert!(shard.engine.stats().rows_in_pages > 100, "{:?}", shard.engine.stats());
-    assert_eq!(scan(&mut shard, Bound::Unbounded, Bound::Unbounded, Direction::Forward), model.into_iter().collect::<Vec<_>>());
 }

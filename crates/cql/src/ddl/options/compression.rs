@@ -1,7 +1,8 @@
-//! `compression = {'class': …}`.
+//! `compression = {'class': …}`: checked as Cassandra does, kept as it was given, and what it means for pages of rows.
 
 use crate::ddl::DdlError;
 use crate::ddl::number::java_double;
+use base::Compression;
 use std::collections::BTreeMap;
 
 const PACKAGE: &str = "org.apache.cassandra.io.compress.";
@@ -9,13 +10,14 @@ const CLASS: &str = "class";
 const ENABLED: &str = "enabled";
 const CHUNK_LENGTH: &str = "chunk_length_in_kb";
 const MIN_RATIO: &str = "min_compress_ratio";
+const LEVEL: &str = "compression_level";
 
 /// The compressors and their own options.
 const COMPRESSORS: &[(&str, &[&str])] = &[
     ("LZ4Compressor", &["lz4_compressor_type", "lz4_high_compressor_level"]),
     ("SnappyCompressor", &[]),
     ("DeflateCompressor", &[]),
-    ("ZstdCompressor", &["compression_level"]),
+    ("ZstdCompressor", &[LEVEL]),
     ("NoopCompressor", &[]),
 ];
 
@@ -25,6 +27,23 @@ pub(super) fn default() -> BTreeMap<String, String> {
 
 fn disabled() -> BTreeMap<String, String> {
     BTreeMap::from([(ENABLED.to_owned(), "false".to_owned())])
+}
+
+/// What pages are compressed with. There are two compressors; of the others each stands for the one that is nearest to what it gives.
+pub(super) fn of(entries: &BTreeMap<String, String>) -> Compression {
+    let class = entries.get(CLASS).and_then(|class| class.strip_prefix(PACKAGE));
+    match class {
+        Some("ZstdCompressor") => Compression::Zstd { level: zstd_level(entries).unwrap_or(Compression::ZSTD_LEVEL_DEFAULT) },
+        Some("DeflateCompressor") => Compression::Zstd { level: Compression::ZSTD_LEVEL_DEFAULT },
+        Some("LZ4Compressor" | "SnappyCompressor") => Compression::Lz4,
+        _ => Compression::None,
+    }
+}
+
+fn zstd_level(entries: &BTreeMap<String, String>) -> Result<i32, DdlError> {
+    let Some(text) = entries.get(LEVEL) else { return Ok(Compression::ZSTD_LEVEL_DEFAULT) };
+    let level = text.parse().map_err(|_| DdlError::ZstdLevelNumber(text.clone()))?;
+    if Compression::ZSTD_LEVELS.contains(&level) { Ok(level) } else { Err(DdlError::ZstdLevel(level)) }
 }
 
 pub(super) fn compression(mut entries: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, DdlError> {
@@ -41,7 +60,10 @@ pub(super) fn compression(mut entries: BTreeMap<String, String>) -> Result<BTree
     }
     let class = if class.contains('.') { class } else { format!("{PACKAGE}{class}") };
     let known = class.strip_prefix(PACKAGE).and_then(|name| COMPRESSORS.iter().find(|(known, _)| *known == name));
-    let (_, options) = known.ok_or_else(|| DdlError::CompressionClass(class.clone()))?;
+    let (name, options) = known.ok_or_else(|| DdlError::CompressionClass(class.clone()))?;
+    if *name == "ZstdCompressor" {
+        zstd_level(&entries)?;
+    }
     let unknown = entries.keys().find(|name| ![CHUNK_LENGTH, MIN_RATIO].contains(&name.as_str()) && !options.contains(&name.as_str()));
     if let Some(unknown) = unknown {
         return Err(DdlError::CompressionOption(unknown.clone()));

@@ -1,7 +1,7 @@
 //! The options of tables: read from a statement, checked, kept in the schema, and read from there for DESCRIBE and the system tables.
 //!
-//! TarnDB acts on `comment`, `default_time_to_live` and `gc_grace_seconds`; the others are kept so that tools that set them find them
-//! again. Only what differs from its default goes into the schema.
+//! TarnDB acts on `comment`, `compression`, `default_time_to_live` and `gc_grace_seconds`; the others are kept so that tools that set them
+//! find them again. Only what differs from its default goes into the schema.
 
 mod caching;
 mod compaction;
@@ -11,6 +11,7 @@ mod speculative;
 use super::DdlError;
 use super::number::java_double;
 use super::property::Properties;
+use base::Compression;
 use model::{KeptOption, TableOptions};
 use std::collections::BTreeMap;
 
@@ -63,6 +64,15 @@ impl Default for TableParameters {
             read_repair: "BLOCKING".to_owned(),
             speculative_retry: speculative::DEFAULT.to_owned(),
         }
+    }
+}
+
+/// What the rows at rest of a table with these options are compressed with.
+#[must_use]
+pub fn page_compression(options: &TableOptions) -> Compression {
+    match options.kept.get("compression") {
+        Some(KeptOption::Map(entries)) => compression::of(entries),
+        _ => Compression::default(),
     }
 }
 
