@@ -1,6 +1,8 @@
 //! Latencies of one kind of operation: a histogram in nanoseconds and what a second of it comes to.
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use hdrhistogram::Histogram as Hdr;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use serde::{Deserialize, Serialize};
 
 /// Latencies in nanoseconds: 64 ns to an hour with three digits.
@@ -14,6 +16,25 @@ const DIGITS: u8 = 3;
 #[must_use]
 pub fn histogram() -> Histogram {
     Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, DIGITS).expect("the bounds are those that HdrHistogram allows")
+}
+
+/// A histogram as HdrHistogram's compressed second format, in base64: what interval logs hold.
+#[must_use]
+pub fn encoded(histogram: &Histogram) -> String {
+    let mut bytes = Vec::new();
+    V2DeflateSerializer::new().serialize(histogram, &mut bytes).expect("memory takes everything");
+    BASE64_STANDARD.encode(bytes)
+}
+
+/// The histogram that [`encoded`] was given; `None` when the text is something else.
+#[must_use]
+pub fn decoded(text: &str) -> Option<Histogram> {
+    let bytes = BASE64_STANDARD.decode(text).ok()?;
+    let read: Histogram = Deserializer::new().deserialize(&mut bytes.as_slice()).ok()?;
+    // Into the one shape, so that it can be added to others.
+    let mut histogram = histogram();
+    histogram.add(&read).ok()?;
+    Some(histogram)
 }
 
 /// Latencies of a number of replies, in microseconds.
@@ -78,6 +99,7 @@ mod tests {
         {
             assert!((measured - expected).abs() / expected < 0.002, "{measured} for {expected}");
         }
+        assert_eq!(decoded(&encoded(&latencies)).as_ref(), Some(&latencies));
         let spectrum = spectrum(&latencies);
         assert!(spectrum.windows(2).all(|pair| pair[0].0 <= pair[1].0 && pair[0].1 <= pair[1].1));
         assert_eq!(spectrum.last().map(|last| last.0), Some(100.0));

@@ -13,22 +13,37 @@
 //! Invariants: no lock and no allocation per request on the way from reply to next request; in an open loop latency counts from the
 //! moment at which a request was due, however late it was sent; a request ends exactly once, as a reply, an error or lost.
 
-#![allow(dead_code, reason = "the event loop comes next")]
-
+mod agent;
+pub mod choice;
+mod collector;
+mod connection;
 mod control;
 pub mod cql;
 mod dataset;
+pub mod keys;
 pub mod latency;
+mod log;
 mod outcome;
+mod pacer;
 mod plan;
+mod recorder;
 mod run;
+mod settings;
 pub mod target;
+mod traffic;
+pub mod values;
+mod versions;
+mod window;
+mod worker;
 pub mod workload;
 
+pub use agent::{Agent, Agents, AgentsError};
 pub use control::{Control, Observer, Progress};
 pub use dataset::{Dataset, Share};
 pub use latency::{Histogram, Summary};
+pub use log::HistogramLog;
 pub use outcome::{Ended, Outcome, Second, ThreadUse, Verified};
 pub use plan::{Limits, Plan};
 pub use run::{LoadError, run};
+pub use settings::TargetSettings;
 pub use target::Target;

@@ -73,6 +73,8 @@ pub enum Ended {
     Stopped,
     /// No reply came for too long, or the target turned its clients away; in words.
     TargetDied(String),
+    /// A load machine was lost; in words.
+    AgentLost(String),
 }
 
 /// A second of a load.

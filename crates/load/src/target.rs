@@ -34,11 +34,11 @@ pub trait Target: Send + Sync {
     /// When the server refuses it.
     fn drop_dataset(&self) -> Result<(), TargetError>;
 
-    /// What connection number `index` speaks.
+    /// What `count` connections speak.
     ///
     /// # Errors
     /// When rows or mix cannot be expressed in the protocol.
-    fn session(&self, rows: &Rows, mix: &Mix, index: u32) -> Result<Box<dyn Session>, TargetError>;
+    fn sessions(&self, rows: &Rows, mix: &Mix, count: u32) -> Result<Vec<Box<dyn Session>>, TargetError>;
 }
 
 /// The protocol's state of one connection: sans-io.

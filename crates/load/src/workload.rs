@@ -145,6 +145,25 @@ pub enum OperationKind {
     ReadModifyWrite,
 }
 
+impl OperationKind {
+    /// All of them, in order.
+    pub const ALL: [Self; Self::COUNT] = [Self::Read, Self::Update, Self::Insert, Self::Scan, Self::ReadModifyWrite];
+    /// How many there are.
+    pub const COUNT: usize = 5;
+
+    /// Its name in reports and histogram logs.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Update => "update",
+            Self::Insert => "insert",
+            Self::Scan => "scan",
+            Self::ReadModifyWrite => "read-modify-write",
+        }
+    }
+}
+
 /// Operations of a phase and how they are chosen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,8 +1,9 @@
 //! One connection as a client has it before the load starts: STARTUP, schema, PREPARE; one request at a time, over any transport.
 
 use ::cql::wire::{
-    CompressionWorkspace, Consistency, Direction, FRAME_BODY_BYTES_MAX, Frame, FrameDecoder, FrameEncoder, FrameFlags, Opcode, Prepare,
-    ProtocolVersion, Query, QueryParameters, Request, Response, ResultResponse, StreamId, Values, WireError, write_startup,
+    CompressionWorkspace, Consistency, Direction, ErrorKind, ErrorResponse, FRAME_BODY_BYTES_MAX, Frame, FrameDecoder, FrameEncoder,
+    FrameFlags, Opcode, Prepare, ProtocolVersion, Query, QueryParameters, Request, Response, ResultResponse, StreamId, Values, WireError,
+    write_startup,
 };
 use std::io::{Read, Write};
 
@@ -49,11 +50,16 @@ pub enum ClientError {
     /// What came is not the protocol.
     #[error("the server's bytes make no sense: {0}")]
     Wire(#[from] WireError),
+    /// The server asks who this is, and nobody has told.
+    #[error("the server asks for user and password")]
+    NoCredentials,
     /// The server said no.
-    #[error("the server answers with error {code:#06x}: {message}")]
+    #[error("the server answers with error {code:#06x} ({kind}): {message}")]
     Refused {
         /// CQL's error code.
         code: i32,
+        /// Its name.
+        kind: &'static str,
         /// The server's words.
         message: String,
     },
@@ -65,6 +71,34 @@ pub enum ClientError {
     },
 }
 
+impl ClientError {
+    /// What an ERROR of the server means.
+    #[must_use]
+    pub fn refused(error: &ErrorResponse<'_>) -> Self {
+        Self::Refused { code: error.kind.code(), kind: error_name(&error.kind), message: error.message.to_owned() }
+    }
+}
+
+/// A name and its password.
+#[derive(Clone, Copy, Debug)]
+pub struct Credentials<'a> {
+    /// Name.
+    pub user: &'a str,
+    /// Password.
+    pub password: &'a str,
+}
+
+impl Credentials<'_> {
+    /// What SASL's PLAIN sends of them (RFC 4616): nobody to act for, the name, the password.
+    #[must_use]
+    pub fn plain_token(&self) -> Vec<u8> {
+        [&b""[..], self.user.as_bytes(), self.password.as_bytes()].join(&0)
+    }
+}
+
+/// A cell of a result: `None` is null.
+pub type Cell = Option<Vec<u8>>;
+
 /// What PREPARE gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreparedStatement {
@@ -72,6 +106,34 @@ pub struct PreparedStatement {
     pub id: Vec<u8>,
     /// The id of the result's columns (v5, empty before).
     pub result_metadata_id: Vec<u8>,
+}
+
+/// The protocol's name for an error, as reports count it.
+#[must_use]
+pub fn error_name(kind: &ErrorKind<'_>) -> &'static str {
+    match kind {
+        ErrorKind::Server => "server error",
+        ErrorKind::Protocol => "protocol error",
+        ErrorKind::BadCredentials => "bad credentials",
+        ErrorKind::Unavailable { .. } => "unavailable",
+        ErrorKind::Overloaded => "overloaded",
+        ErrorKind::IsBootstrapping => "is bootstrapping",
+        ErrorKind::Truncate => "truncate error",
+        ErrorKind::WriteTimeout { .. } => "write timeout",
+        ErrorKind::ReadTimeout { .. } => "read timeout",
+        ErrorKind::ReadFailure { .. } => "read failure",
+        ErrorKind::FunctionFailure { .. } => "function failure",
+        ErrorKind::WriteFailure { .. } => "write failure",
+        ErrorKind::CdcWriteFailure => "CDC write failure",
+        ErrorKind::CasWriteUnknown { .. } => "CAS write unknown",
+        ErrorKind::Syntax => "syntax error",
+        ErrorKind::Unauthorized => "unauthorized",
+        ErrorKind::Invalid => "invalid",
+        ErrorKind::Config => "config error",
+        ErrorKind::AlreadyExists { .. } => "already exists",
+        ErrorKind::Unprepared { .. } => "unprepared",
+        ErrorKind::Other { .. } => "other error",
+    }
 }
 
 /// A connection that is set up.
@@ -97,23 +159,69 @@ impl<T: Transport> Client<T> {
     /// # Errors
     /// When the server does not answer READY.
     pub fn start(transport: T, version: ProtocolVersion) -> Result<Self, ClientError> {
+        Self::start_as(transport, version, None)
+    }
+
+    /// As [`Client::start`], with credentials for a server that asks for them.
+    ///
+    /// # Errors
+    /// When the server does not let the client in; [`ClientError::NoCredentials`] when it asks for credentials and there are none.
+    pub fn start_as(transport: T, version: ProtocolVersion, credentials: Option<Credentials<'_>>) -> Result<Self, ClientError> {
         let codec = Codec {
             decoder: FrameDecoder::new(Direction::Response, FRAME_BODY_BYTES_MAX),
             encoder: FrameEncoder::new(Direction::Request),
             workspace: CompressionWorkspace::new(),
         };
         let mut client = Self { transport, version, codec };
-        client.call(
+        let asks = client.call(
             Opcode::Startup,
             |body| {
                 write_startup(body, [("CQL_VERSION", "3.0.0")]);
                 Ok(())
             },
-            |_, response| if matches!(response, Response::Ready) { Some(()) } else { None },
+            |_, response| match response {
+                Response::Ready => Some(false),
+                Response::Authenticate(_) => Some(true),
+                _ => None,
+            },
         )?;
         client.codec.decoder.startup_agreed(version, None)?;
         client.codec.encoder.startup_agreed(version, None)?;
+        if asks {
+            let token = credentials.ok_or(ClientError::NoCredentials)?.plain_token();
+            client.call(
+                Opcode::AuthResponse,
+                |body| Request::AuthResponse(Some(&token)).write(body, version),
+                |_, response| matches!(response, Response::AuthSuccess(_)).then_some(()),
+            )?;
+        }
         Ok(client)
+    }
+
+    /// The options of SUPPORTED: name and values.
+    ///
+    /// # Errors
+    /// When the connection is of no use.
+    pub fn options(&mut self) -> Result<Vec<(String, Vec<String>)>, ClientError> {
+        let owned = |response: &Response<'_>| {
+            let Response::Supported(options) = response else { return None };
+            Some(options.iter().map(|(name, values)| (name.to_owned(), values.iter().map(str::to_owned).collect())).collect())
+        };
+        self.call(Opcode::Options, |_| Ok(()), |_, response| owned(response))
+    }
+
+    /// Runs a statement that has no markers and gives its first page of rows.
+    ///
+    /// # Errors
+    /// When the server refuses it.
+    pub fn rows(&mut self, text: &str) -> Result<Vec<Vec<Cell>>, ClientError> {
+        let version = self.version;
+        let parameters = QueryParameters::new(Consistency::LocalOne, Values::none(version));
+        let owned = |response: &Response<'_>| {
+            let Response::Result(ResultResponse::Rows(rows)) = response else { return None };
+            Some(rows.iter().map(|row| row.map(|cell| cell.map(<[u8]>::to_vec)).collect()).collect())
+        };
+        self.call(Opcode::Query, |body| Request::Query(Query { text, parameters }).write(body, version), |_, response| owned(response))
     }
 
     /// Runs a statement that has no markers and whose result nobody wants.
@@ -170,7 +278,7 @@ impl<T: Transport> Client<T> {
             let Some(frame) = frames.next_frame()? else { continue };
             let (_, response) = Response::decode(&frame)?;
             if let Response::Error(error) = &response {
-                return Err(ClientError::Refused { code: error.kind.code(), message: error.message.to_owned() });
+                return Err(ClientError::refused(error));
             }
             return read(&frame, &response).ok_or(ClientError::Unexpected { opcode: frame.header.opcode_byte });
         }

@@ -2,6 +2,7 @@
 
 use super::CqlTarget;
 use crate::target::TargetError;
+use ::cql::wire::{Consistency, ProtocolVersion};
 use serde::{Deserialize, Serialize};
 use std::net::ToSocketAddrs;
 
@@ -27,8 +28,6 @@ pub struct CqlSettings {
     pub replication_factor: u32,
     /// Appended to the table's WITH, for example `compression = {'enabled': false}`.
     pub table_options: String,
-    /// Gives each connection to the next core of the server, as shard-aware drivers do. For servers that have a shard-aware port.
-    pub shard_aware: bool,
 }
 
 impl Default for CqlSettings {
@@ -43,7 +42,6 @@ impl Default for CqlSettings {
             table: "usertable".to_owned(),
             replication_factor: 1,
             table_options: String::new(),
-            shard_aware: false,
         }
     }
 }
@@ -63,17 +61,37 @@ pub enum ConsistencyLevel {
     LocalOne,
 }
 
+impl ConsistencyLevel {
+    pub(super) fn on_the_wire(self) -> Consistency {
+        match self {
+            Self::One => Consistency::One,
+            Self::Two => Consistency::Two,
+            Self::Three => Consistency::Three,
+            Self::Quorum => Consistency::Quorum,
+            Self::All => Consistency::All,
+            Self::LocalQuorum => Consistency::LocalQuorum,
+            Self::EachQuorum => Consistency::EachQuorum,
+            Self::LocalOne => Consistency::LocalOne,
+        }
+    }
+}
+
 impl CqlSettings {
     /// The target. Resolves names, connects to nothing.
     ///
     /// # Errors
-    /// [`TargetError::Address`].
+    /// [`TargetError::Address`], and [`TargetError::Unsupported`] for settings that make no sense.
     pub fn open(&self) -> Result<CqlTarget, TargetError> {
+        let unsupported = |why| TargetError::Unsupported { protocol: "cql", why };
+        let version = ProtocolVersion::from_number(self.protocol_version).ok_or(unsupported("protocol versions are 3, 4 and 5"))?;
+        if self.addresses.is_empty() {
+            return Err(unsupported("no address is given"));
+        }
         let mut addresses = Vec::new();
         for address in &self.addresses {
             let resolved = address.to_socket_addrs().map_err(|source| TargetError::Address { address: address.clone(), source })?;
             addresses.extend(resolved.take(1));
         }
-        Ok(CqlTarget::new(self.clone(), addresses))
+        Ok(CqlTarget::new(self.clone(), version, addresses))
     }
 }

@@ -1,22 +1,38 @@
 //! A CQL server as a target.
 
 use super::CqlSettings;
+use super::client::{Cell, Client, ClientError, Credentials};
+use super::session::{CqlSession, SessionSetup};
+use super::statements::Statements;
 use crate::target::{ServerInfo, Session, Target, TargetError};
+use crate::values::ValueMaker;
 use crate::workload::{Mix, Rows};
-use std::net::SocketAddr;
+use ::cql::wire::ProtocolVersion;
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
 
-const NOT_YET: TargetError = TargetError::Unsupported { protocol: "cql", why: "not there yet" };
+/// How long a node may take for what is asked before the load; making a table can take Cassandra seconds.
+const ANSWER_S: f64 = 30.0;
+const CONNECT_S: f64 = 5.0;
+/// Rows are one EXECUTE frame each; the protocol's own bound is 256 MiB.
+const ROW_BYTES_MAX: u64 = 200 << 20;
+/// Statements are prepared on streams of their own, one a field.
+const FIELDS_MAX: u32 = 1_000;
 
 /// A CQL server or cluster.
 #[derive(Debug)]
 pub struct CqlTarget {
     settings: CqlSettings,
+    version: ProtocolVersion,
     addresses: Vec<SocketAddr>,
 }
 
 impl CqlTarget {
-    pub(super) fn new(settings: CqlSettings, addresses: Vec<SocketAddr>) -> Self {
-        Self { settings, addresses }
+    pub(super) fn new(settings: CqlSettings, version: ProtocolVersion, addresses: Vec<SocketAddr>) -> Self {
+        Self { settings, version, addresses }
     }
 
     /// As it was set up.
@@ -24,6 +40,47 @@ impl CqlTarget {
     pub fn settings(&self) -> &CqlSettings {
         &self.settings
     }
+
+    fn credentials(&self) -> Option<Credentials<'_>> {
+        let user = self.settings.user.as_deref()?;
+        Some(Credentials { user, password: self.settings.password.as_deref().unwrap_or_default() })
+    }
+
+    /// A blocking connection to the first node.
+    fn client(&self) -> Result<(SocketAddr, Client<TcpStream>), TargetError> {
+        let address = self.addresses[0];
+        let connect = |source| TargetError::Connect { address, source };
+        let socket = TcpStream::connect_timeout(&address, Duration::from_secs_f64(CONNECT_S)).map_err(connect)?;
+        socket.set_nodelay(true).map_err(connect)?;
+        let answer = Some(Duration::from_secs_f64(ANSWER_S));
+        socket.set_read_timeout(answer).and_then(|()| socket.set_write_timeout(answer)).map_err(connect)?;
+        let client =
+            Client::start_as(socket, self.version, self.credentials()).map_err(|error| failed(address, "the connection", error))?;
+        Ok((address, client))
+    }
+
+    fn statements<'a>(&'a self, rows: &'a Rows) -> Statements<'a> {
+        Statements { settings: &self.settings, rows }
+    }
+}
+
+/// What went wrong with `what`, for a person.
+fn failed(address: SocketAddr, what: &str, error: ClientError) -> TargetError {
+    match error {
+        ClientError::Io(source) if matches!(source.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+            TargetError::Silent { address, seconds: ANSWER_S }
+        }
+        ClientError::Io(source) => TargetError::Broken { address, source },
+        ClientError::Refused { code: 0x0100, message, .. } => TargetError::Credentials { message },
+        ClientError::Refused { kind, message, .. } => TargetError::Refused { what: what.to_owned(), kind, message },
+        ClientError::NoCredentials => TargetError::Credentials { message: error.to_string() },
+        ClientError::Wire(_) | ClientError::Unexpected { .. } => TargetError::Protocol { protocol: "cql", what: error.into() },
+    }
+}
+
+fn text(cell: Option<&Cell>) -> String {
+    let bytes = cell.and_then(Option::as_deref).unwrap_or_default();
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 impl Target for CqlTarget {
@@ -36,18 +93,68 @@ impl Target for CqlTarget {
     }
 
     fn check(&self) -> Result<ServerInfo, TargetError> {
-        Err(NOT_YET)
+        const COLUMNS: [&str; 6] =
+            ["release_version", "cluster_name", "data_center", "partitioner", "cql_version", "native_protocol_version"];
+        let (address, mut client) = self.client()?;
+        let options = client.options().map_err(|error| failed(address, "OPTIONS", error))?;
+        let select = format!("SELECT {} FROM system.local", COLUMNS.join(", "));
+        let local = client.rows(&select).map_err(|error| failed(address, &select, error))?;
+        let peers = client.rows("SELECT peer FROM system.peers").map_err(|error| failed(address, "SELECT from system.peers", error))?;
+        let row = local.first().map(Vec::as_slice).unwrap_or_default();
+        let mut details: BTreeMap<String, String> =
+            COLUMNS.iter().enumerate().skip(1).map(|(column, name)| ((*name).to_owned(), text(row.get(column)))).collect();
+        let shards = options.iter().find(|(name, _)| name == "SCYLLA_NR_SHARDS").and_then(|(_, values)| values.first());
+        if let Some(shards) = shards {
+            details.insert("shards".to_owned(), shards.clone());
+        }
+        // All three claim versions of Cassandra; what else they say tells them apart.
+        let product = match (details["cluster_name"].as_str(), shards) {
+            ("TarnDB", Some(_)) => "TarnDB",
+            (_, Some(_)) => "ScyllaDB",
+            (_, None) => "Apache Cassandra",
+        };
+        Ok(ServerInfo { product: product.to_owned(), version: text(row.first()), nodes: 1 + peers.len() as u32, details })
     }
 
-    fn create(&self, _rows: &Rows) -> Result<(), TargetError> {
-        Err(NOT_YET)
+    fn create(&self, rows: &Rows) -> Result<(), TargetError> {
+        let statements = self.statements(rows);
+        let (address, mut client) = self.client()?;
+        for statement in [statements.create_keyspace(), statements.create_table()] {
+            client.query(&statement).map_err(|error| failed(address, &statement, error))?;
+        }
+        Ok(())
     }
 
     fn drop_dataset(&self) -> Result<(), TargetError> {
-        Err(NOT_YET)
+        const NO_SUCH_KEYSPACE: i32 = 0x2200;
+        let statement = Statements::drop_table(&self.settings);
+        let (address, mut client) = self.client()?;
+        match client.query(&statement) {
+            // IF EXISTS is about the table, not the keyspace.
+            Err(ClientError::Refused { code: NO_SUCH_KEYSPACE, .. }) | Ok(()) => Ok(()),
+            Err(error) => Err(failed(address, &statement, error)),
+        }
     }
 
-    fn session(&self, _rows: &Rows, _mix: &Mix, _index: u32) -> Result<Box<dyn Session>, TargetError> {
-        Err(NOT_YET)
+    fn sessions(&self, rows: &Rows, mix: &Mix, count: u32) -> Result<Vec<Box<dyn Session>>, TargetError> {
+        let unsupported = |why| TargetError::Unsupported { protocol: "cql", why };
+        if rows.fields == 0 || rows.fields > FIELDS_MAX {
+            return Err(unsupported("a row has 1 to 1,000 fields"));
+        }
+        if u64::from(rows.fields) * u64::from(rows.field_bytes) > ROW_BYTES_MAX {
+            return Err(unsupported("a row has at most 200 MiB"));
+        }
+        let statements = self.statements(rows);
+        let purposes = statements.purposes(mix);
+        let setup = SessionSetup {
+            version: self.version,
+            consistency: self.settings.consistency.on_the_wire(),
+            credentials: self.credentials().map(|credentials| (credentials.user.to_owned(), credentials.password.to_owned())),
+            statements: purposes.into_iter().map(|purpose| (purpose, statements.text(purpose))).collect(),
+            fields: rows.fields,
+            values: Arc::new(ValueMaker::new(rows)),
+        };
+        let setup = Arc::new(setup);
+        Ok((0..count).map(|_| Box::new(CqlSession::new(Arc::clone(&setup))) as Box<dyn Session>).collect())
     }
 }

@@ -151,7 +151,7 @@ impl Traffic {
         let wrong = |what| Failure::WrongReply { request: sent.kind.name(), key: sent.key.0, what };
         let (_, response) = Response::decode(frame)?;
         match (sent.kind, response) {
-            (_, Response::Error(error)) => Err(ClientError::Refused { code: error.kind.code(), message: error.message.to_owned() }.into()),
+            (_, Response::Error(error)) => Err(ClientError::refused(&error).into()),
             (Kind::Write, Response::Result(ResultResponse::Void)) => Ok(()),
             (Kind::Read, Response::Result(ResultResponse::Rows(rows))) => {
                 if rows.is_empty() {

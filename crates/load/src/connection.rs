@@ -1,0 +1,379 @@
+//! One connection under load: its socket, its session, its requests in flight.
+//!
+//! ```text
+//! down ─► connecting ─► handshake ─► up ─► down: whatever was in flight is lost, and it is tried again after a pause that doubles
+//! ```
+//! A request that is given up keeps its stream until its late reply comes, or the connection ends; another stream takes its place.
+
+use crate::plan::Limits;
+use crate::target::{Replies, Session, TargetError};
+use crate::traffic::{Next, Pending, Traffic};
+use crate::versions::Acknowledged;
+use mio::net::TcpStream;
+use mio::{Interest, Registry, Token};
+use std::io::{ErrorKind, Read, Write};
+use std::net::SocketAddr;
+
+/// Streams of requests that were given up before the connection is made anew.
+const GIVEN_UP_MAX: usize = 1_024;
+/// Bytes that a connection may have waiting before it gets no further requests.
+const OUT_BYTES_MAX: usize = 4 << 20;
+const PAUSE_NS_MIN: u64 = 50_000_000;
+const PAUSE_DOUBLINGS_MAX: u32 = 5;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Down { again_ns: u64 },
+    Connecting { since_ns: u64 },
+    Handshake { since_ns: u64 },
+    Up,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Slot {
+    Free,
+    Waiting(Pending),
+    GivenUp,
+}
+
+/// By stream.
+#[derive(Debug)]
+struct Slots {
+    slots: Vec<Slot>,
+    free: Vec<u16>,
+    waiting: usize,
+    given_up: usize,
+    /// What was known of the fields of each request's row, `fields` a stream; empty unless the load verifies.
+    known: Vec<Acknowledged>,
+    fields: usize,
+    /// Requests whose second half is to be sent now.
+    second_halves: Vec<u16>,
+}
+
+impl Slots {
+    fn known(&mut self, stream: u16) -> &mut [Acknowledged] {
+        let start = usize::from(stream) * self.fields;
+        &mut self.known[start..start + self.fields]
+    }
+
+    fn take_stream(&mut self) -> u16 {
+        self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::Free);
+            self.known.resize(self.slots.len() * self.fields, Acknowledged::default());
+            (self.slots.len() - 1) as u16
+        })
+    }
+
+    /// All streams are free again.
+    fn reset(&mut self) {
+        self.slots.iter_mut().for_each(|slot| *slot = Slot::Free);
+        self.free.clear();
+        self.free.extend((0..self.slots.len() as u16).rev());
+        self.second_halves.clear();
+        self.waiting = 0;
+        self.given_up = 0;
+    }
+}
+
+/// A connection.
+pub(crate) struct Connection {
+    address: SocketAddr,
+    token: Token,
+    session: Box<dyn Session>,
+    socket: Option<TcpStream>,
+    state: State,
+    slots: Slots,
+    in_flight_max: usize,
+    out: Vec<u8>,
+    sent: usize,
+    attempts: u32,
+    pub(crate) bytes_sent: u64,
+    pub(crate) bytes_received: u64,
+    /// Times that it was made anew.
+    pub(crate) reconnects: u64,
+}
+
+impl Connection {
+    pub(crate) fn new(address: SocketAddr, token: Token, session: Box<dyn Session>, in_flight_max: u32, fields: usize) -> Self {
+        let slots =
+            Slots { slots: Vec::new(), free: Vec::new(), waiting: 0, given_up: 0, known: Vec::new(), fields, second_halves: Vec::new() };
+        Self {
+            address,
+            token,
+            session,
+            socket: None,
+            state: State::Down { again_ns: 0 },
+            slots,
+            in_flight_max: in_flight_max as usize,
+            out: Vec::new(),
+            sent: 0,
+            attempts: 0,
+            bytes_sent: 0,
+            bytes_received: 0,
+            reconnects: 0,
+        }
+    }
+
+    pub(crate) fn is_up(&self) -> bool {
+        self.state == State::Up
+    }
+
+    /// Requests that wait for replies.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.slots.waiting
+    }
+
+    /// Whether another request can be sent.
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        self.slots.waiting < self.in_flight_max && self.is_up() && self.out.len() < OUT_BYTES_MAX
+    }
+
+    /// Starts to connect when it is time to.
+    pub(crate) fn try_connect(&mut self, registry: &Registry, now_ns: u64) -> Result<(), TargetError> {
+        let State::Down { again_ns } = self.state else { return Ok(()) };
+        if now_ns < again_ns {
+            return Ok(());
+        }
+        let address = self.address;
+        let connect = |source| TargetError::Connect { address, source };
+        let made = TcpStream::connect(address).and_then(|mut socket| {
+            registry.register(&mut socket, self.token, Interest::READABLE | Interest::WRITABLE)?;
+            Ok(socket)
+        });
+        match made {
+            Ok(socket) => {
+                self.socket = Some(socket);
+                self.state = State::Connecting { since_ns: now_ns };
+                Ok(())
+            }
+            Err(source) => {
+                self.pause(now_ns);
+                Err(connect(source))
+            }
+        }
+    }
+
+    fn pause(&mut self, now_ns: u64) {
+        self.state = State::Down { again_ns: now_ns + (PAUSE_NS_MIN << self.attempts.min(PAUSE_DOUBLINGS_MAX)) };
+        self.attempts += 1;
+    }
+
+    /// The connection is of no use any more: what is in flight is lost.
+    pub(crate) fn go_down(&mut self, registry: &Registry, traffic: &mut Traffic<'_>, now_ns: u64, why: &str) {
+        if let Some(mut socket) = self.socket.take() {
+            // It is closed right away, which takes it out of the poll as well.
+            let _ = registry.deregister(&mut socket);
+        }
+        for slot in &self.slots.slots {
+            if let Slot::Waiting(pending) = slot {
+                traffic.failed(pending, "connection lost", why);
+            }
+        }
+        self.slots.reset();
+        self.out.clear();
+        self.sent = 0;
+        if self.is_up() {
+            self.reconnects += 1;
+            self.attempts = 0;
+        }
+        self.pause(now_ns);
+    }
+
+    /// The socket can be written to: it is connected, or has room again.
+    pub(crate) fn writable(&mut self, now_ns: u64) -> Result<(), TargetError> {
+        let address = self.address;
+        if let (State::Connecting { .. }, Some(socket)) = (self.state, &self.socket) {
+            let connect = |source| TargetError::Connect { address, source };
+            if let Some(source) = socket.take_error().map_err(connect)? {
+                return Err(connect(source));
+            }
+            match socket.peer_addr() {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::NotConnected => return Ok(()),
+                Err(source) => return Err(connect(source)),
+            }
+            socket.set_nodelay(true).map_err(connect)?;
+            self.state = State::Handshake { since_ns: now_ns };
+            self.session.open(&mut self.out);
+        }
+        self.flush()
+    }
+
+    /// Hands to the kernel what it takes.
+    pub(crate) fn flush(&mut self) -> Result<(), TargetError> {
+        let Some(socket) = &mut self.socket else { return Ok(()) };
+        if matches!(self.state, State::Connecting { .. }) {
+            return Ok(());
+        }
+        while self.sent < self.out.len() {
+            match socket.write(&self.out[self.sent..]) {
+                Ok(length) => {
+                    self.sent += length;
+                    self.bytes_sent += length as u64;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(source) => return Err(TargetError::Broken { address: self.address, source }),
+            }
+        }
+        self.out.clear();
+        self.sent = 0;
+        Ok(())
+    }
+
+    /// Reads once into `buffer`; the number of bytes that came, none when nothing is there.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, TargetError> {
+        let Some(socket) = &mut self.socket else { return Ok(None) };
+        let broken = |source| TargetError::Broken { address: self.address, source };
+        loop {
+            match socket.read(buffer) {
+                Ok(0) => return Err(broken(ErrorKind::UnexpectedEof.into())),
+                Ok(length) => {
+                    self.bytes_received += length as u64;
+                    return Ok(Some(length));
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(source) => return Err(broken(source)),
+            }
+        }
+    }
+
+    /// Settles the replies in `bytes`, which came at `now_ns`, and appends second halves to what is to be sent.
+    pub(crate) fn take(&mut self, bytes: &[u8], traffic: &mut Traffic<'_>, now_ns: u64) -> Result<(), TargetError> {
+        let mut settling = Settling { slots: &mut self.slots, traffic, now_ns, stray: None };
+        self.session.receive(bytes, &mut self.out, &mut settling)?;
+        if let Some(stream) = settling.stray {
+            let what = format!("a reply on stream {stream}, on which nothing was asked").into();
+            return Err(TargetError::Protocol { protocol: "its protocol", what });
+        }
+        if matches!(self.state, State::Handshake { .. }) && self.session.is_ready() {
+            self.state = State::Up;
+            self.attempts = 0;
+        }
+        while let Some(stream) = self.slots.second_halves.pop() {
+            let Slot::Waiting(pending) = self.slots.slots[usize::from(stream)] else { continue };
+            traffic.send(self.session.as_mut(), stream, &pending, &mut [], &mut self.out);
+        }
+        Ok(())
+    }
+
+    /// Appends a request. Only when there is room.
+    #[inline]
+    pub(crate) fn send(&mut self, pending: Pending, traffic: &mut Traffic<'_>) {
+        let stream = self.slots.take_stream();
+        traffic.send(self.session.as_mut(), stream, &pending, self.slots.known(stream), &mut self.out);
+        self.slots.slots[usize::from(stream)] = Slot::Waiting(pending);
+        self.slots.waiting += 1;
+    }
+
+    /// Completes and sends what was appended.
+    pub(crate) fn send_all(&mut self) -> Result<(), TargetError> {
+        self.session.flush(&mut self.out);
+        self.flush()
+    }
+
+    /// Gives up requests, and a handshake, that take longer than `limits` allow.
+    pub(crate) fn give_up(&mut self, traffic: &mut Traffic<'_>, now_ns: u64, limits: Limits) -> Result<(), TargetError> {
+        let since = |seconds: f64| now_ns.saturating_sub((seconds * 1e9) as u64);
+        let silent = |seconds| Err(TargetError::Silent { address: self.address, seconds });
+        let sent_before_ns = since(limits.request_s);
+        match self.state {
+            State::Connecting { since_ns } | State::Handshake { since_ns } if since_ns < since(limits.connect_s) => {
+                return silent(limits.connect_s);
+            }
+            _ => {}
+        }
+        if self.slots.waiting == 0 {
+            return Ok(());
+        }
+        for slot in &mut self.slots.slots {
+            if let Slot::Waiting(pending) = slot
+                && pending.sent_ns < sent_before_ns
+            {
+                traffic.failed(pending, "timeout", "no reply in time");
+                *slot = Slot::GivenUp;
+                self.slots.waiting -= 1;
+                self.slots.given_up += 1;
+            }
+        }
+        if self.slots.given_up > GIVEN_UP_MAX {
+            return Err(TargetError::Silent { address: self.address, seconds: limits.request_s });
+        }
+        Ok(())
+    }
+
+    /// The load is over: what is in flight is not counted.
+    pub(crate) fn forget_all(&mut self, traffic: &mut Traffic<'_>) {
+        for slot in &self.slots.slots {
+            if let Slot::Waiting(pending) = slot {
+                traffic.forget(pending);
+            }
+        }
+        self.slots.reset();
+    }
+}
+
+/// Hears of replies and settles them.
+struct Settling<'s, 't, 'a> {
+    slots: &'s mut Slots,
+    traffic: &'t mut Traffic<'a>,
+    now_ns: u64,
+    /// A stream that nothing was asked on.
+    stray: Option<u16>,
+}
+
+impl Settling<'_, '_, '_> {
+    /// Frees the stream of a reply and gives its request, if anybody still waits for it.
+    #[inline]
+    fn request(&mut self, stream: u16) -> Option<Pending> {
+        let slots = &mut *self.slots;
+        let slot = match slots.slots.get_mut(usize::from(stream)) {
+            Some(slot) if !matches!(slot, Slot::Free) => slot,
+            _ => {
+                self.stray = Some(stream);
+                return None;
+            }
+        };
+        slots.free.push(stream);
+        match std::mem::replace(slot, Slot::Free) {
+            Slot::Waiting(pending) => {
+                slots.waiting -= 1;
+                Some(pending)
+            }
+            _ => {
+                slots.given_up -= 1;
+                None
+            }
+        }
+    }
+}
+
+impl Replies for Settling<'_, '_, '_> {
+    #[inline]
+    fn written(&mut self, stream: u16) {
+        if let Some(pending) = self.request(stream) {
+            self.traffic.written(&pending, self.now_ns);
+        }
+    }
+
+    #[inline]
+    fn rows(&mut self, stream: u16, rows: usize, fields: &mut dyn Iterator<Item = Option<&[u8]>>) {
+        let Some(mut pending) = self.request(stream) else { return };
+        let next = self.traffic.rows(&mut pending, self.now_ns, rows, fields, self.slots.known(stream));
+        if next == Next::SecondHalf {
+            // It goes on, on the stream that it has.
+            self.slots.free.pop();
+            self.slots.slots[usize::from(stream)] = Slot::Waiting(pending);
+            self.slots.waiting += 1;
+            self.slots.second_halves.push(stream);
+        }
+    }
+
+    fn refused(&mut self, stream: u16, kind: &'static str, message: &str) {
+        if let Some(pending) = self.request(stream) {
+            self.traffic.failed(&pending, kind, message);
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! Loads against a server in memory that misbehaves at chosen requests.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod fake;
+
+use fake::{Act, Fake, Script};
+use load::cql::CqlSettings;
+use load::target::{Target, TargetError};
+use load::workload::{Clients, End, KeyChoice, Keys, Mix, OperationKind, Pace, Rows, Values};
+use load::{Control, Dataset, Ended, Histogram, Limits, LoadError, Observer, Outcome, Plan, Second, Share, run};
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
+
+fn rows(count: u64) -> Rows {
+    Rows { count, fields: 3, field_bytes: 40, field_bytes_min: None, values: Values::Random, keys: Keys::YcsbHashed }
+}
+
+fn mix(operations: &[(OperationKind, f64)], verify: bool) -> Mix {
+    Mix { operations: operations.iter().copied().collect(), keys: KeyChoice::Uniform, scan_rows_max: 10, update_all_fields: false, verify }
+}
+
+fn plan(mix: Mix, operations: u64) -> Plan {
+    Plan {
+        mix,
+        clients: Clients { threads: 1, connections: 2, in_flight: 4 },
+        pace: Pace::Closed,
+        end: End { operations: Some(operations), seconds: None },
+        seed: 5,
+        limits: Limits::default(),
+    }
+}
+
+fn settings(address: SocketAddr) -> CqlSettings {
+    CqlSettings { addresses: vec![address.to_string()], ..CqlSettings::default() }
+}
+
+fn load(fake: &Fake, dataset: &Dataset, plan: &Plan) -> Outcome {
+    let target = settings(fake.address).open().unwrap();
+    run(&target, dataset, plan, &Control::new(), &mut ()).unwrap()
+}
+
+fn filled(fake: &Fake, count: u64) -> Dataset {
+    let dataset = Dataset::empty(rows(count), Share::ALL);
+    let mut fill = plan(mix(&[(OperationKind::Insert, 1.0)], false), 0);
+    fill.end = End::default();
+    let outcome = load(fake, &dataset, &fill);
+    assert_eq!((outcome.replies(), outcome.error_count(), dataset.row_count()), (count, 0, count));
+    dataset
+}
+
+fn serve() -> Script {
+    Box::new(|_| Act::Serve)
+}
+
+/// Serves, but for one request.
+fn once(number: u64, act: Act) -> Script {
+    Box::new(move |request| if request == number { act } else { Act::Serve })
+}
+
+const ALL: [(OperationKind, f64); 5] = [
+    (OperationKind::Read, 4.0),
+    (OperationKind::Update, 4.0),
+    (OperationKind::Insert, 1.0),
+    (OperationKind::Scan, 1.0),
+    (OperationKind::ReadModifyWrite, 2.0),
+];
+
+#[test]
+fn every_operation_is_done_once_and_what_is_read_is_what_was_written() {
+    for protocol_version in [4, 5] {
+        let fake = Fake::start(serve());
+        let target = CqlSettings { protocol_version, ..settings(fake.address) }.open().unwrap();
+        let dataset = filled(&fake, 500);
+        let mut plan = plan(mix(&ALL, true), 5_000);
+        plan.clients = Clients { threads: 2, connections: 5, in_flight: 3 };
+        let before = fake.requests();
+        let outcome = run(&target, &dataset, &plan, &Control::new(), &mut ()).unwrap();
+        assert_eq!((&outcome.ended, outcome.replies(), outcome.error_count()), (&Ended::Finished, 5_000, 0), "{:?}", outcome.errors);
+        let modified = outcome.latencies[&OperationKind::ReadModifyWrite].len();
+        assert_eq!(fake.requests() - before, 5_000 + modified, "a read-modify-write is two requests");
+        assert_eq!(fake.row_count() as u64, 500 + outcome.latencies[&OperationKind::Insert].len());
+        assert_eq!(dataset.row_count(), fake.row_count() as u64);
+        assert_eq!(outcome.verified.compared, outcome.latencies[&OperationKind::Read].len() + modified);
+        assert_eq!((outcome.verified.lost, outcome.verified.stale, outcome.verified.wrong), (0, 0, 0));
+        assert_eq!(outcome.threads.len(), 2);
+        assert!(outcome.bytes_sent > 0 && outcome.bytes_received > 0);
+    }
+}
+
+#[test]
+fn the_seconds_add_up_to_the_whole() {
+    #[derive(Default)]
+    struct Sum(u64, u64);
+    impl Observer for Sum {
+        fn second(&mut self, second: &Second, latencies: &BTreeMap<OperationKind, Histogram>) {
+            self.0 += latencies.values().map(Histogram::len).sum::<u64>();
+            self.1 += second.operations.values().map(|operation| operation.replies).sum::<u64>();
+        }
+    }
+    let fake = Fake::start(serve());
+    let dataset = filled(&fake, 100);
+    let target = settings(fake.address).open().unwrap();
+    let control = Control::new();
+    let mut sum = Sum::default();
+    let mut plan = plan(mix(&[(OperationKind::Read, 1.0)], false), 0);
+    plan.end = End { operations: None, seconds: Some(1.5) };
+    plan.clients.threads = 2;
+    let outcome = run(&target, &dataset, &plan, &control, &mut sum).unwrap();
+    assert_eq!((sum.0, sum.1, control.progress().replies), (outcome.replies(), outcome.replies(), outcome.replies()));
+    assert!(outcome.seconds.len() >= 2);
+    assert!(outcome.seconds.iter().enumerate().all(|(index, second)| second.start_s == index as f64));
+}
+
+#[test]
+fn lost_stale_and_wrong_are_told_apart() {
+    let count = 4;
+    for (act, expected) in [(Act::Remove, "lost"), (Act::Forget, "stale"), (Act::Corrupt, "wrong")] {
+        let fake = Fake::start(once(count + 40, act));
+        let dataset = filled(&fake, count);
+        // Writes first, so that the request that goes wrong is one.
+        let mut writes = plan(mix(&[(OperationKind::Update, 1.0)], true), 41);
+        writes.mix.update_all_fields = true;
+        writes.clients = Clients { threads: 1, connections: 1, in_flight: 1 };
+        assert_eq!(load(&fake, &dataset, &writes).error_count(), 0);
+        let mut reads = plan(mix(&[(OperationKind::Read, 1.0)], true), 200);
+        reads.seed = 9;
+        let verified = load(&fake, &dataset, &reads).verified;
+        assert_eq!(verified.compared, 200);
+        let found = [("lost", verified.lost), ("stale", verified.stale), ("wrong", verified.wrong)];
+        for (kind, number) in found {
+            assert_eq!(number > 0, kind == expected, "{act:?}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn an_open_loop_does_not_omit_what_waits_while_the_server_pauses() {
+    const PAUSE_MS: u64 = 400;
+    let fake = Fake::start(once(100 + 200, Act::Pause(Duration::from_millis(PAUSE_MS))));
+    let dataset = filled(&fake, 100);
+    let mut plan = plan(mix(&[(OperationKind::Read, 1.0)], false), 1_000);
+    // One request in flight: while the server pauses, a closed loop would see one slow request.
+    plan.clients = Clients { threads: 1, connections: 1, in_flight: 1 };
+    plan.pace = Pace::Open(1_000.0);
+    let outcome = load(&fake, &dataset, &plan);
+    assert_eq!((outcome.replies(), outcome.error_count()), (1_000, 0));
+    let reads = &outcome.latencies[&OperationKind::Read];
+    // A request was due each millisecond of the pause; those of its first 300 have waited for 100 or more. A slow machine adds to that.
+    let waited = reads.len() - reads.count_between(0, 100_000_000 - 1_000_000);
+    assert!(waited >= 295, "{waited} requests have waited");
+    assert!(outcome.elapsed_s >= 0.999);
+}
+
+#[test]
+fn errors_are_counted_by_kind_and_the_load_goes_on() {
+    let fake = Fake::start(Box::new(|request| if request >= 100 && request % 10 == 0 { Act::Refuse } else { Act::Serve }));
+    let dataset = filled(&fake, 100);
+    let outcome = load(&fake, &dataset, &plan(mix(&[(OperationKind::Read, 1.0)], false), 1_000));
+    assert_eq!(outcome.errors, [("overloaded".to_owned(), 100)].into());
+    assert_eq!(outcome.error_examples["overloaded"], "as the test wants it");
+    assert_eq!((outcome.replies(), outcome.failed[&OperationKind::Read]), (900, 100));
+    assert_eq!(outcome.seconds.iter().map(|second| second.errors).sum::<u64>(), 100);
+}
+
+#[test]
+fn a_load_goes_on_when_its_connections_break() {
+    let fake = Fake::start(once(100 + 500, Act::Cut));
+    let dataset = filled(&fake, 100);
+    let outcome = load(&fake, &dataset, &plan(mix(&ALL, true), 2_000));
+    assert_eq!(outcome.ended, Ended::Finished);
+    let lost = outcome.errors["connection lost"];
+    assert!((1..=8).contains(&lost), "at most what was in flight: {lost}");
+    assert_eq!(outcome.replies() + outcome.error_count(), 2_000);
+    assert!(outcome.reconnects >= 1);
+    assert_eq!((outcome.verified.lost, outcome.verified.stale, outcome.verified.wrong), (0, 0, 0));
+}
+
+#[test]
+fn a_request_without_reply_is_given_up_and_another_takes_its_place() {
+    let fake = Fake::start(once(100 + 50, Act::Ignore));
+    let dataset = filled(&fake, 100);
+    let mut plan = plan(mix(&[(OperationKind::Read, 1.0)], false), 500);
+    plan.clients = Clients { threads: 1, connections: 1, in_flight: 1 };
+    plan.limits.request_s = 0.3;
+    let outcome = load(&fake, &dataset, &plan);
+    assert_eq!(outcome.errors, [("timeout".to_owned(), 1)].into());
+    assert_eq!((outcome.replies(), outcome.reconnects), (499, 0));
+}
+
+#[test]
+fn a_target_that_dies_ends_the_load_and_what_was_measured_stays() {
+    let fake = Fake::start(Box::new(|request| if request >= 100 + 300 { Act::Ignore } else { Act::Serve }));
+    let dataset = filled(&fake, 100);
+    let mut plan = plan(mix(&[(OperationKind::Read, 1.0)], false), 10_000);
+    plan.limits = Limits { silence_s: 0.5, ..Limits::default() };
+    let outcome = load(&fake, &dataset, &plan);
+    assert!(matches!(&outcome.ended, Ended::TargetDied(why) if why.contains("no reply")), "{:?}", outcome.ended);
+    assert!(outcome.replies() >= 290 && outcome.replies() <= 300, "{}", outcome.replies());
+}
+
+#[test]
+fn a_load_that_is_stopped_ends() {
+    struct Stop<'a>(&'a Control);
+    impl Observer for Stop<'_> {
+        fn second(&mut self, _: &Second, _: &BTreeMap<OperationKind, Histogram>) {
+            self.0.stop();
+        }
+    }
+    let fake = Fake::start(serve());
+    let dataset = filled(&fake, 100);
+    let target = settings(fake.address).open().unwrap();
+    let mut plan = plan(mix(&[(OperationKind::Read, 1.0)], false), 0);
+    plan.end = End { operations: None, seconds: Some(3_600.0) };
+    let control = Control::new();
+    let outcome = run(&target, &dataset, &plan, &control, &mut Stop(&control)).unwrap();
+    assert_eq!((&outcome.ended, outcome.error_count()), (&Ended::Stopped, 0));
+}
+
+#[test]
+fn rows_that_are_not_there_are_errors() {
+    let fake = Fake::start(serve());
+    let dataset = Dataset::filled(rows(100), Share::ALL);
+    let outcome = load(&fake, &dataset, &plan(mix(&[(OperationKind::Read, 1.0)], false), 50));
+    assert_eq!(outcome.errors, [("not found".to_owned(), 50)].into());
+}
+
+#[test]
+fn load_machines_fill_a_dataset_together() {
+    let fake = Fake::start(serve());
+    for index in 0..3 {
+        let dataset = Dataset::empty(rows(100), Share { index, of: 3 });
+        let mut fill = plan(mix(&[(OperationKind::Insert, 1.0)], false), 0);
+        fill.end = End::default();
+        load(&fake, &dataset, &fill);
+    }
+    assert_eq!((fake.row_count(), fake.requests()), (100, 100));
+}
+
+#[test]
+fn users_log_in_and_others_are_told_why_not() {
+    let fake = Fake::start_with(serve(), Some(("ann", "secret")));
+    let outcome = |user: Option<&str>, password: &str| {
+        let settings = CqlSettings { user: user.map(str::to_owned), password: Some(password.to_owned()), ..settings(fake.address) };
+        let fill = Plan { end: End::default(), ..plan(mix(&[(OperationKind::Insert, 1.0)], false), 0) };
+        run(&settings.open().unwrap(), &Dataset::empty(rows(10), Share::ALL), &fill, &Control::new(), &mut ())
+    };
+    assert_eq!(outcome(Some("ann"), "secret").unwrap().replies(), 10);
+    for refused in [outcome(Some("ann"), "guess"), outcome(None, "")] {
+        assert!(matches!(refused, Err(LoadError::Target(TargetError::Credentials { .. }))), "{refused:?}");
+    }
+}
+
+#[test]
+fn targets_that_are_none_are_told_in_a_line() {
+    let check = |address: SocketAddr| settings(address).open().unwrap().check().unwrap_err();
+    let start = |address: SocketAddr| {
+        let mut fill = Plan { end: End::default(), ..plan(mix(&[(OperationKind::Insert, 1.0)], false), 0) };
+        fill.limits.connect_s = 0.4;
+        run(&settings(address).open().unwrap(), &Dataset::empty(rows(10), Share::ALL), &fill, &Control::new(), &mut ()).unwrap_err()
+    };
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    assert!(matches!(check(nobody), TargetError::Connect { .. }));
+    assert!(matches!(start(nobody), LoadError::Target(TargetError::Connect { .. })));
+
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let error = start(silent.local_addr().unwrap());
+    assert!(matches!(error, LoadError::Target(TargetError::Silent { .. })), "{error:?}");
+    assert!(!error.to_string().contains('\n'));
+
+    let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = stranger.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for socket in stranger.incoming() {
+            let mut socket = socket.unwrap();
+            let _ = socket.read(&mut [0; 1_024]);
+            let _ = socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        }
+    });
+    assert!(matches!(check(address), TargetError::Protocol { .. }));
+    assert!(matches!(start(address), LoadError::Target(TargetError::Protocol { .. })));
+}
+
+#[test]
+fn plans_that_make_no_sense_are_refused() {
+    let nowhere = "127.0.0.1:1".parse().unwrap();
+    let refused = |change: fn(&mut Plan), dataset: &Dataset| {
+        let mut plan = plan(mix(&[(OperationKind::Read, 1.0)], false), 10);
+        change(&mut plan);
+        matches!(run(&settings(nowhere).open().unwrap(), dataset, &plan, &Control::new(), &mut ()), Err(LoadError::Plan(_)))
+    };
+    let there = Dataset::filled(rows(10), Share::ALL);
+    assert!(refused(|_| {}, &Dataset::empty(rows(10), Share::ALL)), "reads of an empty dataset");
+    assert!(refused(|plan| plan.end = End::default(), &there), "no end");
+    assert!(refused(|plan| plan.clients.threads = 3, &there), "a thread without a connection");
+    assert!(refused(|plan| plan.pace = Pace::Open(0.0), &there), "no rate");
+    assert!(refused(|plan| plan.mix.operations.clear(), &there), "no operation");
+    let short = Dataset::filled(Rows { field_bytes: 7, ..rows(10) }, Share::ALL);
+    assert!(refused(|plan| plan.mix.verify = true, &short), "values that have no version");
+}
