@@ -33,8 +33,17 @@ class Node:
         finally:
             cluster.shutdown()
 
-    def restart(self, how: str):
-        self.private.restart(how)
+    def restart(self, how: str, between=None):
+        """`between` is called while no process runs."""
+        self.private.restart(how, between)
+
+    @property
+    def data_dir(self):
+        return self.private.directory / "data"
+
+    @property
+    def log(self):
+        return self.private.log_path
 
     @property
     def pid(self) -> int:

@@ -3,12 +3,15 @@
 import hashlib
 import os
 import pathlib
+import re
 import time
 
-from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.concurrent import execute_concurrent, execute_concurrent_with_args
+from cassandra.query import BatchStatement, BatchType
 
 KEYSPACE = "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
 MEMORY_LIMIT = 256 << 20
+SEGMENT_BYTES = 8 << 20
 
 
 def memory_bytes_most(pid: int) -> int:
@@ -151,3 +154,74 @@ def read_by_scan(session, count: int, size: int):
         assert row.k not in seen, f"row {row.k} came twice"
         seen.add(row.k)
     assert len(seen) == count
+
+
+def test_memory_stays_bounded_through_recovery_load_and_defragmentation(start_node):
+    """Nearly five times the limit in rows of 2,000 bytes; each life of the process is measured: filling, recovery from the checkpoint,
+    overwriting, and recovery by a scan of the whole log, when there is no checkpoint."""
+    node = start_node(flags=("--capacity", "4GiB"))
+    size, count = 2_000, 600_000
+    with node.session(seconds_max=60) as session:
+        session.execute(KEYSPACE)
+        session.execute("CREATE TABLE ks.t (k int PRIMARY KEY, v blob)")
+        insert_in_batches(session, "ks.t", range(count), size)
+    assert_memory_bounded(node)
+    node.restart("kill")
+    with node.session(seconds_max=60) as session:
+        read_some(session, "ks.t", range(0, count, count // 500), size)
+        # Half of everything is dead then, and segments are reclaimed.
+        insert_in_batches(session, "ks.t", range(0, count, 2), size)
+    assert_memory_bounded(node)
+    removed = []
+    node.restart("kill", between=lambda: removed.append(remove_checkpoints(node.data_dir)))
+    assert recovered_from(node) == {"log"}, f"{removed[0]} segments of checkpoints were removed"
+    assert_memory_bounded(node)
+    with node.session(seconds_max=60) as session:
+        read_some(session, "ks.t", range(0, count, count // 500), size)
+        insert_in_batches(session, "ks.t", range(1, count, 4), size)
+    assert_memory_bounded(node)
+
+
+def insert_in_batches(session, table: str, keys, size: int, rows: int = 64):
+    """Many small rows, a batch a statement: the client is the slow part."""
+    insert = session.prepare(f"INSERT INTO {table} (k, v) VALUES (?, ?)")
+    keys = list(keys)
+
+    def batches():
+        for start in range(0, len(keys), rows):
+            batch = BatchStatement(BatchType.UNLOGGED)
+            for key in keys[start : start + rows]:
+                batch.add(insert, (key, payload(key, size)))
+            yield batch, None
+
+    failed = [outcome for success, outcome in execute_concurrent(session, batches(), concurrency=16, raise_on_first_error=False) if not success]
+    assert not failed, f"{len(failed)} batches failed: {failed[0]!r}"
+
+
+def read_some(session, table: str, keys, size: int):
+    read = session.prepare(f"SELECT v FROM {table} WHERE k = ?")
+    keys = list(keys)
+    for key, (success, rows) in zip(keys, execute_concurrent_with_args(session, read, [(key,) for key in keys], concurrency=32)):
+        assert success and rows.one().v == payload(key, size), key
+
+
+def remove_checkpoints(data_dir: pathlib.Path) -> int:
+    """Blanks the headers of all segments that hold parts of a checkpoint; how many there were."""
+    removed = 0
+    for path in data_dir.glob("shard-*.data"):
+        with open(path, "r+b") as file:
+            for offset in range(0, path.stat().st_size, SEGMENT_BYTES):
+                file.seek(offset)
+                header = file.read(16)
+                if header[:8] == b"TARNSEG1" and header[14] == 3:
+                    file.seek(offset)
+                    file.write(bytes(4096))
+                    removed += 1
+    return removed
+
+
+def recovered_from(node) -> set:
+    """What the shards say that they have started from, the last time."""
+    lines = node.log.read_text(errors="replace").rpartition(" starting ")[2].splitlines()
+    plain = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in lines]
+    return {re.search(r'from="?(\w+)', line)[1] for line in plain if "recovered" in line}

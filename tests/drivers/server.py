@@ -68,10 +68,12 @@ class Server:
         self.directory.mkdir(parents=True, exist_ok=True)
         return self._launch(cql_port=free_port(), shard_aware_port=free_port())
 
-    def restart(self, how: str) -> str:
-        """Ends the server with SIGKILL (`kill`) or SIGTERM (`term`) and starts it on the same data and ports."""
+    def restart(self, how: str, between=None) -> str:
+        """Ends the server with SIGKILL (`kill`) or SIGTERM (`term`) and starts it on the same data and ports; calls `between` in between."""
         state = self.state()
         self._end(state["pid"], {"kill": signal.SIGKILL, "term": signal.SIGTERM}[how])
+        if between is not None:
+            between()
         return self._launch(
             cql_port=int(state["cql"].rsplit(":", 1)[1]),
             shard_aware_port=int(state["shard-aware"].rsplit(":", 1)[1]),
