@@ -6,18 +6,20 @@
 #   make drivers       the driver suites only; SUITES="python go" chooses
 #   make sim           the simulator over SEEDS=20000 seeds from SEED=1; `make test` takes 2,000
 #   make peer-cassandra   an Apache Cassandra on 127.0.0.1:9142, for TARNDB_TEST_CQL=127.0.0.1:9142 make drivers
-#   make bench, make microbench   figures over sockets, figures in process
+#   make bench         a first report of `tarndb bench` in three minutes; ARGS="ycsb-b --duration 30s" chooses
+#   make bench-loopback, make microbench   CPU time beside Redis over sockets, figures in process
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := run
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 export TARNDB_TEST_BINARY ?= $(abspath $(TARGET))/release/tarndb
+BENCH := ycsb-a --scale 0.3 --duration 60s
 SUITES ?=
 SEED ?= 1
 SEEDS ?= 20000
 
-.PHONY: run build test check fix drivers sim bench microbench peer-cassandra stop-peer-cassandra
+.PHONY: run build test check fix drivers sim bench bench-loopback microbench peer-cassandra stop-peer-cassandra
 
 run: build
 	@exec $(TARGET)/release/tarndb start $(ARGS)
@@ -47,6 +49,9 @@ sim:
 	TARNDB_SEED=$(SEED) TARNDB_SEEDS=$(SEEDS) cargo test --locked --package tarndb-sim --test seeds -- --nocapture every_promise
 
 bench: build
+	@$(TARGET)/release/tarndb bench run $(or $(ARGS),$(BENCH))
+
+bench-loopback: build
 	@scripts/bench.sh
 
 microbench:

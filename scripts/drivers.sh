@@ -12,11 +12,11 @@
 set -euo pipefail
 . "$(dirname "$0")/steps.sh"
 
-all=(python-cassandra python-scylla cqlsh rust java go node latte ycsb ycsb-generators abuse crash report)
+all=(python-cassandra python-scylla cqlsh rust java go node latte ycsb ycsb-generators abuse crash report bench)
 directory_of() {
   case $1 in
     python-*) echo "$root/tests/drivers/python" ;;
-    ycsb | ycsb-generators | abuse | crash | report) echo "$root/tests/$1" ;;
+    ycsb | ycsb-generators | abuse | crash | report | bench) echo "$root/tests/$1" ;;
     *) echo "$root/tests/drivers/$1" ;;
   esac
 }

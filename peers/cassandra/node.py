@@ -78,6 +78,13 @@ def find_jemalloc():
     return next((str(path) for path in sorted(pathlib.Path("/usr/lib").glob("*/libjemalloc.so*"))), None)
 
 
+# For rows of a kilobyte or less and more data than memory, as its production advice has it (README.md, "Tables").
+TABLE_OPTIONS = "compression = {'class': 'LZ4Compressor', 'chunk_length_in_kb': 4}"
+
+# Of a wait until it has settled, what is no work of the server's: three looks a second apart, and the Java program that looks.
+LOOKING_SECONDS = 3.0
+
+
 def machine_settings(directory: pathlib.Path) -> dict:
     """What the advice says about the machine and what it is."""
     file = readahead(directory)
@@ -265,13 +272,15 @@ class Node:
         done = subprocess.run(command, stdout=sys.stderr, stderr=subprocess.PIPE if words == ["drain"] else None, check=False)
         return done.returncode
 
-    def settle(self, seconds_max: int) -> None:
-        """Returns when memtables are on disk and no compaction is pending or running."""
+    def settle(self, seconds_max: int) -> float:
+        """Returns when memtables are on disk and no compaction is pending or running, and how long that took."""
+        began = time.monotonic()
         status = self.admin(self.must_run(), ["settle", str(seconds_max)])
         if status == 3:
             raise Failed(f"compactions were still pending after {seconds_max} s")
         if status != 0:
             raise Failed(f"its JMX port did not answer: {self.why_ended()}")
+        return max(0.0, time.monotonic() - began - LOOKING_SECONDS)
 
     def drop_caches(self) -> None:
         """Key, row and counter cache. It has no other: the chunk cache is off, as shipped."""
@@ -386,7 +395,7 @@ def main(arguments) -> int:
     match flags.command:
         case "start":
             state = node.start(configuration(flags), flags.fresh, flags.readahead)
-            print(json.dumps({name: state[name] for name in ("pid", "address", "settings")}))
+            print(json.dumps({**{name: state[name] for name in ("pid", "address", "settings")}, "table": TABLE_OPTIONS}))
         case "stop":
             node.stop()
         case "status":
@@ -397,7 +406,7 @@ def main(arguments) -> int:
             settings = state["settings"] if state else {**configuration(flags).settings(), **machine_settings(flags.dir)}
             print("\n".join(f"{name}={value}" for name, value in settings.items()))
         case "settle":
-            node.settle(flags.timeout)
+            print(json.dumps({"seconds": round(node.settle(flags.timeout), 1)}))
         case "drop-caches":
             node.drop_caches()
     return 0

@@ -22,11 +22,28 @@ pub fn available_cpus() -> Vec<usize> {
 
 /// Makes the calling thread run on `cpu` only.
 pub(crate) fn pin_this_thread(cpu: usize) -> Result<(), Errno> {
-    assert!(cpu < libc::CPU_SETSIZE as usize, "the CPU came from a set of this size");
+    pin(&[cpu])
+}
+
+/// Makes the calling thread, and threads and processes that it starts from now on, run on `cpus` only.
+///
+/// # Errors
+/// When this process may not run on any of them.
+pub fn run_on_cpus(cpus: &[usize]) -> std::io::Result<()> {
+    if cpus.is_empty() || cpus.iter().any(|cpu| *cpu >= libc::CPU_SETSIZE as usize) {
+        return Err(std::io::ErrorKind::InvalidInput.into());
+    }
+    Ok(pin(cpus)?)
+}
+
+fn pin(cpus: &[usize]) -> Result<(), Errno> {
     // SAFETY: all-zero is a valid, empty cpu_set_t.
     let mut set: libc::cpu_set_t = unsafe { zeroed() };
-    // SAFETY: the index is below the set's size.
-    unsafe { libc::CPU_SET(cpu, &mut set) };
+    for &cpu in cpus {
+        assert!(cpu < libc::CPU_SETSIZE as usize, "the CPU came from a set of this size");
+        // SAFETY: the index is below the set's size.
+        unsafe { libc::CPU_SET(cpu, &mut set) };
+    }
     // SAFETY: the set is valid and of the size given.
     Errno::check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) })?;
     Ok(())

@@ -9,6 +9,7 @@
 
 mod allocator;
 mod blobs;
+mod child;
 mod clock;
 mod connection;
 mod connections;
@@ -39,7 +40,8 @@ mod volume;
 
 pub use allocator::Allocator;
 pub use blobs::{BlobError, read_blobs};
-pub use cpus::available_cpus;
+pub use child::bind_to_this_process;
+pub use cpus::{available_cpus, run_on_cpus};
 pub use data_dir::{DataDirError, DataDirLock, lock_data_dir, look_into_data_dir};
 pub use device::{Access, Device, DeviceError};
 pub use disk::DiskPath;

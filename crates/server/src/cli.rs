@@ -18,6 +18,9 @@ pub(crate) enum Command {
     Start(StartArguments),
     /// Show and check devices or a data directory while no server runs. Writes nothing. Ends with 0: clean, 1: damage, 2: cannot be read.
     Inspect(InspectArguments),
+    /// Run published benchmarks against this or another database and draw the result.
+    #[command(subcommand)]
+    Bench(bench::cli::BenchCommand),
 }
 
 #[derive(Debug, Args)]

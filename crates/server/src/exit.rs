@@ -9,7 +9,7 @@
 //! | 70 | a bug |
 //! | 128 + n | ended at once by a second signal n |
 //!
-//! `tarndb inspect` has its own: 0 clean, 1 damage, 2 cannot be read.
+//! `tarndb inspect` has its own: 0 clean, 1 damage, 2 cannot be read. `tarndb bench` ends with 1 when not everything was measured.
 
 use crate::config::ConfigError;
 use crate::data_dir::LayoutError;
@@ -58,6 +58,9 @@ pub(crate) enum Failure {
     /// What was to be inspected.
     #[error(transparent)]
     Inspect(#[from] InspectError),
+    /// A benchmark that gave no report.
+    #[error(transparent)]
+    Bench(#[from] bench::cli::BenchError),
     /// The health port.
     #[error("cannot listen on {address} for health checks: {source}; choose another --http-port")]
     Http {
@@ -72,6 +75,13 @@ impl Failure {
     /// The code that the process ends with.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
+            Self::Bench(error) => {
+                if error.is_usage() {
+                    USAGE
+                } else {
+                    ENVIRONMENT
+                }
+            }
             Self::SettingsFile(_) | Self::Config(_) | Self::LogFilter { .. } | Self::Layout(LayoutError::Cores { .. }) => USAGE,
             Self::Node(NodeError::MemoryLimit { .. }) | Self::Inspect(_) => USAGE,
             Self::Layout(LayoutError::FilesHaveData { .. } | LayoutError::CapacityOfDevices { .. }) => USAGE,

@@ -13,7 +13,6 @@ mod node;
 mod settings;
 mod settings_file;
 mod start;
-mod suggestion;
 
 use clap::Parser;
 use cli::{Cli, Command};
@@ -29,6 +28,7 @@ fn main() -> ExitCode {
     let outcome = match command {
         Command::Start(arguments) => start::run(arguments).map(|()| ExitCode::SUCCESS),
         Command::Inspect(arguments) => inspect::run(&arguments).map_err(Failure::from),
+        Command::Bench(command) => bench::cli::run(command, concat!("tarndb ", env!("CARGO_PKG_VERSION"))).map_err(Failure::from),
     };
     match outcome {
         Ok(code) => code,

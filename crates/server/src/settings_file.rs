@@ -1,7 +1,7 @@
 //! The configuration file: one flat TOML table with the keys of [`Settings`].
 
 use crate::settings::Settings;
-use crate::suggestion::nearest;
+use base::nearest;
 use std::path::{Path, PathBuf};
 
 /// Why a configuration file could not be used.

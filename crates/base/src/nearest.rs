@@ -1,7 +1,8 @@
 //! The nearest valid name for one that does not exist.
 
 /// The candidate that is most like `name`, if any is like it at all: at most a third of its letters differ.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let (distance, candidate) = candidates.map(|candidate| (edits(name, candidate), candidate)).min()?;
     (distance * 3 <= candidate.len()).then_some(candidate)
 }

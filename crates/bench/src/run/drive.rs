@@ -1,0 +1,310 @@
+//! Sends a phase's load to the target, watches both, disturbs the target when the study says so.
+//!
+//! The load runs on threads of its own, bound to their CPUs. Meanwhile the caller's thread shows progress, passes on Ctrl-C, takes readings of
+//! the target every second, and carries out events: a node that it starts is bound to the life of the thread that started it.
+
+use super::console::Progress;
+use super::watch::{Reading, Source};
+use super::{Options, TargetError};
+use crate::report::model::Event as EventReport;
+use crate::study::{Event, Phase, Study};
+use crate::target::{System, SystemError, TargetSpec};
+use load::cql::{ConsistencyLevel, CqlSettings, CqlTarget};
+use load::workload::{End, Mix, OperationKind, Pace, Rows};
+use load::{Control, Dataset, Histogram, HistogramLog, Limits, LoadError, Observer, Outcome, Plan, Second, Share, Target, TargetSettings};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Load machines besides this one.
+#[derive(Clone, Debug, Default)]
+pub struct Agents {
+    /// Where they listen; none: the load is sent from here.
+    pub addresses: Vec<String>,
+    /// The secret that they know.
+    pub secret: String,
+}
+
+/// Between two looks at progress, events and Ctrl-C.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Silence after which a target is given up, where nobody has killed it.
+const SILENCE_S: f64 = 20.0;
+
+/// A load on the dataset.
+pub(super) struct Load<'a> {
+    pub(super) mix: &'a Mix,
+    pub(super) phase: &'a Phase,
+    pub(super) pace: Pace,
+    pub(super) end: End,
+}
+
+/// What came of it.
+pub(super) struct Measured {
+    pub(super) outcome: Outcome,
+    pub(super) plan: Plan,
+    pub(super) readings: Vec<Reading>,
+    pub(super) events: Vec<EventReport>,
+    /// Why an event could not be carried out, which ended the load.
+    pub(super) failure: Option<SystemError>,
+    /// Why the histogram log is not whole.
+    pub(super) log_failure: Option<std::io::Error>,
+}
+
+/// The client side of a target.
+pub(super) struct Driver {
+    settings: CqlSettings,
+    target: CqlTarget,
+    clients: load::workload::Clients,
+    agents: Agents,
+    /// From the phase that makes the schema on.
+    sender: RefCell<Option<Sender>>,
+}
+
+/// Who sends, and which rows are there.
+enum Sender {
+    Here(Dataset),
+    Agents(load::Agents, Rows),
+}
+
+impl Driver {
+    pub(super) fn new(spec: &TargetSpec, system: &dyn System, study: &Study, agents: &Agents) -> Result<Self, TargetError> {
+        let mut settings = CqlSettings {
+            addresses: system.address().split(',').map(str::to_owned).collect(),
+            replication_factor: study.replication.min(spec.nodes()),
+            table_options: system.table_options().unwrap_or_default().to_owned(),
+            ..CqlSettings::default()
+        };
+        let mut consistency = study.consistency.clone();
+        if let TargetSpec::Server { credentials, consistency: of_target, table, .. } = spec {
+            if let Some((user, password)) = credentials {
+                (settings.user, settings.password) = (Some(user.clone()), Some(password.clone()));
+            }
+            settings.table_options = table.clone().unwrap_or_default();
+            consistency = of_target.clone().or(consistency);
+        }
+        if let Some(name) = consistency {
+            settings.consistency = level(&name).ok_or(TargetError::Consistency(name))?;
+        }
+        let target = settings.open()?;
+        Ok(Self { settings, target, clients: study.clients, agents: agents.clone(), sender: RefCell::new(None) })
+    }
+
+    /// Product and version.
+    pub(super) fn check(&self) -> Result<String, TargetError> {
+        let info = self.target.check()?;
+        Ok(format!("{} {}", info.product, info.version))
+    }
+
+    /// Settings of the client for the report.
+    pub(super) fn settings(&self) -> BTreeMap<String, String> {
+        let settings = self.target.settings();
+        let mut told = BTreeMap::from([
+            ("client: consistency".to_owned(), format!("{:?}", settings.consistency)),
+            ("client: native protocol".to_owned(), format!("v{}", settings.protocol_version)),
+            ("replication factor".to_owned(), settings.replication_factor.to_string()),
+        ]);
+        if !self.agents.addresses.is_empty() {
+            told.insert("load machines".to_owned(), self.agents.addresses.join(", "));
+        }
+        if !settings.table_options.is_empty() {
+            told.insert("table options".to_owned(), settings.table_options.clone());
+        }
+        told
+    }
+
+    /// An empty dataset: what was there of an earlier run is gone.
+    pub(super) fn create(&self, rows: &Rows) -> Result<(), TargetError> {
+        self.target.drop_dataset()?;
+        self.target.create(rows)?;
+        self.send_from(rows, 0)
+    }
+
+    fn send_from(&self, rows: &Rows, there: u64) -> Result<(), TargetError> {
+        // Agents serve one controller at a time: those of an earlier dataset are let go first.
+        *self.sender.borrow_mut() = None;
+        let sender = if self.agents.addresses.is_empty() {
+            Sender::Here(Dataset::with_rows(rows.clone(), Share::ALL, there))
+        } else {
+            Sender::Agents(load::Agents::connect(&self.agents.addresses, &self.agents.secret, there)?, rows.clone())
+        };
+        *self.sender.borrow_mut() = Some(sender);
+        Ok(())
+    }
+
+    /// The dataset that an earlier attempt has filled.
+    pub(super) fn resume(&self, rows: &Rows, inserted: u64) -> Result<(), TargetError> {
+        self.send_from(rows, rows.count + inserted)
+    }
+
+    pub(super) fn drop_dataset(&self) -> Result<(), TargetError> {
+        *self.sender.borrow_mut() = None;
+        Ok(self.target.drop_dataset()?)
+    }
+
+    /// Carries out a load; what stops it early is in what it returns.
+    pub(super) fn drive(
+        &self,
+        load: &Load<'_>,
+        system: &mut dyn System,
+        options: &Options,
+        stop: &AtomicBool,
+        log: &Path,
+        progress: &mut Progress,
+    ) -> Result<Measured, TargetError> {
+        let mut sender = self.sender.borrow_mut();
+        let sender = sender.as_mut().expect("a phase that sends a load comes after one that makes the dataset");
+        let disturbed = load.phase.events.last().map_or(0.0, |event| event.at_s);
+        let plan = Plan {
+            mix: load.mix.clone(),
+            clients: load.phase.clients.unwrap_or(self.clients),
+            pace: load.pace,
+            end: load.end,
+            seed: options.seed,
+            limits: Limits { silence_s: SILENCE_S + disturbed, ..Limits::default() },
+        };
+        let control = Control::new();
+        let (began, over) = (OnceLock::new(), AtomicBool::new(false));
+        let what = format!("{} {}", env!("CARGO_PKG_NAME"), load.phase.name());
+        let file = BufWriter::new(File::create(log)?);
+        let mut hear = Hear { began: &began, log: Log::Closed { file: Some(file), what } };
+        let (outcome, attended) = std::thread::scope(|scope| {
+            let (target, settings, over, control, plan, hear) = (&self.target, &self.settings, &over, &control, &plan, &mut hear);
+            let sender = scope.spawn(move || {
+                // Threads that it starts inherit its CPUs; whoever starts servers must not be bound to them.
+                let pinned = if options.load_cpus.is_empty() { Ok(()) } else { io_linux::run_on_cpus(&options.load_cpus) };
+                let outcome = pinned.map_err(|error| TargetError::from(LoadError::from(error))).and_then(|()| match sender {
+                    Sender::Here(dataset) => Ok(load::run(target, dataset, plan, control, hear)?),
+                    Sender::Agents(agents, rows) => Ok(agents.run(&TargetSettings::Cql(settings.clone()), rows, plan, control, hear)?),
+                });
+                over.store(true, Relaxed);
+                outcome
+            });
+            let attendant = Attendant { control, began: &began, over, stop, progress, system, events: &load.phase.events };
+            let attended = attendant.attend();
+            (sender.join().expect("it has no reason to panic"), attended)
+        });
+        let outcome = outcome?;
+        let log_failure = hear.finish().err();
+        Ok(Measured { outcome, plan, readings: attended.readings, events: attended.events, failure: attended.failure, log_failure })
+    }
+}
+
+fn level(name: &str) -> Option<ConsistencyLevel> {
+    use ConsistencyLevel as Level;
+    let level = match name {
+        "ONE" => Level::One,
+        "TWO" => Level::Two,
+        "THREE" => Level::Three,
+        "QUORUM" => Level::Quorum,
+        "ALL" => Level::All,
+        "LOCAL_QUORUM" => Level::LocalQuorum,
+        "EACH_QUORUM" => Level::EachQuorum,
+        "LOCAL_ONE" => Level::LocalOne,
+        _ => return None,
+    };
+    Some(level)
+}
+
+/// Hears of the load on the load's thread.
+struct Hear<'a> {
+    began: &'a OnceLock<Instant>,
+    log: Log,
+}
+
+/// The histogram log: its header has the time at which the load starts.
+enum Log {
+    Closed {
+        file: Option<BufWriter<File>>,
+        what: String,
+    },
+    Open(HistogramLog<BufWriter<File>>),
+    /// The measurement goes on without it.
+    Failed(std::io::Error),
+}
+
+impl Hear<'_> {
+    fn finish(self) -> std::io::Result<()> {
+        match self.log {
+            Log::Closed { .. } => Ok(()),
+            Log::Open(log) => log.finish()?.flush(),
+            Log::Failed(error) => Err(error),
+        }
+    }
+}
+
+impl Observer for Hear<'_> {
+    fn ready(&mut self) {
+        self.began.get_or_init(Instant::now);
+        if let Log::Closed { file, what } = &mut self.log
+            && let Some(file) = file.take()
+        {
+            self.log = HistogramLog::new(file, what, SystemTime::now()).map_or_else(Log::Failed, Log::Open);
+        }
+    }
+
+    fn second(&mut self, second: &Second, latencies: &BTreeMap<OperationKind, Histogram>) {
+        if let Log::Open(log) = &mut self.log
+            && let Err(error) = log.second(second, latencies)
+        {
+            self.log = Log::Failed(error);
+        }
+    }
+}
+
+/// What the caller's thread does beside the load.
+struct Attendant<'a> {
+    control: &'a Control,
+    began: &'a OnceLock<Instant>,
+    over: &'a AtomicBool,
+    stop: &'a AtomicBool,
+    progress: &'a mut Progress,
+    system: &'a mut dyn System,
+    events: &'a [Event],
+}
+
+/// What it saw and did.
+#[derive(Default)]
+struct Attended {
+    readings: Vec<Reading>,
+    events: Vec<EventReport>,
+    failure: Option<SystemError>,
+}
+
+impl Attendant<'_> {
+    fn attend(self) -> Attended {
+        let mut attended = Attended::default();
+        let mut source = Source::of(self.system);
+        let mut events = self.events.iter().peekable();
+        let mut next_reading = 0.0;
+        while !self.over.load(Relaxed) {
+            std::thread::sleep(LOOK_EVERY);
+            if self.stop.load(Relaxed) {
+                self.control.stop();
+            }
+            let Some(began) = self.began.get() else { continue };
+            let second = began.elapsed().as_secs_f64();
+            if second >= next_reading {
+                attended.readings.push(Reading { second, sample: source.sample() });
+                next_reading = second.floor() + 1.0;
+            }
+            let done = self.control.progress();
+            self.progress.update(done.replies, done.errors);
+            if let Some(event) = events.next_if(|event| event.at_s <= second) {
+                attended.events.push(EventReport { second, what: event.disturbance.name().to_owned(), figures: BTreeMap::new() });
+                if let Err(error) = self.system.disturb(event.disturbance) {
+                    attended.failure = Some(error);
+                    self.control.stop();
+                }
+                source = Source::of(self.system);
+            }
+        }
+        let second = self.began.get().map_or(0.0, |began| began.elapsed().as_secs_f64());
+        attended.readings.push(Reading { second, sample: source.sample() });
+        attended
+    }
+}

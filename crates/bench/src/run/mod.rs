@@ -1,0 +1,602 @@
+//! Runs a study: each target in turn, phase by phase, with `report.json` written after each.
+//!
+//! What ends a run early (a signal, a target that dies, a full disk) never takes what was measured with it: phases that are over stand in
+//! the report, and the phase that was cut short does, too, marked as incomplete. A run whose report is incomplete goes on where it stopped
+//! when it is started again with the same directory.
+
+mod console;
+mod drive;
+mod environment;
+mod measures;
+mod prometheus;
+mod ratios;
+mod watch;
+
+pub use console::Console;
+pub use prometheus::MetricsError;
+
+use crate::report;
+use crate::report::model::{Cost, Paper, PhaseKind, PhaseReport, Report, Resources, SCHEMA, StudyInfo, TargetReport, Verified};
+use crate::study::{Phase, Study};
+use crate::target::{Means, System, SystemError, TargetSpec, system};
+use base::format_size;
+use console::{Extent, Progress};
+pub use drive::Agents;
+use drive::{Driver, Load};
+use load::workload::{End, KeyChoice, Mix, OperationKind, Pace};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+/// What is run, and with what.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The study, scale and other flags applied.
+    pub study: Study,
+    /// The factor that was applied, for the report.
+    pub scale: f64,
+    /// In this order.
+    pub targets: Vec<TargetSpec>,
+    /// Where the report goes, and the data of what the tool starts.
+    pub out: PathBuf,
+    /// CPUs of servers that the tool starts; none: all.
+    pub server_cpus: Vec<usize>,
+    /// CPUs of the load generator; none: all.
+    pub load_cpus: Vec<usize>,
+    /// Memory of each server that the tool starts, instead of what the study says.
+    pub memory_bytes: Option<u64>,
+    /// Where peers' scripts are.
+    pub peers: Option<PathBuf>,
+    /// Commands for disturbances of servers that the tool did not start.
+    pub commands: BTreeMap<crate::study::Disturbance, String>,
+    /// Load machines besides this one.
+    pub agents: Agents,
+    /// Where randomness starts.
+    pub seed: u64,
+    /// The command line, without passwords.
+    pub command: Vec<String>,
+    /// Version and commit of the tool.
+    pub tool: String,
+}
+
+/// Why a run gave no whole report.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The directory of an earlier run.
+    #[error("{} holds the report of another run; choose another --out, or remove it", out.display())]
+    OtherRun {
+        /// Which.
+        out: PathBuf,
+    },
+    /// The directory of a run that is finished.
+    #[error("{} holds a finished report: `tarndb bench report {}` shows it; choose another --out to run again", out.display(), out.display())]
+    Finished {
+        /// Which.
+        out: PathBuf,
+    },
+    /// A report that cannot be written or read.
+    #[error(transparent)]
+    Report(#[from] report::ReportError),
+    /// A file or directory of the run.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Not enough disk.
+    #[error("{} has {} free, the data of this study needs about {}; --scale {suggestion} fits, --out chooses another place", path.display(), format_size(*free), format_size(*needed))]
+    Room {
+        /// Where.
+        path: PathBuf,
+        /// Bytes that are free.
+        free: u64,
+        /// Bytes that are needed.
+        needed: u64,
+        /// A scale that fits, on top of the one in force.
+        suggestion: String,
+    },
+}
+
+/// Why a target was given up.
+#[derive(Debug, thiserror::Error)]
+enum TargetError {
+    #[error(transparent)]
+    System(#[from] SystemError),
+    #[error(transparent)]
+    Load(#[from] load::LoadError),
+    #[error(transparent)]
+    Target(#[from] load::target::TargetError),
+    #[error("validation failed: {lost} rows lost, {stale} stale, {wrong} wrong among {compared} that were compared", lost = .0.lost, stale = .0.stale, wrong = .0.wrong, compared = .0.compared)]
+    Invalid(Verified),
+    #[error("the target died: {0}")]
+    Died(String),
+    #[error("a load machine was lost: {0}")]
+    AgentLost(String),
+    #[error(transparent)]
+    Agents(#[from] load::AgentsError),
+    #[error("there is no consistency level `{0}`: ONE, LOCAL_ONE, TWO, THREE, QUORUM, LOCAL_QUORUM, EACH_QUORUM, ALL")]
+    Consistency(String),
+    #[error("cannot make the histogram log: {0}")]
+    HistogramLog(#[from] std::io::Error),
+    #[error("interrupted")]
+    Interrupted,
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// Bytes on the device for each byte of data: room for what is being rewritten.
+const DISK_BY_DATA: u64 = 3;
+
+/// Runs a study; `stop` ends it early.
+///
+/// # Errors
+/// When nothing could be measured or written. A target that failed is no error here: its report says so.
+pub fn run(options: &Options, console: Console, stop: &Arc<AtomicBool>) -> Result<Report, RunError> {
+    let started = Instant::now();
+    make_directory(&options.out)?;
+    let mut report = match resumed(options)? {
+        Some(report) => {
+            console.say(&format!("going on with the run in {}", options.out.display()));
+            report
+        }
+        None => blank(options),
+    };
+    let before = report.seconds;
+    let room = room_for(options)?;
+    if let Some(refusal) = room {
+        return Err(refusal);
+    }
+    report::write_json(&json_path(&options.out), &report)?;
+    let mut run = Run { options, console, stop, report: &mut report, started, seconds_before: before };
+    for at in 0..options.targets.len() {
+        run.target(at)?;
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    run.finish()?;
+    Ok(report)
+}
+
+/// The truth of a run.
+#[must_use]
+pub fn json_path(out: &Path) -> PathBuf {
+    out.join("report.json")
+}
+
+/// The page that is drawn from it.
+#[must_use]
+pub fn html_path(out: &Path) -> PathBuf {
+    out.join("report.html")
+}
+
+/// Draws the page.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_html(out: &Path, report: &Report) -> Result<(), RunError> {
+    let path = html_path(out);
+    fs::write(&path, report::html(report)).map_err(|source| RunError::File { path, source })
+}
+
+fn make_directory(path: &Path) -> Result<(), RunError> {
+    fs::create_dir_all(path).map_err(|source| RunError::File { path: path.to_owned(), source })
+}
+
+/// The incomplete report of the same run, if the directory holds one.
+fn resumed(options: &Options) -> Result<Option<Report>, RunError> {
+    let out = options.out.clone();
+    if !json_path(&out).exists() {
+        return Ok(None);
+    }
+    let mut found = report::read_json(&json_path(&out))?;
+    let names: Vec<&str> = options.targets.iter().map(TargetSpec::name).collect();
+    let same_targets = found.targets.iter().all(|target| names.contains(&target.name.as_str()));
+    if found.study.file != options.study.file() || !same_targets {
+        return Err(RunError::OtherRun { out });
+    }
+    if found.complete {
+        return Err(RunError::Finished { out });
+    }
+    for target in &mut found.targets {
+        target.failure = None;
+        target.phases.retain(|phase| phase.complete);
+    }
+    Ok(Some(found))
+}
+
+fn blank(options: &Options) -> Report {
+    let study = &options.study;
+    Report {
+        schema: SCHEMA,
+        study: StudyInfo {
+            name: study.name.clone(),
+            title: study.title.clone(),
+            description: study.description.trim().to_owned(),
+            paper: study.paper.as_ref().map(|paper| Paper {
+                citation: paper.citation.clone(),
+                url: paper.url.clone(),
+                setup: paper.setup.clone(),
+                results: paper.results.clone(),
+            }),
+            file: study.file(),
+        },
+        tool: options.tool.clone(),
+        command: options.command.clone(),
+        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        seconds: 0.0,
+        scale: options.scale,
+        complete: false,
+        warnings: Vec::new(),
+        environment: environment::environment(&options.out, &options.server_cpus, &options.load_cpus),
+        targets: Vec::new(),
+        ratios: Vec::new(),
+    }
+}
+
+/// Why the data does not fit on the device, if it doesn't. Targets run one after the other and leave nothing behind.
+fn room_for(options: &Options) -> Result<Option<RunError>, RunError> {
+    if options.targets.iter().all(|target| matches!(target, TargetSpec::Server { .. })) {
+        return Ok(None);
+    }
+    let free = io_linux::free_bytes(&options.out).map_err(|source| RunError::File { path: options.out.clone(), source })?;
+    let needed = options.study.data_bytes().saturating_mul(DISK_BY_DATA).saturating_add(1 << 30);
+    if free >= needed {
+        return Ok(None);
+    }
+    let fits = options.scale * free.saturating_sub(1 << 30) as f64 / needed as f64 * 0.9;
+    let suggestion = if fits > 0.0 { format!("{fits:.2e}") } else { "of less".to_owned() };
+    Ok(Some(RunError::Room { path: options.out.clone(), free, needed, suggestion }))
+}
+
+/// A run under way.
+struct Run<'a> {
+    options: &'a Options,
+    console: Console,
+    stop: &'a Arc<AtomicBool>,
+    report: &'a mut Report,
+    started: Instant,
+    /// What earlier attempts took.
+    seconds_before: f64,
+}
+
+impl Run<'_> {
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn save(&mut self) -> Result<(), RunError> {
+        self.report.seconds = self.seconds_before + self.started.elapsed().as_secs_f64();
+        report::write_json(&json_path(&self.options.out), self.report)?;
+        Ok(())
+    }
+
+    fn work_directory(&self, name: &str) -> PathBuf {
+        let plain: String = name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
+        self.options.out.join("work").join(plain)
+    }
+
+    /// Everything on one target; its failure goes into the report.
+    fn target(&mut self, at: usize) -> Result<(), RunError> {
+        let spec = &self.options.targets[at];
+        let at = match self.report.targets.iter().position(|target| target.name == spec.name()) {
+            Some(at) => at,
+            None => {
+                self.report.targets.push(TargetReport {
+                    name: spec.name().to_owned(),
+                    protocol: "cql".to_owned(),
+                    address: String::new(),
+                    server: String::new(),
+                    nodes: spec.nodes(),
+                    settings: BTreeMap::new(),
+                    phases: Vec::new(),
+                    costs: Vec::new(),
+                    failure: None,
+                });
+                self.report.targets.len() - 1
+            }
+        };
+        let directory = self.work_directory(spec.name());
+        let outcome = match self.phases(at, spec, &directory) {
+            Err(TargetError::Run(error)) => return Err(error),
+            other => other,
+        };
+        let keep = match outcome {
+            Ok(()) => false,
+            Err(error) => {
+                self.console.say(&format!("{}: {error}", spec.name()));
+                self.report.targets[at].failure = Some(error.to_string());
+                true
+            }
+        };
+        if !keep && directory.exists() {
+            fs::remove_dir_all(&directory).map_err(|source| RunError::File { path: directory, source })?;
+        }
+        self.save()
+    }
+
+    fn phases(&mut self, at: usize, spec: &TargetSpec, directory: &Path) -> Result<(), TargetError> {
+        let study = &self.options.study;
+        if study.phases.iter().all(|phase| self.report.targets[at].phases.iter().any(|done| done.name == phase.name())) {
+            return Ok(());
+        }
+        if !matches!(spec, TargetSpec::Server { .. }) {
+            make_directory(directory)?;
+        }
+        let memory_bytes = self.options.memory_bytes.or_else(|| {
+            let of_data = study.memory_of_data? * study.data_bytes() as f64;
+            Some((of_data as u64).next_multiple_of(1 << 20))
+        });
+        let means = Means {
+            directory: directory.to_owned(),
+            cpus: self.options.server_cpus.clone(),
+            memory_bytes,
+            data_bytes: study.data_bytes(),
+            peers: self.options.peers.clone(),
+            commands: self.options.commands.clone(),
+        };
+        let mut system = system(spec, means)?;
+        self.console.say(&format!("{}: starting", spec.name()));
+        system.start()?;
+        let driver = Driver::new(spec, system.as_ref(), study, &self.options.agents)?;
+        let server = driver.check()?;
+        let target = &mut self.report.targets[at];
+        target.server = server;
+        target.address = system.address().to_owned();
+        target.settings = system.settings();
+        target.settings.extend(driver.settings());
+        if target.phases.iter().any(|phase| phase.kind == PhaseKind::Load) {
+            let runs = target.phases.iter().filter(|phase| phase.kind == PhaseKind::Run);
+            let inserts = runs.flat_map(|phase| &phase.operations).filter(|operation| operation.operation == "insert");
+            driver.resume(&study.rows, inserts.map(|operation| operation.replies).sum())?;
+        }
+        let began = Instant::now() - Duration::from_secs_f64(target.phases.last().map_or(0.0, |phase| phase.started_s + phase.seconds));
+        let mut context = Context { system: system.as_mut(), driver: &driver, spec, began };
+        for phase in &study.phases {
+            if self.report.targets[at].phases.iter().any(|done| done.name == phase.name()) {
+                continue;
+            }
+            if self.stopped() {
+                return Err(TargetError::Interrupted);
+            }
+            let outcome = self.phase(&mut context, at, phase);
+            self.price(at);
+            self.save()?;
+            outcome?;
+            if self.stopped() {
+                return Err(TargetError::Interrupted);
+            }
+        }
+        Ok(())
+    }
+
+    /// One phase: its report is in place whether it ended well or not.
+    fn phase(&mut self, context: &mut Context<'_>, at: usize, phase: &Phase) -> Result<(), TargetError> {
+        let started_s = context.began.elapsed().as_secs_f64();
+        let started = Instant::now();
+        let place = self.report.targets[at].phases.len();
+        self.report.targets[at].phases.push(PhaseReport {
+            name: phase.name().to_owned(),
+            kind: phase.kind,
+            started_s,
+            seconds: 0.0,
+            complete: false,
+            settings: BTreeMap::new(),
+            throughput: 0.0,
+            operations: Vec::new(),
+            errors: Vec::new(),
+            verified: Verified::default(),
+            variation: None,
+            drift: None,
+            resources: Resources::default(),
+            timeline: Vec::new(),
+            events: Vec::new(),
+            histogram_log: None,
+        });
+        let outcome = match phase.kind {
+            PhaseKind::Check => self.check(context),
+            PhaseKind::Validate => self.validate(context, at, phase),
+            PhaseKind::Load => self.load(context, at, phase),
+            PhaseKind::Run => self.measured_run(context, at, phase),
+            PhaseKind::Settle => self.settle(context, at, phase),
+            PhaseKind::DropCaches => self.drop_caches(context, at),
+        };
+        let report = &mut self.report.targets[at].phases[place];
+        let has_settled = phase.kind == PhaseKind::Settle && outcome.is_ok();
+        if report.seconds == 0.0 && !has_settled {
+            report.seconds = started.elapsed().as_secs_f64();
+        }
+        report.complete = outcome.is_ok() && !self.stop.load(Ordering::Relaxed);
+        outcome
+    }
+
+    /// The server was looked at when it was started; here it must still be there.
+    fn check(&mut self, context: &mut Context<'_>) -> Result<(), TargetError> {
+        let progress = self.console.begin(context.spec.name(), "check", Extent::Unknown);
+        progress.end(&context.driver.check()?);
+        Ok(())
+    }
+
+    fn validate(&mut self, context: &mut Context<'_>, at: usize, phase: &Phase) -> Result<(), TargetError> {
+        let mut rows = self.options.study.rows.clone();
+        rows.count = phase.validate_rows();
+        context.driver.create(&rows)?;
+        let fill = Load { mix: &filling(), phase, pace: Pace::Closed, end: End { operations: Some(rows.count), seconds: None } };
+        self.drive(context, at, "validate: filling", &fill)?;
+        let mut mix = phase.mix.clone().expect("a study without it is refused");
+        mix.verify = true;
+        let end = End { operations: phase.operations, seconds: phase.seconds };
+        let load = Load { mix: &mix, phase, pace: Pace::Closed, end };
+        self.drive(context, at, "validate", &load)?;
+        let verified = self.last_phase(at).verified;
+        context.driver.drop_dataset()?;
+        let Verified { lost, stale, wrong, .. } = verified;
+        if lost + stale + wrong > 0 { Err(TargetError::Invalid(verified)) } else { Ok(()) }
+    }
+
+    fn load(&mut self, context: &mut Context<'_>, at: usize, phase: &Phase) -> Result<(), TargetError> {
+        let rows = &self.options.study.rows;
+        context.driver.create(rows)?;
+        let end = End { operations: Some(rows.count), seconds: None };
+        let load = Load { mix: &filling(), phase, pace: pace(phase), end };
+        self.drive(context, at, phase.name(), &load)
+    }
+
+    fn measured_run(&mut self, context: &mut Context<'_>, at: usize, phase: &Phase) -> Result<(), TargetError> {
+        let mix = phase.mix.clone().expect("a study without it is refused");
+        let end = End { operations: phase.operations, seconds: phase.seconds };
+        let load = Load { mix: &mix, phase, pace: pace(phase), end };
+        self.drive(context, at, phase.name(), &load)
+    }
+
+    fn settle(&mut self, context: &mut Context<'_>, at: usize, phase: &Phase) -> Result<(), TargetError> {
+        let name = self.report.targets[at].name.clone();
+        let progress = self.console.begin(&name, phase.name(), Extent::Unknown);
+        match context.system.settle(phase.timeout_s())? {
+            Some(seconds) => {
+                progress.end(&format!("background work was done after {seconds:.1} s"));
+                self.report.targets[at].phases.last_mut().expect("the phase was begun").seconds = seconds;
+            }
+            None => {
+                progress.end("nothing is known of its background work; not waited for");
+                self.warn(format!(
+                    "{name}: it could not be told when its background work was done, so phase {} did not wait",
+                    phase.name()
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn drop_caches(&mut self, context: &mut Context<'_>, at: usize) -> Result<(), TargetError> {
+        let name = self.report.targets[at].name.clone();
+        let progress = self.console.begin(&name, "drop caches", Extent::Unknown);
+        let of_target = context.system.drop_caches();
+        let of_kernel = fs::write("/proc/sys/vm/drop_caches", "1");
+        match (&of_target, &of_kernel) {
+            (Ok(()), Ok(())) => progress.end("the caches of target and kernel are empty"),
+            (Err(error), _) => progress.end(&error.to_string()),
+            (_, Err(error)) => progress.end(&format!("the kernel's cache stays: {error}")),
+        }
+        if let Err(error) = &of_target {
+            self.warn(error.to_string());
+        } else if let Err(error) = &of_kernel {
+            self.warn(format!("the kernel's cache could not be emptied: {error}"));
+        }
+        // A restart may have failed, in which case there is nothing to go on with.
+        context.system.start()?;
+        Ok(())
+    }
+
+    /// Sends a load and files what came of it under the phase that is last in the report.
+    fn drive(&mut self, context: &mut Context<'_>, at: usize, title: &str, load: &Load<'_>) -> Result<(), TargetError> {
+        let name = self.report.targets[at].name.clone();
+        let extent = match (load.end.operations, load.end.seconds) {
+            (_, Some(seconds)) => Extent::Seconds(seconds),
+            (Some(operations), None) => Extent::Operations(operations),
+            (None, None) => Extent::Unknown,
+        };
+        let mut progress: Progress = self.console.begin(&name, title, extent);
+        let log = format!(
+            "{}-{}.hlog",
+            self.work_directory(&name).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+            load.phase.name()
+        );
+        let driven = context.driver.drive(load, context.system, self.options, self.stop, &self.options.out.join(&log), &mut progress);
+        let measured = match driven {
+            Ok(measured) => measured,
+            Err(error) => {
+                progress.end(&error.to_string());
+                return Err(error);
+            }
+        };
+        let ours = !matches!(context.spec, TargetSpec::Server { .. }) && !self.options.server_cpus.is_empty();
+        let report = self.report.targets[at].phases.last_mut().expect("the phase was begun");
+        measures::file(report, &measured, ours.then_some(self.options.server_cpus.len()));
+        report.histogram_log = Some(log);
+        progress.end(&measures::line(report));
+        for (kind, example) in &measured.outcome.error_examples {
+            self.console.say(&format!("{name}: {kind}, for example: {example}"));
+        }
+        if let Some(error) = &measured.log_failure {
+            self.warn(format!("{name}, {title}: the histogram log is not whole: {error}"));
+        }
+        match (measured.failure, measured.outcome.ended) {
+            (Some(failure), _) => Err(failure.into()),
+            (None, load::Ended::TargetDied(why)) => Err(TargetError::Died(why)),
+            (None, load::Ended::AgentLost(why)) => Err(TargetError::AgentLost(why)),
+            (None, load::Ended::Stopped) => Err(TargetError::Interrupted),
+            (None, load::Ended::Finished) => Ok(()),
+        }
+    }
+
+    fn last_phase(&self, at: usize) -> &PhaseReport {
+        self.report.targets[at].phases.last().expect("the phase was begun")
+    }
+
+    fn warn(&mut self, warning: String) {
+        if !self.report.warnings.contains(&warning) {
+            self.report.warnings.push(warning);
+        }
+    }
+
+    /// What 100 million operations of each phase cost.
+    fn price(&mut self, at: usize) {
+        let Some(cost) = self.options.study.cost else { return };
+        let target = &mut self.report.targets[at];
+        let measured =
+            target.phases.iter().filter(|phase| matches!(phase.kind, PhaseKind::Load | PhaseKind::Run) && phase.throughput > 0.0);
+        let price = |phase: &PhaseReport| Cost {
+            phase: phase.name.clone(),
+            node_hour: cost.node_hour,
+            per_100m: 1e8 / phase.throughput / 3600.0 * cost.node_hour * f64::from(target.nodes),
+        };
+        target.costs = measured.map(price).collect();
+    }
+
+    fn finish(&mut self) -> Result<(), RunError> {
+        let whole = |target: &TargetReport| target.failure.is_none() && target.phases.iter().all(|phase| phase.complete);
+        self.report.complete =
+            !self.stopped() && self.report.targets.len() == self.options.targets.len() && self.report.targets.iter().all(whole);
+        let failures: Vec<String> =
+            self.report.targets.iter().filter_map(|target| Some(format!("{}: {}", target.name, target.failure.as_ref()?))).collect();
+        self.report.warnings.retain(|warning| !failures.contains(warning));
+        failures.into_iter().rev().for_each(|failure| self.report.warnings.insert(0, failure));
+        self.report.ratios = ratios::ratios(&self.options.study, &self.report.targets);
+        if self.report.complete {
+            // Only what is resumed needs it.
+            let _ = fs::remove_dir_all(self.options.out.join("work"));
+        }
+        self.save()?;
+        write_html(&self.options.out, self.report)?;
+        Ok(())
+    }
+}
+
+/// What the phases of a target share.
+struct Context<'a> {
+    system: &'a mut dyn System,
+    driver: &'a Driver,
+    spec: &'a TargetSpec,
+    began: Instant,
+}
+
+/// Writes every row once, in order.
+fn filling() -> Mix {
+    Mix {
+        operations: BTreeMap::from([(OperationKind::Insert, 1.0)]),
+        keys: KeyChoice::Sequential,
+        scan_rows_max: 1,
+        update_all_fields: true,
+        verify: false,
+    }
+}
+
+fn pace(phase: &Phase) -> Pace {
+    phase.rate.map_or(Pace::Closed, Pace::Open)
+}

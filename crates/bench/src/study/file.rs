@@ -1,0 +1,367 @@
+//! The schema of a study's file.
+
+use super::StudyError;
+use crate::report::model::{PaperResult, PhaseKind};
+use load::workload::{Clients, Mix, Rows};
+use serde::{Deserialize, Serialize};
+
+/// The longest a settle phase waits unless told.
+const SETTLE_SECONDS: f64 = 3600.0;
+/// Rows of a validation unless told.
+const VALIDATE_ROWS: u64 = 1000;
+
+/// A study.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Study {
+    /// Name, as `tarndb bench run` takes it.
+    pub name: String,
+    /// One line.
+    pub title: String,
+    /// What it asks and how.
+    pub description: String,
+    /// Replicas of each row, where the target has nodes enough.
+    #[serde(default = "one")]
+    pub replication: u32,
+    /// Memory of each server as a part of the data, unless `--memory` says how much.
+    pub memory_of_data: Option<f64>,
+    /// Names of the targets that ratios are for: the one that should win and the one it is compared with. Otherwise the first and each other.
+    pub compare: Option<[String; 2]>,
+    /// Consistency level of reads and writes, if not the target's own.
+    pub consistency: Option<String>,
+    /// The publication.
+    pub paper: Option<PaperFile>,
+    /// What a node costs.
+    pub cost: Option<CostModel>,
+    /// The dataset.
+    pub rows: Rows,
+    /// Who asks, unless a phase says otherwise.
+    pub clients: Clients,
+    /// What happens, in order.
+    pub phases: Vec<Phase>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// A publication.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperFile {
+    /// Title, publisher, date.
+    pub citation: String,
+    /// Where it is.
+    pub url: String,
+    /// What it ran on.
+    pub setup: String,
+    /// How many times better its winner was.
+    #[serde(default)]
+    pub ratios: Vec<PaperRatio>,
+    /// Its result table.
+    #[serde(default)]
+    pub results: Vec<PaperResult>,
+}
+
+/// How many times better a paper's winner was.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperRatio {
+    /// `PHASE throughput`, `PHASE throughput with settling`, or `PHASE OPERATION p50|p95|p99|p99.9|max`.
+    pub measure: String,
+    /// How many times.
+    pub value: f64,
+}
+
+/// What a node costs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CostModel {
+    /// Dollars for a node and an hour.
+    pub node_hour: f64,
+}
+
+/// A step of a study.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Phase {
+    /// What is done.
+    pub kind: PhaseKind,
+    /// Name in reports; the kind's if there is none.
+    pub name: Option<String>,
+    /// Ends after so many operations. A load writes every row of the dataset.
+    pub operations: Option<u64>,
+    /// Ends after so long.
+    pub seconds: Option<f64>,
+    /// Waits no longer (settle).
+    pub timeout_s: Option<f64>,
+    /// Rows of the small dataset of its own (validate).
+    pub rows: Option<u64>,
+    /// Operations a second whatever comes back (open loop); without it the next request follows a reply (closed loop).
+    pub rate: Option<f64>,
+    /// Operations and keys.
+    pub mix: Option<Mix>,
+    /// Who asks.
+    pub clients: Option<Clients>,
+    /// What is done to the target meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<Event>,
+}
+
+/// Something that is done to the target under load.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Event {
+    /// Seconds after the start of the phase.
+    pub at_s: f64,
+    /// What.
+    #[serde(rename = "do")]
+    pub disturbance: Disturbance,
+}
+
+/// What can be done to a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Disturbance {
+    /// Kills a node without warning.
+    KillNode,
+    /// Stops a node as an operator does.
+    StopNode,
+    /// Starts the node that was killed or stopped.
+    StartNode,
+    /// Adds a node.
+    AddNode,
+}
+
+impl Disturbance {
+    /// As studies and the flag `--on` spell it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::KillNode => "kill-node",
+            Self::StopNode => "stop-node",
+            Self::StartNode => "start-node",
+            Self::AddNode => "add-node",
+        }
+    }
+
+    /// The one of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::KillNode, Self::StopNode, Self::StartNode, Self::AddNode].into_iter().find(|one| one.name() == name)
+    }
+}
+
+impl Phase {
+    /// Its name in reports.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(match self.kind {
+            PhaseKind::Check => "check",
+            PhaseKind::Validate => "validate",
+            PhaseKind::Load => "load",
+            PhaseKind::Settle => "settle",
+            PhaseKind::DropCaches => "drop-caches",
+            PhaseKind::Run => "run",
+        })
+    }
+
+    /// How long a settle phase waits.
+    #[must_use]
+    pub fn timeout_s(&self) -> f64 {
+        self.timeout_s.unwrap_or(SETTLE_SECONDS)
+    }
+
+    /// Rows of a validation.
+    #[must_use]
+    pub fn validate_rows(&self) -> u64 {
+        self.rows.unwrap_or(VALIDATE_ROWS)
+    }
+}
+
+impl Study {
+    /// Reads a study; `name` is for messages.
+    ///
+    /// # Errors
+    /// When a key is unknown or missing, or a value makes no sense.
+    pub fn parse(name: &str, file: &str) -> Result<Self, StudyError> {
+        let study: Self = toml::from_str(file).map_err(|source| StudyError::Syntax { name: name.to_owned(), source: Box::new(source) })?;
+        study.validate().map_err(|what| StudyError::Invalid { name: name.to_owned(), what })?;
+        Ok(study)
+    }
+
+    /// The file that repeats it.
+    #[must_use]
+    pub fn file(&self) -> String {
+        toml::to_string(self).expect("a study is made of tables, numbers and texts")
+    }
+
+    /// Takes so many times the rows and operations; durations and rates stay.
+    ///
+    /// # Errors
+    /// When the factor is no positive number or leaves no rows.
+    pub fn scale(&mut self, factor: f64) -> Result<(), StudyError> {
+        if !(factor.is_finite() && factor > 0.0) {
+            return Err(self.invalid(format!("a scale of {factor} makes no sense; 0.01 takes a hundredth of the rows and operations")));
+        }
+        let measured = self.phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Run);
+        let counts = measured.filter_map(|phase| phase.operations.as_mut());
+        for count in counts.chain([&mut self.rows.count]) {
+            *count = ((*count as f64 * factor).round() as u64).max(1);
+        }
+        Ok(())
+    }
+
+    /// Lets every phase that is measured last so long.
+    pub fn last(&mut self, seconds: f64) {
+        for phase in self.phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Run) {
+            phase.seconds = Some(seconds);
+            phase.operations = None;
+        }
+    }
+
+    /// Has every phase that is measured send so many requests a second.
+    pub fn at_rate(&mut self, rate: f64) {
+        self.phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Run).for_each(|phase| phase.rate = Some(rate));
+    }
+
+    /// Bytes of all values and keys once loaded.
+    #[must_use]
+    pub fn data_bytes(&self) -> u64 {
+        const KEY_BYTES: u64 = 24;
+        self.rows.count * (u64::from(self.rows.fields) * u64::from(self.rows.field_bytes) + KEY_BYTES)
+    }
+
+    fn invalid(&self, what: String) -> StudyError {
+        StudyError::Invalid { name: self.name.clone(), what }
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        const VALUE_BYTES_MAX: u64 = 1 << 20;
+        let Rows { count, fields, field_bytes, .. } = self.rows;
+        if count == 0 || fields == 0 || field_bytes == 0 {
+            return Err("rows need a count, fields and field_bytes of at least 1".to_owned());
+        }
+        if u64::from(fields) * u64::from(field_bytes) > VALUE_BYTES_MAX {
+            return Err(format!("rows of {fields} fields of {field_bytes} bytes are larger than the 1 MiB that a row may have here"));
+        }
+        if self.memory_of_data.is_some_and(|part| !(part.is_finite() && part > 0.0)) {
+            return Err("memory_of_data is a part of the data, for example 0.125".to_owned());
+        }
+        if self.phases.is_empty() {
+            return Err("there are no phases".to_owned());
+        }
+        if self.phases.iter().all(|phase| phase.kind != PhaseKind::Load) {
+            return Err("no phase is of kind \"load\": there would be no rows to ask for".to_owned());
+        }
+        let mut names: Vec<&str> = self.phases.iter().map(Phase::name).collect();
+        names.sort_unstable();
+        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("two phases are called {}: give one a name", twice[0]));
+        }
+        self.phases.iter().try_for_each(|phase| validate_phase(phase, self.clients))
+    }
+}
+
+fn validate_phase(phase: &Phase, clients: Clients) -> Result<(), String> {
+    let name = phase.name();
+    let wrong = |what: &str| Err(format!("phase {name}: {what}"));
+    let Clients { threads, connections, in_flight } = phase.clients.unwrap_or(clients);
+    if threads == 0 || connections < threads || in_flight == 0 || in_flight > 1 << 14 {
+        return wrong("clients need at least one thread, a connection for each thread, and 1 to 16,384 requests in flight");
+    }
+    if phase.seconds.is_some_and(|seconds| !(seconds.is_finite() && seconds > 0.0)) {
+        return wrong("seconds must be more than 0");
+    }
+    if phase.rate.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
+        return wrong("rate is operations a second, more than 0");
+    }
+    let runs = matches!(phase.kind, PhaseKind::Run | PhaseKind::Validate);
+    match (&phase.mix, runs) {
+        (None, true) => return wrong("it needs a mix: operations and keys"),
+        (Some(_), false) => return wrong("only phases of kind run and validate have a mix"),
+        (Some(mix), true) => {
+            let weights: Vec<f64> = mix.operations.values().copied().collect();
+            if weights.iter().any(|weight| !(weight.is_finite() && *weight >= 0.0)) || weights.iter().sum::<f64>() <= 0.0 {
+                return wrong("the weights of operations are numbers from 0, not all of them 0");
+            }
+        }
+        (None, false) => {}
+    }
+    if phase.kind == PhaseKind::Run && phase.seconds.is_none() && phase.operations.is_none() {
+        return wrong("it never ends: give it seconds or operations");
+    }
+    if phase.kind == PhaseKind::Validate && phase.operations.is_none() {
+        return wrong("it needs a number of operations");
+    }
+    if !phase.events.is_empty() && phase.kind != PhaseKind::Run {
+        return wrong("only phases of kind run have events");
+    }
+    if phase.events.windows(2).any(|pair| pair[0].at_s > pair[1].at_s) {
+        return wrong("events stand in the order in which they happen");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = r#"
+name = "small"
+title = "t"
+description = "d"
+rows = { count = 1000, field_bytes = 10 }
+clients = { connections = 1 }
+[[phases]]
+kind = "load"
+[[phases]]
+kind = "run"
+operations = 500
+mix = { operations = { read = 1 }, keys = { distribution = "uniform" } }
+"#;
+
+    #[test]
+    fn what_a_study_says_after_flags_says_it_again() {
+        let mut study = Study::parse("small", SMALL).unwrap();
+        study.scale(0.1).unwrap();
+        assert_eq!((study.rows.count, study.phases[1].operations), (100, Some(50)));
+        study.at_rate(20.0);
+        study.last(3.0);
+        assert_eq!((study.phases[1].seconds, study.phases[1].operations, study.phases[1].rate), (Some(3.0), None, Some(20.0)));
+        assert_eq!(Study::parse("again", &study.file()).unwrap(), study);
+        assert!(study.scale(0.0).is_err() && study.scale(f64::NAN).is_err());
+    }
+
+    #[test]
+    fn an_unknown_key_is_named() {
+        for (wrong, named) in [
+            (SMALL.replace("field_bytes", "field_byte"), "field_byte"),
+            (SMALL.replace("operations = 500", "operation = 500"), "operation"),
+            (SMALL.replace("uniform", "unifrom"), "unifrom"),
+            (format!("speed = 1\n{SMALL}"), "speed"),
+        ] {
+            let error = Study::parse("small", &wrong).unwrap_err().to_string();
+            assert!(error.contains(named), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_study_that_makes_no_sense_is_refused_with_the_remedy() {
+        for (from, to, says) in [
+            ("kind = \"load\"", "kind = \"check\"", "load"),
+            ("operations = 500\n", "", "seconds or operations"),
+            ("count = 1000", "count = 0", "count"),
+            ("connections = 1", "connections = 0", "connection"),
+            ("read = 1 ", "read = 0 ", "weights"),
+            ("kind = \"run\"", "kind = \"settle\"", "mix"),
+            ("kind = \"run\"", "kind = \"load\"", "two phases"),
+        ] {
+            let wrong = SMALL.replacen(from, to, 1);
+            assert_ne!(wrong, SMALL);
+            let error = Study::parse("small", &wrong).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What a study is run against: a private TarnDB node, a peer that a script starts, or a server that is there already.
+
+mod peer;
+mod private;
+mod process;
+mod remote;
+mod spec;
+
+pub use process::{ProcessSample, process_sample};
+pub use spec::{SpecError, TargetSpec};
+
+use crate::study::Disturbance;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What a system that the tool starts may use.
+#[derive(Clone, Debug)]
+pub struct Means {
+    /// Where its data and logs go.
+    pub directory: PathBuf,
+    /// CPUs it runs on; none: all.
+    pub cpus: Vec<usize>,
+    /// Its memory limit, if the study or a flag sets one.
+    pub memory_bytes: Option<u64>,
+    /// Bytes of keys and values that it is to hold.
+    pub data_bytes: u64,
+    /// Where peers' scripts are.
+    pub peers: Option<PathBuf>,
+    /// What the user has said to run for a disturbance.
+    pub commands: BTreeMap<Disturbance, String>,
+}
+
+/// Why a target cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SystemError {
+    /// It did not start.
+    #[error("{name} did not start: {why}")]
+    Start {
+        /// Which.
+        name: String,
+        /// What it said last.
+        why: String,
+    },
+    /// It cannot do this.
+    #[error("{name} cannot {what}: {why}")]
+    Unable {
+        /// Which.
+        name: String,
+        /// What was asked.
+        what: String,
+        /// Why, and what to do.
+        why: String,
+    },
+    /// A command failed.
+    #[error("`{command}` failed: {why}")]
+    Command {
+        /// What was run.
+        command: String,
+        /// How it ended.
+        why: String,
+    },
+    /// The file system.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+/// A database under test, as far as it has to be started, watched, disturbed and stopped. Its protocol is crate `load`'s.
+pub trait System: Send {
+    /// Starts it, or sees that it runs. To be called again after [`System::stop`].
+    ///
+    /// # Errors
+    /// When it does not run afterwards.
+    fn start(&mut self) -> Result<(), SystemError>;
+
+    /// Where clients connect, once started.
+    fn address(&self) -> &str;
+
+    /// Its process on this machine, if there is one that is known.
+    fn pid(&self) -> Option<u32>;
+
+    /// Address of its metrics in Prometheus's text format, if known.
+    fn metrics(&self) -> Option<&str> {
+        None
+    }
+
+    /// Options of the table that its makers advise.
+    fn table_options(&self) -> Option<&str> {
+        None
+    }
+
+    /// Everything needed to set it up again.
+    fn settings(&self) -> BTreeMap<String, String>;
+
+    /// Waits until its background work is done, if it can tell, and how many seconds that took: without those for which it was looked at,
+    /// quiet already, to be sure. `None`: it can't tell.
+    ///
+    /// # Errors
+    /// When it did not settle in time.
+    fn settle(&mut self, timeout_s: f64) -> Result<Option<f64>, SystemError>;
+
+    /// Empties its caches, by a restart where nothing else does.
+    ///
+    /// # Errors
+    /// When it can't.
+    fn drop_caches(&mut self) -> Result<(), SystemError>;
+
+    /// Does something to it under load.
+    ///
+    /// # Errors
+    /// When it can't.
+    fn disturb(&mut self, disturbance: Disturbance) -> Result<(), SystemError>;
+
+    /// Stops what was started; data stays.
+    fn stop(&mut self);
+}
+
+/// The system that a target names.
+///
+/// # Errors
+/// When it can't be made with these means.
+pub fn system(spec: &TargetSpec, means: Means) -> Result<Box<dyn System>, SystemError> {
+    Ok(match spec {
+        TargetSpec::Private => Box::new(private::PrivateNode::new(means)),
+        TargetSpec::Peer { name, options } => Box::new(peer::Peer::new(name, options, means)?),
+        TargetSpec::Server { name, address, pid, metrics, .. } => {
+            Box::new(remote::Remote::new(name, address, *pid, metrics.clone(), means.commands))
+        }
+    })
+}
+
+/// What a command prints; its failure is told by the last line of its error output.
+fn run(command: &mut std::process::Command) -> Result<String, SystemError> {
+    let named = || format!("{:?}", command.get_program()).trim_matches('"').to_owned();
+    let shown = named();
+    let failed = |why: String| SystemError::Command { command: shown.clone(), why };
+    let done = command.output().map_err(|error| failed(error.to_string()))?;
+    if done.status.success() {
+        return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&done.stderr);
+    let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+    Err(failed(format!("{}: {last}", done.status)))
+}

@@ -1,0 +1,84 @@
+//! A server that somebody else runs: it is neither started nor stopped, and disturbed only by commands that the user has given.
+
+use super::process::wait_until_quiet;
+use super::{System, SystemError, run};
+use crate::study::Disturbance;
+use std::collections::BTreeMap;
+use std::process::Command;
+
+/// A server.
+pub(super) struct Remote {
+    name: String,
+    address: String,
+    pid: Option<u32>,
+    metrics: Option<String>,
+    commands: BTreeMap<Disturbance, String>,
+}
+
+impl Remote {
+    pub(super) fn new(
+        name: &str,
+        address: &str,
+        pid: Option<u32>,
+        metrics: Option<String>,
+        commands: BTreeMap<Disturbance, String>,
+    ) -> Self {
+        Self { name: name.to_owned(), address: address.to_owned(), pid, metrics, commands }
+    }
+}
+
+impl System for Remote {
+    fn start(&mut self) -> Result<(), SystemError> {
+        Ok(())
+    }
+
+    fn address(&self) -> &str {
+        &self.address
+    }
+
+    fn pid(&self) -> Option<u32> {
+        self.pid
+    }
+
+    fn metrics(&self) -> Option<&str> {
+        self.metrics.as_deref()
+    }
+
+    fn settings(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([("started by".to_owned(), "somebody else: its settings are not known here".to_owned())])
+    }
+
+    fn settle(&mut self, timeout_s: f64) -> Result<Option<f64>, SystemError> {
+        let Some(pid) = self.pid else { return Ok(None) };
+        if let Some(seconds) = wait_until_quiet(pid, timeout_s) {
+            return Ok(Some(seconds));
+        }
+        Err(SystemError::Unable {
+            name: self.name.clone(),
+            what: "settle".to_owned(),
+            why: format!("process {pid} still writes after {timeout_s} s"),
+        })
+    }
+
+    fn drop_caches(&mut self) -> Result<(), SystemError> {
+        Err(SystemError::Unable {
+            name: self.name.clone(),
+            what: "drop its caches".to_owned(),
+            why: "the tool did not start it; leave the phase out or empty them by hand".to_owned(),
+        })
+    }
+
+    fn disturb(&mut self, disturbance: Disturbance) -> Result<(), SystemError> {
+        let name = disturbance.name();
+        let Some(command) = self.commands.get(&disturbance) else {
+            return Err(SystemError::Unable {
+                name: self.name.clone(),
+                what: format!("do `{name}`"),
+                why: format!("the tool did not start it; say how with --on {name}='COMMAND'"),
+            });
+        };
+        run(Command::new("sh").args(["-c", command])).map(drop)
+    }
+
+    fn stop(&mut self) {}
+}

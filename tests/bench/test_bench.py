@@ -1,0 +1,239 @@
+"""Every command of `tarndb bench`, on a good day and on a bad one."""
+
+import os
+import pathlib
+import socket
+import subprocess
+
+import pytest
+
+import server as servers
+from conftest import kill, phase_of, report_of
+
+STUDIES = ["aerospike-cassandra", "griddb-scaleout", "scylla-power", *(f"ycsb-{letter}" for letter in "abcdef"), "resilience", "scale-out"]
+READS = '{ operations = { read = 0.5, update = 0.5 }, keys = { distribution = "uniform" } }'
+VERIFIED = READS.replace(" }, keys", " }, verify = true, keys")
+LOAD = {"kind": '"load"'}
+
+
+def run_phase(**more):
+    return {"kind": '"run"', "mix": READS, **more}
+
+
+def wait_for_seconds(out, count):
+    """Until the histogram log of phase `run` has the figures of some seconds."""
+    while sum(line.startswith("Tag=") for log in out.glob("*-run.hlog") for line in log.read_text().splitlines()) < 2 * count:
+        pass
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_every_study_is_listed_and_shown(bench):
+    listed = bench("list").end()
+    assert listed.code == 0 and [line.split()[0] for line in listed.out.splitlines()] == STUDIES
+    for name in STUDIES:
+        shown = bench("show", name).end()
+        assert shown.code == 0 and f'name = "{name}"' in shown.out
+
+
+def test_a_study_on_a_private_node_is_measured_whole(bench, study, tmp_path):
+    validate = {"kind": '"validate"', "rows": 200, "operations": 3000, "mix": READS}
+    path = study([{"kind": '"check"'}, validate, LOAD, {"kind": '"settle"'}, {"kind": '"drop-caches"'}, run_phase(seconds=3)])
+    run = bench("run", path, "--out", "out").end()
+    assert run.code == 0, run.err
+    report = report_of(tmp_path / "out")
+    assert report["complete"] and [phase["kind"] for phase in report["targets"][0]["phases"]] == [
+        "check", "validate", "load", "settle", "drop-caches", "run",
+    ]  # fmt: skip
+    load, measured = phase_of(report, "load"), phase_of(report, "run")
+    assert load["operations"][0]["operation"] == "insert" and load["operations"][0]["replies"] == 2000
+    assert phase_of(report, "validate")["verified"]["compared"] > 1000
+    assert {operation["operation"] for operation in measured["operations"]} == {"read", "update"}
+    assert all(operation["errors"] == 0 and operation["replies"] > 0 for operation in measured["operations"])
+    assert abs(measured["seconds"] - 3) < 1 and len(measured["timeline"]) in (3, 4)
+    seconds = sum(one["replies"] for second in measured["timeline"] for one in second["operations"].values())
+    assert seconds == sum(operation["replies"] for operation in measured["operations"])
+    assert measured["resources"]["target_memory_peak"] > 0 and measured["resources"]["target_cpu_s"] > 0
+    assert (tmp_path / "out" / measured["histogram_log"]).read_text().startswith("#")
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "<html" in page and not (tmp_path / "out" / "work").exists()
+    again = bench("report", "out").end()
+    assert again.code == 0 and "run" in again.out
+    # A finished run is neither repeated nor overwritten.
+    before = (tmp_path / "out" / "report.json").read_bytes()
+    repeated = bench("run", path, "--out", "out").end()
+    assert repeated.code == 2 and "finished" in repeated.err and (tmp_path / "out" / "report.json").read_bytes() == before
+
+
+def test_flags_are_in_force_and_in_the_report(bench, study, tmp_path):
+    path = study([LOAD, run_phase(operations=100_000_000)])
+    run = bench("run", path, "--scale", "0.5", "--duration", "2s", "--rate", "500", "--memory", "300MiB", "--seed", "7", "--out", "out").end()
+    assert run.code == 0, run.err
+    report = report_of(tmp_path / "out")
+    assert phase_of(report, "load")["operations"][0]["replies"] == 1000
+    measured = phase_of(report, "run")
+    assert 900 <= sum(operation["replies"] for operation in measured["operations"]) <= 1100
+    assert report["targets"][0]["settings"]["--memory-limit"] == "300MiB" and measured["settings"]["seed"] == "7"
+    assert "rate = 500" in report["study"]["file"] and "count = 1000" in report["study"]["file"]
+
+
+def test_two_targets_have_ratios_and_reports_can_be_compared(bench, study, private_server, tmp_path):
+    path = study([LOAD, run_phase(seconds=2)])
+    address = private_server.state()["cql"]
+    run = bench("run", path, "--target", "tarndb", "--target", f"other=cql://{address}?pid={private_server.state()['pid']}", "--out", "out").end()
+    assert run.code == 0, run.err
+    report = report_of(tmp_path / "out")
+    ratios = {ratio["measure"]: ratio for ratio in report["ratios"]}
+    assert ratios["run throughput"]["measured"] > 0 and ratios["run throughput"]["baseline"] == "other"
+    assert phase_of(report, "run", 1)["resources"]["target_cpu_s"] > 0
+    assert report["targets"][1]["server"].startswith("TarnDB")
+    compared = bench("compare", "out", "out").end()
+    assert compared.code == 0 and (tmp_path / "compare.html").exists()
+
+
+def test_an_interrupted_run_keeps_what_it_has_and_goes_on(bench, study, tmp_path):
+    path = study([LOAD, run_phase(name='"first"', seconds=2), run_phase(name='"second"', seconds=3)])
+    run = bench("run", path, "--out", "out")
+    run.wait_for_line("second")
+    run.interrupt()
+    run.end()
+    assert run.code == 130 and "goes on" in run.err
+    report = report_of(tmp_path / "out")
+    assert not report["complete"] and phase_of(report, "first")["complete"] and not phase_of(report, "second")["complete"]
+    assert (tmp_path / "out" / "report.html").exists()
+    finished = bench("run", path, "--out", "out").end()
+    assert finished.code == 0, finished.err
+    after = report_of(tmp_path / "out")
+    assert after["complete"] and phase_of(after, "second")["complete"]
+    assert phase_of(after, "first") == phase_of(report, "first") and "tarndb · load" not in finished.err
+    assert not [error for phase in after["targets"][0]["phases"] for error in phase["errors"]]
+
+
+def test_a_target_that_dies_leaves_what_was_measured(bench, study, private_server, tmp_path):
+    path = study([LOAD, run_phase(seconds=100)])
+    run = bench("run", path, "--target", f"cql://{private_server.state()['cql']}", "--out", "out")
+    run.wait_for_line("· run")
+    wait_for_seconds(tmp_path / "out", 2)
+    kill(private_server)
+    run.end()
+    assert run.code == 1 and "died" in run.err
+    report = report_of(tmp_path / "out")
+    assert not report["complete"] and "died" in report["targets"][0]["failure"]
+    assert phase_of(report, "load")["complete"] and not phase_of(report, "run")["complete"]
+    assert any("died" in warning for warning in report["warnings"])
+
+
+def test_a_node_that_is_killed_and_started_loses_nothing(bench, study, tmp_path):
+    events = '[{ at_s = 2, do = "kill-node" }, { at_s = 4, do = "start-node" }]'
+    path = study([LOAD, {"kind": '"run"', "mix": VERIFIED, "seconds": 9, "rate": 2000, "events": events}])
+    run = bench("run", path, "--out", "out").end()
+    assert run.code == 0, run.err
+    measured = phase_of(report_of(tmp_path / "out"), "run")
+    assert measured["verified"]["compared"] > 3000
+    assert [measured["verified"][what] for what in ("lost", "stale", "wrong")] == [0, 0, 0]
+    killed, started = measured["events"]
+    assert (killed["what"], started["what"]) == ("kill-node", "start-node")
+    assert killed["figures"]["lowest"] == 0 and killed["figures"]["silent_s"] >= 1 and killed["figures"]["recovered_after_s"] >= 1
+    assert measured["errors"]
+
+
+def test_a_private_node_cannot_grow_and_says_what_could(bench, study, tmp_path):
+    path = study([LOAD, run_phase(seconds=5, events='[{ at_s = 0.5, do = "add-node" }]')])
+    run = bench("run", path, "--out", "out").end()
+    assert run.code == 1 and "--on add-node" in run.err
+    assert phase_of(report_of(tmp_path / "out"), "load")["complete"]
+
+
+def test_a_command_of_the_users_disturbs_a_server(bench, study, private_server, tmp_path):
+    path = study([LOAD, run_phase(seconds=2, events='[{ at_s = 0.5, do = "add-node" }]')])
+    mark = tmp_path / "added"
+    run = bench("run", path, "--target", f"cql://{private_server.state()['cql']}", "--on", f"add-node=touch {mark}", "--out", "out").end()
+    assert run.code == 0 and mark.exists(), run.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["run", "ycsb-g"], 2, "did you mean `ycsb-"),
+        (["run", "missing/study.toml"], 3, "missing/study.toml"),
+        (["run", "ycsb-a", "--scale", "0"], 2, "scale"),
+        (["run", "ycsb-a", "--scale", "1e9"], 3, "--scale"),
+        (["run", "ycsb-a", "--rate=-1"], 2, "rate"),
+        (["run", "ycsb-a", "--duration", "fast"], 2, "duration"),
+        (["run", "ycsb-a", "--memory", "much"], 2, "--memory"),
+        (["run", "ycsb-a", "--target", "postgres"], 1, "postgres"),
+        (["run", "ycsb-a", "--target", "mongodb://x:1"], 2, "mongodb"),
+        (["run", "ycsb-a", "--target", "cql://x:1?node=3"], 2, "did you mean `nodes`"),
+        (["run", "ycsb-a", "--target", "tarndb", "--target", "tarndb"], 2, "two targets"),
+        (["run", "ycsb-a", "--load-cpus", "900"], 2, "CPU 900"),
+        (["run", "ycsb-a", "--on", "explode=x"], 2, "kill-node"),
+        (["report", "nowhere"], 3, "nowhere"),
+        (["compare", "nowhere"], 2, "DIR"),
+        (["show", "nothing"], 2, "there is no study"),
+    ],
+)
+def test_wrong_input_is_one_clear_line(bench, arguments, code, says):
+    run = bench(*arguments, *(["--out", "out"] if arguments[0] == "run" else [])).end()
+    assert run.code == code and says in run.err, (run.code, run.err)
+    assert "panicked" not in run.err
+
+
+def test_an_unreachable_and_a_silent_target_are_told_apart(bench, study, tmp_path):
+    path = study([LOAD, run_phase(seconds=1)])
+    refused = bench("run", path, "--target", f"cql://127.0.0.1:{free_port()}", "--out", "refused").end()
+    assert refused.code == 1 and "cannot connect" in refused.err
+    assert "cannot connect" in report_of(tmp_path / "refused")["targets"][0]["failure"]
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(8)
+        mute = bench("run", path, "--target", f"cql://127.0.0.1:{silent.getsockname()[1]}", "--out", "mute").end()
+    assert mute.code == 1 and "does not answer" in mute.err
+
+
+def test_a_full_disk_is_said_and_keeps_the_report_that_was_there(bench, study, tmp_path):
+    path = study([LOAD, run_phase(seconds=1)])
+    (tmp_path / "out").mkdir()
+    # What is written there finds the disk full.
+    os.symlink("/dev/full", tmp_path / "out" / "report.json.partial")
+    run = bench("run", path, "--out", "out").end()
+    assert run.code == 3 and "No space left" in run.err, run.err
+
+
+def test_no_process_is_left_behind_by_a_tool_that_is_killed(bench, study, tmp_path):
+    path = study([LOAD, run_phase(seconds=100)])
+    run = bench("run", path, "--out", "out")
+    run.wait_for_line("· run")
+    children = subprocess.run(["pgrep", "-P", str(run.process.pid)], capture_output=True, text=True, check=False).stdout.split()
+    assert len(children) == 1
+    run.process.kill()
+    run.process.communicate()
+    # The kernel kills it when its parent is gone; `wait` for a process that is not ours is to look until it is no more.
+    while pathlib.Path(f"/proc/{children[0]}").exists() and "Z" not in pathlib.Path(f"/proc/{children[0]}/stat").read_text().split(")")[1][:3]:
+        pass
+
+
+def test_the_binary_is_the_one_under_test(bench):
+    assert pathlib.Path(servers.binary()).exists()
+    assert bench("--help").end().code == 0
+
+
+def test_two_load_machines_send_one_load(bench, study, private_server, tmp_path):
+    (tmp_path / "secret").write_text("between us\n")
+    (tmp_path / "guess").write_text("open sesame\n")
+    agents = []
+    for _ in range(2):
+        agent = bench("agent", "--listen", "127.0.0.1:0", "--secret-file", "secret")
+        agents += ["--agent", agent.process.stdout.readline().split()[-1]]
+    path = study([LOAD, run_phase(operations=4000)])
+    target = ["--target", f"cql://{private_server.state()['cql']}"]
+    refused = bench("run", path, *target, *agents, "--secret-file", "guess", "--out", "refused").end()
+    assert refused.code == 1 and "refuses" in refused.err
+    run = bench("run", path, *target, *agents, "--secret-file", "secret", "--out", "out").end()
+    assert run.code == 0, run.err
+    report = report_of(tmp_path / "out")
+    assert phase_of(report, "load")["operations"][0]["replies"] == 2000
+    assert sum(operation["replies"] for operation in phase_of(report, "run")["operations"]) == 4000
