@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 import socket
 import subprocess
 
@@ -10,6 +11,7 @@ import pytest
 import server as servers
 from conftest import kill, phase_of, report_of
 
+PEERS = pathlib.Path(__file__).resolve().parents[2] / "peers"
 STUDIES = ["aerospike-cassandra", "griddb-scaleout", "scylla-power", *(f"ycsb-{letter}" for letter in "abcdef"), "resilience", "scale-out"]
 READS = '{ operations = { read = 0.5, update = 0.5 }, keys = { distribution = "uniform" } }'
 VERIFIED = READS.replace(" }, keys", " }, verify = true, keys")
@@ -237,3 +239,21 @@ def test_two_load_machines_send_one_load(bench, study, private_server, tmp_path)
     report = report_of(tmp_path / "out")
     assert phase_of(report, "load")["operations"][0]["replies"] == 2000
     assert sum(operation["replies"] for operation in phase_of(report, "run")["operations"]) == 4000
+
+
+@pytest.mark.skipif(shutil.which("java") is None or shutil.which("mvn") is None, reason="Cassandra needs a JDK and Maven")
+def test_a_study_compares_tarndb_with_a_real_cassandra(bench, study, tmp_path):
+    validate = {"kind": '"validate"', "rows": 100, "operations": 500, "mix": READS}
+    path = study([validate, LOAD, {"kind": '"settle"'}, {"kind": '"drop-caches"'}, run_phase(seconds=5)], compare='["tarndb", "cassandra"]')
+    # Two gigabytes: what its own formulas give it in less does not fit.
+    run = bench(
+        "run", path, "--target", "tarndb", "--target", f"cassandra?port={servers.free_port()}", "--memory", "2GiB", "--peers", PEERS, "--out", "out"
+    ).end()  # fmt: skip
+    assert run.code == 0, run.err
+    report = report_of(tmp_path / "out")
+    assert report["complete"] and report["targets"][1]["server"].startswith("Apache Cassandra 5.0")
+    assert report["targets"][1]["settings"]["durability"] == "periodic"
+    measured = phase_of(report, "run", 1)
+    assert measured["resources"]["target_cpu_s"] > 0 and not measured["errors"]
+    assert phase_of(report, "validate", 1)["verified"]["compared"] > 0
+    assert {ratio["measure"] for ratio in report["ratios"] if ratio["measured"]} >= {"load throughput", "run throughput", "run read p95"}
