@@ -80,6 +80,14 @@ impl Records<'_> {
     }
 }
 
+/// Counts a record that was written to its segment; whether there is a time from which on it is of no use.
+fn count(segments: &mut Segments, record: &Record<'_>, location: Location) -> bool {
+    let purgeable = purgeable(record, location);
+    segments.add_live(location);
+    segments.add_purgeable(location.segment(), purgeable);
+    purgeable.is_some()
+}
+
 /// As `Engine::release`, while something of the engine is borrowed.
 fn release(memory: &Memory, cache: &mut Cache, segments: &mut Segments, location: Location) {
     let device = memory.device_location(location);
@@ -224,11 +232,20 @@ impl Engine {
         let frame = memory.frame(segment).expect("an open segment has a frame");
         let mut records = Records { segment, bytes: &frame.bytes, at: start, end: start + bytes };
         let (mut ends, mut replaces) = (false, false);
-        for (record, location) in records {
-            let purgeable = purgeable(&record, location);
-            ends |= purgeable.is_some();
-            segments.add_live(location);
-            segments.add_purgeable(segment, purgeable);
+        let mut rest = records;
+        if let Some((record, location)) = rest.next() {
+            ends |= count(segments, &record, location);
+            // Most writes are of one row: it has no neighbours to look for.
+            if rest.at == rest.end {
+                records = rest;
+                if let Before::Row(old) = index.upsert(&record.key(), location, memory) {
+                    replaces = true;
+                    release(memory, cache, segments, old);
+                }
+            }
+        }
+        for (record, location) in rest {
+            ends |= count(segments, &record, location);
         }
         let mut replaced = |old: Location| {
             replaces = true;
