@@ -26,6 +26,7 @@ use crate::scrub::Scrub;
 use crate::segments::Segments;
 use crate::stats::Counters;
 use crate::tags::Purpose;
+use crate::witness::Turns;
 use crate::write::Appender;
 use base::{AlignedBuffer, TableId};
 use io::{DiskCompletion, DiskError, DiskRequest, DiskTag, Now, StableMemory};
@@ -50,6 +51,7 @@ pub struct Engine {
     pub(crate) drops: Drops,
     pub(crate) checkpoints: Checkpoints,
     pub(crate) scrub: Scrub,
+    pub(crate) turns: Turns,
     pub(crate) pages: Pages,
     pub(crate) paging: Paging,
     pub(crate) recovery: Option<Recovery>,
@@ -103,6 +105,7 @@ impl Engine {
             paging: Paging::default(),
             checkpoints: Checkpoints::default(),
             scrub: Scrub::default(),
+            turns: Turns::default(),
             recovery: Some(Recovery::new(tables.clone(), config.memory_limit_bytes, now.monotonic_us)),
             progress: RecoveryProgress::default(),
             damage_reports: Vec::new(),

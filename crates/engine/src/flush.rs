@@ -206,6 +206,7 @@ impl Engine {
             self.segments.set_usage(segment, Usage::Freeing);
             let mut buffer = self.flush.bounce(BLOCK_BYTES);
             self.header_of(segment, HeaderState::Free).fill_block(&mut buffer);
+            self.bear_witness(&mut buffer);
             self.write(cycle, segment, 0, WriteSource::Owned(buffer, BLOCK_BYTES));
         }
     }

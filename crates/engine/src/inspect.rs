@@ -3,9 +3,11 @@
 //! Read-only and without an engine: for tools that show and check a device while no server runs.
 
 use crate::format::checkpoint::{Chunks, Commit, read_chunk};
-use crate::format::record::Salt;
+use crate::format::codec::Decoder;
+use crate::format::page::{Decoded, PageView};
+use crate::format::record::{Record, Salt};
 use crate::format::segment_header::{COPY_OFFSET, HeaderBlock, HeaderState, SEGMENT_HEADER_BYTES, SegmentHeader};
-use crate::key::{Key, Kind, Sequence};
+use crate::key::{Key, Kind, Row, Sequence};
 use crate::location::padded;
 use crate::walk::{Step, Walk};
 use base::BLOCK_BYTES;
@@ -159,6 +161,16 @@ pub fn walk_segment<'a>(image: &'a [u8], info: &SegmentInfo, finished: bool, mut
             Step::Seal { end, .. } => Found::Seal { end },
             Step::Torn => Found::Open { end },
         });
+    }
+}
+
+/// Visits the rows of a page: clustering key, row. Nothing if the record at `offset` of a segment's image is no page, or a damaged one.
+pub fn visit_page(image: &[u8], info: &SegmentInfo, offset: usize, mut visit: impl FnMut(&[u8], Row<'_>)) {
+    let record = image.get(offset..).and_then(|bytes| Record::verify(bytes, info.salt, offset)).filter(Record::is_page);
+    let Some(page) = record.and_then(|record| PageView::parse(record.row().bytes)) else { return };
+    let mut rows = Decoded::default();
+    if rows.read(&page, &mut Decoder::default()).is_some() {
+        (0..rows.len()).for_each(|number| visit(rows.key(number), rows.row(number)));
     }
 }
 

@@ -5,8 +5,8 @@
 //! `docs/internals/log-format.md` says what it writes.
 //!
 //! Files in the order in which a write passes through them: `batch`, `write`, `format`, `log`, `memory`, `index`, `segments`, `flush`,
-//! `growth`; a read: `read`, `pages`, `scan`, `merge`, `fetch`, `cache`; in the background: `defrag`, `expiry`, `paging`, `drops`, `checkpoint`,
-//! `scrub`; at start: `recovery`; offline: `inspect`.
+//! `witness`, `growth`; a read: `read`, `pages`, `scan`, `merge`, `fetch`, `cache`; in the background: `defrag`, `expiry`, `paging`, `drops`,
+//! `checkpoint`, `scrub`; at start: `recovery`; offline: `inspect`.
 
 mod batch;
 mod cache;
@@ -39,6 +39,7 @@ mod segments;
 mod stats;
 mod tags;
 mod walk;
+mod witness;
 mod write;
 
 #[cfg(test)]
@@ -48,7 +49,8 @@ pub use batch::WriteBatch;
 pub use config::Config;
 pub use engine::Engine;
 pub use error::{Damage, Miss, OpenError, ReadError, WriteError};
-pub use inspect::{Contents, Found, SegmentHead, SegmentInfo, check_checkpoint, walk_segment};
+pub use format::witness::{Witness, read_witnesses};
+pub use inspect::{Contents, Found, SegmentHead, SegmentInfo, check_checkpoint, visit_page, walk_segment};
 pub use key::{CachePolicy, Key, Kind, Row, Sequence};
 pub use location::SegmentId;
 pub use recovery::{DamageReport, RecoveryProgress};

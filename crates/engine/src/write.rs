@@ -8,7 +8,7 @@ use crate::config::FRAMES_EXTRA;
 use crate::engine::Engine;
 use crate::error::{Miss, WriteError};
 use crate::format::record::{self, HEADER_BYTES, Record};
-use crate::format::segment_header::{HeaderState, SEGMENT_HEADER_BYTES, SegmentHeader};
+use crate::format::segment_header::{HeaderState, SegmentHeader};
 use crate::index::{Before, Page, Place, Unresolved};
 use crate::key::{CachePolicy, Sequence};
 use crate::location::{Location, SegmentId, padded};
@@ -366,9 +366,12 @@ impl Engine {
         self.defrag.look_soon();
         self.cache.enters(segment);
         let header = self.header_of(segment, HeaderState::Used);
-        let frame = self.memory.frame_mut(segment);
-        header.fill_block(frame);
-        self.stable.write(slot * self.config.segment_bytes as usize, &frame[..SEGMENT_HEADER_BYTES]);
+        let mut block = [0; BLOCK_BYTES];
+        header.fill_block(&mut block);
+        self.bear_witness(&mut block);
+        self.turns.opened(segment);
+        self.memory.frame_mut(segment)[..BLOCK_BYTES].copy_from_slice(&block);
+        self.stable.write(slot * self.config.segment_bytes as usize, &block);
         self.log.open = Some(Open { segment, slot, salt: header.salt(), used: BLOCK_BYTES, mirrored: BLOCK_BYTES, durable: 0 });
     }
 

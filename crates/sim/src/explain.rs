@@ -2,9 +2,10 @@
 //!
 //! A row may be lost only if a fault that corrupts has touched a segment that holds, or should hold, a record of it. Where records should be is
 //! known without asking the engine: the disk keeps what it would hold without such faults, and keys and values of the workload are unlike any
-//! other bytes. Whether the loss was *reported* is asked from the engine.
+//! other bytes; pages are opened, as tools do it. Whether the loss was *reported* is asked from the engine.
 
 use crate::machine::Machine;
+use engine::{Found, SegmentHead, read_witnesses, visit_page, walk_segment};
 use sim_disk::{Disk, Fault};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +16,8 @@ pub enum Reported {
     Yes,
     /// No report does.
     No,
-    /// No report does, and none can: the segment never got its header, and looks as it did before its latest use.
+    /// No report does, and none can: the segment never got its header, and looks as it did before its latest use. No header of another segment
+    /// that is left says otherwise.
     Cannot,
 }
 
@@ -26,8 +28,8 @@ struct Touched {
     faults: BTreeSet<Fault>,
     /// Newer segments do not prove that it was ever complete: its end may look torn.
     newest: bool,
-    /// The write of its header has not come here.
-    without_header: bool,
+    /// The write of its header has not come here, and nothing on the disk says that it should have.
+    without_trace: bool,
 }
 
 /// The segments that faults have touched, and what should be in all of them.
@@ -35,6 +37,10 @@ pub struct Explainer {
     segment_bytes: usize,
     /// By core: what its disk would hold.
     ideals: Vec<Vec<u8>>,
+    /// By core and segment: the rows of pages, that compression hides in the bytes themselves.
+    paged: Vec<Vec<Vec<u8>>>,
+    /// By core: the newest generation of each segment that header blocks on its disk speak of.
+    witnessed: Vec<BTreeMap<usize, u64>>,
     touched: Vec<Touched>,
 }
 
@@ -49,8 +55,15 @@ impl Explainer {
     /// When they did not.
     #[must_use]
     pub fn new<'a>(disks: impl IntoIterator<Item = &'a Disk>, segment_bytes: u32) -> Self {
-        let ideal = |disk: &Disk| disk.ideal().expect("the disk was told to keep it").to_vec();
-        Self { segment_bytes: segment_bytes as usize, ideals: disks.into_iter().map(ideal).collect(), touched: Vec::new() }
+        let segment_bytes = segment_bytes as usize;
+        let (mut ideals, mut paged, mut witnessed) = (Vec::new(), Vec::new(), Vec::new());
+        for disk in disks {
+            let ideal = disk.ideal().expect("the disk was told to keep it");
+            paged.push(ideal.chunks(segment_bytes).map(rows_of_pages).collect());
+            witnessed.push(said_of_segments(disk.bytes(), segment_bytes));
+            ideals.push(ideal.to_vec());
+        }
+        Self { segment_bytes, ideals, paged, witnessed, touched: Vec::new() }
     }
 
     /// Learns of the faults that struck until now, those in recovery among them.
@@ -60,6 +73,11 @@ impl Explainer {
             let newest = newest(&self.ideals[usize::from(core)], self.segment_bytes);
             let mut faults: BTreeMap<usize, BTreeSet<Fault>> = BTreeMap::new();
             let mut without_header = BTreeSet::new();
+            let is_known = |segment: usize| {
+                let ideal = self.ideals[usize::from(core)].get(segment * self.segment_bytes..).filter(|rest| !rest.is_empty());
+                let known = self.witnessed[usize::from(core)].get(&segment);
+                ideal.zip(known).is_some_and(|(image, known)| *known >= generation_in(image))
+            };
             for event in machine.disk(core).events().iter().filter(|event| event.fault.corrupts() && event.bytes > 0) {
                 let (first, last) =
                     (event.offset as usize / self.segment_bytes, (event.offset + event.bytes - 1) as usize / self.segment_bytes);
@@ -67,7 +85,7 @@ impl Explainer {
                     faults.entry(segment).or_default().insert(event.fault);
                 }
                 let lost = matches!(event.fault, Fault::LostWrite | Fault::MisdirectedWrite | Fault::LyingSync);
-                if lost && event.offset.is_multiple_of(self.segment_bytes as u64) {
+                if lost && event.offset.is_multiple_of(self.segment_bytes as u64) && !is_known(first) {
                     without_header.insert(first);
                 }
             }
@@ -77,7 +95,7 @@ impl Explainer {
                 segment,
                 faults,
                 newest: newest.contains(&segment),
-                without_header: without_header.contains(&segment),
+                without_trace: without_header.contains(&segment),
             }));
         }
     }
@@ -90,7 +108,7 @@ impl Explainer {
         for touched in self.touched.iter().filter(|touched| self.holds(touched.core, touched.segment, parts)) {
             faults.extend(touched.faults.iter().copied());
             let reports = machine.engine(touched.core).damage_reports();
-            cannot |= touched.without_header;
+            cannot |= touched.without_trace;
             if touched.newest || reports.iter().any(|report| report.segment.0 as usize == touched.segment) {
                 reported = Reported::Yes;
             }
@@ -105,7 +123,8 @@ impl Explainer {
         let ideal = &self.ideals[usize::from(core)];
         let start = segment * self.segment_bytes;
         let bytes = ideal.get(start..start + self.segment_bytes).unwrap_or(&[]);
-        parts.iter().all(|part| contains(bytes, part))
+        let paged = self.paged[usize::from(core)].get(segment).map_or(&[][..], |rows| rows);
+        parts.iter().all(|part| contains(bytes, part) || contains(paged, part))
     }
 
     /// For messages: the segments in which all of `parts` occur, and those that were touched, each as core and number.
@@ -134,13 +153,45 @@ impl Explainer {
     }
 }
 
+/// Keys and rows of all pages in a segment's image.
+fn rows_of_pages(image: &[u8]) -> Vec<u8> {
+    let mut rows = Vec::new();
+    let SegmentHead::Valid(info) = SegmentHead::read(image) else { return rows };
+    walk_segment(image, &info, false, |found| {
+        if let Found::Record { offset, .. } = found {
+            visit_page(image, &info, offset, |clustering, row| {
+                rows.extend_from_slice(clustering);
+                rows.extend_from_slice(row.bytes);
+            });
+        }
+    });
+    rows
+}
+
+/// The newest generation of each segment that header blocks on a disk speak of.
+fn said_of_segments(file: &[u8], segment_bytes: usize) -> BTreeMap<usize, u64> {
+    let mut known = BTreeMap::new();
+    for image in file.chunks(segment_bytes) {
+        let SegmentHead::Valid(info) = SegmentHead::read(image) else { continue };
+        for witness in read_witnesses(image, info.store, info.shard) {
+            let newest: &mut u64 = known.entry(witness.segment.0 as usize).or_default();
+            *newest = witness.generation.max(*newest);
+        }
+    }
+    known
+}
+
+fn generation_in(image: &[u8]) -> u64 {
+    u64::from_le_bytes(image[GENERATION_AT..GENERATION_AT + 8].try_into().unwrap())
+}
+
 /// The segments of the highest generations: the open one, and sealed ones that may not have been synced.
 fn newest(file: &[u8], segment_bytes: usize) -> BTreeSet<usize> {
     let mut generations: Vec<(u64, usize)> = file
         .chunks(segment_bytes)
         .enumerate()
         .filter(|(_, segment)| segment[STATE_AT] == 1)
-        .map(|(number, segment)| (u64::from_le_bytes(segment[GENERATION_AT..GENERATION_AT + 8].try_into().unwrap()), number))
+        .map(|(number, segment)| (generation_in(segment), number))
         .collect();
     generations.sort_unstable();
     generations.iter().rev().take(crate::setup::MIRRORS).map(|(_, number)| *number).collect()

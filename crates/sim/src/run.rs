@@ -61,10 +61,6 @@ pub fn run_seed(seed: u64, planted: Option<Planted>) -> Outcome {
     let mut run = Run { workload: Workload::new(seed), outcome: Outcome::default(), setup, dice };
     run.workload.large_values = [5, 20, 80][run.dice.below(3) as usize];
     let corrupt = planted.is_none() && run.dice.below(4) == 0;
-    if corrupt {
-        // What a fault explains is told by where records lie; rows in pages have none of their own.
-        run.setup.page_rows_max = 0;
-    }
     let mut machine = Machine::start(&run.setup);
     run.workload.create(&mut machine);
     let remains = if corrupt { run.corrupt(machine) } else { run.survive(machine) };

@@ -5,3 +5,4 @@ pub(crate) mod codec;
 pub(crate) mod page;
 pub(crate) mod record;
 pub(crate) mod segment_header;
+pub(crate) mod witness;

@@ -285,7 +285,16 @@ impl Engine {
             self.set_stale(slot);
         }
         for state in reader.states {
-            let known = state.segment.index() < self.segments.len() && state.used <= self.config.segment_bytes;
+            if state.segment.index() >= self.segments.len() {
+                continue;
+            }
+            let entry = self.segments.get(state.segment);
+            if entry.generation < state.generation && matches!(entry.usage, Usage::Free | Usage::Stored) {
+                // No header of another segment says so any more, but the checkpoint knows that the device had it.
+                self.miss_header(state.segment);
+                continue;
+            }
+            let known = state.used <= self.config.segment_bytes;
             if known && self.segments.get(state.segment).generation == state.generation && state.generation < commit.start.generation {
                 self.segments.set_used(state.segment, state.used as usize);
                 self.segments.set_purgeable(&state);

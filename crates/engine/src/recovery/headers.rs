@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::error::OpenError;
 use crate::format::checkpoint::Commit;
 use crate::format::segment_header::{HeaderBlock, HeaderState};
+use crate::format::witness::read_witnesses;
 use crate::location::SegmentId;
 use crate::segments::Usage;
 use crate::tags::Purpose;
@@ -30,6 +31,7 @@ impl Engine {
         }
         self.judge_headers()?;
         self.read_mirrors();
+        self.check_witnesses();
         self.plan_segments(now_us)
     }
 
@@ -48,6 +50,10 @@ impl Engine {
             recovery.headers_in_flight += 1;
             self.outbox.push(read_header(&self.config, number));
             return;
+        }
+        if let (HeaderBlock::Valid(_), Some(buffer)) = (&block, &completion.buffer) {
+            let witnesses = read_witnesses(buffer, self.config.store, self.config.shard);
+            witnesses.into_iter().for_each(|witness| recovery.vouched.add(witness));
         }
         if let (HeaderBlock::Valid(header), Some(buffer)) = (&block, &completion.buffer)
             && header.state == HeaderState::Checkpoint

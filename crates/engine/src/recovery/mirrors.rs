@@ -2,8 +2,10 @@
 
 use super::{Engine, Item, Phase};
 use crate::format::segment_header::{HeaderState, SEGMENT_HEADER_BYTES, SegmentHeader};
+use crate::format::witness::read_witnesses;
 use crate::location::SegmentId;
 use crate::segments::Usage;
+use base::BLOCK_BYTES;
 
 /// A valid header in a mirror slot.
 #[derive(Clone, Copy)]
@@ -24,7 +26,10 @@ impl Engine {
                     && header.segment < SegmentId::COUNT_MAX
             };
             match SegmentHeader::decode(&bytes).ok().filter(ours) {
-                Some(header) => images.push(Image { slot, header }),
+                Some(header) => {
+                    images.push(Image { slot, header });
+                    self.read_witnesses_of(slot);
+                }
                 None => self.set_stale(slot),
             }
         }
@@ -40,6 +45,16 @@ impl Engine {
         }
         if let Some(recovery) = &mut self.recovery {
             recovery.images = last;
+        }
+    }
+
+    /// The header block that an image has may be on the device or not: what it says of other segments counts.
+    fn read_witnesses_of(&mut self, slot: usize) {
+        let mut block = [0; BLOCK_BYTES];
+        self.stable.read(slot * self.config.segment_bytes as usize, &mut block);
+        let witnesses = read_witnesses(&block, self.config.store, self.config.shard);
+        if let Some(recovery) = &mut self.recovery {
+            witnesses.into_iter().for_each(|witness| recovery.vouched.add(witness));
         }
     }
 

@@ -1,7 +1,8 @@
 //! Coming back: headers, mirrors, records, and ready.
 //!
-//! 1. The first block of every segment says whether it is in use and of which generation (`headers`).
-//! 2. The stable memory may hold newer images of a few segments (`mirrors`).
+//! 1. The first block of every segment says whether it is in use and of which generation (`headers`), and which generations other segments had.
+//! 2. The stable memory may hold newer images of a few segments (`mirrors`). A segment that has neither what others say it has
+//!    has lost its header (`witnesses`).
 //! 3. If there is a complete checkpoint it is loaded (`checkpoint`).
 //! 4. All used segments, or those since the checkpoint, are read in the order of their generations, several at once, and their records put
 //!    into the index in the order in which they were appended, so that the last version of a key wins (`segments`). Rows alone in their
@@ -22,6 +23,7 @@ mod gather;
 mod headers;
 mod mirrors;
 mod segments;
+mod witnesses;
 
 use crate::engine::Engine;
 use crate::error::OpenError;
@@ -32,6 +34,7 @@ use crate::index::{Collision, UNKNOWN_HASH};
 use crate::key::Sequence;
 use crate::location::SegmentId;
 use crate::log::Point;
+use crate::witness::Vouched;
 use base::TableId;
 use checkpoint::Loading;
 use gather::Gather;
@@ -121,6 +124,8 @@ pub(crate) struct Recovery {
     collisions: BTreeSet<Collision>,
     settling: Vec<Collision>,
     gather: Gather,
+    /// What headers say of other segments.
+    vouched: Vouched,
     error: Option<OpenError>,
 }
 
@@ -145,6 +150,7 @@ impl Recovery {
             collisions: BTreeSet::new(),
             settling: Vec::new(),
             gather: Gather::new(memory_limit_bytes),
+            vouched: Vouched::default(),
             error: None,
         }
     }

@@ -4,6 +4,7 @@ use super::{Engine, Item, Phase, keyed_hash};
 use crate::format::page::PageView;
 use crate::format::record::{self, FLAG_CONTINUES, FLAG_STARTS, HEADER_BYTES, Record, Salt};
 use crate::format::segment_header::HeaderState;
+use crate::format::witness::{self, read_witnesses};
 use crate::index::{Collision, NewPage, Recovered};
 use crate::load::Pace;
 use crate::location::{Location, SegmentId, padded};
@@ -125,7 +126,9 @@ impl Engine {
         let indexed = self.recover_records(segment, &frame);
         self.carry(segment, &indexed);
         let bytes = Rc::get_mut(&mut frame).expect("a frame that was just taken is not shared");
+        let witnesses = read_witnesses(&bytes[..BLOCK_BYTES], header.store, header.shard);
         header.fill_block(bytes);
+        witness::fill_block(bytes, header.store, header.shard, &witnesses);
         for (offset, length) in indexed.pads {
             record::write_pad(bytes, header.salt(), offset, length);
         }

@@ -66,6 +66,31 @@ fn a_clean_stop_leaves_nothing_to_read_but_the_open_segment() {
     }
 }
 
+/// No header of another segment says so any more, but the checkpoint does.
+#[test]
+fn a_checkpoint_knows_of_a_segment_whose_header_never_came() {
+    let mut shard = Shard::new(small(64));
+    fill(&mut shard);
+    shard.shut_down();
+    let lost = shard.engine.index.locate(&key(&42u64.to_be_bytes(), 42), |_| true).unwrap().segment();
+    let mut bytes = shard.disk.bytes().to_vec();
+    let parts = parts(&shard.disk, SEGMENT);
+    for (number, segment) in bytes.chunks_mut(SEGMENT as usize).enumerate().filter(|(number, _)| !parts.contains(number)) {
+        segment[128..2048].fill(0);
+        segment[2176..BLOCK_BYTES].fill(0);
+        if number == lost.index() {
+            segment[..BLOCK_BYTES].fill(0);
+        }
+    }
+    // With the power the image in the stable memory is gone, too.
+    let Shard { mut disk, config, .. } = shard;
+    disk.load(&bytes);
+    let stable = Stable::new(config.stable_bytes(3));
+    let shard = Shard::over(config, disk, stable);
+    assert_eq!(shard.engine.recovery_progress().checkpoint_rows.map(|rows| rows > 0), Some(true));
+    assert_eq!(shard.engine.damage_reports().iter().map(|report| (report.segment, report.offset)).collect::<Vec<_>>(), [(lost, 0)]);
+}
+
 #[test]
 fn after_a_kill_only_what_came_later_is_read() {
     let mut shard = Shard::new(small(64));

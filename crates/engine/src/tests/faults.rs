@@ -2,7 +2,9 @@
 
 use super::shard::{Shard, config, key};
 use crate::format::record::Record;
-use crate::{CachePolicy, Damage, OpenError, ReadError, WriteError};
+use crate::format::segment_header::{HeaderBlock, HeaderState, SegmentHeader};
+use crate::format::witness::read_witnesses;
+use crate::{CachePolicy, Damage, OpenError, ReadError, SegmentId, WriteError};
 use base::BLOCK_BYTES;
 use sim_disk::Stable;
 
@@ -68,7 +70,7 @@ fn a_damaged_seal_is_reported_and_hides_no_other_damage() {
     let mut shard = cold_shard();
     let offset = device_offset(&shard, 42);
     let segment = offset / SEGMENT as usize;
-    let used = shard.engine.segments.get(crate::SegmentId(segment as u32)).used as usize;
+    let used = shard.engine.segments.get(SegmentId(segment as u32)).used as usize;
     shard.disk.damage(offset + 20, 0x80);
     shard.disk.damage(segment * SEGMENT as usize + used - 20, 1);
     let mut shard = shard.restart();
@@ -307,4 +309,87 @@ fn a_header_that_is_read_as_blank_once_is_read_again() {
         }
     }
     assert_eq!((astray, engine.stats().rows), (1, 1100));
+}
+
+/// The header block of a segment.
+fn header_in(bytes: &[u8], segment: usize) -> SegmentHeader {
+    match SegmentHeader::read_block(&bytes[segment * SEGMENT as usize..][..BLOCK_BYTES]) {
+        HeaderBlock::Valid(header) => header,
+        other => panic!("segment {segment} has {other:?}"),
+    }
+}
+
+/// Changes the file of a shard whose process has died, and restarts it.
+fn restart_after(shard: Shard, change: impl FnOnce(&mut [u8])) -> Shard {
+    let mut bytes = shard.disk.bytes().to_vec();
+    change(&mut bytes);
+    let mut shard = shard;
+    shard.disk.load(&bytes);
+    shard.restart()
+}
+
+/// The first write of a segment was lost: it looks as if it had never been used, or as its former use left it.
+#[test]
+fn a_segment_whose_header_never_came_is_reported_and_left_alone() {
+    for former in [None, Some(HeaderState::Free), Some(HeaderState::Used)] {
+        let shard = cold_shard();
+        let lost = device_offset(&shard, 42) / SEGMENT as usize;
+        let others: Vec<u64> = (0..100).filter(|number| device_offset(&shard, *number) / SEGMENT as usize != lost).collect();
+        let mut shard = restart_after(shard, |bytes| {
+            let header = header_in(bytes, lost);
+            let block = &mut bytes[lost * SEGMENT as usize..][..BLOCK_BYTES];
+            block.fill(0);
+            if let Some(state) = former {
+                SegmentHeader { state, generation: 0, nonce: header.nonce ^ 1, ..header }.fill_block(block);
+            }
+        });
+        let reported =
+            |shard: &Shard| shard.engine.damage_reports().iter().map(|report| (report.segment.index(), report.offset)).collect::<Vec<_>>();
+        assert_eq!(reported(&shard), [(lost, 0)], "{former:?}");
+        assert!(!others.is_empty());
+        for number in others {
+            assert_eq!(shard.get(number).unwrap(), Some(vec![number as u8; 500]));
+        }
+        assert_eq!(shard.get(42).unwrap(), None);
+        // It is not written over, and the next start says the same.
+        for number in 1000..2000 {
+            shard.put(number, &[1; 500]).unwrap();
+        }
+        shard.settle();
+        let start = lost * SEGMENT as usize;
+        assert_eq!(shard.disk.bytes()[start..start + BLOCK_BYTES].iter().all(|byte| *byte == 0), former.is_none());
+        let shard = shard.restart();
+        assert_eq!(reported(&shard), [(lost, 0)], "{former:?}");
+    }
+}
+
+/// Its records were moved away, and deletions of some may have been purged since: the old use must not come back.
+#[test]
+fn a_segment_whose_free_marker_never_came_is_reported_and_free() {
+    let mut shard = cold_shard();
+    for round in 0..6 {
+        for number in 1000..2000 {
+            shard.put(number, &[round; 500]).unwrap();
+        }
+    }
+    shard.settle();
+    let (store, number_of_shard) = (shard.config.store, shard.config.shard);
+    let bytes = shard.disk.bytes().to_vec();
+    let blocks = || bytes.chunks(SEGMENT as usize).map(|segment| &segment[..BLOCK_BYTES]);
+    let named: Vec<_> = blocks().flat_map(|block| read_witnesses(block, store, number_of_shard)).filter(|witness| witness.free).collect();
+    let is_free = |segment: usize, generation: u64| {
+        SegmentHeader::read_block(&bytes[segment * SEGMENT as usize..][..BLOCK_BYTES])
+            == HeaderBlock::Valid(SegmentHeader { state: HeaderState::Free, generation, ..header_in(&bytes, segment) })
+    };
+    let chosen = named.iter().find(|witness| is_free(witness.segment.index(), witness.generation)).expect("a marker that others know of");
+    let lost = chosen.segment.index();
+    let mut shard = restart_after(shard, |bytes| {
+        let header = header_in(bytes, lost);
+        SegmentHeader { state: HeaderState::Used, ..header }.fill_block(&mut bytes[lost * SEGMENT as usize..][..BLOCK_BYTES]);
+    });
+    let reports: Vec<SegmentId> = shard.engine.damage_reports().iter().map(|report| report.segment).collect();
+    assert_eq!(reports, [chosen.segment]);
+    for number in 1000..2000 {
+        assert_eq!(shard.get(number).unwrap(), Some(vec![5; 500]));
+    }
 }

@@ -7,9 +7,9 @@ use super::report::{Damage, SegmentReport, State};
 use super::source::{Part, Place, Sources};
 use crate::node::MIRRORS;
 use base::{AlignedBuffer, BLOCK_BYTES, TableId};
-use engine::{Contents, Found, Kind, SegmentHead, SegmentInfo, Sequence, check_checkpoint, walk_segment};
+use engine::{Contents, Found, Kind, SegmentHead, SegmentInfo, Sequence, Witness, check_checkpoint, read_witnesses, walk_segment};
 use io_linux::Device;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -22,6 +22,8 @@ struct Item<'a> {
     part: &'a Part,
     place: Place,
     head: SegmentHead,
+    /// The newest generation that headers of other segments say it has, and whether that use was over; 0 if they say nothing.
+    witnessed: (u64, bool),
 }
 
 /// What threads share.
@@ -41,19 +43,27 @@ struct Shared<'a> {
 /// Looks at everything. Also says how many bytes of segments were read.
 pub(super) fn check(sources: &Sources, now_s: i64) -> (Vec<SegmentReport>, u64) {
     let places = sources.parts.iter().flat_map(|part| part.places.iter().map(move |place| (part, *place)));
-    let items = places.map(|(part, place)| Item { part, place, head: SegmentHead::Blank }).collect();
+    let items = places.map(|(part, place)| Item { part, place, head: SegmentHead::Blank, witnessed: (0, false) }).collect();
     let (next, bytes_read, threads_done) = Default::default();
     let mut shared =
         Shared { sources, items, newest: BTreeMap::new(), checkpoints: BTreeMap::new(), now_s, next, bytes_read, threads_done };
     let heads = in_threads(&shared, "segment headers", |shared, index, _, buffer| {
         let item = &shared.items[index];
         match read(shared.device(item.part), item.place.offset, buffer, BLOCK_BYTES) {
-            Ok(()) => SegmentHead::read(&buffer[..BLOCK_BYTES]),
-            Err(_) => SegmentHead::Damaged,
+            Ok(()) => {
+                let block = &buffer[..BLOCK_BYTES];
+                (SegmentHead::read(block), read_witnesses(block, item.part.store, item.part.shard))
+            }
+            Err(_) => (SegmentHead::Damaged, Vec::new()),
         }
     });
-    for (index, head) in heads.0 {
+    let mut witnessed: HashMap<(u64, u32, u32), (u64, bool)> = HashMap::new();
+    for (index, (head, witnesses)) in heads.0 {
         let item = &mut shared.items[index];
+        for Witness { segment, generation, free } in witnesses {
+            let newest = witnessed.entry((item.part.store, item.part.shard, segment.0)).or_default();
+            *newest = (generation, free).max(*newest);
+        }
         item.head = head;
         if let SegmentHead::Valid(info) = head
             && (info.store, info.shard) == (item.part.store, item.part.shard)
@@ -64,6 +74,9 @@ pub(super) fn check(sources: &Sources, now_s: i64) -> (Vec<SegmentReport>, u64) 
                 shared.checkpoints.insert((info.store, info.shard, number), bytes);
             }
         }
+    }
+    for item in &mut shared.items {
+        item.witnessed = witnessed.get(&(item.part.store, item.part.shard, item.place.segment)).copied().unwrap_or_default();
     }
     shared.next = AtomicUsize::new(0);
     shared.threads_done = AtomicUsize::new(0);
@@ -174,9 +187,16 @@ fn read_image(device: &Device, offset: u64, buffer: &mut AlignedBuffer, length: 
 }
 
 fn check_segment(shared: &Shared<'_>, index: usize, live: &mut Live, buffer: &mut AlignedBuffer) -> SegmentReport {
-    let Item { part, place, head } = &shared.items[index];
+    let Item { part, place, head, witnessed } = &shared.items[index];
     let mut report = SegmentReport::new(part, *place, shared.device(part).path());
+    let lost_header = |found: String| {
+        let (generation, over) = (witnessed.0, if witnessed.1 { ", free again" } else { "" });
+        let what =
+            format!("a write was lost or misdirected: other segments know of generation {generation}{over} of this one, here is {found}");
+        Damage::new(0, None, what)
+    };
     let info = match head {
+        SegmentHead::Blank if witnessed.0 > 0 => return report.damaged(lost_header("nothing".to_owned())),
         SegmentHead::Blank => return report,
         SegmentHead::Unknown { version } => {
             return report.damaged(Damage::new(0, Some(BLOCK_BYTES), format!("the header has format version {version}")));
@@ -202,6 +222,10 @@ fn check_segment(shared: &Shared<'_>, index: usize, live: &mut Live, buffer: &mu
             Some(BLOCK_BYTES),
             "one of the two copies of the header is damaged; the other one is good".to_owned(),
         ));
+    }
+    // The segments of a checkpoint take no generation of their own.
+    if (info.generation, info.contents != Contents::Records) < *witnessed {
+        return report.damaged(lost_header(format!("generation {}", info.generation)));
     }
     if info.contents == Contents::Free {
         report.state = State::Free;

@@ -105,6 +105,14 @@ fn every_damaged_place_of_finished_segments_is_named() {
     file.write_all_at(&header, (1 << 20) + 3 * (8 << 20)).unwrap();
     let (code, text, _) = inspect(&["--data-dir", directory]);
     assert!(code == 1 && text.contains("a misdirected write: the header is that of segment 0"), "{text}");
+    // The first write of a segment never came: later ones know of it.
+    file.write_all_at(&[0; 4096], 1 << 20).unwrap();
+    let (code, text, _) = inspect(&["--data-dir", directory]);
+    let place = "shard 0 segment 0 offset 0";
+    assert!(
+        code == 1 && text.contains(place) && text.contains("other segments know of generation 1 of this one, here is nothing"),
+        "{text}"
+    );
 }
 
 #[test]
