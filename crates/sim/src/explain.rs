@@ -119,6 +119,12 @@ impl Explainer {
         (!faults.is_empty()).then_some((faults, reported))
     }
 
+    /// Whether faults have touched the segment of this number, of any core.
+    #[must_use]
+    pub fn is_touched(&self, segment: Option<usize>) -> bool {
+        self.touched.iter().any(|touched| Some(touched.segment) == segment)
+    }
+
     fn holds(&self, core: u16, segment: usize, parts: &[&[u8]]) -> bool {
         let ideal = &self.ideals[usize::from(core)];
         let start = segment * self.segment_bytes;
