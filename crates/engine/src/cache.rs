@@ -75,7 +75,7 @@ impl Engine {
     }
 
     /// How many frames may be in memory now.
-    fn frames_allowed(&self) -> usize {
+    pub(crate) fn frames_allowed(&self) -> usize {
         let left = self.config.memory_limit_bytes.saturating_sub(self.fixed_bytes());
         (left / self.config.segment_bytes as usize).max(self.mirror_slots + FRAMES_EXTRA)
     }

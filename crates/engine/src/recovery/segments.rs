@@ -16,8 +16,9 @@ use base::{AlignedBuffer, BLOCK_BYTES};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// Segments that are being read at the same time.
-const AHEAD: usize = 3;
+/// Segments that are being read at the same time, at least and at most; between them a part of the frames.
+const AHEAD: (usize, usize) = (3, 8);
+const FRAMES_BY_AHEAD: usize = 16;
 /// How what could not be read as a whole is read again.
 const AGAIN: Pace = Pace { piece_bytes: 256 << 10, in_flight_max: 4 };
 
@@ -67,7 +68,7 @@ impl Engine {
     }
 
     fn load_ahead(&mut self) {
-        for index in 0..AHEAD {
+        for index in 0..(self.frames_allowed() / FRAMES_BY_AHEAD).clamp(AHEAD.0, AHEAD.1) {
             let Some(item) = self.recovery.as_ref().and_then(|recovery| recovery.items.get(index)) else { return };
             if !item.on_device || item.load.is_some() {
                 continue;
