@@ -69,7 +69,7 @@ impl Engine {
     /// Memory that is not frames.
     pub(crate) fn fixed_bytes(&self) -> usize {
         let buffers = self.fetches.buffer_bytes() + self.flush.buffer_bytes() + self.loads.buffer_bytes();
-        let background = self.checkpoints.buffer_bytes() + self.scrub.buffer_bytes() + self.paging.bytes();
+        let background = self.cold.bytes() + self.checkpoints.buffer_bytes() + self.scrub.buffer_bytes() + self.paging.bytes();
         let recovery = self.recovery.as_ref().map_or(0, crate::recovery::Recovery::buffer_bytes);
         self.index.bytes() + self.memory.pin_bytes() + self.pages.bytes() + buffers + background + recovery
     }
@@ -169,7 +169,12 @@ impl Engine {
         if segment.is_cache() {
             return self.cache.open != Some(segment) && self.drops.is_empty();
         }
-        matches!(self.segments.get(segment).usage, Usage::Stored | Usage::Quarantined)
+        match self.segments.get(segment).usage {
+            Usage::Stored | Usage::Quarantined => true,
+            // Its records have been gathered.
+            Usage::Draining => !self.defrag.is_reading(segment),
+            _ => false,
+        }
     }
 
     /// The next frame to go: the first one that was not read since the clock last passed it.

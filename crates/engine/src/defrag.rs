@@ -1,8 +1,10 @@
 //! Reclaiming the space of records that were overwritten, deleted or dropped.
 //!
 //! 1. A segment with nothing live is emptied at once; one in which everything has expired, without being read (`expiry`).
-//! 2. When free segments get few, the file grows as long as more than half of what is used is live; otherwise the segment with the
-//!    least live bytes is the victim: its image comes from its frame or the device, and its live records are appended again, in slices.
+//! 2. When free segments get few, the file grows as long as more than half of what is used is live; otherwise a victim is chosen: the
+//!    segment that gives the most space for what is copied, the older the rather (`benefit`). Its image comes from its frame or the
+//!    device, and its live records move in slices: to a segment of moved records (`cold`), or if space or memory is too short for
+//!    that, to the open one.
 //! 3. An emptied segment waits until everything appended so far is durable, then a free marker is written over its header, and only
 //!    after that marker's sync may it be opened again.
 //!
@@ -19,7 +21,8 @@ use crate::index::Gap;
 use crate::key::Sequence;
 use crate::load::Pace;
 use crate::location::{Location, SegmentId, padded};
-use crate::segments::{Expired, Usage};
+use crate::log::Open;
+use crate::segments::{Expired, Segment, Usage};
 use crate::walk::{Step, Walk};
 use crate::write::{Appender, RESERVE_PUT};
 use base::{AlignedBuffer, BLOCK_BYTES, TableId, Token};
@@ -47,10 +50,23 @@ struct Victim {
     image: Option<Rc<AlignedBuffer>>,
     /// Whether the image is a staging frame of our own.
     staged: bool,
+    /// Whether its records are gathered for a cold segment.
+    gathered: bool,
+    /// Whether some were, so that it has to be kept until they have moved.
+    waited_for: bool,
     offset: usize,
     done: bool,
     /// Rows written before this have no older version outside of the victim.
     oldest_base: Sequence,
+}
+
+/// What has become of a victim's record.
+enum Taken {
+    /// It is not there any more.
+    Done,
+    Gathered,
+    /// There is no room now.
+    No,
 }
 
 /// The state of defragmentation.
@@ -74,6 +90,11 @@ struct Dead {
 }
 
 impl Defrag {
+    /// Whether the records of this segment are being read.
+    pub(crate) fn is_reading(&self, segment: SegmentId) -> bool {
+        self.victim.as_ref().is_some_and(|victim| victim.segment == segment)
+    }
+
     /// Look for a victim, or for more space, at the next slice.
     pub(crate) fn look_soon(&mut self) {
         self.next_look_us = 0;
@@ -93,9 +114,15 @@ impl Engine {
 
     /// One slice of reclaiming. True when there is more to do at once.
     pub(crate) fn defrag_tick(&mut self, now: Now) -> bool {
-        if self.poisoned.is_some() || self.closing {
+        if self.poisoned.is_some() {
             return false;
         }
+        if self.closing {
+            self.stop_gathering(now);
+            return false;
+        }
+        let budget = self.slice_bytes();
+        let more = self.cold_slice(now, budget);
         if self.defrag.victim.is_none() && now.monotonic_us >= self.defrag.next_look_us {
             self.choose_victim(now);
             let wait = match &self.defrag.victim {
@@ -105,7 +132,7 @@ impl Engine {
             };
             self.defrag.next_look_us = now.monotonic_us.saturating_add(wait);
         }
-        self.victim_slice(now)
+        self.victim_slice(now) || more
     }
 
     /// When `defrag_tick` wants to be called although nothing happens.
@@ -124,7 +151,7 @@ impl Engine {
             }
             return;
         }
-        let mut least: Option<(u32, SegmentId)> = None;
+        let mut best: Option<(u64, SegmentId)> = None;
         let mut oldest: Option<(Sequence, SegmentId)> = None;
         let mut in_use = 0u64;
         let (mut waiting, mut quarantined_base) = (0u64, Sequence(u64::MAX));
@@ -144,8 +171,8 @@ impl Engine {
                 dead.push(id);
                 continue;
             }
-            if least.is_none_or(|(live, _)| segment.live_bytes < live) {
-                least = Some((segment.live_bytes, id));
+            if let Some(benefit) = self.benefit(segment).filter(|benefit| best.is_none_or(|(best, _)| *benefit > best)) {
+                best = Some((benefit, id));
             }
             if oldest.is_none_or(|(base, _)| segment.base_sequence < base) {
                 oldest = Some((segment.base_sequence, id));
@@ -156,9 +183,7 @@ impl Engine {
         }
         let segment_bytes = u64::from(self.config.segment_bytes);
         let live = self.segments.live_bytes();
-        self.defrag.hopeful = !dead.is_empty()
-            || self.expiry.is_dropping()
-            || least.is_some_and(|(live, _)| u64::from(live) * 8 <= self.log.usual_fill * LIVE_EIGHTHS_MAX);
+        self.defrag.hopeful = !dead.is_empty() || best.is_some() || self.expiry.is_dropping() || self.cold.is_hopeful();
         for id in dead {
             self.empty_segment(now, id);
         }
@@ -168,8 +193,8 @@ impl Engine {
                 return;
             }
         }
-        let victim = if short && self.defrag.hopeful {
-            least.map(|(_, id)| id)
+        let victim = if short && best.is_some() {
+            best.map(|(_, id)| id)
         } else if waiting * 8 > live && self.segments.soon_free_count() == 0 {
             // Many rows wait to be purged: move on the point before which nothing old can be left. Segments that are about to become
             // free still hold that point back.
@@ -177,15 +202,40 @@ impl Engine {
         } else {
             None
         };
-        if let Some(segment) = victim {
-            self.start_victim(segment);
+        match victim {
+            // Rows that wait to be purged do so until the victim is gone: no time to wait for others.
+            Some(segment) if !short || !self.cold.waits() => self.start_victim(segment, short),
+            Some(_) => {}
+            None if short => self.cold.end_gathering(),
+            None => {}
         }
     }
 
-    fn start_victim(&mut self, segment: SegmentId) {
+    /// What reclaiming a segment is worth, `None` if next to nothing: the space gained for each byte that is read or written, times its age in
+    /// writes. What has been left alone for long will go on being so, and what is left of it is as good as it gets; of a young segment
+    /// more will be dead soon (Rosenblum and Ousterhout, "The design and implementation of a log-structured file system", 1991).
+    fn benefit(&self, segment: &Segment) -> Option<u64> {
+        let (live, fill) = (u64::from(segment.live_bytes), self.log.usual_fill);
+        let age = self.log.last_sequence().0.saturating_sub(segment.base_sequence.0) + 1;
+        let benefit = u128::from(fill.saturating_sub(live)) * u128::from(age) * 1024 / u128::from(fill + live);
+        (live * 8 <= fill * LIVE_EIGHTHS_MAX).then(|| u64::try_from(benefit).unwrap_or(u64::MAX))
+    }
+
+    fn start_victim(&mut self, segment: SegmentId, may_wait: bool) {
         self.segments.set_usage(segment, Usage::Draining);
         let oldest_base = self.segments.oldest_base(Some(segment));
-        let mut victim = Victim { segment, loading: None, image: None, staged: false, offset: BLOCK_BYTES, done: false, oldest_base };
+        let gathered = may_wait && self.may_gather();
+        let mut victim = Victim {
+            segment,
+            loading: None,
+            image: None,
+            staged: false,
+            gathered,
+            waited_for: false,
+            offset: BLOCK_BYTES,
+            done: false,
+            oldest_base,
+        };
         if let Some(frame) = self.memory.frame(segment) {
             victim.image = Some(Rc::clone(&frame.bytes));
         } else {
@@ -208,6 +258,11 @@ impl Engine {
             victim.loading = None;
             victim.image = self.loads.take(serial).map(|(_, image)| image);
         }
+        if victim.gathered && self.cold.waits() {
+            self.defrag.victim = Some(victim);
+            return false;
+        }
+        victim.gathered = victim.gathered && self.may_gather();
         let Some(image) = victim.image.clone() else { return false };
         let used = self.segments.get(victim.segment).used as usize;
         let bytes = &image[..used.min(image.len())];
@@ -232,9 +287,13 @@ impl Engine {
                 Some(Step::Record { offset, record }) => {
                     let location = Location::record(victim.segment, offset, padded(record.length()));
                     let is_dead = self.defrag.dead.gap.as_ref().is_some_and(|gap| gap.has(&record));
-                    if !is_dead && !self.move_record(now, location, &record, victim.oldest_base) {
-                        stuck = true;
-                        break;
+                    match if is_dead { Taken::Done } else { self.take_record(now, location, &record, &victim) } {
+                        Taken::No => {
+                            stuck = true;
+                            break;
+                        }
+                        Taken::Gathered => victim.waited_for = true,
+                        Taken::Done => {}
                     }
                     victim.offset = offset + location.padded();
                 }
@@ -248,8 +307,15 @@ impl Engine {
         self.mirror_open();
         drop(image);
         let more = !stuck && !victim.done;
-        if victim.done && self.drops.is_empty() {
-            self.end_victim(now, victim);
+        if victim.done && (victim.waited_for || self.drops.is_empty()) {
+            if let Some(image) = victim.image.filter(|_| victim.staged) {
+                self.memory.recycle(image);
+            }
+            if victim.waited_for {
+                self.cold.add_victim(victim.segment);
+            } else {
+                self.end_victim(now, victim.segment);
+            }
             return true;
         }
         self.defrag.victim = Some(victim);
@@ -279,16 +345,32 @@ impl Engine {
         SLICE_BYTES * (1 + hurry)
     }
 
-    /// Moves a record if it is live. False when there is no room now.
-    pub(crate) fn move_record(&mut self, now: Now, location: Location, record: &Record<'_>, oldest_base: Sequence) -> bool {
-        let key = record.key();
-        let Some(place) = self.index.locate(&key, |at| self.memory.device_location(at) == location) else {
+    /// Moves or gathers a victim's record if it is live.
+    fn take_record(&mut self, now: Now, location: Location, record: &Record<'_>, victim: &Victim) -> Taken {
+        let moved = |moved| if moved { Taken::Done } else { Taken::No };
+        if !victim.gathered {
+            return moved(self.move_record(now, location, record, victim.oldest_base));
+        }
+        let Some(place) = self.index.locate(&record.key(), |at| self.memory.device_location(at) == location) else {
             self.note_dead(record);
-            return true;
+            return Taken::Done;
         };
+        if let Some(purged) = self.purge_record(now, place, location, record, victim.oldest_base) {
+            return moved(purged);
+        }
+        if !self.is_intact(record, location) {
+            return Taken::Done;
+        }
+        if self.gather_record(location, record) { Taken::Gathered } else { Taken::No }
+    }
+
+    /// Drops a record whose time has passed, or of a page the rows whose time has. `None` if it has to be moved as it is, otherwise whether
+    /// there was room.
+    fn purge_record(&mut self, now: Now, place: Location, location: Location, record: &Record<'_>, oldest_base: Sequence) -> Option<bool> {
+        let key = record.key();
         let is_past = record.kind().purge_after_s().is_some_and(|purge_after_s| purge_after_s < now.wall_s());
         if is_past && record.is_page() {
-            return !self.is_intact(record, location) || self.move_purged_page(now, place, record, oldest_base);
+            return Some(!self.is_intact(record, location) || self.move_purged_page(now, place, record, oldest_base));
         }
         if is_past && self.index.is_over_page(&key) {
             // The page may have an older version: only with the page made anew the row can go.
@@ -297,7 +379,20 @@ impl Engine {
             self.index.remove(&key);
             self.release(place);
             self.counters.rows_purged += 1;
+            return Some(true);
+        }
+        None
+    }
+
+    /// Moves a record to the open segment if it is live. False when there is no room now.
+    pub(crate) fn move_record(&mut self, now: Now, location: Location, record: &Record<'_>, oldest_base: Sequence) -> bool {
+        let key = record.key();
+        let Some(place) = self.index.locate(&key, |at| self.memory.device_location(at) == location) else {
+            self.note_dead(record);
             return true;
+        };
+        if let Some(purged) = self.purge_record(now, place, location, record, oldest_base) {
+            return purged;
         }
         if self.make_room(now, location.padded(), Appender::Defrag).is_err() {
             return false;
@@ -307,8 +402,19 @@ impl Engine {
         if !self.is_intact(record, location) {
             return true;
         }
+        let Some(mut open) = self.log.open.take() else { return false };
+        self.append_moved(&mut open, location, place, record);
+        self.log.open = Some(open);
+        self.log.position += location.padded() as u64;
+        self.flush.due_at(now.monotonic_us.saturating_add(self.config.flush_interval_us / 2));
+        true
+    }
+
+    /// Copies a record to the end of a segment that is being filled, and points the index from `place` there. `location` is where the device
+    /// has it.
+    pub(crate) fn append_moved(&mut self, open: &mut Open, location: Location, place: Location, record: &Record<'_>) {
+        let key = record.key();
         let old_salt = self.segments.salt(location.segment());
-        let Some(open) = &mut self.log.open else { return false };
         let offset = open.used;
         open.used += location.padded();
         let (segment, salt) = (open.segment, open.salt);
@@ -324,7 +430,6 @@ impl Engine {
             record::finish(target, whole.len(), salt, offset);
         }
         let moved = Location::record(segment, offset, location.padded());
-        self.log.position += location.padded() as u64;
         self.counters.defrag_bytes += location.padded() as u64;
         self.index.relocate(&key, |at| at == place, moved);
         self.note_live(segment, moved);
@@ -332,8 +437,6 @@ impl Engine {
             self.segments.set_replacing(segment);
         }
         self.release(place);
-        self.flush.due_at(now.monotonic_us.saturating_add(self.config.flush_interval_us / 2));
-        true
     }
 
     /// A record is dead. Of the second of one partition it is found out how far that goes on.
@@ -353,19 +456,13 @@ impl Engine {
         intact
     }
 
-    fn end_victim(&mut self, now: Now, victim: Victim) {
-        if let Some(image) = victim.image {
-            if victim.staged {
-                self.memory.recycle(image);
-            } else {
-                drop(image);
-            }
-        }
-        if self.segments.get(victim.segment).live_bytes > 0 {
-            self.segments.set_usage(victim.segment, Usage::Quarantined);
+    /// All that could be moved out of a victim has been.
+    pub(crate) fn end_victim(&mut self, now: Now, victim: SegmentId) {
+        if self.segments.get(victim).live_bytes > 0 {
+            self.segments.set_usage(victim, Usage::Quarantined);
             return;
         }
-        self.empty_segment(now, victim.segment);
+        self.empty_segment(now, victim);
     }
 
     /// Nothing live is left in a segment: it becomes free once what replaced its records is durable.

@@ -6,6 +6,7 @@
 
 use crate::cache::Cache;
 use crate::checkpoint::Checkpoints;
+use crate::cold::Cold;
 use crate::config::Config;
 use crate::defrag::Defrag;
 use crate::drops::Drops;
@@ -46,6 +47,7 @@ pub struct Engine {
     pub(crate) fetches: Fetches,
     pub(crate) loads: Loads,
     pub(crate) cache: Cache,
+    pub(crate) cold: Cold,
     pub(crate) defrag: Defrag,
     pub(crate) expiry: Expiry,
     pub(crate) drops: Drops,
@@ -98,6 +100,7 @@ impl Engine {
             fetches: Fetches::new(),
             loads: Loads::default(),
             cache: Cache::default(),
+            cold: Cold::default(),
             defrag: Defrag::default(),
             expiry: Expiry::default(),
             drops: Drops::default(),
@@ -201,6 +204,7 @@ impl Engine {
             && self.flush.is_idle()
             && self.flush.durable_position == self.log.position
             && self.log.sealed.is_empty()
+            && self.log.cold.is_none()
             && self.flush.patches.is_empty()
             && self.fetches.is_idle()
             && self.loads.is_idle()

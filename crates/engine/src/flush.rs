@@ -266,7 +266,9 @@ impl Engine {
             }
         }
         while let Some(sealed) = self.log.sealed.pop_front() {
-            if sealed.durable < sealed.used {
+            let generation = |segment| self.segments.get(segment).generation;
+            let before_cold = self.log.cold.as_ref().is_none_or(|cold| generation(sealed.segment) < generation(cold.segment));
+            if sealed.durable < sealed.used || !before_cold {
                 self.log.sealed.push_front(sealed);
                 break;
             }

@@ -5,12 +5,13 @@
 //! `docs/internals/log-format.md` says what it writes.
 //!
 //! Files in the order in which a write passes through them: `batch`, `write`, `format`, `log`, `memory`, `index`, `segments`, `flush`,
-//! `witness`, `growth`; a read: `read`, `pages`, `scan`, `merge`, `fetch`, `cache`; in the background: `defrag`, `expiry`, `paging`, `drops`,
+//! `witness`, `growth`; a read: `read`, `pages`, `scan`, `merge`, `fetch`, `cache`; in the background: `defrag`, `cold`, `expiry`, `paging`, `drops`,
 //! `checkpoint`, `scrub`; at start: `recovery`; offline: `inspect`.
 
 mod batch;
 mod cache;
 mod checkpoint;
+mod cold;
 mod config;
 mod defrag;
 mod drops;

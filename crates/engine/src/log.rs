@@ -1,7 +1,7 @@
 //! The append stream: the open segment, the sealed ones whose mirror slot is still needed, and the numbers given out.
 //!
-//! Invariants: records are appended in one stream, so a later place in it (generation, offset) means a later or equal version of a
-//! key; everything before `Open::mirrored` is in the stable memory; a mirror slot is reused only when the device has its segment.
+//! Invariants: a later place (generation, offset) means a later or equal version of a key: records are appended in one stream, and what
+//! is moved to the cold segment (`cold`) beside it fits in between; everything before `Open::mirrored` is in the stable memory; a mirror slot is reused only when the device has its segment.
 
 use crate::format::record::{Salt, mix};
 use crate::key::Sequence;
@@ -40,6 +40,9 @@ pub(crate) struct Sealed {
 /// The state of the append stream.
 pub(crate) struct Log {
     pub(crate) open: Option<Open>,
+    /// The segment that gathered records are being moved to: of a lower generation than the open one.
+    pub(crate) cold: Option<Open>,
+    /// In the order of their generations.
     pub(crate) sealed: VecDeque<Sealed>,
     pub(crate) slots_free: Vec<usize>,
     next_sequence: u64,
@@ -56,6 +59,7 @@ impl Log {
     pub(crate) fn new(store: u64, wall_us: i64, segment_bytes: u32) -> Self {
         Self {
             open: None,
+            cold: None,
             sealed: VecDeque::new(),
             slots_free: Vec::new(),
             next_sequence: 1,

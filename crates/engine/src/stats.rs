@@ -72,7 +72,9 @@ pub struct Stats {
     pub rows_purged: u64,
     /// Segments reclaimed.
     pub segments_reclaimed: u64,
-    /// Those among them in which everything had expired, so that they were not read.
+    /// Segments that were filled with moved records alone.
+    pub segments_cold: u64,
+    /// Segments reclaimed in which everything had expired, so that they were not read.
     pub segments_expired: u64,
     /// Device writes and syncs that failed (the first one poisons the shard) and reads that failed.
     pub device_failures: u64,
@@ -102,6 +104,7 @@ pub(crate) struct Counters {
     pub(crate) rows_purged: u64,
     pub(crate) segments_reclaimed: u64,
     pub(crate) segments_expired: u64,
+    pub(crate) segments_cold: u64,
     pub(crate) device_failures: u64,
     pub(crate) growth_refused: u64,
 }
@@ -146,6 +149,7 @@ impl Engine {
             rows_purged: self.counters.rows_purged,
             segments_reclaimed: self.counters.segments_reclaimed,
             segments_expired: self.counters.segments_expired,
+            segments_cold: self.counters.segments_cold,
             device_failures: self.counters.device_failures,
             growth_refused: self.counters.growth_refused,
             checkpoints: self.checkpoints.written,

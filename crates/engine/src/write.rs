@@ -17,7 +17,7 @@ use crate::memory::Memory;
 use crate::paging::purgeable;
 use crate::segments::{Segments, Usage};
 use base::{BLOCK_BYTES, TableId, Token};
-use io::Now;
+use io::{Now, StableMemory};
 
 /// Who wants to append: the fewer free segments are left, the fewer may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -287,20 +287,22 @@ impl Engine {
 
     /// Copies what is new in the open segment into the stable memory.
     pub(crate) fn mirror_open(&mut self) {
-        let Some(open) = &mut self.log.open else { return };
-        if open.mirrored == open.used {
-            return;
-        }
-        let frame = self.memory.frame(open.segment).expect("an open segment has a frame");
-        let base = open.slot * self.config.segment_bytes as usize;
+        let Self { memory, stable, log, config, .. } = self;
         #[cfg(test)]
-        let skipped = self.planted == Some(crate::tests::Planted::SkipMirror);
-        #[cfg(not(test))]
-        let skipped = false;
-        if !skipped {
-            self.stable.write(base + open.mirrored, &frame.bytes[open.mirrored..open.used]);
+        if self.planted == Some(crate::tests::Planted::SkipMirror) {
+            return log.open.iter_mut().for_each(|open| open.mirrored = open.used);
         }
-        open.mirrored = open.used;
+        if let Some(open) = &mut log.open {
+            mirror(open, memory, &mut **stable, config.segment_bytes);
+        }
+    }
+
+    /// The same of the cold segment.
+    pub(crate) fn mirror_cold(&mut self) {
+        let Self { memory, stable, log, config, .. } = self;
+        if let Some(open) = &mut log.cold {
+            mirror(open, memory, &mut **stable, config.segment_bytes);
+        }
     }
 
     /// Makes sure that the open segment has room for `bytes`.
@@ -318,7 +320,14 @@ impl Engine {
             return Err(WriteError::Busy);
         }
         self.seal_open(now);
-        self.open_segment();
+        if self.wants_cold_segment() {
+            self.log.cold = Some(self.open_segment());
+        }
+        self.log.open = Some(self.open_segment());
+        #[cfg(test)]
+        if self.planted == Some(crate::tests::Planted::ColdOverWriters) && self.log.cold.is_some() {
+            std::mem::swap(&mut self.log.cold, &mut self.log.open);
+        }
         Ok(())
     }
 
@@ -354,7 +363,7 @@ impl Engine {
     }
 
     /// Opens the next segment; a free one and a mirror slot are there.
-    fn open_segment(&mut self) {
+    fn open_segment(&mut self) -> Open {
         let bytes = self.take_log_frame();
         let segment = self.segments.take_free().expect("the caller has counted the free segments");
         let slot = self.log.slots_free.pop().expect("the caller has looked for a free slot");
@@ -372,7 +381,7 @@ impl Engine {
         self.turns.opened(segment);
         self.memory.frame_mut(segment)[..BLOCK_BYTES].copy_from_slice(&block);
         self.stable.write(slot * self.config.segment_bytes as usize, &block);
-        self.log.open = Some(Open { segment, slot, salt: header.salt(), used: BLOCK_BYTES, mirrored: BLOCK_BYTES, durable: 0 });
+        Open { segment, slot, salt: header.salt(), used: BLOCK_BYTES, mirrored: BLOCK_BYTES, durable: 0 }
     }
 
     /// The header that belongs into a segment's first block.
@@ -390,4 +399,15 @@ impl Engine {
             ordinal: 0,
         }
     }
+}
+
+/// Copies what is new in a segment that is being filled into its mirror slot.
+fn mirror(open: &mut Open, memory: &Memory, stable: &mut dyn StableMemory, segment_bytes: u32) {
+    if open.mirrored == open.used {
+        return;
+    }
+    let frame = memory.frame(open.segment).expect("a segment that is being filled has a frame");
+    let base = open.slot * segment_bytes as usize;
+    stable.write(base + open.mirrored, &frame.bytes[open.mirrored..open.used]);
+    open.mirrored = open.used;
 }

@@ -87,6 +87,9 @@ impl Engine {
         if cell.target() != Target::Record {
             return true;
         }
+        if self.log.cold.as_ref().is_some_and(|cold| cold.segment == place.segment()) {
+            return false;
+        }
         let end = place.offset() + place.padded();
         if let Some(open) = self.log.open.as_ref().filter(|open| open.segment == place.segment()) {
             return open.durable >= end;

@@ -77,9 +77,10 @@ impl Writer {
 }
 
 impl Engine {
-    /// The point at which the next record will be appended, or one between it and everything appended.
+    /// The point at which the next record will be appended, or one between it and everything appended. While a cold segment is open records
+    /// are appended at two points: the lower one.
     fn log_point(&self) -> Point {
-        match &self.log.open {
+        match self.log.cold.as_ref().or(self.log.open.as_ref()) {
             Some(open) => Point { generation: self.segments.get(open.segment).generation, offset: open.used as u32 },
             None => Point { generation: self.log.last_generation() + 1, offset: 0 },
         }
@@ -282,7 +283,8 @@ impl Engine {
 
     /// Once the device has all that the entries name, and no truncation may still be undone, the chunks are synced.
     fn settle(&mut self, now: Now, writer: &mut Writer) {
-        let durable = self.flush.durable_position >= writer.end_position;
+        // A cold segment's bytes count once it is sealed, which may be after the last entry was taken.
+        let durable = self.log.cold.is_none() && self.flush.durable_position >= writer.end_position.max(self.cold.position);
         #[cfg(test)]
         let durable = durable || self.planted == Some(crate::tests::Planted::EarlyCommit);
         if !durable {

@@ -6,6 +6,7 @@ mod expiry;
 mod faults;
 mod golden;
 mod model;
+mod pacing;
 mod pages;
 mod scrub;
 mod shard;
@@ -34,4 +35,6 @@ pub(crate) enum Planted {
     PagesOverAll,
     /// Segments in which everything has expired are freed although older versions are left.
     ExpiredOverOlder,
+    /// The cold segment has a higher generation than the one that writers append to.
+    ColdOverWriters,
 }

@@ -75,6 +75,8 @@ struct World {
     rows_in_pages: u64,
     /// Segments that were freed unread.
     expired: u64,
+    /// Segments of moved records.
+    cold: u64,
     trace: Vec<String>,
 }
 
@@ -98,7 +100,19 @@ impl World {
         };
         // Segments in which everything expires come soon if rows are large.
         let setup = Setup { row_bytes: setup.row_bytes.max(if setup.expiring { 400 } else { 0 }), ..setup };
-        let stable = Stable::new(segment_bytes as usize * setup.mirrors);
+        // Moved records get segments of their own where there is room for that, and something to reclaim.
+        let roomy = Setup {
+            segment_bytes: 16 << 10,
+            capacity_segments: 64 + setup.capacity_segments / 4,
+            memory_bytes: 2 << 20,
+            partitions: 10,
+            row_bytes: 2500,
+            mirrors: setup.mirrors.max(3),
+            page_rows: setup.page_rows.min(4),
+            ..setup
+        };
+        let setup = if seed.is_multiple_of(5) { roomy } else { setup };
+        let stable = Stable::new(setup.segment_bytes as usize * setup.mirrors);
         let mut world = Self {
             seed,
             rng,
@@ -122,6 +136,7 @@ impl World {
             pages: 0,
             rows_in_pages: 0,
             expired: 0,
+            cold: 0,
             trace: Vec::new(),
         };
         world.open();
@@ -739,6 +754,7 @@ impl World {
         self.pages = self.pages.max(stats.pages);
         self.rows_in_pages = self.rows_in_pages.max(stats.rows_in_pages);
         self.expired = self.expired.max(stats.segments_expired);
+        self.cold = self.cold.max(stats.segments_cold);
     }
 
     fn run(&mut self, operations: u64) {
@@ -750,6 +766,8 @@ impl World {
                 760..765 => self.check_table_scan(),
                 765..768 => self.truncate(),
                 768..780 => self.persist_truncations(),
+                // What takes long to gather needs some peace.
+                780..789 if self.seed.is_multiple_of(5) && self.rng.below(6) > 0 => self.turn(),
                 780..784 => self.kill(),
                 784..786 => self.lose_power(),
                 786..787 => self.shut_down(),
@@ -781,7 +799,7 @@ fn seeds() -> std::ops::Range<u64> {
 #[test]
 fn acknowledged_writes_survive_whatever_happens() {
     let (mut kills, mut outages, mut fulls, mut warm_starts, mut spoilt) = (0, 0, 0, 0, 0);
-    let (mut pages, mut rows_in_pages, mut expired) = (0, 0, 0);
+    let (mut pages, mut rows_in_pages, mut expired, mut cold) = (0, 0, 0, 0);
     for seed in seeds() {
         let result = std::panic::catch_unwind(|| run(seed, 3000, None));
         let Ok(world) = result else {
@@ -795,11 +813,13 @@ fn acknowledged_writes_survive_whatever_happens() {
         pages += world.pages;
         rows_in_pages += world.rows_in_pages;
         expired += world.expired;
+        cold += world.cold;
     }
     println!("{kills} kills, {outages} outages, {fulls} writes refused for want of space");
     println!("{warm_starts} starts from a checkpoint, {spoilt} checkpoints spoilt, {pages} pages of {rows_in_pages} rows");
-    println!("{expired} segments were freed unread");
+    println!("{expired} segments were freed unread, {cold} were filled with moved records");
     assert!(pages > 0 || seeds().count() < 10, "no pages were made");
+    assert!(cold > 0 || seeds().count() < 10, "no segment was filled with moved records");
     assert!(expired > 0 || seeds().count() < 10, "no segment was freed unread");
 }
 
@@ -817,6 +837,7 @@ fn planted_bugs_are_found() {
         (Planted::VolatilePages, 1000),
         (Planted::PagesOverAll, 100),
         (Planted::ExpiredOverOlder, 100),
+        (Planted::ColdOverWriters, 100),
     ];
     for (planted, seeds) in planted {
         let found = (0..seeds).find(|seed| std::panic::catch_unwind(|| run(*seed, 3000, Some(planted))).is_err());
