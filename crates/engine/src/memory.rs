@@ -4,10 +4,11 @@
 //! index cell, frame table, record. Cache frames hold copies of single records from the device; sixteen bytes before each copy say
 //! where on the device it is from.
 //!
-//! Invariants: a cache location in the index always names a resident copy; records of frames are valid (written here or verified).
+//! Invariants: a cache location in the index always names a resident copy; records of frames are valid (written here or verified), but for
+//! suspect frames: images in which recovery has found damage, and in which a checkpoint's index may name what is damaged.
 
 use crate::error::Damage;
-use crate::format::record::Record;
+use crate::format::record::{Record, Salt};
 use crate::location::{Location, RECORD_ALIGN, SegmentId};
 use base::AlignedBuffer;
 use std::cell::Cell;
@@ -30,12 +31,14 @@ pub(crate) struct Frame {
     touched: Box<[Cell<u64>]>,
     /// Whether anything was read from it since the clock passed by.
     pub(crate) referenced: Cell<bool>,
+    /// What checksums of its records are made with, if they are not known to be right.
+    suspect: Option<Salt>,
 }
 
 impl Frame {
     pub(crate) fn new(bytes: Rc<AlignedBuffer>) -> Self {
         let words = bytes.len().div_ceil(TOUCH_GRANULE * 64);
-        Self { bytes, touched: vec![Cell::new(0); words].into_boxed_slice(), referenced: Cell::new(false) }
+        Self { bytes, touched: vec![Cell::new(0); words].into_boxed_slice(), referenced: Cell::new(false), suspect: None }
     }
 
     fn touch(&self, offset: usize) {
@@ -68,6 +71,16 @@ struct Pin {
     references: u32,
 }
 
+/// A record of a suspect frame.
+#[cold]
+fn verified(frame: &[u8], salt: Salt, location: Location) -> Stored<'_> {
+    let offset = location.offset();
+    match Record::verify(&frame[offset..offset + location.padded()], salt, offset) {
+        Some(record) => Stored::Here(record),
+        None => Stored::Damaged(Damage::Checksum),
+    }
+}
+
 /// The shard's frames and pins.
 pub(crate) struct Memory {
     frames: Vec<Option<Frame>>,
@@ -96,8 +109,16 @@ impl Memory {
     pub(crate) fn stored(&self, location: Location) -> Stored<'_> {
         let offset = location.offset();
         match self.frame_of(location.segment()) {
-            Some(frame) => Stored::Here(Record::trusted(&frame.bytes[offset..offset + location.padded()])),
+            Some(Frame { bytes, suspect: None, .. }) => Stored::Here(Record::trusted(&bytes[offset..offset + location.padded()])),
+            Some(Frame { bytes, suspect: Some(salt), .. }) => verified(bytes, *salt, location),
             None => self.pinned(location),
+        }
+    }
+
+    /// Has every record of a frame verified when it is asked for.
+    pub(crate) fn suspect(&mut self, segment: SegmentId, salt: Salt) {
+        if let Some(frame) = self.frames.get_mut(segment.index()).and_then(Option::as_mut) {
+            frame.suspect = Some(salt);
         }
     }
 

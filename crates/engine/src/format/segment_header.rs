@@ -24,6 +24,8 @@ use base::BLOCK_BYTES;
 
 /// Bytes of one copy of the header.
 pub(crate) const SEGMENT_HEADER_BYTES: usize = 64;
+/// What a device writes whole or not at all.
+const SECTOR_BYTES: usize = 512;
 /// Where the second copy is.
 pub(crate) const COPY_OFFSET: usize = 2048;
 const MAGIC: [u8; 8] = *b"TARNSEG1";
@@ -147,7 +149,10 @@ impl SegmentHeader {
         if let Some(version) = copies.iter().find_map(|copy| copy.err().flatten()) {
             return HeaderBlock::Unknown(version);
         }
-        if block.iter().all(|byte| *byte == 0) { HeaderBlock::Blank } else { HeaderBlock::Damaged }
+        // Sectors are written whole: where both that hold a header are as they were made, none ever came. Of the first write that was torn, others
+        // may hold what it says of other segments.
+        let is_zero = |at: usize| block.iter().skip(at).take(SECTOR_BYTES).all(|byte| *byte == 0);
+        if is_zero(0) && is_zero(COPY_OFFSET) { HeaderBlock::Blank } else { HeaderBlock::Damaged }
     }
 }
 
@@ -182,6 +187,9 @@ mod tests {
         block.fill(0xAA);
         assert_eq!(SegmentHeader::read_block(&block), HeaderBlock::Damaged);
         block.fill(0);
+        assert_eq!(SegmentHeader::read_block(&block), HeaderBlock::Blank);
+        // A first write of which only a sector without a header came.
+        block[SECTOR_BYTES..2 * SECTOR_BYTES].fill(7);
         assert_eq!(SegmentHeader::read_block(&block), HeaderBlock::Blank);
     }
 

@@ -47,6 +47,8 @@ struct Indexed {
     end: usize,
     /// Torn bytes to be padded: offset and length.
     pads: Vec<(usize, usize)>,
+    /// Whether there is damage among what an index from a checkpoint may name.
+    damaged: bool,
 }
 
 impl Engine {
@@ -141,6 +143,9 @@ impl Engine {
         }
         bytes[used..used.next_multiple_of(BLOCK_BYTES)].fill(0);
         self.memory.put_frame(segment, frame);
+        if indexed.damaged {
+            self.memory.suspect(segment, header.salt());
+        }
         self.cache.enters(segment);
         self.segments.set_usage(segment, Usage::Sealed);
         self.segments.set_used(segment, used);
@@ -189,7 +194,7 @@ impl Engine {
         let mut group: Vec<usize> = Vec::new();
         // Torn bytes whose end is not known yet.
         let mut hole: Option<(usize, usize)> = None;
-        let mut indexed = Indexed { sealed: false, end: BLOCK_BYTES, pads: Vec::new() };
+        let mut indexed = Indexed { sealed: false, end: BLOCK_BYTES, pads: Vec::new(), damaged: false };
         let mut warmed = 0;
         while let Some(step) = walk.next() {
             match step {
@@ -215,6 +220,7 @@ impl Engine {
                 }
                 Step::Damage { offset, end } if was_synced || offset < named => {
                     self.report_damage(segment, offset, end - offset);
+                    indexed.damaged = true;
                     indexed.end = end;
                 }
                 Step::Damage { offset, end } => {
@@ -236,6 +242,7 @@ impl Engine {
                     group.clear();
                     if indexed.end < named {
                         self.report_damage(segment, indexed.end, named - indexed.end);
+                        indexed.damaged = true;
                         indexed.end = named;
                         walk = Walk::new(image, self.segments.salt(segment), named);
                     }
