@@ -1,6 +1,7 @@
 //! Nouns shared by every protocol: types, schema, rows, and the operation that a protocol runs on a partition.
 
 pub mod operation;
+pub mod record_set;
 pub mod row;
 mod schema;
 pub mod schema_blob;

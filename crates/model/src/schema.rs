@@ -1,5 +1,6 @@
 //! The schema: keyspaces, tables, columns. Immutable values; a change makes a new [`Schema`] that shares what it did not touch.
 
+use crate::record_set::RecordSet;
 use crate::types::{DataType, UserType};
 use base::TableId;
 use std::collections::BTreeMap;
@@ -64,6 +65,8 @@ pub struct Table {
     pub dropped_columns: BTreeMap<String, DroppedColumn>,
     /// Options of `WITH`.
     pub options: TableOptions,
+    /// The dictionary of a record set; none for a table whose columns were declared.
+    pub records: Option<RecordSet>,
 }
 
 /// What is remembered of a column that was dropped.

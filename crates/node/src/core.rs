@@ -12,13 +12,12 @@ use crate::schema_changes::{Marks, SchemaChanges};
 use crate::statements::Statements;
 use base::CoreId;
 use cql::CqlError;
-use cql::exec::{Coordinator, Part, Step};
 use cql::reply;
 use cql::session::{Session, Verdict, Workspaces};
 use engine::OpenError;
 use io::{ConnectionId, DiskCompletion, DiskTag, Handler, ListenerId, Reactor, Turn};
 use model::Schema;
-use model::operation::Context;
+use model::operation::{Context, Coordinator, Part, Step};
 use shard::{Outcome, Shard, ShardError};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -308,7 +307,7 @@ impl Core {
         reactor: &mut R,
         connection: ConnectionId,
         reply: ReplyHeader,
-        coordinator: Box<dyn Coordinator>,
+        coordinator: Box<dyn Coordinator<Error = CqlError>>,
         bytes: usize,
         out: &mut Vec<u8>,
     ) -> Started {

@@ -1,8 +1,9 @@
 //! Requests whose reply comes later.
 
 use crate::message::ReplyHeader;
-use cql::exec::Coordinator;
+use cql::CqlError;
 use io::ConnectionId;
+use model::operation::Coordinator;
 use shard::ShardError;
 
 /// A request of this core. Never used twice, so that a late answer finds nobody.
@@ -51,7 +52,7 @@ pub(crate) enum Work {
     /// Parts that a coordinator asked for.
     Coordinated {
         /// Who knows what comes next.
-        coordinator: Box<dyn Coordinator>,
+        coordinator: Box<dyn Coordinator<Error = CqlError>>,
         /// What came of each part.
         results: Vec<Vec<u8>>,
         /// The first failure of a part. It is told when all parts have ended: what the request does, it has done by then.

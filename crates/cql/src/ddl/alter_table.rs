@@ -16,6 +16,7 @@ pub(super) fn alter(context: &Context<'_>, statement: &ast::AlterTable) -> Resul
     let Some((keyspace, former)) = context.table(&statement.name)? else {
         return absent(context, &statement.name, statement.if_exists);
     };
+    check_declared(former)?;
     let mut table = Table::clone(former);
     match &statement.operation {
         AlterTableOperation::Add { if_not_exists, columns } => add(keyspace, &mut table, columns, *if_not_exists)?,
@@ -42,6 +43,7 @@ pub(super) fn drop(context: &Context<'_>, statement: &ast::DropTable) -> Result<
     let Some((keyspace, table)) = context.table(&statement.name)? else {
         return absent(context, &statement.name, statement.if_exists);
     };
+    check_declared(table)?;
     let mut keyspace = Keyspace::clone(keyspace);
     keyspace.tables.remove(&table.name);
     let target = SchemaEventTarget::Table(table.name.clone());
@@ -49,6 +51,13 @@ pub(super) fn drop(context: &Context<'_>, statement: &ast::DropTable) -> Result<
     let mut schema = context.schema.clone();
     schema.keyspaces.insert(keyspace.name.clone(), Arc::new(keyspace));
     Ok(context.with_schema(schema, event, vec![table.id]))
+}
+
+fn check_declared(table: &Table) -> Result<(), DdlError> {
+    if table.records.is_none() {
+        return Ok(());
+    }
+    Err(DdlError::RecordSet { keyspace: table.keyspace.clone(), table: table.name.clone() })
 }
 
 fn absent(context: &Context<'_>, name: &ast::QualifiedName, if_exists: bool) -> Result<Outcome, DdlError> {

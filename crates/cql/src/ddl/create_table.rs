@@ -165,6 +165,7 @@ fn build(
         clustering_len,
         next_column,
         dropped_columns: BTreeMap::new(),
+        records: None,
         options,
     })
 }

@@ -72,6 +72,10 @@ pub enum DdlError {
     CreateSystemKeyspace(String),
     #[error("{0} keyspace is not user-modifiable.")]
     SystemKeyspace(String),
+    #[error("{keyspace}.{table} is a record set: Aerospike clients make and change it")]
+    RecordSet { keyspace: String, table: String },
+    #[error("Keyspace {0} has record sets of Aerospike clients: truncate them and leave it, or use another keyspace")]
+    HasRecordSets(String),
 
     // Replication.
     #[error("Missing replication strategy class")]

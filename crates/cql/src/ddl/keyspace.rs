@@ -72,6 +72,9 @@ pub(super) fn drop(context: &Context<'_>, statement: &ast::DropKeyspace) -> Resu
     let Some(former) = schema.keyspaces.remove(name) else {
         return if statement.if_exists { Ok(Outcome::unchanged()) } else { Err(DdlError::UnknownKeyspace(name.to_owned())) };
     };
+    if former.tables.values().any(|table| table.records.is_some()) {
+        return Err(DdlError::HasRecordSets(name.to_owned()));
+    }
     let event = SchemaEvent { change: ChangeKind::Dropped, target: SchemaEventTarget::Keyspace, keyspace: name.to_owned() };
     Ok(context.with_schema(schema, event, former.tables.values().map(|table| table.id).collect()))
 }

@@ -3,11 +3,11 @@
 //! All statements for one core run there as one operation, hence atomically. A batch over several cores is several operations at the same
 //! time; each core's part is all or nothing.
 
-use super::{Bindings, Coordinator, Environment, Execution, Failure, Options, OwnedValues, Part, Step, Work, condition, keys, modify};
+use super::{Bindings, Environment, Execution, Failure, Options, OwnedValues, Work, condition, keys, modify};
 use crate::plan::{BatchKind, Modify, Statement};
-use crate::{CqlError, reply, value};
+use crate::{CqlError, reply};
 use base::Token;
-use model::operation::{Context, Operation, PartitionKey, RowStore, Stop, WriteSet};
+use model::operation::{Context, Coordinator, Operation, Part, PartitionKey, RowStore, Step, Stop, WriteSet};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ pub fn start_many(
         let environment = Environment { bindings: &statement.bindings, context };
         let values = Arc::new(statement.bindings.to_owned_values());
         for partition in keys::partition_keys(&statement.plan.table, &statement.plan.partition, &environment)? {
-            let token = value::token(&partition);
+            let token = keys::token(&statement.plan.table, &partition);
             items.push(BatchItem { plan: Arc::clone(&statement.plan), values: Arc::clone(&values), partition, token, item });
         }
     }
@@ -117,6 +117,8 @@ struct BatchCoordinator {
 }
 
 impl Coordinator for BatchCoordinator {
+    type Error = CqlError;
+
     fn step(&mut self, results: Vec<Vec<u8>>, reply: &mut Vec<u8>) -> Result<Step, CqlError> {
         // Each part's reply is a whole frame: a void, an error, or for conditions the only part's rows.
         if let Some(worst) = results.into_iter().max_by_key(|frame| u8::from(is_error(frame))) {

@@ -1,11 +1,11 @@
 //! One statement with its values, ready to run.
 
-use super::{Bindings, Coordinator, Environment, Failure, OwnedValues, batch, fetch, keys, modify, select};
+use super::{Bindings, Environment, Failure, OwnedValues, batch, fetch, keys, modify, select};
+use crate::CqlError;
 use crate::plan::{KeyTerm, Prepared, Statement};
 use crate::wire::{Consistency, ProtocolVersion, StreamId};
-use crate::{CqlError, value};
 use base::{Now, Token};
-use model::operation::{Context, Operation, RowStore, Stop, WriteSet};
+use model::operation::{Context, Coordinator, Operation, RowStore, Stop, WriteSet};
 use std::sync::Arc;
 
 /// What a request says besides its statement and values.
@@ -53,7 +53,7 @@ pub enum Work {
     /// The [`Execution`] runs as an operation on the core that owns this token; its reply is a whole frame.
     Partition(Token),
     /// Several steps.
-    Coordinate(Box<dyn Coordinator>),
+    Coordinate(Box<dyn Coordinator<Error = CqlError>>),
     /// A statement that is not about rows: the caller looks at [`Prepared::statement`].
     Other,
 }
@@ -83,7 +83,7 @@ pub fn start(execution: &Execution<'_>, context: &Context) -> Result<Work, CqlEr
     let environment = Environment { bindings: &execution.bindings, context };
     let single = |table, terms: &[KeyTerm]| -> Result<Token, CqlError> {
         let mut scratch = Vec::new();
-        Ok(value::token(keys::single_partition_key(table, terms, &environment, &mut scratch)?))
+        Ok(keys::token(table, keys::single_partition_key(table, terms, &environment, &mut scratch)?))
     };
     match &execution.prepared.statement {
         Statement::Select(plan) if select::is_single(plan) => Ok(Work::Partition(single(&plan.table, &plan.partition)?)),

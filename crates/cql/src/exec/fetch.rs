@@ -39,7 +39,7 @@ pub(super) fn run_single(
     let options = &execution.options;
     let mut scratch = Vec::new();
     let key = keys::single_partition_key(&plan.table, &plan.partition, &environment, &mut scratch)?;
-    let partition = PartitionKey { table: plan.table.id, token: value::token(key), bytes: key };
+    let partition = PartitionKey { table: plan.table.id, token: keys::token(&plan.table, key), bytes: key };
     if plan.limit.is_some() || plan.per_partition_limit.is_some() {
         select::check_limits(plan, &environment)?;
     }

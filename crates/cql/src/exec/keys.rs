@@ -4,8 +4,9 @@ use super::{Bound, Environment};
 use crate::CqlError;
 use crate::plan::{ClusteringPlan, KeyTerm, SliceBound, Term, TupleKeys};
 use crate::value::{self, comparable, layout};
+use base::Token;
 use model::operation::FIRST_ROW_BYTE;
-use model::{Column, DataType, Order, Table};
+use model::{Column, DataType, Order, Table, record_set};
 use std::borrow::Cow;
 
 /// No more keys than this come of the INs of one statement.
@@ -53,6 +54,12 @@ pub fn single_partition_key<'s>(
     scratch.clear();
     value::partition_key(values.iter().map(|bytes| &**bytes), scratch).map_err(|error| CqlError::Invalid(error.to_string()))?;
     Ok(scratch)
+}
+
+/// The token of a partition key: of a record set's by its digest.
+#[inline]
+pub(super) fn token(table: &Table, key: &[u8]) -> Token {
+    if table.records.is_some() { record_set::token(key) } else { value::token(key) }
 }
 
 fn check_key(bytes: &[u8]) -> Result<&[u8], CqlError> {

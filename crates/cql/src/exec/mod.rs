@@ -1,14 +1,13 @@
 //! Running plans.
 //!
 //! [`Execution`] is one statement with its values: it says where it must run and is a [`model::operation::Operation`] there. What needs
-//! several partitions is driven by a [`Coordinator`] on the core that holds the connection.
+//! several partitions is driven by a [`model::operation::Coordinator`] on the core that holds the connection.
 //!
 //! A statement's way: [`Bindings`] (values against markers) → keys (`keys`) → on the shard `modify` or `fetch` → the reply.
 
 mod batch;
 mod bindings;
 mod condition;
-mod coordinator;
 mod element;
 mod execution;
 mod fetch;
@@ -21,7 +20,6 @@ mod store;
 
 pub use batch::{BatchStatement, start_many};
 pub use bindings::{Bindings, Bound, Environment, OwnedValues};
-pub use coordinator::{Coordinator, Part, Step};
 pub use execution::{Execution, Options, Work, start};
 pub use keys::{KeyRange, clustering_ranges, partition_keys, single_partition_key};
 pub use store::MemoryStore;

@@ -13,7 +13,7 @@ mod output;
 mod paging;
 
 use super::fetch::{BoundFilter, Chunk, Cursor, Extent, FetchPlan, Gathered};
-use super::{Bound, Coordinator, Environment, Execution, Options, OwnedValues, Part, Step, keys};
+use super::{Bound, Environment, Execution, Options, OwnedValues, keys};
 use crate::plan::{KeyTerm, Select, Statement, Term, TokenBound, TokenTerm};
 use crate::wire::{
     Direction, FRAME_BODY_BYTES_MAX, Opcode, ResponseExtras, ResultColumns, RowsDescription, begin_frame, begin_rows, end_frame, end_rows,
@@ -21,7 +21,7 @@ use crate::wire::{
 use crate::{CqlError, value};
 use base::{Rng, SLOT_COUNT, Slot, Token};
 use evaluate::Surroundings;
-use model::operation::Context;
+use model::operation::{Context, Coordinator, Part, Step};
 use output::{Output, Room, Taken};
 use paging::PagingState;
 use std::cell::RefCell;
@@ -71,7 +71,7 @@ fn limit(term: Option<&Term>, name: &str, environment: &Environment<'_>) -> Resu
 ///
 /// # Errors
 /// Values that cannot be keys or limits, a paging state that is none.
-pub(super) fn coordinate(execution: &Execution<'_>, context: &Context) -> Result<Box<dyn Coordinator>, CqlError> {
+pub(super) fn coordinate(execution: &Execution<'_>, context: &Context) -> Result<Box<dyn Coordinator<Error = CqlError>>, CqlError> {
     let Statement::Select(plan) = &execution.prepared.statement else {
         return Err(CqlError::Server("not a SELECT".to_owned()));
     };
@@ -152,7 +152,7 @@ fn extents(plan: &Select, environment: &Environment<'_>, cores: u16) -> Result<V
         let keys = keys::partition_keys(&plan.table, &plan.partition, environment)?;
         return Ok(keys
             .into_iter()
-            .map(|key| Cursor::start(value::token(&key), key))
+            .map(|key| Cursor::start(keys::token(&plan.table, &key), key))
             .filter(|cursor| (first..=last).contains(&cursor.token.0))
             .map(|cursor| Range { extent: Extent::Partition, cursor })
             .collect());
@@ -190,7 +190,7 @@ fn token(plan: &Select, bound: &TokenBound, environment: &Environment<'_>) -> Re
             }
             let mut key = Vec::new();
             value::partition_key(parts.iter().map(|part| &**part), &mut key).map_err(|error| CqlError::Invalid(error.to_string()))?;
-            value::token(&key)
+            keys::token(&plan.table, &key)
         }
     };
     Ok((token, bound.inclusive))
@@ -231,6 +231,8 @@ struct SelectCoordinator {
 }
 
 impl Coordinator for SelectCoordinator {
+    type Error = CqlError;
+
     fn step(&mut self, results: Vec<Vec<u8>>, reply: &mut Vec<u8>) -> Result<Step, CqlError> {
         let waiting = self.queue.iter_mut().filter(|asked| asked.reply.is_none());
         for (asked, result) in waiting.zip(results) {

@@ -1,10 +1,9 @@
 //! Rows in memory that no shard owns: the virtual tables of `system.*`, read with the same plans as any other table.
 
-use super::{Context, CqlError, Execution, Step, Work, start};
-use crate::value;
-use crate::value::comparable;
+use super::{Context, CqlError, Execution, Work, keys, start};
+use crate::value::{self, comparable};
 use base::{TableId, Token};
-use model::operation::{Direction, Operation, PartitionKey, Position, RowStore, ScannedRow, Stop, Visit, WriteSet};
+use model::operation::{Direction, Operation, PartitionKey, Position, RowStore, ScannedRow, Step, Stop, Visit, WriteSet};
 use model::row::{RowWriter, Stamp};
 use model::{Order, Table};
 use std::collections::BTreeMap;
@@ -31,22 +30,22 @@ impl MemoryStore {
     /// # Errors
     /// A key column that is null, or a key that is too long.
     pub fn insert(&mut self, table: &Table, values: &[Option<Vec<u8>>]) -> Result<(), CqlError> {
-        let mut keys = Vec::with_capacity(table.partition_key_len + table.clustering_len);
+        let mut key = Vec::with_capacity(table.partition_key_len + table.clustering_len);
         for (column, value) in table.columns.iter().zip(values).take(table.partition_key_len + table.clustering_len) {
             let value = value.as_deref().ok_or_else(|| CqlError::Server(format!("the key column {} is null", column.name)))?;
-            keys.push((column, value));
+            key.push((column, value));
         }
         if values.len() != table.columns.len() {
             return Err(CqlError::Server(format!("{} values for {} columns of {}", values.len(), table.columns.len(), table.name)));
         }
-        let (partition_key, clustering_key) = keys.split_at(table.partition_key_len);
+        let (partition_key, clustering_key) = key.split_at(table.partition_key_len);
         let (mut partition, mut clustering) = (Vec::new(), Vec::new());
         value::partition_key(partition_key.iter().map(|(_, value)| *value), &mut partition)
             .map_err(|error| CqlError::Server(error.to_string()))?;
         for (column, value) in clustering_key {
             comparable::encode(&column.data_type, value, column.order == Order::Descending, &mut clustering);
         }
-        let mut cells: Vec<_> = table.value_columns().iter().zip(&values[keys.len()..]).collect();
+        let mut cells: Vec<_> = table.value_columns().iter().zip(&values[key.len()..]).collect();
         cells.sort_by_key(|(column, _)| column.id);
         let mut row = Vec::new();
         let mut writer = RowWriter::new(&mut row, Stamp::at(0), true, None);
@@ -56,7 +55,7 @@ impl MemoryStore {
             }
         }
         writer.finish();
-        self.tables.entry(table.id).or_default().insert((value::token(&partition), partition, clustering), row);
+        self.tables.entry(table.id).or_default().insert((keys::token(table, &partition), partition, clustering), row);
         Ok(())
     }
 

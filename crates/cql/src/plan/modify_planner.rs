@@ -79,6 +79,7 @@ impl Planner<'_> {
         if system::is_system_keyspace(&table.keyspace) {
             return Err(CqlError::Unauthorized(format!("{} keyspace is not user-modifiable.", table.keyspace)));
         }
+        super::planner::check_writable(&table)?;
         if table.is_counter() && (attributes.timestamp.is_some() || attributes.time_to_live.is_some()) {
             let what = if attributes.timestamp.is_some() { "timestamp" } else { "TTL" };
             return Err(CqlError::Invalid(format!("Cannot provide custom {what} for counter updates")));

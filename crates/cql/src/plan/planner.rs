@@ -102,6 +102,7 @@ impl Planner<'_> {
                 if system::is_system_keyspace(&table.keyspace) {
                     return Err(CqlError::Unauthorized(format!("Cannot TRUNCATE a table of the system keyspace {}", table.keyspace)));
                 }
+                check_writable(&table)?;
                 Statement::Truncate(table)
             }
             S::Use(name) => {
@@ -171,6 +172,14 @@ impl Planner<'_> {
         }
         super::Term::Bind(index)
     }
+}
+
+/// Refuses to write what only clients of another protocol may.
+pub(super) fn check_writable(table: &Table) -> Result<(), CqlError> {
+    if table.records.is_none() {
+        return Ok(());
+    }
+    Err(CqlError::Invalid(format!("{}.{} is a record set: CQL reads it, Aerospike clients write it", table.keyspace, table.name)))
 }
 
 impl Prepared {

@@ -118,7 +118,7 @@ pub enum Expression {
     /// A function of other expressions.
     Call(FunctionSpec, Vec<Expression>),
     /// `token(…)` of the parts of a partition key.
-    Token(Vec<Expression>),
+    Token(Arc<Table>, Vec<Expression>),
     /// One of [`Select::aggregates`], over the rows of a group.
     Aggregate(usize),
     /// `c[k]` of a list, set or map, whose type is given.

@@ -3,13 +3,15 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use base::{Now, TableId, Token};
-use cql::exec::{Bindings, Execution, Options, Step, Work, start};
+use cql::exec::{Bindings, Execution, Options, Work, start};
 use cql::plan::{Prepared, Statement, prepare};
 use cql::value::text::to_literal;
 use cql::wire::{Consistency, Frame, FrameHeader, ProtocolVersion, Response, ResultResponse, StreamId, Value, ValuesBuffer};
 use cql::{CqlError, ddl};
-use model::Schema;
-use model::operation::{Context, Direction, Operation, PartitionKey, Position, RowStore, ScannedRow, Stop, Visit, WriteSet};
+use model::operation::{Context, Direction, Operation, PartitionKey, Position, RowStore, ScannedRow, Step, Stop, Visit, WriteSet};
+use model::record_set::{self, DIGEST_BYTES, NewBin};
+use model::row::{RowWriter, Stamp};
+use model::{DataType, Schema};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -151,6 +153,29 @@ impl Node {
             ddl::Environment { table_uuid: u128::from(self.schema.next_table.0), now_us: self.wall_us, data_center: "dc", nodes: 1 };
         let outcome = ddl::apply(&self.schema, Some("ks"), &parsed.statement, &environment).unwrap();
         self.schema = outcome.change.unwrap().schema;
+    }
+
+    /// Stores a record of a set in namespace `ks`, with bins whose values are strings.
+    pub(crate) fn put_record(&mut self, set: &str, digest: [u8; DIGEST_BYTES], bins: &[(&str, &str)]) {
+        const STRING: u8 = 3;
+        let needed: Vec<NewBin> = bins
+            .iter()
+            .map(|(name, _)| NewBin { name: (*name).to_owned(), kind: STRING, kind_name: "string", data_type: DataType::Text })
+            .collect();
+        if let Some(declared) = self.schema.declare_bins("ks", set, &needed, 0).unwrap() {
+            self.schema = Arc::new(declared.schema);
+        }
+        let table = Arc::clone(self.schema.record_set("ks", set).unwrap().unwrap());
+        let records = table.records.as_ref().unwrap();
+        let mut cells: BTreeMap<_, Vec<u8>> =
+            bins.iter().map(|(name, value)| (records.column(name.as_bytes(), STRING).unwrap(), value.as_bytes().to_vec())).collect();
+        cells.insert(record_set::GENERATION, 1i32.to_be_bytes().to_vec());
+        let mut row = Vec::new();
+        let stamp = Stamp::at(self.wall_us);
+        let mut writer = RowWriter::new(&mut row, stamp, true, None);
+        cells.iter().for_each(|(column, value)| writer.value(*column, stamp, value));
+        writer.finish();
+        self.rows.insert((table.id, record_set::token(&digest), digest.to_vec(), Vec::new()), row);
     }
 
     pub(crate) fn prepare(&self, text: &str) -> Result<Arc<Prepared>, CqlError> {
@@ -305,7 +330,7 @@ fn decode(reply: &[u8], prepared: &Prepared) -> Result<Page, CqlError> {
     let Statement::Select(plan) = &prepared.statement else { panic!("rows without a SELECT") };
     let names = rows.metadata.columns.unwrap().iter().map(|column| column.name.to_owned()).collect();
     let literal = |(cell, index): (Option<&[u8]>, usize)| {
-        let json = plan.json.then_some(&model::DataType::Text);
+        let json = plan.json.then_some(&DataType::Text);
         to_literal(json.unwrap_or_else(|| &plan.outputs[index].data_type), cell)
     };
     let rows_of = rows.iter().map(|row| row.zip(0..).map(literal).collect()).collect();

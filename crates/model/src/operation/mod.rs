@@ -10,8 +10,10 @@
 //! - keys that start with [`RANGE_DELETION_PREFIX`] are deletions of a range of keys;
 //! - the keys of rows start with a byte of at least [`FIRST_ROW_BYTE`].
 
+mod coordinator;
 mod writes;
 
+pub use coordinator::{Coordinator, Part, Step};
 pub use writes::{StagedRow, WriteSet};
 
 use crate::row::RowKind;

@@ -3,6 +3,7 @@
 //! Names of fields and variants are the format: a rename needs a new format number.
 
 use super::{FORMAT, Inconsistency, SchemaBlobError};
+use crate::record_set::{Bin, RecordSet};
 use crate::schema::{Column, ColumnId, ColumnKind, DroppedColumn, KeptOption, Keyspace, Order, Replication, Schema, Table, TableOptions};
 use crate::types::{DataType, Frozen, TYPE_DEPTH_MAX, UserType};
 use base::TableId;
@@ -58,6 +59,16 @@ struct TableDocument {
     gc_grace_seconds: u32,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     options: BTreeMap<String, OptionDocument>,
+    /// Of a record set: bins in the order of their columns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bins: Option<Vec<BinDocument>>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BinDocument {
+    name: String,
+    kind: u8,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -223,6 +234,7 @@ impl TableDocument {
             default_time_to_live: table.options.default_time_to_live,
             gc_grace_seconds: table.options.gc_grace_seconds,
             options: table.options.kept.iter().map(|(name, value)| (name.clone(), OptionDocument::of(value))).collect(),
+            bins: table.records.as_ref().map(|records| records.bins().iter().map(BinDocument::of).collect()),
         }
     }
 
@@ -241,13 +253,17 @@ impl TableDocument {
         if partition_key_len == 0 || !self.columns.is_sorted_by_key(|column| column.kind.rank()) {
             return Err(Inconsistency::ColumnOrder);
         }
-        let columns = self.columns.into_iter().map(|column| column.into_column(resolver)).collect::<Result<_, _>>()?;
+        let columns = self.columns.into_iter().map(|column| column.into_column(resolver)).collect::<Result<Vec<_>, _>>()?;
         let mut dropped_columns = BTreeMap::new();
         for dropped in self.dropped_columns {
             let data_type = resolver.data_type(dropped.r#type, 0)?;
             let value = DroppedColumn { kind: dropped.kind.kind(), data_type, dropped_at_us: dropped.dropped_at_us };
             dropped_columns.insert(dropped.name, value);
         }
+        let records = match self.bins {
+            None => None,
+            Some(bins) => Some(records(&columns, self.next_column, bins)?),
+        };
         Ok(Table {
             id: TableId(self.id),
             uuid: from_hex(&self.uuid).ok_or(Inconsistency::Uuid)?,
@@ -264,7 +280,24 @@ impl TableDocument {
                 gc_grace_seconds: self.gc_grace_seconds,
                 kept: self.options.into_iter().map(|(name, value)| (name, value.into_option())).collect(),
             },
+            records,
         })
+    }
+}
+
+/// The dictionary of a record set with these columns: each bin has its own.
+fn records(columns: &[Column], next_column: u16, bins: Vec<BinDocument>) -> Result<RecordSet, Inconsistency> {
+    let count = bins.len();
+    let bins = bins.into_iter().map(|bin| Bin { name: bin.name, kind: bin.kind }).collect();
+    let records = RecordSet::new(bins).ok_or(Inconsistency::Bins)?;
+    let bin_columns = columns.iter().filter(|column| records.bin(column.id).is_some()).count();
+    let is_whole = bin_columns == count && columns.len() == count + RecordSet::COLUMNS && usize::from(next_column) == columns.len();
+    if is_whole { Ok(records) } else { Err(Inconsistency::Bins) }
+}
+
+impl BinDocument {
+    fn of(bin: &Bin) -> Self {
+        Self { name: bin.name.clone(), kind: bin.kind }
     }
 }
 

@@ -55,6 +55,9 @@ pub enum Inconsistency {
     /// A type is too deep or has too many parts.
     #[error("a type has more levels or parts than any may have")]
     TypeBounds,
+    /// A record set's bins are not its columns.
+    #[error("the bins of a record set are there twice, or are not its columns")]
+    Bins,
     /// A UUID is not 32 hexadecimal digits.
     #[error("a UUID is not 32 hexadecimal digits")]
     Uuid,

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::record_set::NewBin;
 use crate::schema::{Column, ColumnId, ColumnKind, DroppedColumn, KeptOption, Keyspace, Order, Replication, Table, TableOptions};
 use crate::types::{DataType, Frozen, UserType};
 use base::TableId;
@@ -62,6 +63,7 @@ fn full() -> Schema {
         next_column: ColumnId(10),
         dropped_columns: BTreeMap::from([("old".to_owned(), dropped)]),
         options,
+        records: None,
     };
     let keyspace = Keyspace {
         name: "shop".to_owned(),
@@ -182,4 +184,34 @@ fn the_content_does_not_depend_on_the_version() {
     assert_eq!(content(&other), content(&full()));
     assert_ne!(encode(&other), encode(&full()));
     assert_ne!(content(&full()), content(&Schema::empty()));
+}
+
+/// A record set beside the tables.
+fn with_records() -> Schema {
+    let bin = |name: &str, kind, kind_name, data_type| NewBin { name: name.to_owned(), kind, kind_name, data_type };
+    let bins = [bin("age", 1, "integer", DataType::BigInt), bin("age", 3, "string", DataType::Text)];
+    full().declare_bins("shop", "users", &bins, 0xABCD).unwrap().unwrap().schema
+}
+
+#[test]
+fn record_sets_have_the_format_of_their_golden_file() {
+    let golden = include_bytes!("../../tests/golden/schema-1-records.json");
+    if std::env::var_os("TARNDB_WRITE_GOLDEN").is_some() {
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/schema-1-records.json"), encode(&with_records())).unwrap();
+    }
+    assert_eq!(String::from_utf8_lossy(&encode(&with_records())), String::from_utf8_lossy(golden));
+    assert_eq!(decode(golden).unwrap(), with_records());
+}
+
+#[test]
+fn bins_that_are_not_the_columns_are_refused() {
+    let document = document_of(&with_records());
+    let bin = "            {\n              \"name\": \"age\",\n              \"kind\": 3\n            }";
+    assert_eq!(fault_of(&document.replace(&format!(",\n{bin}"), "")), Inconsistency::Bins, "a column without a bin");
+    assert_eq!(fault_of(&document.replace(bin, &bin.replace('3', "1"))), Inconsistency::Bins, "a bin twice");
+    assert_eq!(
+        fault_of(&document.replace(bin, &format!("{bin},\n{}", bin.replace('3', "4")))),
+        Inconsistency::Bins,
+        "a bin without a column"
+    );
 }

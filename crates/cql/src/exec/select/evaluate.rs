@@ -2,7 +2,7 @@
 
 use crate::CqlError;
 use crate::exec::fetch::Gathered;
-use crate::exec::{Bound, Environment};
+use crate::exec::{Bound, Environment, keys};
 use crate::plan::{Expression, Select, Term};
 use crate::value::{self, build, function, json, layout};
 use crate::wire::writer::write_bytes;
@@ -159,7 +159,7 @@ impl<'a> Scope<'a> {
                 let there = function.call(&arguments, &mut outside, &mut out).map_err(|error| CqlError::Invalid(error.to_string()))?;
                 there.then_some(Cow::Owned(out))
             }
-            Expression::Token(parts) => {
+            Expression::Token(table, parts) => {
                 let parts = self.all(parts)?;
                 if parts.iter().any(Option::is_none) {
                     return Ok(None);
@@ -167,7 +167,7 @@ impl<'a> Scope<'a> {
                 let mut key = Vec::new();
                 let parts: Vec<&[u8]> = parts.iter().flatten().map(|part| &**part).collect();
                 value::partition_key(parts.into_iter(), &mut key).map_err(|error| CqlError::Invalid(error.to_string()))?;
-                Some(Cow::Owned(value::token(&key).0.to_be_bytes().to_vec()))
+                Some(Cow::Owned(keys::token(table, &key).0.to_be_bytes().to_vec()))
             }
             Expression::Element(whole, data_type, key) => self.element(whole, data_type, key)?,
             Expression::Slice(whole, data_type, from, to) => self.slice(whole, data_type, from.as_ref(), to.as_ref())?,

@@ -5,8 +5,8 @@ use super::aggregate::Accumulator;
 use super::evaluate::{self, Row, Surroundings};
 use crate::CqlError;
 use crate::exec::fetch::{Cursor, Place};
+use crate::exec::keys;
 use crate::plan::{Aggregate, Select};
-use crate::value;
 
 /// The group that is open, and where it is.
 pub(super) struct Groups {
@@ -115,8 +115,8 @@ impl Groups {
     }
 
     /// Behind the open group's last row.
-    pub(super) fn cursor(&self) -> Cursor {
+    pub(super) fn cursor(&self, plan: &Select) -> Cursor {
         let place = if self.clustering.is_empty() { Place::End } else { Place::After(self.clustering.clone()) };
-        Cursor { token: value::token(&self.partition), partition: self.partition.clone(), place, given: self.opened }
+        Cursor { token: keys::token(&plan.table, &self.partition), partition: self.partition.clone(), place, given: self.opened }
     }
 }

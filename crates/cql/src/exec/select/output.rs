@@ -219,7 +219,7 @@ impl Output {
                         return Ok(Taken::PageComplete);
                     }
                     if self.room.page_left == 0 || (self.room.paged && self.body.len() > PAGE_BYTES_MAX) {
-                        self.next = Some(groups.cursor());
+                        self.next = Some(groups.cursor(plan));
                         groups.close();
                         return Ok(Taken::PageComplete);
                     }

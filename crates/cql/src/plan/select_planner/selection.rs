@@ -209,7 +209,7 @@ impl Planner<'_> {
                 }
                 parts.push(expression);
             }
-            return Ok((Expression::Token(parts), DataType::BigInt));
+            return Ok((Expression::Token(table, parts), DataType::BigInt));
         }
         let aggregates_before = aggregates.len();
         let mut operands = Vec::with_capacity(arguments.len());

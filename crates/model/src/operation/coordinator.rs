@@ -1,0 +1,35 @@
+//! Requests that need more than one partition: what to run next, given what came back.
+
+use super::Operation;
+use base::Token;
+
+/// Drives a request over several partitions from the core that holds the connection.
+///
+/// `step` is first called without results; then, each time, with the replies of the parts it asked for, in the order it asked.
+pub trait Coordinator {
+    /// What the client can get instead of a reply, in its protocol's terms.
+    type Error;
+
+    /// Says what to run next, or that the reply is complete. What is appended to `reply` with [`Step::Run`] goes to the client at once:
+    /// a part of a reply that comes in several, or nothing.
+    ///
+    /// # Errors
+    /// What the client gets instead of the rest of the reply; what this step appended is dropped.
+    fn step(&mut self, results: Vec<Vec<u8>>, reply: &mut Vec<u8>) -> Result<Step, Self::Error>;
+}
+
+/// What a coordinator wants.
+pub enum Step {
+    /// Run these, on the cores that own their tokens, at the same time.
+    Run(Vec<Part>),
+    /// The reply is complete.
+    Done,
+}
+
+/// A part of a request.
+pub struct Part {
+    /// Runs on the core that owns this token.
+    pub token: Token,
+    /// What runs; its reply is private to the coordinator.
+    pub operation: Box<dyn Operation>,
+}

@@ -1,0 +1,318 @@
+//! Record sets: tables of an open kind. A record is a row found by a digest, its bins are cells, and a bin has any name and any kind of value.
+//!
+//! The table's columns are the dictionary: each pair of a bin's name and a value's kind gets a column when it is first written, with the
+//! column type that has the same bytes. Nothing is ever taken out of the dictionary or numbered anew.
+//!
+//! | column | id | what |
+//! |---|---|---|
+//! | `digest` | 0 | the partition key: 20 bytes that name the record |
+//! | `generation` | 1 | how often the record was written |
+//! | `key_integer`, `key_string`, `key_blob` | 2, 3, 4 | the key that the digest was made of, if it was sent to be kept |
+//! | one for each bin and kind | from 5 | `name` for the first kind of value seen in a bin, `name:kind` for others |
+
+use crate::schema::{Column, ColumnId, ColumnKind, Keyspace, Order, Replication, Schema, Table, TableOptions};
+use crate::types::DataType;
+use base::Token;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The length of a record's digest.
+pub const DIGEST_BYTES: usize = 20;
+/// The column of a record's generation.
+pub const GENERATION: ColumnId = ColumnId(1);
+/// The column of a record's key, if that is an integer.
+pub const KEY_INTEGER: ColumnId = ColumnId(2);
+/// The column of a record's key, if that is a string.
+pub const KEY_STRING: ColumnId = ColumnId(3);
+/// The column of a record's key, if that is bytes.
+pub const KEY_BLOB: ColumnId = ColumnId(4);
+
+/// The table of records without a set. No set may have this name.
+pub const NO_SET: &str = "_no_set";
+
+/// The longest name of a set.
+pub const SET_NAME_BYTES_MAX: usize = 63;
+/// The longest name of a bin.
+pub const BIN_NAME_BYTES_MAX: usize = 15;
+/// How many sets a namespace may have.
+pub const SETS_MAX: usize = 4_096;
+/// How many pairs of name and kind the sets of a namespace may have together.
+pub const BINS_MAX: usize = 32_768;
+
+const BINS_FROM: u16 = 5;
+
+/// The dictionary of a record set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecordSet {
+    /// By column, from [`BINS_FROM`].
+    bins: Vec<Bin>,
+    /// Positions in `bins`, ordered by name and kind.
+    ordered: Vec<u16>,
+}
+
+/// A pair of a bin's name and a kind of value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bin {
+    /// The bin's name.
+    pub name: String,
+    /// The protocol's number for the kind of value.
+    pub kind: u8,
+}
+
+/// A pair that a write needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewBin {
+    /// The bin's name.
+    pub name: String,
+    /// The protocol's number for the kind of value.
+    pub kind: u8,
+    /// What the kind is called.
+    pub kind_name: &'static str,
+    /// The column type whose values have the same bytes.
+    pub data_type: DataType,
+}
+
+/// Why a set cannot have what a write needs.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecordSetError {
+    /// The name of a set is empty, too long or reserved.
+    #[error("`{0}` cannot be the name of a set")]
+    SetName(String),
+    /// The name of a bin is empty or too long.
+    #[error("`{0}` cannot be the name of a bin")]
+    BinName(String),
+    /// The name is that of a table that is no record set.
+    #[error("{keyspace}.{table} is a table, not a record set")]
+    NotARecordSet {
+        /// Its keyspace.
+        keyspace: String,
+        /// Its name.
+        table: String,
+    },
+    /// The namespace has [`SETS_MAX`] sets.
+    #[error("a namespace has at most {SETS_MAX} sets")]
+    TooManySets,
+    /// The namespace has [`BINS_MAX`] pairs.
+    #[error("the sets of a namespace have at most {BINS_MAX} pairs of bin name and kind of value together")]
+    TooManyBins,
+}
+
+/// A schema in which a set has what was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declared {
+    /// The schema; its version is still that of the former.
+    pub schema: Schema,
+    /// Whether the namespace's keyspace is new.
+    pub keyspace_is_new: bool,
+    /// Whether the set's table is new.
+    pub table_is_new: bool,
+}
+
+/// The token of a record: the slot is the partition that clients of record sets compute, and the rest spreads within it.
+#[inline]
+#[must_use]
+pub fn token(digest: &[u8]) -> Token {
+    let mut bytes = [0; DIGEST_BYTES];
+    let length = digest.len().min(DIGEST_BYTES);
+    bytes[..length].copy_from_slice(&digest[..length]);
+    let slot = u64::from(u16::from_le_bytes([bytes[0], bytes[1]]) & 0xFFF);
+    let rest = u64::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7], bytes[8], bytes[9], bytes[10], bytes[11]]) >> 12;
+    // The smallest token is kept for "before everything".
+    Token::from_biased((slot << 52 | rest).max(1))
+}
+
+/// The name of the table that holds a set; `None` for a set that cannot be.
+#[must_use]
+pub fn table_name(set: &str) -> Option<&str> {
+    match set {
+        "" => Some(NO_SET),
+        NO_SET => None,
+        _ => (set.len() <= SET_NAME_BYTES_MAX && !set.contains([':', ';', '\0'])).then_some(set),
+    }
+}
+
+impl RecordSet {
+    /// How many columns a set has besides those of its bins.
+    pub(crate) const COLUMNS: usize = BINS_FROM as usize;
+
+    /// The dictionary of these, in the order of their columns; `None` if a pair is there twice or there are too many.
+    pub(crate) fn new(bins: Vec<Bin>) -> Option<Self> {
+        if bins.len() > BINS_MAX {
+            return None;
+        }
+        let mut ordered: Vec<u16> = (0..bins.len() as u16).collect();
+        ordered.sort_by_key(|position| bins[usize::from(*position)].key());
+        let twice = ordered.windows(2).any(|pair| bins[usize::from(pair[0])] == bins[usize::from(pair[1])]);
+        (!twice).then_some(Self { bins, ordered })
+    }
+
+    /// The column in which values of this kind of a bin are.
+    #[inline]
+    #[must_use]
+    pub fn column(&self, name: &[u8], kind: u8) -> Option<ColumnId> {
+        let found = self.ordered.binary_search_by(|position| self.bins[usize::from(*position)].key().cmp(&(name, kind)));
+        found.ok().map(|index| ColumnId(BINS_FROM + self.ordered[index]))
+    }
+
+    /// The columns of a bin, each with the kind of value that it holds.
+    pub fn columns<'a>(&'a self, name: &'a [u8]) -> impl Iterator<Item = (u8, ColumnId)> + 'a {
+        let first = self.ordered.partition_point(|position| self.bins[usize::from(*position)].name.as_bytes() < name);
+        let rest = self.ordered[first..].iter().map(|position| (*position, &self.bins[usize::from(*position)]));
+        rest.take_while(move |(_, bin)| bin.name.as_bytes() == name).map(|(position, bin)| (bin.kind, ColumnId(BINS_FROM + position)))
+    }
+
+    /// The bin and kind that a column holds; `None` for what is not a bin.
+    #[inline]
+    #[must_use]
+    pub fn bin(&self, column: ColumnId) -> Option<&Bin> {
+        self.bins.get(usize::from(column.0.checked_sub(BINS_FROM)?))
+    }
+
+    /// All, in the order of their columns.
+    #[must_use]
+    pub fn bins(&self) -> &[Bin] {
+        &self.bins
+    }
+
+    fn add(&mut self, bin: Bin) -> ColumnId {
+        let position = self.bins.len() as u16;
+        let place = self.ordered.partition_point(|other| self.bins[usize::from(*other)].key() < bin.key());
+        self.ordered.insert(place, position);
+        self.bins.push(bin);
+        ColumnId(BINS_FROM + position)
+    }
+}
+
+impl Bin {
+    fn key(&self) -> (&[u8], u8) {
+        (self.name.as_bytes(), self.kind)
+    }
+}
+
+impl Schema {
+    /// The record set of a name, if the namespace has it.
+    ///
+    /// # Errors
+    /// A name that no set can have, or that is another kind of table's.
+    pub fn record_set(&self, namespace: &str, set: &str) -> Result<Option<&Arc<Table>>, RecordSetError> {
+        let name = table_name(set).ok_or_else(|| RecordSetError::SetName(set.to_owned()))?;
+        match self.table(namespace, name) {
+            Some(table) if table.records.is_none() => {
+                Err(RecordSetError::NotARecordSet { keyspace: namespace.to_owned(), table: name.to_owned() })
+            }
+            table => Ok(table),
+        }
+    }
+
+    /// A schema in which the set exists and its dictionary has `bins`; `None` if this one is.
+    ///
+    /// # Errors
+    /// Names that cannot be, or limits that are reached.
+    pub fn declare_bins(&self, namespace: &str, set: &str, bins: &[NewBin], uuid: u128) -> Result<Option<Declared>, RecordSetError> {
+        let existing = self.record_set(namespace, set)?;
+        let is_known = |table: &Arc<Table>, bin: &NewBin| {
+            table.records.as_ref().is_some_and(|records| records.column(bin.name.as_bytes(), bin.kind).is_some())
+        };
+        if existing.is_some_and(|table| bins.iter().all(|bin| is_known(table, bin))) {
+            return Ok(None);
+        }
+        let mut keyspace = self.keyspaces.get(namespace).map_or_else(|| new_keyspace(namespace), |keyspace| Keyspace::clone(keyspace));
+        let mut next_table = self.next_table;
+        let mut table = match existing {
+            Some(table) => Table::clone(table),
+            None => {
+                if keyspace.tables.values().filter(|table| table.records.is_some()).count() >= SETS_MAX {
+                    return Err(RecordSetError::TooManySets);
+                }
+                let name = table_name(set).ok_or_else(|| RecordSetError::SetName(set.to_owned()))?;
+                let table = new_table(next_table, uuid, namespace, name);
+                next_table.0 += 1;
+                table
+            }
+        };
+        let others = keyspace.tables.values().filter(|other| other.name != table.name);
+        let room =
+            BINS_MAX - others.filter_map(|other| other.records.as_ref()).map(|records| records.bins.len()).sum::<usize>().min(BINS_MAX);
+        for bin in bins {
+            table.declare_bin(bin, room)?;
+        }
+        let (keyspace_is_new, table_is_new) = (!self.keyspaces.contains_key(namespace), existing.is_none());
+        keyspace.tables.insert(table.name.clone(), Arc::new(table));
+        let mut schema = self.clone();
+        schema.next_table = next_table;
+        schema.keyspaces.insert(namespace.to_owned(), Arc::new(keyspace));
+        Ok(Some(Declared { schema, keyspace_is_new, table_is_new }))
+    }
+}
+
+impl Table {
+    fn declare_bin(&mut self, bin: &NewBin, bins_max: usize) -> Result<(), RecordSetError> {
+        if bin.name.is_empty() || bin.name.len() > BIN_NAME_BYTES_MAX {
+            return Err(RecordSetError::BinName(bin.name.clone()));
+        }
+        let name = self.bin_column_name(bin);
+        let Some(records) = &mut self.records else { return Ok(()) };
+        if records.column(bin.name.as_bytes(), bin.kind).is_some() {
+            return Ok(());
+        }
+        if records.bins.len() >= bins_max {
+            return Err(RecordSetError::TooManyBins);
+        }
+        let id = records.add(Bin { name: bin.name.clone(), kind: bin.kind });
+        self.next_column = ColumnId(id.0 + 1);
+        let place = 1 + self.columns[1..].partition_point(|column| column.name < name);
+        self.columns.insert(place, column(id, &name, ColumnKind::Regular, bin.data_type.clone()));
+        Ok(())
+    }
+
+    /// A name that no column has.
+    fn bin_column_name(&self, bin: &NewBin) -> String {
+        let with_kind = format!("{}:{}", bin.name, bin.kind_name);
+        let numbered = (2..).map(|number| format!("{with_kind}:{number}"));
+        let mut names = [bin.name.clone(), with_kind.clone()].into_iter().chain(numbered);
+        names.find(|name| self.column(name).is_none()).unwrap_or(with_kind)
+    }
+}
+
+fn column(id: ColumnId, name: &str, kind: ColumnKind, data_type: DataType) -> Column {
+    Column { id, name: name.to_owned(), kind, order: Order::Ascending, data_type }
+}
+
+fn new_keyspace(name: &str) -> Keyspace {
+    Keyspace {
+        name: name.to_owned(),
+        replication: Replication {
+            class: "org.apache.cassandra.locator.SimpleStrategy".to_owned(),
+            parameters: BTreeMap::from([("replication_factor".to_owned(), "1".to_owned())]),
+        },
+        durable_writes: true,
+        tables: BTreeMap::new(),
+        types: BTreeMap::new(),
+    }
+}
+
+fn new_table(id: base::TableId, uuid: u128, keyspace: &str, name: &str) -> Table {
+    let columns = vec![
+        column(ColumnId(0), "digest", ColumnKind::PartitionKey, DataType::Blob),
+        column(GENERATION, "generation", ColumnKind::Regular, DataType::Int),
+        column(KEY_BLOB, "key_blob", ColumnKind::Regular, DataType::Blob),
+        column(KEY_INTEGER, "key_integer", ColumnKind::Regular, DataType::BigInt),
+        column(KEY_STRING, "key_string", ColumnKind::Regular, DataType::Text),
+    ];
+    Table {
+        id,
+        uuid,
+        keyspace: keyspace.to_owned(),
+        name: name.to_owned(),
+        columns,
+        partition_key_len: 1,
+        clustering_len: 0,
+        next_column: ColumnId(BINS_FROM),
+        dropped_columns: BTreeMap::new(),
+        options: TableOptions { comment: "record set: CQL reads it, Aerospike clients write it".to_owned(), ..TableOptions::default() },
+        records: Some(RecordSet::default()),
+    }
+}
+
+#[cfg(test)]
+mod tests;
