@@ -1,6 +1,8 @@
 //! What a node is told about itself.
 
+use crate::protocol::Protocol;
 use cql::wire::FRAME_BODY_BYTES_MAX;
+use io::ListenerId;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::OnceLock;
 
@@ -15,6 +17,8 @@ pub struct NodeConfig {
     pub rack: String,
     /// This node's identity, made at first start.
     pub host_id: u128,
+    /// What is spoken on each listener, in the order in which they were opened; CQL on all others.
+    pub protocols: Vec<Protocol>,
     /// Where CQL clients connect, and the port on which ScyllaDB's drivers connect to a chosen core: known once the listeners are open,
     /// which is before there are clients.
     pub listening: OnceLock<Listening>,
@@ -44,6 +48,10 @@ impl NodeConfig {
     /// hold.
     pub(crate) fn result_bytes_max(&self) -> u32 {
         (self.requests_bytes_max / 2).min(FRAME_BODY_BYTES_MAX as usize - (1 << 20)) as u32
+    }
+
+    pub(crate) fn protocol(&self, listener: ListenerId) -> Protocol {
+        self.protocols.get(usize::from(listener.0)).copied().unwrap_or(Protocol::Cql)
     }
 
     pub(crate) fn listening(&self) -> Listening {

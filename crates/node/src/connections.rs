@@ -1,6 +1,6 @@
 //! A core's connections, and what memory they hold.
 
-use cql::session::Session;
+use crate::protocol::Session;
 use io::ConnectionId;
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ const STALL_US: u64 = 1_000_000;
 /// A connection.
 pub(crate) struct Connection {
     pub(crate) id: ConnectionId,
-    pub(crate) session: Box<Session>,
+    pub(crate) session: Session,
     /// Whether it is not served until it holds less: received requests may be waiting in the session.
     pub(crate) paused: bool,
     /// Whether it stands in the queue of paused ones.
@@ -24,7 +24,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn new(id: ConnectionId, session: Session) -> Self {
-        Self { id, session: Box::new(session), paused: false, queued: false, partial: 0, unsent: 0, stall: None }
+        Self { id, session, paused: false, queued: false, partial: 0, unsent: 0, stall: None }
     }
 }
 
@@ -81,7 +81,7 @@ impl Connections {
     pub(crate) fn weigh(&mut self, id: ConnectionId, unsent: usize) -> Option<&mut Connection> {
         let connection = self.slots.get_mut(id.index as usize)?.as_mut().filter(|connection| connection.id == id)?;
         let partial = connection.session.buffered_bytes();
-        let unsent = unsent + connection.session.client().outstanding_bytes();
+        let unsent = unsent + connection.session.outstanding_bytes();
         self.partial_bytes = self.partial_bytes + partial - connection.partial;
         self.unsent_bytes = self.unsent_bytes + unsent - connection.unsent;
         (connection.partial, connection.unsent) = (partial, unsent);

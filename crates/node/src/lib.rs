@@ -4,15 +4,16 @@
 
 mod config;
 mod connections;
+mod coordination;
 mod core;
 mod message;
-mod prepared;
+mod protocol;
 mod requests;
 mod schema_changes;
-mod statements;
-mod view;
+mod serving;
 
 pub use crate::core::{Core, CoreParts, OnFailure, OnReady};
 pub use config::{Listening, NodeConfig, SCHEMA_BLOB, truncations_blob};
 pub use message::Message;
-pub use prepared::SharedStatements;
+pub use protocol::Protocol;
+pub use protocol::cql::SharedStatements;

@@ -1,6 +1,7 @@
 //! What cores of a node say to one another.
 
 use crate::requests::RequestId;
+use crate::schema_changes::SchemaOutcome;
 use base::{CoreId, TableId};
 use io::DiskError;
 use model::Schema;
@@ -24,7 +25,7 @@ pub enum Message {
         /// Its reply.
         outcome: Result<Vec<u8>, ShardError>,
     },
-    /// To core 0: a statement that changes the schema.
+    /// To core 0: change the schema.
     ChangeSchema(Box<SchemaRequest>),
     /// From core 0: the schema is this now; answer with [`Message::SchemaApplied`].
     Schema(Arc<SchemaUpdate>),
@@ -36,11 +37,11 @@ pub enum Message {
         failure: Option<DiskError>,
     },
     /// From core 0 to the core that asked: the change is done or was refused.
-    SchemaReply {
+    SchemaChanged {
         /// Whose request.
         request: RequestId,
-        /// A whole plain frame.
-        frame: Vec<u8>,
+        /// What came of it.
+        outcome: Box<SchemaOutcome>,
     },
     /// To core 0: this core's shard has recovered.
     Recovered,
@@ -62,25 +63,14 @@ impl PartId {
     pub const WHOLE: u16 = u16::MAX;
 }
 
-/// A statement for core 0.
+/// A change for core 0.
 pub struct SchemaRequest {
     /// Where to answer.
     pub origin: CoreId,
     /// Whose request.
     pub request: RequestId,
-    /// The stream and version of the reply.
-    pub reply: ReplyHeader,
     /// What to do.
     pub action: SchemaAction,
-}
-
-/// What a reply frame starts with.
-#[derive(Clone, Copy, Debug)]
-pub struct ReplyHeader {
-    /// The connection's version.
-    pub version: cql::wire::ProtocolVersion,
-    /// The request's stream.
-    pub stream: cql::wire::StreamId,
 }
 
 /// A change of the schema or of a whole table.

@@ -1,9 +1,7 @@
 //! Requests whose reply comes later.
 
-use crate::message::ReplyHeader;
-use cql::CqlError;
+use crate::protocol::{AnyCoordinator, Reply};
 use io::ConnectionId;
-use model::operation::Coordinator;
 use shard::ShardError;
 
 /// A request of this core. Never used twice, so that a late answer finds nobody.
@@ -31,8 +29,8 @@ impl RequestId {
 pub(crate) struct Request {
     /// Who asked.
     pub(crate) connection: ConnectionId,
-    /// How the reply starts.
-    pub(crate) reply: ReplyHeader,
+    /// How it is answered.
+    pub(crate) reply: Reply,
     /// What it waits for.
     pub(crate) work: Work,
     /// Memory it holds while it waits, in bytes.
@@ -47,12 +45,12 @@ pub(crate) const COORDINATED_REQUEST_BYTES: usize = 4 << 10;
 
 /// What a request waits for.
 pub(crate) enum Work {
-    /// One reply, which is the whole frame.
+    /// One reply, which is whole.
     Single,
     /// Parts that a coordinator asked for.
     Coordinated {
         /// Who knows what comes next.
-        coordinator: Box<dyn Coordinator<Error = CqlError>>,
+        coordinator: AnyCoordinator,
         /// What came of each part.
         results: Vec<Vec<u8>>,
         /// The first failure of a part. It is told when all parts have ended: what the request does, it has done by then.

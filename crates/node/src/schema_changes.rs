@@ -8,9 +8,9 @@
 use crate::config::{SCHEMA_BLOB, truncations_blob};
 use crate::core::{Core, node_tag};
 use crate::message::{Message, SchemaAction, SchemaRequest, SchemaUpdate};
+use crate::requests::RequestId;
+use cql::CqlError;
 use cql::ddl;
-use cql::wire::{self, Opcode};
-use cql::{CqlError, reply};
 use io::{DiskError, DiskRequest, DiskTag, Reactor};
 use model::schema_blob;
 use std::collections::VecDeque;
@@ -22,6 +22,32 @@ const TRUNCATION_TAG: u64 = 1;
 const MARKS_TAG: u64 = 2;
 /// How long after a failure marks are stored again: until they are, the shard reclaims no space.
 const MARKS_AGAIN_US: u64 = 1_000_000;
+
+/// What came of a change.
+pub(crate) type SchemaOutcome = Result<SchemaDone, SchemaFailure>;
+
+/// A change that every core has applied, or that was none.
+#[derive(Debug)]
+pub struct SchemaDone {
+    /// What has changed, if anything that clients are told of.
+    pub(crate) event: Option<ddl::SchemaEvent>,
+    /// For the client.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Why a change was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum SchemaFailure {
+    /// A statement of CQL that cannot be done.
+    #[error(transparent)]
+    Statement(#[from] CqlError),
+    /// The disk did not take the schema.
+    #[error("The schema could not be stored: {0}; nothing was changed")]
+    NotStored(DiskError),
+    /// The disk did not take the mark of a truncation.
+    #[error("The truncation could not be stored: {0}; the rows are gone, but may return after a restart: truncate again")]
+    TruncationNotStored(DiskError),
+}
 
 /// Waiting changes, on core 0.
 #[derive(Default)]
@@ -75,18 +101,9 @@ impl Core {
                 return;
             }
             let Some(request) = changes.waiting.pop_front() else { return };
-            let header = request.reply;
             match self.resolve(reactor, &request) {
-                Err(error) => {
-                    let mut frame = Vec::new();
-                    reply::write_error(&mut frame, header.version, header.stream, &error);
-                    reactor.send(request.origin, Message::SchemaReply { request: request.request, frame });
-                }
-                Ok(Resolved::Unchanged) => {
-                    let mut frame = Vec::new();
-                    reply::write_void(&mut frame, header.version, header.stream);
-                    reactor.send(request.origin, Message::SchemaReply { request: request.request, frame });
-                }
+                Err(failure) => request.end(reactor, Err(failure)),
+                Ok(Resolved::Unchanged) => request.end(reactor, Ok(SchemaDone { event: None, warnings: Vec::new() })),
                 Ok(Resolved::Change { update, warnings, store }) => {
                     let update = Arc::new(update);
                     if store {
@@ -104,7 +121,7 @@ impl Core {
         }
     }
 
-    fn resolve<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, request: &SchemaRequest) -> Result<Resolved, CqlError> {
+    fn resolve<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, request: &SchemaRequest) -> Result<Resolved, SchemaFailure> {
         match &request.action {
             SchemaAction::Truncate(table) => Ok(Resolved::Change {
                 update: SchemaUpdate { schema: Arc::clone(&self.schema), dropped: Vec::new(), truncated: Some(*table), event: None },
@@ -123,7 +140,7 @@ impl Core {
                     data_center: &self.config.data_center,
                     nodes: 1,
                 };
-                let outcome = ddl::apply(&self.schema, keyspace.as_deref(), statement, &environment)?;
+                let outcome = ddl::apply(&self.schema, keyspace.as_deref(), statement, &environment).map_err(CqlError::from)?;
                 let Some(change) = outcome.change else { return Ok(Resolved::Unchanged) };
                 let ddl::Change { schema, event, dropped } = change;
                 Ok(Resolved::Change {
@@ -152,10 +169,7 @@ impl Core {
                 tracing::error!(%error, "the schema could not be stored; the change is refused");
                 let current = self.changes.as_mut().and_then(|changes| changes.current.take());
                 if let Some(Change { request, .. }) = current {
-                    let error = CqlError::Server(format!("The schema could not be stored: {error}; nothing was changed"));
-                    let mut frame = Vec::new();
-                    reply::write_error(&mut frame, request.reply.version, request.reply.stream, &error);
-                    reactor.send(request.origin, Message::SchemaReply { request: request.request, frame });
+                    request.end(reactor, Err(SchemaFailure::NotStored(error.clone())));
                 }
                 self.next_change(reactor);
             }
@@ -226,24 +240,28 @@ impl Core {
             return;
         }
         let Some(Change { request, update, warnings, failure, .. }) = changes.current.take() else { return };
-        let header = request.reply;
-        let mut frame = Vec::new();
-        if let Some(error) = failure {
-            let error = CqlError::Server(format!(
-                "The truncation could not be stored: {error}; the rows are gone, but may return after a restart: truncate again"
-            ));
-            reply::write_error(&mut frame, header.version, header.stream, &error);
-        } else {
-            let extras = wire::ResponseExtras { warnings: &warnings, ..wire::ResponseExtras::default() };
-            reply::write_frame_with(&mut frame, header.version, header.stream, Opcode::Result, &extras, |body| match &update.event {
-                Some(event) => wire::write_schema_change(body, &event.as_wire(), header.version),
-                None => wire::write_void(body),
-            });
-        }
+        let outcome = match failure {
+            None => Ok(SchemaDone { event: update.event.clone(), warnings }),
+            Some(error) => Err(SchemaFailure::TruncationNotStored(error)),
+        };
         for core in 0..self.cores {
             reactor.send(base::CoreId(core), Message::Announce(Arc::clone(&update)));
         }
-        reactor.send(request.origin, Message::SchemaReply { request: request.request, frame });
+        request.end(reactor, outcome);
         self.next_change(reactor);
+    }
+
+    /// On the core that asked: the change is done or was refused.
+    pub(crate) fn schema_changed<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: RequestId, outcome: &SchemaOutcome) {
+        let Some(request) = self.requests.remove(id) else { return };
+        let mut reply = Vec::new();
+        request.reply.write_schema_outcome(outcome, &mut reply);
+        self.deliver(reactor, request.connection, &reply);
+    }
+}
+
+impl SchemaRequest {
+    fn end<R: Reactor<Message = Message>>(self, reactor: &mut R, outcome: SchemaOutcome) {
+        reactor.send(self.origin, Message::SchemaChanged { request: self.request, outcome: Box::new(outcome) });
     }
 }

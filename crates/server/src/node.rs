@@ -128,6 +128,7 @@ impl NodeParts {
                 data_center: "datacenter1".to_owned(),
                 rack: "rack1".to_owned(),
                 host_id: identity::host_id(data_dir.identity),
+                protocols: Vec::new(),
                 listening: OnceLock::new(),
                 started_s: std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs() as u32),
                 frame_body_bytes_max: 16 << 20,

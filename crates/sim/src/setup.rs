@@ -85,6 +85,7 @@ impl Setup {
             data_center: "datacenter1".to_owned(),
             rack: "rack1".to_owned(),
             host_id: 1,
+            protocols: Vec::new(),
             listening: OnceLock::new(),
             started_s: now.wall_s() as u32,
             frame_body_bytes_max: 1 << 20,

@@ -1,8 +1,11 @@
 //! QUERY, PREPARE, EXECUTE and BATCH: from a decoded request to work on shards.
 
-use crate::core::{Core, Started, Ticket, cql_error};
-use crate::message::{Message, PartId, ReplyHeader, SchemaAction, SchemaRequest};
-use crate::prepared::weight;
+use super::prepared::weight;
+use super::{ReplyHeader, failure};
+use crate::coordination::{Started, Ticket};
+use crate::core::Core;
+use crate::message::{Message, PartId, SchemaAction, SchemaRequest};
+use crate::protocol::{AnyCoordinator, Reply};
 use crate::requests::{REQUEST_BYTES, Request, Work as Waiting};
 use base::CoreId;
 use cql::exec::{BatchStatement, Bindings, Execution, Options, Work, start, start_many};
@@ -56,7 +59,7 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
             Ok(Progress::Waiting) => client.in_flight += 1,
             Err(error) => {
                 out.truncate(start);
-                reply::write_error(out, header.version, header.stream, &error);
+                header.write_error(&error, out);
             }
         }
     }
@@ -106,10 +109,10 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             let start = out.len();
             match core.shard.run(&context, &execution, out) {
                 Outcome::Done => return Ok(Progress::Replied),
-                Outcome::Failed(error) => return Err(cql_error(&error)),
+                Outcome::Failed(error) => return Err(failure(&error)),
                 waits => {
                     let bytes = REQUEST_BYTES + execution.bindings.bytes() + out.len() - start;
-                    let request = Request { connection: self.connection, reply: header, work: Waiting::Single, bytes };
+                    let request = Request { connection: self.connection, reply: Reply::Cql(header), work: Waiting::Single, bytes };
                     let part = PartId { request: core.requests.insert(request), part: PartId::WHOLE };
                     let ticket = Ticket { origin: core.core, part }.into();
                     match waits {
@@ -162,7 +165,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
                 self.check_waiting()?;
                 let owner = token.slot().core(self.core.cores);
                 let bytes = REQUEST_BYTES + execution.bindings.bytes() + plan_bytes;
-                let request = Request { connection: self.connection, reply: header, work: Waiting::Single, bytes };
+                let request = Request { connection: self.connection, reply: Reply::Cql(header), work: Waiting::Single, bytes };
                 let part = PartId { request: self.core.requests.insert(request), part: PartId::WHOLE };
                 // A part of this core is answered like any other: by `deliver`, once this connection's bytes are served.
                 self.reactor.send(owner, Message::Run { part, operation: execution.to_operation() });
@@ -171,10 +174,19 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             Work::Coordinate(coordinator) => {
                 self.check_waiting()?;
                 let bytes = REQUEST_BYTES + execution.bindings.bytes() + plan_bytes;
-                Ok(match self.core.coordinate(self.reactor, self.connection, header, coordinator, bytes, out) {
-                    Started::Replied => Progress::Replied,
-                    Started::Waiting => Progress::Waiting,
-                })
+                Ok(
+                    match self.core.coordinate(
+                        self.reactor,
+                        self.connection,
+                        Reply::Cql(header),
+                        AnyCoordinator::Cql(coordinator),
+                        bytes,
+                        out,
+                    ) {
+                        Started::Replied => Progress::Replied,
+                        Started::Waiting => Progress::Waiting,
+                    },
+                )
             }
             Work::Other => self.run_other(client, header, execution.prepared, out),
         }
@@ -211,9 +223,9 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             }
         };
         self.check_waiting()?;
-        let request = Request { connection: self.connection, reply: header, work: Waiting::Single, bytes: REQUEST_BYTES };
+        let request = Request { connection: self.connection, reply: Reply::Cql(header), work: Waiting::Single, bytes: REQUEST_BYTES };
         let request = self.core.requests.insert(request);
-        let request = SchemaRequest { origin: self.core.core, request, reply: header, action };
+        let request = SchemaRequest { origin: self.core.core, request, action };
         self.reactor.send(CoreId(0), Message::ChangeSchema(Box::new(request)));
         Ok(Progress::Waiting)
     }
@@ -282,12 +294,13 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let options = self.options(header, &parameters, &context);
         self.check_waiting()?;
         match start_many(statements, None, kind, options, &context)? {
-            Work::Coordinate(coordinator) => {
-                Ok(match self.core.coordinate(self.reactor, self.connection, header, coordinator, bytes, out) {
+            Work::Coordinate(coordinator) => Ok(
+                match self.core.coordinate(self.reactor, self.connection, Reply::Cql(header), AnyCoordinator::Cql(coordinator), bytes, out)
+                {
                     Started::Replied => Progress::Replied,
                     Started::Waiting => Progress::Waiting,
-                })
-            }
+                },
+            ),
             Work::Partition(_) | Work::Other => Err(CqlError::Server("a batch is coordinated".to_owned())),
         }
     }

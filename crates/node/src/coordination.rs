@@ -1,0 +1,222 @@
+//! Requests that are answered later: parts of them on this core and on others, one step after the other.
+
+use crate::core::Core;
+use crate::message::{Message, PartId};
+use crate::protocol::{AnyCoordinator, Reply};
+use crate::requests::{COORDINATED_REQUEST_BYTES, Request, RequestId, Work};
+use base::CoreId;
+use io::{ConnectionId, Reactor};
+use model::operation::{Operation, Part, Step};
+use shard::{Outcome, ShardError};
+
+/// How many steps of requests over many partitions a core takes between two looks at its sockets.
+const CONTINUATIONS_PER_TURN: usize = 4;
+
+/// The size that the first results of parts are taken to have: what a part of a SELECT visits at most, but for its last row.
+pub(crate) const PART_BYTES_FIRST: usize = 1 << 20;
+
+impl Core {
+    /// Whether results as large as those of late, and the rows that they are made of, may come of further parts. When nothing is out they
+    /// may: somebody has to go on.
+    pub(crate) fn has_room_for_parts(&self) -> bool {
+        self.parts_out == 0 || self.held_bytes() + self.parts_out * 2 * self.part_bytes <= self.config.requests_bytes_max
+    }
+
+    /// Starts a request over several partitions.
+    pub(crate) fn coordinate<R: Reactor<Message = Message>>(
+        &mut self,
+        reactor: &mut R,
+        connection: ConnectionId,
+        reply: Reply,
+        coordinator: AnyCoordinator,
+        bytes: usize,
+        out: &mut Vec<u8>,
+    ) -> Started {
+        let bytes = bytes + COORDINATED_REQUEST_BYTES;
+        let request =
+            Request { connection, reply, work: Work::Coordinated { coordinator, results: Vec::new(), failure: None, left: 0 }, bytes };
+        let id = self.requests.insert(request);
+        if !self.has_room_for_parts() {
+            self.continuations.push_back(id);
+            return Started::Waiting;
+        }
+        match self.step(reactor, id, out) {
+            Stepped::Done => Started::Replied,
+            Stepped::Waiting => Started::Waiting,
+        }
+    }
+
+    /// Takes one step of a coordinated request whose parts are all back; appends the reply when it was the last.
+    fn step<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: RequestId, out: &mut Vec<u8>) -> Stepped {
+        let Some(request) = self.requests.get_mut(id) else { return Stepped::Waiting };
+        let reply = request.reply;
+        let Work::Coordinated { coordinator, results, .. } = &mut request.work else { return Stepped::Waiting };
+        let parts = match coordinator.step(reply, std::mem::take(results), out) {
+            Step::Run(parts) => parts,
+            Step::Done => {
+                self.requests.remove(id);
+                return Stepped::Done;
+            }
+        };
+        results.resize_with(parts.len(), Vec::new);
+        if let Work::Coordinated { left, .. } = &mut request.work {
+            *left = parts.len();
+        }
+        self.parts_out += parts.len();
+        for (part, Part { token, operation }) in parts.into_iter().enumerate() {
+            let part = PartId { request: id, part: part as u16 };
+            let owner = token.slot().core(self.cores);
+            if owner == self.core {
+                self.run_part(reactor, self.core, part, operation);
+            } else {
+                reactor.send(owner, Message::Run { part, operation });
+            }
+        }
+        Stepped::Waiting
+    }
+
+    /// Runs a part here for the core that asked.
+    pub(crate) fn run_part<R: Reactor<Message = Message>>(
+        &mut self,
+        reactor: &mut R,
+        origin: CoreId,
+        part: PartId,
+        operation: Box<dyn Operation>,
+    ) {
+        let context = self.context(reactor);
+        let mut reply = Vec::new();
+        let outcome = match self.shard.run(&context, &*operation, &mut reply) {
+            Outcome::Done => Ok(reply),
+            Outcome::Unsynced(sequence) => {
+                self.shard.hold(Ticket { origin, part }.into(), sequence, reply);
+                return;
+            }
+            Outcome::Waits => {
+                self.shard.park(Ticket { origin, part }.into(), operation);
+                return;
+            }
+            Outcome::Failed(error) => Err(error),
+        };
+        self.part_done(reactor, origin, part, outcome);
+    }
+
+    pub(crate) fn part_done<R: Reactor<Message = Message>>(
+        &mut self,
+        reactor: &mut R,
+        origin: CoreId,
+        part: PartId,
+        outcome: Result<Vec<u8>, ShardError>,
+    ) {
+        if origin != self.core {
+            reactor.send(origin, Message::Ran { part, outcome });
+            return;
+        }
+        if part.part != PartId::WHOLE {
+            self.parts_out -= 1;
+            let bytes = outcome.as_ref().map_or(0, Vec::len);
+            self.part_bytes = bytes.max(self.part_bytes - self.part_bytes / 16);
+        }
+        let Some(request) = self.requests.get_mut(part.request) else { return };
+        let connection = request.connection;
+        match (&mut request.work, outcome) {
+            (Work::Single, Ok(frame)) => {
+                self.requests.remove(part.request);
+                self.deliver(reactor, connection, &frame);
+            }
+            (Work::Single, Err(error)) => self.refuse(part.request, &error),
+            (Work::Coordinated { results, failure, left, .. }, outcome) => {
+                let mut bytes = 0;
+                match outcome {
+                    Ok(reply) => {
+                        bytes = reply.len();
+                        if let Some(result) = results.get_mut(usize::from(part.part)) {
+                            *result = reply;
+                        }
+                    }
+                    Err(error) => {
+                        failure.get_or_insert(error);
+                    }
+                }
+                *left = left.saturating_sub(1);
+                let is_complete = *left == 0;
+                if is_complete && let Some(error) = failure.take() {
+                    return self.refuse(part.request, &error);
+                }
+                // The result that they are put together to grows by doubling.
+                self.requests.grow(part.request, 2 * bytes);
+                if is_complete && self.is_overloaded() {
+                    // Memory is short: one after the other comes to its end, not all at once.
+                    self.continuations.push_front(part.request);
+                } else if is_complete {
+                    self.continuations.push_back(part.request);
+                }
+            }
+        }
+    }
+
+    /// Ends a request with an error, which goes out in this core's turn.
+    fn refuse(&mut self, id: RequestId, error: &ShardError) {
+        let Some(request) = self.requests.remove(id) else { return };
+        let mut frame = Vec::new();
+        request.reply.write_failure(error, &mut frame);
+        self.refusals.push((request.connection, frame));
+    }
+
+    pub(crate) fn continue_requests<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        for (connection, frame) in std::mem::take(&mut self.refusals) {
+            self.deliver(reactor, connection, &frame);
+        }
+        for _ in 0..CONTINUATIONS_PER_TURN {
+            if !self.has_room_for_parts() {
+                return;
+            }
+            let Some(id) = self.continuations.pop_front() else { return };
+            let Some(request) = self.requests.get_mut(id) else { continue };
+            let connection = request.connection;
+            let mut frame = Vec::new();
+            if matches!(self.step(reactor, id, &mut frame), Stepped::Done) {
+                self.deliver(reactor, connection, &frame);
+            }
+        }
+    }
+
+    pub(crate) fn finish_parked<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        while let Some((ticket, outcome)) = self.shard.next_finished() {
+            let Ticket { origin, part } = ticket.into();
+            self.part_done(reactor, origin, part, outcome);
+        }
+    }
+}
+
+/// Whether a request was answered at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Started {
+    Replied,
+    Waiting,
+}
+
+enum Stepped {
+    Done,
+    Waiting,
+}
+
+/// Names a parked operation: the part, and the core that asked.
+pub(crate) struct Ticket {
+    pub(crate) origin: CoreId,
+    pub(crate) part: PartId,
+}
+
+impl From<Ticket> for shard::Ticket {
+    fn from(ticket: Ticket) -> Self {
+        let (index, generation) = ticket.part.request.to_parts();
+        Self([(u64::from(index) << 32) | u64::from(generation), (u64::from(ticket.part.part) << 16) | u64::from(ticket.origin.0)])
+    }
+}
+
+impl From<shard::Ticket> for Ticket {
+    fn from(ticket: shard::Ticket) -> Self {
+        let [request, rest] = ticket.0;
+        let request = RequestId::from_parts((request >> 32) as u32, request as u32);
+        Self { origin: CoreId(rest as u16), part: PartId { request, part: (rest >> 16) as u16 } }
+    }
+}

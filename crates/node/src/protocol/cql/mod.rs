@@ -1,0 +1,57 @@
+//! CQL on a core: statements, prepared ones, what a node shows of itself, and failures in CQL's terms.
+
+mod prepared;
+mod statements;
+mod view;
+
+pub use prepared::SharedStatements;
+
+pub(crate) use prepared::CoreStatements;
+pub(crate) use statements::Statements;
+
+use crate::schema_changes::{SchemaFailure, SchemaOutcome};
+use cql::wire::{self, Opcode, ProtocolVersion, StreamId};
+use cql::{CqlError, reply};
+use shard::ShardError;
+
+/// What a reply frame starts with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReplyHeader {
+    /// The connection's version.
+    pub(crate) version: ProtocolVersion,
+    /// The request's stream.
+    pub(crate) stream: StreamId,
+}
+
+impl ReplyHeader {
+    pub(crate) fn write_error(self, error: &CqlError, out: &mut Vec<u8>) {
+        reply::write_error(out, self.version, self.stream, error);
+    }
+
+    /// Appends what came of a schema statement.
+    pub(crate) fn write_schema_outcome(self, outcome: &SchemaOutcome, out: &mut Vec<u8>) {
+        match outcome {
+            Ok(done) => {
+                let extras = wire::ResponseExtras { warnings: &done.warnings, ..wire::ResponseExtras::default() };
+                reply::write_frame_with(out, self.version, self.stream, Opcode::Result, &extras, |body| match &done.event {
+                    Some(event) => wire::write_schema_change(body, &event.as_wire(), self.version),
+                    None => wire::write_void(body),
+                });
+            }
+            Err(SchemaFailure::Statement(error)) => self.write_error(error, out),
+            Err(failure) => self.write_error(&CqlError::Server(failure.to_string()), out),
+        }
+    }
+}
+
+/// A shard's failure in CQL's terms.
+pub(crate) fn failure(error: &ShardError) -> CqlError {
+    let message = error.to_string();
+    match error {
+        ShardError::Full { .. } | ShardError::Busy | ShardError::IndexFull { .. } => CqlError::Overloaded(message),
+        ShardError::TooLarge { .. } | ShardError::UnknownTable => CqlError::Invalid(message),
+        ShardError::Read(_) => CqlError::ReadFailure(message),
+        ShardError::Poisoned => CqlError::WriteFailure(message),
+        ShardError::NotReady => CqlError::Server(message),
+    }
+}

@@ -1,0 +1,170 @@
+//! What a core keeps of each protocol, so that the rest of it knows none: sessions, how a request is answered, who drives it.
+//!
+//! A new protocol is a folder here and a variant in each of these types.
+
+pub(crate) mod cql;
+
+use self::cql::ReplyHeader;
+use crate::core::Core;
+use crate::message::Message;
+use crate::schema_changes::SchemaOutcome;
+use ::cql::CqlError;
+use ::cql::session as cql_session;
+use io::{ConnectionId, Reactor};
+use model::operation::{Coordinator, Step};
+use shard::ShardError;
+use std::net::SocketAddr;
+
+/// What is spoken on a listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// Cassandra's native protocol.
+    Cql,
+}
+
+/// A connection's state.
+pub(crate) enum Session {
+    Cql(Box<cql_session::Session>),
+}
+
+/// Buffers that a core's sessions share.
+#[derive(Default)]
+pub(crate) struct Workspaces {
+    cql: cql_session::Workspaces,
+}
+
+/// Whether a connection goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Continue,
+    /// There is more to serve, once there is room.
+    Pause,
+    /// What was written must still be sent, then it ends.
+    Close,
+}
+
+/// How a request is answered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reply {
+    Cql(ReplyHeader),
+}
+
+/// Who drives a request over several partitions.
+pub(crate) enum AnyCoordinator {
+    Cql(Box<dyn Coordinator<Error = CqlError>>),
+}
+
+impl Session {
+    pub(crate) fn new(protocol: Protocol, peer: SocketAddr, message_bytes_max: u32) -> Self {
+        match protocol {
+            Protocol::Cql => Self::Cql(Box::new(cql_session::Session::new(peer, message_bytes_max))),
+        }
+    }
+
+    /// Serves received bytes: see [`cql_session::Session::receive`].
+    #[inline]
+    pub(crate) fn receive<R: Reactor<Message = Message>>(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+        out_bytes_max: usize,
+        workspaces: &mut Workspaces,
+        (core, reactor, connection): (&mut Core, &mut R, ConnectionId),
+    ) -> Verdict {
+        match self {
+            Self::Cql(session) => {
+                let mut server = cql::Statements { core, reactor, connection };
+                match session.receive(bytes, out, out_bytes_max, &mut workspaces.cql, &mut server) {
+                    cql_session::Verdict::Continue => Verdict::Continue,
+                    cql_session::Verdict::Pause => Verdict::Pause,
+                    cql_session::Verdict::Close => Verdict::Close,
+                }
+            }
+        }
+    }
+
+    /// Bytes of memory it holds for what has arrived only in part.
+    pub(crate) fn buffered_bytes(&self) -> usize {
+        match self {
+            Self::Cql(session) => session.buffered_bytes(),
+        }
+    }
+
+    /// Requests whose reply has not been given yet.
+    pub(crate) fn in_flight(&self) -> u32 {
+        match self {
+            Self::Cql(session) => session.client().in_flight,
+        }
+    }
+
+    /// How large the replies that are still to come may be together.
+    pub(crate) fn outstanding_bytes(&self) -> usize {
+        match self {
+            Self::Cql(session) => session.client().outstanding_bytes(),
+        }
+    }
+
+    /// Whether it would serve another request.
+    pub(crate) fn takes_requests(&self, unsent_bytes: usize, unsent_bytes_max: usize) -> bool {
+        match self {
+            Self::Cql(session) => session.takes_requests(unsent_bytes, unsent_bytes_max),
+        }
+    }
+
+    /// Appends the plain reply of a request that was not answered at once.
+    pub(crate) fn append_late_reply(&mut self, reply: &[u8], out: &mut Vec<u8>, workspaces: &mut Workspaces) {
+        match self {
+            Self::Cql(session) => session.append_late_reply(reply, out, &mut workspaces.cql),
+        }
+    }
+
+    /// Appends an event, if the client asked for such.
+    pub(crate) fn append_event(&mut self, event: &::cql::wire::Event<'_>, out: &mut Vec<u8>, workspaces: &mut Workspaces) {
+        match self {
+            Self::Cql(session) => session.append_event(event, out, &mut workspaces.cql),
+        }
+    }
+
+    /// Says why a connection is closed whose request takes too much memory before it has arrived.
+    pub(crate) fn append_overload(&mut self, out: &mut Vec<u8>, workspaces: &mut Workspaces) {
+        match self {
+            Self::Cql(session) => {
+                let why = "requests that have arrived only in part take too much memory; the connection is closed";
+                let header = ReplyHeader { version: session.client().version, stream: ::cql::wire::StreamId(0) };
+                let mut frame = Vec::new();
+                header.write_error(&CqlError::Overloaded(why.to_owned()), &mut frame);
+                session.append_reply(&frame, out, &mut workspaces.cql);
+            }
+        }
+    }
+}
+
+impl Reply {
+    /// Appends a whole reply that tells of a shard's failure.
+    pub(crate) fn write_failure(self, error: &ShardError, out: &mut Vec<u8>) {
+        match self {
+            Self::Cql(header) => header.write_error(&cql::failure(error), out),
+        }
+    }
+
+    /// Appends a whole reply to a request that changes the schema.
+    pub(crate) fn write_schema_outcome(self, outcome: &SchemaOutcome, out: &mut Vec<u8>) {
+        match self {
+            Self::Cql(header) => header.write_schema_outcome(outcome, out),
+        }
+    }
+}
+
+impl AnyCoordinator {
+    /// Takes a step. When it fails, the reply is the error.
+    pub(crate) fn step(&mut self, reply: Reply, results: Vec<Vec<u8>>, out: &mut Vec<u8>) -> Step {
+        let start = out.len();
+        match (self, reply) {
+            (Self::Cql(coordinator), Reply::Cql(header)) => coordinator.step(results, out).unwrap_or_else(|error| {
+                out.truncate(start);
+                header.write_error(&error, out);
+                Step::Done
+            }),
+        }
+    }
+}
