@@ -1,6 +1,7 @@
 //! A core's connections, and what memory they hold.
 
 use crate::protocol::Session;
+use crate::requests::RequestId;
 use io::ConnectionId;
 use std::collections::VecDeque;
 
@@ -13,6 +14,8 @@ pub(crate) struct Connection {
     pub(crate) session: Session,
     /// Whether it is not served until it holds less: received requests may be waiting in the session.
     pub(crate) paused: bool,
+    /// The request whose reply comes in pieces and waits until those before are sent.
+    pub(crate) stream: Option<RequestId>,
     /// Whether it stands in the queue of paused ones.
     queued: bool,
     /// What was last counted of it: bytes that arrived in part, bytes of replies that are not sent or still to come.
@@ -24,7 +27,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn new(id: ConnectionId, session: Session) -> Self {
-        Self { id, session, paused: false, queued: false, partial: 0, unsent: 0, stall: None }
+        Self { id, session, paused: false, stream: None, queued: false, partial: 0, unsent: 0, stall: None }
     }
 }
 
@@ -70,11 +73,12 @@ impl Connections {
         self.slots[index] = Some(connection);
     }
 
-    pub(crate) fn remove(&mut self, id: ConnectionId) {
-        if let Some(connection) = self.take(id) {
-            self.partial_bytes -= connection.partial;
-            self.unsent_bytes -= connection.unsent;
-        }
+    /// Forgets a connection; gives the request that only waited for it.
+    pub(crate) fn remove(&mut self, id: ConnectionId) -> Option<RequestId> {
+        let connection = self.take(id)?;
+        self.partial_bytes -= connection.partial;
+        self.unsent_bytes -= connection.unsent;
+        connection.stream
     }
 
     /// Counts a connection again, now with `unsent` bytes to send.

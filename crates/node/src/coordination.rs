@@ -33,8 +33,12 @@ impl Core {
         out: &mut Vec<u8>,
     ) -> Started {
         let bytes = bytes + COORDINATED_REQUEST_BYTES;
-        let request =
-            Request { connection, reply, work: Work::Coordinated { coordinator, results: Vec::new(), failure: None, left: 0 }, bytes };
+        let request = Request {
+            connection,
+            reply,
+            work: Work::Coordinated { coordinator, results: Vec::new(), failure: None, left: 0, has_sent: false },
+            bytes,
+        };
         let id = self.requests.insert(request);
         if !self.has_room_for_parts() {
             self.continuations.push_back(id);
@@ -50,7 +54,8 @@ impl Core {
     fn step<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: RequestId, out: &mut Vec<u8>) -> Stepped {
         let Some(request) = self.requests.get_mut(id) else { return Stepped::Waiting };
         let reply = request.reply;
-        let Work::Coordinated { coordinator, results, .. } = &mut request.work else { return Stepped::Waiting };
+        let Work::Coordinated { coordinator, results, left, has_sent, .. } = &mut request.work else { return Stepped::Waiting };
+        let start = out.len();
         let parts = match coordinator.step(reply, std::mem::take(results), out) {
             Step::Run(parts) => parts,
             Step::Done => {
@@ -59,9 +64,8 @@ impl Core {
             }
         };
         results.resize_with(parts.len(), Vec::new);
-        if let Work::Coordinated { left, .. } = &mut request.work {
-            *left = parts.len();
-        }
+        *left = parts.len();
+        *has_sent |= out.len() > start;
         self.parts_out += parts.len();
         for (part, Part { token, operation }) in parts.into_iter().enumerate() {
             let part = PartId { request: id, part: part as u16 };
@@ -173,9 +177,23 @@ impl Core {
             let Some(id) = self.continuations.pop_front() else { return };
             let Some(request) = self.requests.get_mut(id) else { continue };
             let connection = request.connection;
-            let mut frame = Vec::new();
-            if matches!(self.step(reactor, id, &mut frame), Stepped::Done) {
-                self.deliver(reactor, connection, &frame);
+            let comes_in_pieces = matches!(request.work, Work::Coordinated { has_sent: true, .. });
+            let unsent_bytes_max = self.unsent_bytes_max();
+            let Some(waiting) = self.connections.get_mut(connection) else {
+                // Nobody is left to tell.
+                self.requests.remove(id);
+                continue;
+            };
+            if comes_in_pieces && reactor.unsent_bytes(connection) > unsent_bytes_max {
+                // `drained` goes on with it.
+                waiting.stream = Some(id);
+                self.weigh(reactor, connection);
+                continue;
+            }
+            let mut reply = Vec::new();
+            match self.step(reactor, id, &mut reply) {
+                Stepped::Done => self.deliver(reactor, connection, &reply),
+                Stepped::Waiting => self.deliver_piece(reactor, connection, &reply),
             }
         }
     }

@@ -196,6 +196,9 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
     }
 
     fn drained(&mut self, reactor: &mut R, connection: ConnectionId) {
+        if let Some(stream) = self.connections.get_mut(connection).and_then(|connection| connection.stream.take()) {
+            self.continuations.push_back(stream);
+        }
         if self.is_overloaded() && self.connections.weigh(connection, 0).is_some_and(|connection| connection.session.in_flight() > 0) {
             // `resume` comes back to it once there is room.
             return self.connections.pause(connection);
@@ -204,7 +207,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
     }
 
     fn closed(&mut self, _: &mut R, connection: ConnectionId) {
-        self.connections.remove(connection);
+        self.forget(connection);
     }
 
     fn completed(&mut self, reactor: &mut R, completion: DiskCompletion) {
@@ -222,7 +225,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
             Message::ChangeSchema(request) => self.change_schema(reactor, *request),
             Message::Schema(update) => self.apply_schema(reactor, &update),
             Message::Announce(update) => {
-                if let Some(event) = &update.event {
+                for event in &update.events {
                     self.broadcast(reactor, &cql::wire::Event::SchemaChange(event.as_wire()));
                 }
             }

@@ -6,6 +6,7 @@ use base::{CoreId, TableId};
 use io::DiskError;
 use model::Schema;
 use model::operation::Operation;
+use model::record_set::NewBin;
 use shard::ShardError;
 use std::sync::Arc;
 
@@ -82,8 +83,21 @@ pub enum SchemaAction {
         /// The statement.
         statement: Box<cql::language::ast::Statement>,
     },
-    /// TRUNCATE.
-    Truncate(TableId),
+    /// Empty these tables.
+    Truncate(Vec<TableId>),
+    /// Make record sets and their bins, as far as they are not there.
+    Declare(Vec<Declaration>),
+}
+
+/// A record set, and bins that it must have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declaration {
+    /// The namespace.
+    pub namespace: String,
+    /// The set; empty for none.
+    pub set: String,
+    /// Bins and kinds of value.
+    pub bins: Vec<NewBin>,
 }
 
 /// A new state of the schema.
@@ -92,8 +106,8 @@ pub struct SchemaUpdate {
     pub schema: Arc<Schema>,
     /// Tables that are no more.
     pub dropped: Vec<TableId>,
-    /// A table that is emptied.
-    pub truncated: Option<TableId>,
+    /// Tables that are emptied.
+    pub truncated: Vec<TableId>,
     /// What clients that asked for it are told.
-    pub event: Option<cql::ddl::SchemaEvent>,
+    pub events: Vec<cql::ddl::SchemaEvent>,
 }

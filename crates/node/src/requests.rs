@@ -57,6 +57,8 @@ pub(crate) enum Work {
         failure: Option<ShardError>,
         /// How many parts are still out.
         left: usize,
+        /// Whether a piece of the reply has gone to the client already.
+        has_sent: bool,
     },
 }
 

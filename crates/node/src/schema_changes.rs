@@ -7,12 +7,14 @@
 
 use crate::config::{SCHEMA_BLOB, truncations_blob};
 use crate::core::{Core, node_tag};
-use crate::message::{Message, SchemaAction, SchemaRequest, SchemaUpdate};
+use crate::message::{Declaration, Message, SchemaAction, SchemaRequest, SchemaUpdate};
 use crate::requests::RequestId;
 use cql::CqlError;
-use cql::ddl;
+use cql::ddl::{self, SchemaEvent, SchemaEventTarget};
+use cql::wire::ChangeKind;
 use io::{DiskError, DiskRequest, DiskTag, Reactor};
-use model::schema_blob;
+use model::record_set::{self, RecordSetError};
+use model::{Schema, schema_blob};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -29,8 +31,8 @@ pub(crate) type SchemaOutcome = Result<SchemaDone, SchemaFailure>;
 /// A change that every core has applied, or that was none.
 #[derive(Debug)]
 pub struct SchemaDone {
-    /// What has changed, if anything that clients are told of.
-    pub(crate) event: Option<ddl::SchemaEvent>,
+    /// What has changed, as far as clients are told of it.
+    pub(crate) events: Vec<SchemaEvent>,
     /// For the client.
     pub(crate) warnings: Vec<String>,
 }
@@ -41,6 +43,9 @@ pub enum SchemaFailure {
     /// A statement of CQL that cannot be done.
     #[error(transparent)]
     Statement(#[from] CqlError),
+    /// A record set that cannot be, or not have such bins.
+    #[error(transparent)]
+    RecordSet(#[from] RecordSetError),
     /// The disk did not take the schema.
     #[error("The schema could not be stored: {0}; nothing was changed")]
     NotStored(DiskError),
@@ -103,7 +108,7 @@ impl Core {
             let Some(request) = changes.waiting.pop_front() else { return };
             match self.resolve(reactor, &request) {
                 Err(failure) => request.end(reactor, Err(failure)),
-                Ok(Resolved::Unchanged) => request.end(reactor, Ok(SchemaDone { event: None, warnings: Vec::new() })),
+                Ok(Resolved::Unchanged) => request.end(reactor, Ok(SchemaDone { events: Vec::new(), warnings: Vec::new() })),
                 Ok(Resolved::Change { update, warnings, store }) => {
                     let update = Arc::new(update);
                     if store {
@@ -123,19 +128,31 @@ impl Core {
 
     fn resolve<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, request: &SchemaRequest) -> Result<Resolved, SchemaFailure> {
         match &request.action {
-            SchemaAction::Truncate(table) => Ok(Resolved::Change {
-                update: SchemaUpdate { schema: Arc::clone(&self.schema), dropped: Vec::new(), truncated: Some(*table), event: None },
+            SchemaAction::Truncate(tables) => Ok(Resolved::Change {
+                update: SchemaUpdate {
+                    schema: Arc::clone(&self.schema),
+                    dropped: Vec::new(),
+                    truncated: tables.clone(),
+                    events: Vec::new(),
+                },
                 warnings: Vec::new(),
                 store: false,
             }),
+            SchemaAction::Declare(declarations) => {
+                let mut declared = Declared { schema: None, events: Vec::new() };
+                for declaration in declarations {
+                    let uuid = random_uuid(reactor);
+                    declared.add(&self.schema, declaration, uuid)?;
+                }
+                let Some(mut schema) = declared.schema else { return Ok(Resolved::Unchanged) };
+                schema.version = ddl::content_version(&schema);
+                let (schema, events) = (Arc::new(schema), declared.events);
+                let update = SchemaUpdate { schema, dropped: Vec::new(), truncated: Vec::new(), events };
+                Ok(Resolved::Change { update, warnings: Vec::new(), store: true })
+            }
             SchemaAction::Statement { keyspace, statement } => {
-                let mut table_uuid = [0; 16];
-                reactor.entropy(&mut table_uuid);
-                // Version 4, variant 1: a random UUID.
-                table_uuid[6] = (table_uuid[6] & 0x0F) | 0x40;
-                table_uuid[8] = (table_uuid[8] & 0x3F) | 0x80;
                 let environment = ddl::Environment {
-                    table_uuid: u128::from_be_bytes(table_uuid),
+                    table_uuid: random_uuid(reactor),
                     now_us: reactor.now().wall_us,
                     data_center: &self.config.data_center,
                     nodes: 1,
@@ -144,7 +161,7 @@ impl Core {
                 let Some(change) = outcome.change else { return Ok(Resolved::Unchanged) };
                 let ddl::Change { schema, event, dropped } = change;
                 Ok(Resolved::Change {
-                    update: SchemaUpdate { schema, dropped, truncated: None, event: Some(event) },
+                    update: SchemaUpdate { schema, dropped, truncated: Vec::new(), events: vec![event] },
                     warnings: outcome.warnings,
                     store: true,
                 })
@@ -221,12 +238,10 @@ impl Core {
         for table in &update.dropped {
             self.shard.drop_table(*table);
         }
-        match update.truncated {
+        let marks = update.truncated.iter().map(|table| self.shard.truncate(*table)).last();
+        match marks {
             None => reactor.send(base::CoreId(0), Message::SchemaApplied { failure: None }),
-            Some(table) => {
-                let bytes = self.shard.truncate(table);
-                self.store_marks(reactor, TRUNCATION_TAG, bytes);
-            }
+            Some(bytes) => self.store_marks(reactor, TRUNCATION_TAG, bytes),
         }
     }
 
@@ -241,7 +256,7 @@ impl Core {
         }
         let Some(Change { request, update, warnings, failure, .. }) = changes.current.take() else { return };
         let outcome = match failure {
-            None => Ok(SchemaDone { event: update.event.clone(), warnings }),
+            None => Ok(SchemaDone { events: update.events.clone(), warnings }),
             Some(error) => Err(SchemaFailure::TruncationNotStored(error)),
         };
         for core in 0..self.cores {
@@ -258,6 +273,38 @@ impl Core {
         request.reply.write_schema_outcome(outcome, &mut reply);
         self.deliver(reactor, request.connection, &reply);
     }
+}
+
+/// A schema in the making, once something is new.
+struct Declared {
+    schema: Option<Schema>,
+    events: Vec<SchemaEvent>,
+}
+
+impl Declared {
+    fn add(&mut self, former: &Schema, declaration: &Declaration, uuid: u128) -> Result<(), RecordSetError> {
+        let Declaration { namespace, set, bins } = declaration;
+        let schema = self.schema.as_ref().unwrap_or(former);
+        let Some(declared) = schema.declare_bins(namespace, set, bins, uuid)? else { return Ok(()) };
+        let event = |change, target| SchemaEvent { change, target, keyspace: namespace.clone() };
+        if declared.keyspace_is_new {
+            self.events.push(event(ChangeKind::Created, SchemaEventTarget::Keyspace));
+        }
+        let change = if declared.table_is_new { ChangeKind::Created } else { ChangeKind::Updated };
+        let table = record_set::table_name(set).unwrap_or_default().to_owned();
+        self.events.push(event(change, SchemaEventTarget::Table(table)));
+        self.schema = Some(declared.schema);
+        Ok(())
+    }
+}
+
+/// Version 4, variant 1.
+fn random_uuid<R: Reactor<Message = Message>>(reactor: &mut R) -> u128 {
+    let mut uuid = [0; 16];
+    reactor.entropy(&mut uuid);
+    uuid[6] = (uuid[6] & 0x0F) | 0x40;
+    uuid[8] = (uuid[8] & 0x3F) | 0x80;
+    u128::from_be_bytes(uuid)
 }
 
 impl SchemaRequest {

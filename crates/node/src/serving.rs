@@ -48,6 +48,25 @@ impl Core {
         self.weigh(reactor, id);
     }
 
+    /// Appends a piece of a reply, of which more is to come.
+    pub(crate) fn deliver_piece<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId, piece: &[u8]) {
+        if piece.is_empty() {
+            return;
+        }
+        let Some(connection) = self.connections.get_mut(id) else { return };
+        if let Some(out) = reactor.output(id) {
+            connection.session.append_piece(piece, out, &mut self.workspaces);
+        }
+        self.weigh(reactor, id);
+    }
+
+    /// Forgets a connection, and what was under way for it alone.
+    pub(crate) fn forget(&mut self, id: ConnectionId) {
+        if let Some(stream) = self.connections.remove(id) {
+            self.requests.remove(stream);
+        }
+    }
+
     /// Tells clients that asked for it.
     pub(crate) fn broadcast<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, event: &cql::wire::Event<'_>) {
         for connection in self.connections.iter_mut() {
@@ -78,7 +97,7 @@ impl Core {
     }
 
     /// Notes what a connection holds, and stops serving it while that is too much.
-    fn weigh<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId) {
+    pub(crate) fn weigh<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId) {
         let unsent = reactor.unsent_bytes(id);
         let overloaded = self.is_overloaded();
         let unsent_bytes_max = self.unsent_bytes_max();
@@ -126,7 +145,7 @@ impl Core {
                 break;
             }
             reactor.abort(id);
-            self.connections.remove(id);
+            self.forget(id);
         }
         self.stalls_due_us
     }

@@ -118,6 +118,14 @@ impl Session {
         }
     }
 
+    /// Appends a piece of a reply, of which more is to come.
+    pub(crate) fn append_piece(&mut self, piece: &[u8], out: &mut Vec<u8>, workspaces: &mut Workspaces) {
+        match self {
+            // Its replies are one frame each.
+            Self::Cql(session) => session.append_reply(piece, out, &mut workspaces.cql),
+        }
+    }
+
     /// Appends an event, if the client asked for such.
     pub(crate) fn append_event(&mut self, event: &::cql::wire::Event<'_>, out: &mut Vec<u8>, workspaces: &mut Workspaces) {
         match self {

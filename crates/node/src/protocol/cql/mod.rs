@@ -33,7 +33,7 @@ impl ReplyHeader {
         match outcome {
             Ok(done) => {
                 let extras = wire::ResponseExtras { warnings: &done.warnings, ..wire::ResponseExtras::default() };
-                reply::write_frame_with(out, self.version, self.stream, Opcode::Result, &extras, |body| match &done.event {
+                reply::write_frame_with(out, self.version, self.stream, Opcode::Result, &extras, |body| match done.events.first() {
                     Some(event) => wire::write_schema_change(body, &event.as_wire(), self.version),
                     None => wire::write_void(body),
                 });

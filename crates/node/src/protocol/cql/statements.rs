@@ -216,7 +216,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
                 reply::write_rows(out, header.version, header.stream, "system", "describe", &columns, &rows);
                 return Ok(Progress::Replied);
             }
-            Statement::Truncate(table) => SchemaAction::Truncate(table.id),
+            Statement::Truncate(table) => SchemaAction::Truncate(vec![table.id]),
             Statement::Schema(statement) => SchemaAction::Statement { keyspace: prepared.keyspace.clone(), statement: statement.clone() },
             Statement::Select(_) | Statement::Modify(_) | Statement::Batch(_) => {
                 return Err(CqlError::Server("a statement about rows was not given to a shard".to_owned()));
