@@ -1,10 +1,19 @@
 //! The Aerospike protocol: bytes to messages to operations on records, without I/O.
 //!
-//! [`value`] knows the bytes of one bin's value, lists and maps in msgpack among them; [`operate`] has the pure functions that do one
-//! operation on one bin. [`ResultCode`] is how everything here says no.
+//! The way of a request: [`session`] cuts a connection's bytes into messages, [`wire`] reads them, [`info`] answers those about the node,
+//! [`exec`] turns those about records into work on shards. A record is a row of a record set (see `model::record_set`); the private module
+//! `record` knows how. [`value`] knows the bytes of one bin's value, lists and maps in msgpack among them; [`operate`] has the pure
+//! functions that do one operation on one bin. [`ResultCode`] is how everything here says no.
 
+mod digest;
+pub mod exec;
+pub mod info;
 pub mod operate;
+mod record;
 mod result_code;
+pub mod session;
 pub mod value;
+pub mod wire;
 
+pub use digest::digest;
 pub use result_code::ResultCode;

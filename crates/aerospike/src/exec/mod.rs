@@ -1,0 +1,61 @@
+//! Running requests about records.
+//!
+//! [`start`] says what must happen for a request: run it on the shard that owns its record ([`RecordRequest`] is a
+//! `model::operation::Operation`), coordinate a batch or scan over many, or first declare a set or bins that it is the first to write.
+//!
+//! Starting a request again after a declaration is safe: nothing of it has run.
+
+mod batch;
+mod need;
+mod options;
+mod read;
+mod request;
+mod scan;
+mod single;
+mod start;
+mod write;
+
+pub use need::Need;
+pub use options::{Namespace, Options};
+pub use single::RecordRequest;
+pub use start::{Shape, Work, start};
+
+use crate::ResultCode;
+use model::operation::{Coordinator, Stop};
+use model::record_set::RecordSetError;
+
+/// Drives a batch or a scan. It never fails: what goes wrong is in the reply.
+pub type RecordCoordinator = dyn Coordinator<Error = ResultCode>;
+
+/// Why a request on one record did not run to its end.
+enum Failure {
+    /// The client gets this code.
+    Code(ResultCode),
+    /// The shard must do something first.
+    Stop(Stop),
+}
+
+impl From<ResultCode> for Failure {
+    fn from(code: ResultCode) -> Self {
+        Self::Code(code)
+    }
+}
+
+impl From<Stop> for Failure {
+    fn from(stop: Stop) -> Self {
+        Self::Stop(stop)
+    }
+}
+
+/// What a client is told when a [`Need`] cannot be met.
+#[must_use]
+pub fn declaration_failure(error: &RecordSetError) -> ResultCode {
+    match error {
+        RecordSetError::SetName(_) => ResultCode::PARAMETER,
+        RecordSetError::BinName(_) | RecordSetError::TooManyBins => ResultCode::BIN_NAME,
+        RecordSetError::NotARecordSet { .. } | RecordSetError::TooManySets => ResultCode::FORBIDDEN,
+    }
+}
+
+#[cfg(test)]
+mod tests;

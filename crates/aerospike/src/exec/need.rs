@@ -1,0 +1,96 @@
+//! What a set must have before a request can run: the set itself, and a column for each bin and kind of value that it may write.
+//!
+//! A need may be larger than what is written in the end, never smaller: an operation never makes a value of a kind that is not here or in
+//! the record already.
+
+use crate::ResultCode;
+use crate::operate::code;
+use crate::record::new_bin;
+use crate::value::ParticleType;
+use crate::wire::{BIN_NAME_BYTES_MAX, Operation, Operations};
+use model::record_set::{NewBin, RecordSet};
+
+/// A set and bins to be declared (`model::Schema::declare_bins`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// The namespace.
+    pub namespace: String,
+    /// The set; empty for none.
+    pub set: String,
+    /// Bins and kinds of value that it lacks.
+    pub bins: Vec<NewBin>,
+}
+
+/// The bins and kinds that operations may write and `known` lacks.
+///
+/// # Errors
+/// Names that no bin can have.
+pub(super) fn missing_bins(operations: &Operations<'_>, known: Option<&RecordSet>) -> Result<Vec<NewBin>, ResultCode> {
+    let mut missing: Vec<NewBin> = Vec::new();
+    for operation in operations.iter() {
+        let Some(kind) = written_kind(&operation)? else { continue };
+        if known.is_some_and(|set| set.column(operation.name, kind as u8).is_some()) {
+            continue;
+        }
+        if operation.name.is_empty() {
+            return Err(ResultCode::PARAMETER);
+        }
+        if operation.name.len() > BIN_NAME_BYTES_MAX {
+            return Err(ResultCode::BIN_NAME);
+        }
+        let bin = new_bin(operation.name, kind)?;
+        if !missing.contains(&bin) {
+            missing.push(bin);
+        }
+    }
+    Ok(missing)
+}
+
+/// The kind of value that an operation leaves in a bin that was missing.
+fn written_kind(operation: &Operation<'_>) -> Result<Option<ParticleType>, ResultCode> {
+    match operation.code {
+        code::WRITE | code::ADD | code::APPEND | code::PREPEND => {
+            let kind = ParticleType::from_wire(operation.particle).ok_or(ResultCode::PARAMETER)?;
+            Ok((kind != ParticleType::Null).then_some(kind))
+        }
+        code::CDT_MODIFY => Ok(collection_kind(operation.value)),
+        code::BITS_MODIFY => Ok(Some(ParticleType::Blob)),
+        code::HLL_MODIFY => Ok(Some(ParticleType::HyperLogLog)),
+        _ => Ok(None),
+    }
+}
+
+/// The code that says that a context precedes the operation.
+const CONTEXT: u64 = 0xFF;
+
+/// Operations on maps start here; those on lists are below.
+const MAP_CODES_FROM: u64 = 64;
+
+/// Whether an operation makes a list or a map: `[code, …]`, or `[255, [kind of the first step, …], [code, …]]`.
+fn collection_kind(payload: &[u8]) -> Option<ParticleType> {
+    let kind = |is_map| if is_map { ParticleType::Map } else { ParticleType::List };
+    let (number, rest) = unsigned(array(payload)?)?;
+    if number != CONTEXT {
+        return Some(kind(number >= MAP_CODES_FROM));
+    }
+    let (step, _) = unsigned(array(rest)?)?;
+    Some(kind(step & 0x30 == 0x20))
+}
+
+/// What follows the head of an array.
+fn array(bytes: &[u8]) -> Option<&[u8]> {
+    match bytes {
+        [0x90..=0x9F, rest @ ..] | [0xDC, _, _, rest @ ..] | [0xDD, _, _, _, _, rest @ ..] => Some(rest),
+        _ => None,
+    }
+}
+
+/// An unsigned number and what follows it.
+fn unsigned(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    match bytes {
+        [number @ 0..=0x7F, rest @ ..] | [0xCC, number, rest @ ..] => Some((u64::from(*number), rest)),
+        [0xCD, a, b, rest @ ..] => Some((u64::from(u16::from_be_bytes([*a, *b])), rest)),
+        [0xCE, a, b, c, d, rest @ ..] => Some((u64::from(u32::from_be_bytes([*a, *b, *c, *d])), rest)),
+        _ => None,
+    }
+}

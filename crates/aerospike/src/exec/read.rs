@@ -1,0 +1,70 @@
+//! Reading one record.
+
+use super::Failure;
+use super::request::Request;
+use crate::ResultCode;
+use crate::operate::{self, code};
+use crate::record::{Record, UserKey, void_time};
+use crate::value::{Particle, ParticleType};
+use crate::wire::{MessageWriter, Operation, info1, info2};
+use model::operation::{Context, RowStore};
+
+impl Request<'_> {
+    pub(super) fn read(
+        &self,
+        context: &Context,
+        store: &dyn RowStore,
+        reply: &mut MessageWriter,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Failure> {
+        let row = store.get(&self.partition(), &[])?;
+        let record = row.and_then(|row| Record::of_row(row, context.now_s())).ok_or(ResultCode::NOT_FOUND)?;
+        self.check_key(&record)?;
+        reply.attributes.generation = u32::from(record.generation);
+        reply.attributes.ttl = void_time(record.stamp);
+        if self.attributes.info1 & info1::NO_BINS != 0 {
+            return Ok(());
+        }
+        if self.attributes.info1 & info1::GET_ALL != 0 || self.operations.is_empty() {
+            for (bin, value) in record.bins(self.set) {
+                reply.bin(out, bin.name.as_bytes(), bin.kind, value);
+            }
+            return Ok(());
+        }
+        for operation in self.operations.iter() {
+            if operate::is_write(operation.code) {
+                return Err(ResultCode::PARAMETER.into());
+            }
+            let value = record.bin(self.set, operation.name);
+            let result = match operation.code {
+                code::READ => value,
+                _ => operate::apply(operation.code, value.as_ref(), &operand(&operation)?)?.result,
+            };
+            self.answer(&operation, result.as_ref(), reply, out);
+        }
+        Ok(())
+    }
+
+    /// Refuses a request whose key is not the one that the record was stored with: two keys with one digest, or the wrong set.
+    pub(super) fn check_key(&self, record: &Record<'_>) -> Result<(), ResultCode> {
+        match (self.key, record.key) {
+            (Some(sent), Some(stored)) if UserKey::of_wire(sent)? != stored => Err(ResultCode::KEY_MISMATCH),
+            _ => Ok(()),
+        }
+    }
+
+    /// Appends what an operation has to say, or that it has nothing to say, if the client wants to hear of that.
+    pub(super) fn answer(&self, operation: &Operation<'_>, result: Option<&Particle<'_>>, reply: &mut MessageWriter, out: &mut Vec<u8>) {
+        match result {
+            Some(value) => reply.bin(out, operation.name, value.kind as u8, &value.bytes),
+            None if self.has(info2::RESPOND_ALL_OPS) => reply.bin(out, operation.name, ParticleType::Null as u8, &[]),
+            None => {}
+        }
+    }
+}
+
+/// An operation's value with its type.
+pub(super) fn operand<'a>(operation: &Operation<'a>) -> Result<Particle<'a>, ResultCode> {
+    let kind = ParticleType::from_wire(operation.particle).ok_or(ResultCode::PARAMETER)?;
+    Ok(Particle::new(kind, operation.value))
+}

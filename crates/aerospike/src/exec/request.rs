@@ -1,0 +1,77 @@
+//! A request on one record, wherever it came from: what it says, and its run on the shard that owns the record.
+
+use super::Failure;
+use crate::ResultCode;
+use crate::wire::{Attributes, MessageWriter, Operations, info2};
+use model::Table;
+use model::operation::{Context, PartitionKey, RowStore, Stop, WriteSet};
+use model::record_set::{DIGEST_BYTES, RecordSet, token};
+
+/// What to do with one record of a set that exists.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request<'a> {
+    pub(super) table: &'a Table,
+    pub(super) set: &'a RecordSet,
+    pub(super) digest: &'a [u8; DIGEST_BYTES],
+    pub(super) attributes: Attributes,
+    /// The key as the wire has it.
+    pub(super) key: Option<&'a [u8]>,
+    pub(super) operations: Operations<'a>,
+    pub(super) limits: Limits,
+    /// The record's index in its batch.
+    pub(super) index: u32,
+}
+
+/// What the server decides about a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Limits {
+    pub(super) default_ttl_s: u32,
+    pub(super) record_bytes_max: u32,
+}
+
+/// Whether a request with these attributes writes.
+pub(super) fn is_write(attributes: &Attributes) -> bool {
+    attributes.info2 & (info2::WRITE | info2::DELETE) != 0
+}
+
+impl<'a> Request<'a> {
+    /// Where the record is.
+    pub(super) fn partition(&self) -> PartitionKey<'a> {
+        PartitionKey { table: self.table.id, token: token(self.digest), bytes: self.digest }
+    }
+
+    pub(super) fn has(&self, flag: u8) -> bool {
+        self.attributes.info2 & flag != 0
+    }
+
+    /// Runs it and appends one message.
+    pub(super) fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, out: &mut Vec<u8>) -> Result<(), Stop> {
+        let start = out.len();
+        let mut reply = MessageWriter::begin(out);
+        reply.number = self.index;
+        let outcome = if is_write(&self.attributes) {
+            self.write(context, store, writes, &mut reply, out)
+        } else {
+            self.read(context, store, &mut reply, out)
+        };
+        match outcome {
+            Ok(()) => reply.end(out, ResultCode::OK),
+            Err(Failure::Stop(stop)) => {
+                out.truncate(start);
+                return Err(stop);
+            }
+            Err(Failure::Code(code)) => {
+                out.truncate(start);
+                write_failure(self.index, code, out);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Appends the message that says no about one record.
+pub(super) fn write_failure(index: u32, code: ResultCode, out: &mut Vec<u8>) {
+    let mut reply = MessageWriter::begin(out);
+    reply.number = index;
+    reply.end(out, code);
+}

@@ -1,0 +1,212 @@
+//! A scan, or a query without a filter: the records of partitions, of a set or of the whole namespace, in many messages.
+//!
+//! Within a partition records come in the order of their tokens, and then digests, whatever sets they are in: a client that has a record of
+//! it goes on after that one. A part looks through a piece of the ring on one core, and gives what [`part`] says.
+//!
+//! Without a limit, all cores look through their pieces at the same time; with one, pieces come one after another, so that no record is
+//! given that the client must drop.
+
+mod part;
+
+use self::part::{Found, ScanPart, Target};
+use super::options::Namespace;
+use super::request::is_write;
+use super::{Options, Work};
+use crate::ResultCode;
+use crate::wire::{Kind, Message, MessageWriter, Proto, field, info1, info3, write_result};
+use base::{SLOT_COUNT, Token};
+use model::Schema;
+use model::operation::{Coordinator, Part, Step};
+use model::record_set::{DIGEST_BYTES, table_name, token};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A run of slots on one core, and where in it to go on.
+#[derive(Clone, Debug)]
+struct Piece {
+    from: Token,
+    /// The record that was given last.
+    after: Option<[u8; DIGEST_BYTES]>,
+    until: Token,
+}
+
+struct ScanCoordinator {
+    target: Arc<Target>,
+    /// By core.
+    pieces: Vec<VecDeque<Piece>>,
+    /// The cores whose first pieces are being looked through.
+    running: Vec<usize>,
+    records_left: Option<u64>,
+    /// Partitions whose end the client wants to hear of.
+    told: Vec<u16>,
+}
+
+pub(super) fn start<'a>(
+    schema: &Schema,
+    message: &Message<'_>,
+    namespace: &Namespace,
+    set: &str,
+    options: &Options<'_>,
+) -> Result<Work<'a>, ResultCode> {
+    if is_write(&message.attributes) {
+        // What writes to all records of a set runs in the background, which is not served.
+        return Err(ResultCode::UNSUPPORTED_FEATURE);
+    }
+    let fields = &message.fields;
+    let mut wanted = Vec::new();
+    for partition in fields.partitions.unwrap_or_default().chunks(2) {
+        wanted.push((partition_id(partition)?, None));
+    }
+    for digest in fields.digests.unwrap_or_default().chunks(DIGEST_BYTES) {
+        let digest: [u8; DIGEST_BYTES] = digest.try_into().map_err(|_| ResultCode::PARAMETER)?;
+        wanted.push((token(&digest).slot().0, Some(digest)));
+    }
+    if wanted.len() > SLOT_COUNT as usize {
+        return Err(ResultCode::PARAMETER);
+    }
+    let wants_ends = message.attributes.info3 & info3::PARTITION_DONE == 0;
+    let told = if wants_ends { wanted.iter().map(|(slot, _)| *slot).collect() } else { Vec::new() };
+    if fields.partitions.is_none() && fields.digests.is_none() {
+        wanted = (0..SLOT_COUNT as u16).map(|slot| (slot, None)).collect();
+    }
+    let target = Target {
+        namespace: namespace.name.clone(),
+        tables: tables(schema, namespace, set)?,
+        bins: bin_names(message)?,
+        no_bins: message.attributes.info1 & info1::NO_BINS != 0,
+    };
+    let pieces = if target.tables.is_empty() { Vec::new() } else { pieces(wanted, options.cores) };
+    let records_left = fields.records_max.filter(|records| *records > 0);
+    Ok(Work::Coordinate(Box::new(ScanCoordinator { target: Arc::new(target), pieces, running: Vec::new(), records_left, told })))
+}
+
+fn partition_id(bytes: &[u8]) -> Result<u16, ResultCode> {
+    let id = u16::from_le_bytes(bytes.try_into().map_err(|_| ResultCode::PARAMETER)?);
+    if u32::from(id) < SLOT_COUNT { Ok(id) } else { Err(ResultCode::PARAMETER) }
+}
+
+/// The tables to look through, each with its set's name.
+fn tables(schema: &Schema, namespace: &Namespace, set: &str) -> Result<Vec<part::Set>, ResultCode> {
+    if !set.is_empty() {
+        let table = schema.record_set(&namespace.name, set).map_err(|error| super::declaration_failure(&error))?;
+        return Ok(table.map(|table| part::Set { table: Arc::clone(table), name: set.to_owned() }).into_iter().collect());
+    }
+    let keyspace = schema.keyspaces.get(&namespace.name);
+    let tables = keyspace.into_iter().flat_map(|keyspace| keyspace.tables.values()).filter(|table| table.records.is_some());
+    let name = |table: &model::Table| if Some(table.name.as_str()) == table_name("") { String::new() } else { table.name.clone() };
+    Ok(tables.map(|table| part::Set { table: Arc::clone(table), name: name(table) }).collect())
+}
+
+/// The bins that are wanted; empty for all.
+fn bin_names(message: &Message<'_>) -> Result<Vec<Vec<u8>>, ResultCode> {
+    let mut names: Vec<Vec<u8>> = Vec::new();
+    for operation in message.operations.iter() {
+        if operation.code != crate::operate::code::READ {
+            return Err(ResultCode::UNSUPPORTED_FEATURE);
+        }
+        names.push(operation.name.to_vec());
+    }
+    if let Some([count, rest @ ..]) = message.fields.query_bins {
+        let mut rest = rest;
+        for _ in 0..*count {
+            let (length, after) = rest.split_first().ok_or(ResultCode::PARAMETER)?;
+            let (name, after) = after.split_at_checked(usize::from(*length)).ok_or(ResultCode::PARAMETER)?;
+            names.push(name.to_vec());
+            rest = after;
+        }
+    }
+    Ok(names)
+}
+
+/// Joins slots that follow one another on a core.
+fn pieces(mut wanted: Vec<(u16, Option<[u8; DIGEST_BYTES]>)>, cores: u16) -> Vec<VecDeque<Piece>> {
+    wanted.sort_unstable();
+    // A partition that is named twice starts where it was told to go on.
+    wanted.reverse();
+    wanted.dedup_by_key(|(slot, _)| *slot);
+    wanted.reverse();
+    let mut pieces: Vec<VecDeque<Piece>> = vec![VecDeque::new(); usize::from(cores.max(1))];
+    for (slot, after) in wanted {
+        let of_core = &mut pieces[usize::from(base::Slot(slot).core(cores.max(1)).0)];
+        let first = u64::from(slot) << 52;
+        let until = Token::from_biased(first | ((1 << 52) - 1));
+        match of_core.back_mut() {
+            Some(last) if after.is_none() && last.until.biased().checked_add(1) == Some(first) => last.until = until,
+            _ => {
+                let from = after.as_ref().map_or(Token::from_biased(first), |digest| token(digest));
+                of_core.push_back(Piece { from, after, until });
+            }
+        }
+    }
+    pieces
+}
+
+impl ScanCoordinator {
+    /// Appends what parts found, and moves their pieces on.
+    fn take_results(&mut self, results: &[Vec<u8>], reply: &mut Vec<u8>) {
+        let proto = Proto::begin(reply, Kind::Message);
+        for (core, result) in std::mem::take(&mut self.running).into_iter().zip(results) {
+            let Some(found) = Found::read(result) else { continue };
+            reply.extend_from_slice(found.messages);
+            if let Some(left) = &mut self.records_left {
+                *left = left.saturating_sub(u64::from(found.records));
+            }
+            match found.last {
+                None => drop(self.pieces[core].pop_front()),
+                Some(last) => {
+                    if let Some(piece) = self.pieces[core].front_mut() {
+                        (piece.from, piece.after) = (token(&last), Some(last));
+                    }
+                }
+            }
+        }
+        proto.end(reply);
+    }
+
+    /// Tells the ends of partitions and of the reply.
+    fn finish(&self, reply: &mut Vec<u8>) {
+        if !self.told.is_empty() {
+            let proto = Proto::begin(reply, Kind::Message);
+            for slot in &self.told {
+                let mut message = MessageWriter::begin(reply);
+                message.attributes.info3 = info3::PARTITION_DONE;
+                message.attributes.generation = u32::from(*slot);
+                message.end(reply, ResultCode::OK);
+            }
+            proto.end(reply);
+        }
+        write_result(reply, ResultCode::OK, info3::LAST);
+    }
+}
+
+impl Coordinator for ScanCoordinator {
+    type Error = ResultCode;
+
+    fn step(&mut self, results: Vec<Vec<u8>>, reply: &mut Vec<u8>) -> Result<Step, ResultCode> {
+        if !results.is_empty() {
+            self.take_results(&results, reply);
+        }
+        let parallel = if self.records_left.is_some() { 1 } else { usize::MAX };
+        let waiting = self.pieces.iter().enumerate().filter(|(_, pieces)| !pieces.is_empty());
+        self.running = waiting.map(|(core, _)| core).take(parallel).collect();
+        if self.running.is_empty() || self.records_left == Some(0) {
+            self.finish(reply);
+            return Ok(Step::Done);
+        }
+        let part = |core: &usize| {
+            let piece = &self.pieces[*core][0];
+            let records_max = self.records_left.map_or(u32::MAX, |left| left.min(u64::from(u32::MAX)) as u32);
+            Part { token: piece.until, operation: Box::new(ScanPart::new(&self.target, piece.clone(), records_max)) }
+        };
+        Ok(Step::Run(self.running.iter().map(part).collect()))
+    }
+}
+
+/// The fields by which a client knows a record.
+fn write_names(message: &mut MessageWriter, namespace: &str, set: &str, digest: &[u8], out: &mut Vec<u8>) {
+    message.field(out, field::NAMESPACE, namespace.as_bytes(), &[]);
+    if !set.is_empty() {
+        message.field(out, field::SET, set.as_bytes(), &[]);
+    }
+    message.field(out, field::DIGEST, digest, &[]);
+}

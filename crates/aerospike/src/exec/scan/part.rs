@@ -1,0 +1,180 @@
+//! A bounded piece of a scan on one shard.
+//!
+//! | bytes | reply |
+//! |---|---|
+//! | 1 | 1 if there may be more |
+//! | 20 | then: the last record that was looked at |
+//! | 4 | number of records |
+//! | … | their messages |
+//!
+//! Every table is looked through for itself, up to a number of rows or bytes, or to a row that is not in memory. What lies behind the place
+//! that all tables reached is dropped and found again by the next part: so records come in order.
+
+use super::{Piece, write_names};
+use crate::ResultCode;
+use crate::record::{Record, void_time};
+use crate::wire::{MessageWriter, field};
+use base::Token;
+use model::Table;
+use model::operation::{Context, Operation, Position, RowStore, ScannedRow, Stop, Visit, WriteSet};
+use model::record_set::{DIGEST_BYTES, RecordSet};
+use std::sync::Arc;
+
+/// How much a part looks at, in all tables together.
+const VISITED_ROWS_MAX: usize = 512;
+const VISITED_BYTES_MAX: usize = 1 << 20;
+
+/// What a row costs besides its bytes, when most are not given.
+const ROW_BYTES: usize = 64;
+
+const HEADER_BYTES: usize = 1 + DIGEST_BYTES + 4;
+
+type Digest = [u8; DIGEST_BYTES];
+
+/// What all parts of a scan have in common.
+pub(super) struct Target {
+    pub(super) namespace: String,
+    pub(super) tables: Vec<Set>,
+    /// The bins that are wanted; empty for all.
+    pub(super) bins: Vec<Vec<u8>>,
+    pub(super) no_bins: bool,
+}
+
+/// A table with the name that clients know it by.
+pub(super) struct Set {
+    pub(super) table: Arc<Table>,
+    pub(super) name: String,
+}
+
+pub(super) struct ScanPart {
+    target: Arc<Target>,
+    piece: Piece,
+    records_max: u32,
+}
+
+/// What a part found.
+pub(super) struct Found<'a> {
+    /// Where to go on; none at the end.
+    pub(super) last: Option<Digest>,
+    pub(super) records: u32,
+    pub(super) messages: &'a [u8],
+}
+
+impl<'a> Found<'a> {
+    pub(super) fn read(reply: &'a [u8]) -> Option<Self> {
+        let ([more], rest) = reply.split_first_chunk::<1>()?;
+        let (last, rest) = rest.split_first_chunk::<DIGEST_BYTES>()?;
+        let (records, messages) = rest.split_first_chunk::<4>()?;
+        Some(Self { last: (*more != 0).then_some(*last), records: u32::from_be_bytes(*records), messages })
+    }
+}
+
+/// A row's place in the order of the scan.
+type Place = (Token, Digest);
+
+/// What looking through one table came to.
+struct Look {
+    /// The last row that was looked at, if there may be more.
+    reached: Option<Place>,
+}
+
+impl ScanPart {
+    pub(super) fn new(target: &Arc<Target>, piece: Piece, records_max: u32) -> Self {
+        Self { target: Arc::clone(target), piece, records_max }
+    }
+
+    fn look(
+        &self,
+        set: &Set,
+        records: &RecordSet,
+        now_s: u32,
+        store: &dyn RowStore,
+        found: &mut Vec<(Place, Vec<u8>)>,
+    ) -> Result<Look, Stop> {
+        let tables = self.target.tables.len();
+        let (rows_max, bytes_max) = ((VISITED_ROWS_MAX / tables).max(1), (VISITED_BYTES_MAX / tables).max(1));
+        let (mut rows, mut bytes, mut last, mut stopped) = (0, 0, None, false);
+        let from = Position {
+            token: self.piece.from,
+            partition: self.piece.after.as_ref().map_or(&[], |digest| digest.as_slice()),
+            clustering: &[],
+        };
+        let outcome = store.scan_table(set.table.id, from, self.piece.until, &mut |row| {
+            let Ok(digest) = Digest::try_from(row.partition.bytes) else { return Visit::Continue };
+            if self.piece.after == Some(digest) {
+                return Visit::Continue;
+            }
+            if rows >= rows_max || bytes >= bytes_max {
+                stopped = true;
+                return Visit::Stop;
+            }
+            let place = (row.partition.token, digest);
+            (rows, bytes, last) = (rows + 1, bytes + row.row.len() + ROW_BYTES, Some(place));
+            if let Some(record) = Record::of_row(row.row, now_s) {
+                found.push((place, self.message(set, records, &row, &record)));
+            }
+            Visit::Continue
+        });
+        match outcome {
+            Ok(()) => Ok(Look { reached: if stopped { last } else { None } }),
+            Err(Stop::Miss) if last.is_some() => Ok(Look { reached: last }),
+            Err(stop) => Err(stop),
+        }
+    }
+
+    fn message(&self, set: &Set, records: &RecordSet, row: &ScannedRow<'_>, record: &Record<'_>) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut message = MessageWriter::begin(&mut out);
+        message.attributes.generation = u32::from(record.generation);
+        message.attributes.ttl = void_time(record.stamp);
+        write_names(&mut message, &self.target.namespace, &set.name, row.partition.bytes, &mut out);
+        if let Some(key) = record.key {
+            let (kind, value) = key.to_wire();
+            message.field(&mut out, field::KEY, &kind, value);
+        }
+        if !self.target.no_bins {
+            for (bin, value) in record.bins(records) {
+                if self.target.bins.is_empty() || self.target.bins.iter().any(|name| name == bin.name.as_bytes()) {
+                    message.bin(&mut out, bin.name.as_bytes(), bin.kind, value);
+                }
+            }
+        }
+        message.end(&mut out, ResultCode::OK);
+        out
+    }
+}
+
+impl Operation for ScanPart {
+    fn run(&self, context: &Context, store: &dyn RowStore, _: &mut WriteSet, reply: &mut Vec<u8>) -> Result<(), Stop> {
+        let (mut found, mut reached): (Vec<(Place, Vec<u8>)>, Option<Place>) = (Vec::new(), None);
+        for set in &self.target.tables {
+            let Some(records) = &set.table.records else { continue };
+            let look = match self.look(set, records, context.now_s(), store, &mut found) {
+                // A set that was dropped while it was scanned has no records.
+                Err(Stop::UnknownTable) => continue,
+                look => look?,
+            };
+            reached = match (reached, look.reached) {
+                (Some(one), Some(other)) => Some(one.min(other)),
+                (one, other) => one.or(other),
+            };
+        }
+        if let Some(reached) = reached {
+            found.retain(|(place, _)| *place <= reached);
+        }
+        found.sort_unstable_by_key(|(place, _)| *place);
+        let (start, records) = (reply.len(), found.len().min(self.records_max as usize));
+        reply.extend_from_slice(&[0; HEADER_BYTES]);
+        for (_, message) in &found[..records] {
+            reply.extend_from_slice(message);
+        }
+        // Where the limit cut, nothing goes on: the client has what it asked for.
+        let header = &mut reply[start..start + HEADER_BYTES];
+        if let Some((_, digest)) = reached {
+            header[0] = 1;
+            header[1..=DIGEST_BYTES].copy_from_slice(&digest);
+        }
+        header[1 + DIGEST_BYTES..].copy_from_slice(&(records as u32).to_be_bytes());
+        Ok(())
+    }
+}

@@ -1,0 +1,98 @@
+//! A request on one record, as an operation whose reply is the whole reply.
+
+use super::request::{Limits, Request};
+use crate::wire::{Attributes, Kind, Message, Operations, Proto};
+use base::Token;
+use model::Table;
+use model::operation::{Context, Operation, RowStore, Stop, WriteSet};
+use model::record_set::{DIGEST_BYTES, token};
+use std::sync::Arc;
+
+/// A request on one record: runs on the core that owns its token, and appends the whole reply.
+#[derive(Clone, Debug)]
+pub struct RecordRequest<'a> {
+    pub(super) table: &'a Arc<Table>,
+    pub(super) what: What<'a>,
+    pub(super) body: &'a [u8],
+    pub(super) digest: [u8; DIGEST_BYTES],
+    pub(super) limits: Limits,
+}
+
+/// What it says, besides what record it is about.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct What<'a> {
+    attributes: Attributes,
+    key: Option<&'a [u8]>,
+    operations: Operations<'a>,
+}
+
+impl<'a> What<'a> {
+    pub(super) fn of(message: &Message<'a>) -> Self {
+        Self { attributes: message.attributes, key: message.fields.key, operations: message.operations }
+    }
+}
+
+impl RecordRequest<'_> {
+    /// Where the record is.
+    #[must_use]
+    pub fn token(&self) -> Token {
+        token(&self.digest)
+    }
+
+    /// The memory that [`RecordRequest::to_operation`] takes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.body.len()
+    }
+
+    /// A copy that owns its bytes, to be sent to another core or kept while a row is read.
+    #[must_use]
+    pub fn to_operation(&self) -> Box<dyn Operation> {
+        Box::new(OwnedRequest { table: Arc::clone(self.table), body: self.body.into(), digest: self.digest, limits: self.limits })
+    }
+}
+
+impl Operation for RecordRequest<'_> {
+    #[inline]
+    fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, reply: &mut Vec<u8>) -> Result<(), Stop> {
+        run(self.table, &self.what, &self.digest, self.limits, context, store, writes, reply)
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "what an operation is given, and the parts of a request")]
+fn run(
+    table: &Table,
+    what: &What<'_>,
+    digest: &[u8; DIGEST_BYTES],
+    limits: Limits,
+    context: &Context,
+    store: &dyn RowStore,
+    writes: &mut WriteSet,
+    reply: &mut Vec<u8>,
+) -> Result<(), Stop> {
+    let set = table.records.as_ref().ok_or(Stop::UnknownTable)?;
+    let request = Request { table, set, digest, attributes: what.attributes, key: what.key, operations: what.operations, limits, index: 0 };
+    let start = reply.len();
+    let proto = Proto::begin(reply, Kind::Message);
+    let outcome = request.run(context, store, writes, reply);
+    match outcome {
+        Ok(()) => proto.end(reply),
+        Err(_) => reply.truncate(start),
+    }
+    outcome
+}
+
+/// A [`RecordRequest`] that owns what it needs.
+struct OwnedRequest {
+    table: Arc<Table>,
+    body: Box<[u8]>,
+    digest: [u8; DIGEST_BYTES],
+    limits: Limits,
+}
+
+impl Operation for OwnedRequest {
+    fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, reply: &mut Vec<u8>) -> Result<(), Stop> {
+        let message = Message::decode(&self.body).expect("the same bytes were decoded before");
+        run(&self.table, &What::of(&message), &self.digest, self.limits, context, store, writes, reply)
+    }
+}

@@ -1,0 +1,139 @@
+//! From a message to what must happen.
+
+use super::need::{Need, missing_bins};
+use super::request::{Limits, is_write};
+use super::single::What;
+use super::{Namespace, Options, RecordCoordinator, RecordRequest, batch, declaration_failure, scan};
+use crate::ResultCode;
+use crate::digest::digest;
+use crate::wire::{self, Attributes, Fields, Message, Operations, info1, info2, info3};
+use model::record_set::RecordSet;
+use model::{Schema, Table};
+use std::sync::Arc;
+
+/// What must happen for a request.
+pub enum Work<'a> {
+    /// It runs as an operation on the core that owns its token; its reply is the whole reply.
+    Record(RecordRequest<'a>),
+    /// Several steps; each may give the client a part of the reply.
+    Coordinate(Box<RecordCoordinator>),
+    /// These must be declared first; then the request is to be started again.
+    Declare(Vec<Need>),
+}
+
+/// How a reply looks when all it says is a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// One message.
+    One,
+    /// Messages of which the last is marked.
+    Many,
+}
+
+impl Shape {
+    /// The shape of the reply to a request.
+    #[must_use]
+    pub fn of(message: &Message<'_>) -> Self {
+        let fields = &message.fields;
+        let is_one = fields.batch.is_none() && message.attributes.info1 & info1::BATCH == 0 && has_record(fields);
+        if is_one { Self::One } else { Self::Many }
+    }
+
+    /// Appends a reply that says no.
+    pub fn write(self, out: &mut Vec<u8>, code: ResultCode) {
+        wire::write_result(out, code, if self == Self::One { 0 } else { info3::LAST });
+    }
+}
+
+fn has_record(fields: &Fields<'_>) -> bool {
+    fields.digest.is_some() || fields.key.is_some()
+}
+
+/// Decides how a request runs; `body` is what `message` was decoded from.
+///
+/// # Errors
+/// What the client gets, as [`Shape::write`] appends it.
+#[inline]
+pub fn start<'a>(schema: &'a Schema, message: &Message<'a>, body: &'a [u8], options: &Options<'_>) -> Result<Work<'a>, ResultCode> {
+    let fields = &message.fields;
+    check_served(fields, &message.attributes)?;
+    if let Some(field) = fields.batch {
+        return batch::start(schema, field, options);
+    }
+    if message.attributes.info1 & info1::BATCH != 0 {
+        return Err(ResultCode::UNSUPPORTED_FEATURE);
+    }
+    let (namespace, set) = names(fields, options)?;
+    if !has_record(fields) {
+        return scan::start(schema, message, namespace, set, options);
+    }
+    let table = match target(schema, namespace, set, &message.attributes, &message.operations)? {
+        Target::Table(table) => table,
+        Target::Nothing => return Err(ResultCode::NOT_FOUND),
+        Target::Missing(need) => return Ok(Work::Declare(vec![need])),
+    };
+    let digest = match (fields.digest, fields.key) {
+        (Some(digest), _) => *digest,
+        (None, Some(key)) => digest(set.as_bytes(), key),
+        (None, None) => return Err(ResultCode::PARAMETER),
+    };
+    let limits = Limits { default_ttl_s: namespace.default_ttl_s, record_bytes_max: options.record_bytes_max };
+    Ok(Work::Record(RecordRequest { table, what: What::of(message), body, digest, limits }))
+}
+
+/// Refuses what would be answered wrongly.
+pub(super) fn check_served(fields: &Fields<'_>, attributes: &Attributes) -> Result<(), ResultCode> {
+    if fields.has_transaction || attributes.info4 != 0 {
+        return Err(ResultCode::ENTERPRISE_ONLY);
+    }
+    if fields.has_index {
+        return Err(ResultCode::INDEX_NOT_FOUND);
+    }
+    if fields.has_filter || fields.has_udf {
+        return Err(ResultCode::UNSUPPORTED_FEATURE);
+    }
+    Ok(())
+}
+
+/// The namespace, and the set's name, which is empty when there is none.
+pub(super) fn names<'a, 'o>(fields: &Fields<'a>, options: &Options<'o>) -> Result<(&'o Namespace, &'a str), ResultCode> {
+    let name = fields.namespace.ok_or(ResultCode::INVALID_NAMESPACE)?;
+    let namespace = options.namespaces.iter().find(|namespace| namespace.name.as_bytes() == name);
+    let set = std::str::from_utf8(fields.set.unwrap_or_default()).map_err(|_| ResultCode::PARAMETER)?;
+    Ok((namespace.ok_or(ResultCode::INVALID_NAMESPACE)?, set))
+}
+
+/// Where a request on one record goes.
+pub(super) enum Target<'a> {
+    /// To a set that has all it needs.
+    Table(&'a Arc<Table>),
+    /// Nowhere: it reads a set that does not exist.
+    Nothing,
+    /// To a set that lacks something.
+    Missing(Need),
+}
+
+#[inline]
+pub(super) fn target<'a>(
+    schema: &'a Schema,
+    namespace: &Namespace,
+    set: &str,
+    attributes: &Attributes,
+    operations: &Operations<'_>,
+) -> Result<Target<'a>, ResultCode> {
+    let table = schema.record_set(&namespace.name, set).map_err(|error| declaration_failure(&error))?;
+    if !is_write(attributes) {
+        return Ok(table.map_or(Target::Nothing, Target::Table));
+    }
+    if operations.is_empty() && attributes.info2 & info2::DELETE == 0 {
+        return Err(ResultCode::PARAMETER);
+    }
+    let records: Option<&RecordSet> = table.and_then(|table| table.records.as_ref());
+    let bins = missing_bins(operations, records)?;
+    match table {
+        Some(table) if bins.is_empty() => Ok(Target::Table(table)),
+        // What writes no bin has nothing to do in a set that does not exist.
+        None if bins.is_empty() => Ok(Target::Nothing),
+        _ => Ok(Target::Missing(Need { namespace: namespace.name.clone(), set: set.to_owned(), bins })),
+    }
+}

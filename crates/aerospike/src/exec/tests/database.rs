@@ -1,0 +1,253 @@
+//! Shards in memory, and a node that does nothing but run requests on them.
+
+use super::super::{Namespace, Options, Shape, Work, start};
+use super::Ask;
+use crate::ResultCode;
+use crate::wire::{HEADER_BYTES, Header, Kind, Message};
+use base::{Now, TableId, Token};
+use model::Schema;
+use model::operation::{Context, Direction, Operation, PartitionKey, Position, RowStore, ScannedRow, Step, Stop, Visit, WriteSet};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+
+type Key = (TableId, Token, Vec<u8>);
+
+pub(super) const NOW_S: u32 = 1_700_000_000;
+pub(super) const CORES: u16 = 3;
+
+#[derive(Default)]
+struct Rows {
+    rows: BTreeMap<Key, Vec<u8>>,
+    /// Rows that have to be read first, and those that were.
+    cold: bool,
+    warm: RefCell<BTreeSet<Key>>,
+    misses: Cell<u32>,
+}
+
+impl Rows {
+    /// Whether a row is in memory; if not, it is the next time.
+    fn is_warm(&self, key: &Key) -> bool {
+        let is_warm = !self.cold || self.warm.borrow().contains(key);
+        if !is_warm {
+            self.misses.set(self.misses.get() + 1);
+            self.warm.borrow_mut().insert(key.clone());
+        }
+        is_warm
+    }
+}
+
+impl RowStore for Rows {
+    fn get(&self, partition: &PartitionKey<'_>, clustering: &[u8]) -> Result<Option<&[u8]>, Stop> {
+        assert!(clustering.is_empty(), "a record has no clustering key");
+        let key = (partition.table, partition.token, partition.bytes.to_vec());
+        match self.rows.get(&key) {
+            Some(_) if !self.is_warm(&key) => Err(Stop::Miss),
+            row => Ok(row.map(Vec::as_slice)),
+        }
+    }
+
+    fn scan(
+        &self,
+        _: &PartitionKey<'_>,
+        _: &[u8],
+        _: Option<&[u8]>,
+        _: Direction,
+        _: &mut dyn FnMut(&[u8], &[u8]) -> Visit,
+    ) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    fn scan_table(
+        &self,
+        table: TableId,
+        from: Position<'_>,
+        until: Token,
+        visit: &mut dyn FnMut(ScannedRow<'_>) -> Visit,
+    ) -> Result<(), Stop> {
+        for (key, row) in self.rows.range((table, from.token, from.partition.to_vec())..) {
+            if key.0 != table || key.1 > until {
+                break;
+            }
+            if !self.is_warm(key) {
+                return Err(Stop::Miss);
+            }
+            let partition = PartitionKey { table, token: key.1, bytes: &key.2 };
+            if visit(ScannedRow { partition, clustering: &[], row }) == Visit::Stop {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A database with the namespaces `test` and `day`, where records last a day.
+pub(super) struct Database {
+    pub(super) schema: Schema,
+    rows: Rows,
+    namespaces: Vec<Namespace>,
+    pub(super) now_s: u32,
+    runs: i64,
+    pub(super) declarations: u32,
+    pub(super) record_bytes_max: u32,
+}
+
+/// One message of a reply, owned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Said {
+    pub(super) result: u8,
+    pub(super) info3: u8,
+    pub(super) generation: u32,
+    pub(super) void_time: u32,
+    pub(super) index: u32,
+    pub(super) digest: Option<[u8; 20]>,
+    pub(super) set: Option<Vec<u8>>,
+    pub(super) key: Option<Vec<u8>>,
+    pub(super) bins: Vec<(String, u8, Vec<u8>)>,
+}
+
+impl Said {
+    fn of(message: &Message<'_>) -> Self {
+        let bins = message.operations.iter();
+        Self {
+            result: message.result.0,
+            info3: message.attributes.info3,
+            generation: message.attributes.generation,
+            void_time: message.attributes.ttl,
+            index: message.number,
+            digest: message.fields.digest.copied(),
+            set: message.fields.set.map(<[u8]>::to_vec),
+            key: message.fields.key.map(<[u8]>::to_vec),
+            bins: bins.map(|bin| (String::from_utf8_lossy(bin.name).into_owned(), bin.particle, bin.value.to_vec())).collect(),
+        }
+    }
+}
+
+impl Database {
+    pub(super) fn new() -> Self {
+        let namespace = |name: &str, default_ttl_s| Namespace { name: name.to_owned(), default_ttl_s };
+        Self {
+            schema: Schema::empty(),
+            rows: Rows::default(),
+            namespaces: vec![namespace("test", 0), namespace("day", 86_400)],
+            now_s: NOW_S,
+            runs: 0,
+            declarations: 0,
+            record_bytes_max: 1 << 20,
+        }
+    }
+
+    /// From now on, every row has to be read from the device once.
+    pub(super) fn cool_down(&mut self) {
+        self.rows.cold = true;
+        self.rows.warm.borrow_mut().clear();
+    }
+
+    pub(super) fn misses(&self) -> u32 {
+        self.rows.misses.get()
+    }
+
+    pub(super) fn row_count(&self) -> usize {
+        self.rows.rows.len()
+    }
+
+    fn run(&mut self, operation: &dyn Operation) -> Vec<u8> {
+        loop {
+            // The clock stands still, or goes back: writes must win nevertheless.
+            self.runs += 1;
+            let now = Now { monotonic_us: 0, wall_us: i64::from(self.now_s) * 1_000_000 };
+            let context = Context { now, timestamp_us: 1_000 - self.runs, nonce: self.runs as u64 };
+            let (mut writes, mut reply) = (WriteSet::default(), b"before".to_vec());
+            match operation.run(&context, &self.rows, &mut writes, &mut reply) {
+                Err(Stop::Miss) => {
+                    assert_eq!(reply, b"before", "nothing is left of a run that stopped");
+                    continue;
+                }
+                outcome => outcome.unwrap(),
+            }
+            for row in writes.rows() {
+                let key = (row.partition.table, row.partition.token, row.partition.bytes.to_vec());
+                if let Some(before) = self.rows.rows.get(&key) {
+                    let timestamp = |row| {
+                        let row = model::row::RowView::new(row);
+                        row.deletion().map_or(row.shared().timestamp, |deletion| deletion.timestamp)
+                    };
+                    assert!(timestamp(row.row) > timestamp(before), "timestamps of a record grow");
+                }
+                self.rows.warm.borrow_mut().insert(key.clone());
+                self.rows.rows.insert(key, row.row.to_vec());
+            }
+            return reply.split_off(6);
+        }
+    }
+
+    /// The pieces of a reply.
+    pub(super) fn pieces(&mut self, body: &[u8]) -> Vec<Vec<u8>> {
+        let message = Message::decode(body).unwrap();
+        loop {
+            let schema = self.schema.clone();
+            let namespaces = self.namespaces.clone();
+            let options = Options { namespaces: &namespaces, cores: CORES, record_bytes_max: self.record_bytes_max };
+            match start(&schema, &message, body, &options) {
+                Ok(Work::Record(request)) => {
+                    // Sent to another core or not, it is the same.
+                    let operation = request.to_operation();
+                    return vec![if self.runs % 2 == 0 { self.run(&request) } else { self.run(&*operation) }];
+                }
+                Ok(Work::Coordinate(mut coordinator)) => {
+                    let (mut pieces, mut results) = (Vec::new(), Vec::new());
+                    loop {
+                        let mut piece = Vec::new();
+                        let step = coordinator.step(std::mem::take(&mut results), &mut piece).unwrap();
+                        pieces.push(piece);
+                        let Step::Run(parts) = step else { return pieces };
+                        assert!(!parts.is_empty());
+                        for part in parts {
+                            results.push(self.run(&*part.operation));
+                        }
+                    }
+                }
+                Ok(Work::Declare(needs)) => {
+                    for need in needs {
+                        self.declarations += 1;
+                        match self.schema.declare_bins(&need.namespace, &need.set, &need.bins, 1) {
+                            Ok(declared) => self.schema = declared.map_or_else(|| self.schema.clone(), |declared| declared.schema),
+                            Err(error) => return vec![refusal(&message, super::super::declaration_failure(&error))],
+                        }
+                    }
+                }
+                Err(code) => return vec![refusal(&message, code)],
+            }
+        }
+    }
+
+    /// All messages of a reply.
+    pub(super) fn ask(&mut self, ask: &Ask) -> Vec<Said> {
+        let reply = self.pieces(&ask.encode()).concat();
+        let (mut rest, mut said) = (reply.as_slice(), Vec::new());
+        while let Some(header) = Header::read(rest, 1 << 30).unwrap() {
+            assert_eq!(header.kind, Kind::Message);
+            let (mut body, after) = rest[HEADER_BYTES..].split_at(header.body_bytes);
+            while !body.is_empty() {
+                let (message, next) = Message::read(body).unwrap();
+                said.push(Said::of(&message));
+                body = next;
+            }
+            rest = after;
+        }
+        assert!(rest.is_empty());
+        said
+    }
+
+    /// The only message of a reply.
+    pub(super) fn one(&mut self, ask: &Ask) -> Said {
+        let mut said = self.ask(ask);
+        assert_eq!(said.len(), 1);
+        said.remove(0)
+    }
+}
+
+fn refusal(message: &Message<'_>, code: ResultCode) -> Vec<u8> {
+    let mut out = Vec::new();
+    Shape::of(message).write(&mut out, code);
+    out
+}

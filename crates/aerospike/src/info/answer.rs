@@ -1,0 +1,134 @@
+//! The value of each name.
+
+use super::view::{BUILD, NodeView};
+use super::{UNKNOWN, namespace, parameter, partitions};
+use std::fmt::{Display, Write};
+
+/// A reply that is this long gets no further values: names are short and some values long.
+const REPLY_BYTES_MAX: usize = 1 << 20;
+
+/// What is told when no name is given.
+const DEFAULT_NAMES: [&str; 11] = [
+    "node",
+    "build",
+    "edition",
+    "version",
+    "features",
+    "namespaces",
+    "cluster-name",
+    "partition-generation",
+    "service",
+    "services",
+    "statistics",
+];
+
+/// What this server does of what came with the protocol's versions.
+const FEATURES: &str = "batch-any;batch-index;cdt-list;cdt-map;float;geo;peers;pipelining;pquery;pscans;query-show;replicas;\
+                        replicas-all;replicas-master;replicas-prole;sindex-exists;truncate-namespace";
+
+/// Changes when partitions move or nodes come and go, which they do not yet.
+const GENERATION: u32 = 1;
+
+/// Appends each name of a request with its value, as the body of a reply.
+pub fn answer(names: &str, view: &NodeView<'_>, out: &mut Vec<u8>) {
+    let start = out.len();
+    let mut names = names.split('\n').filter(|name| !name.is_empty()).peekable();
+    if names.peek().is_none() {
+        for name in DEFAULT_NAMES {
+            write_value(out, name, &value(name, view));
+        }
+    }
+    for name in names {
+        if out.len() - start > REPLY_BYTES_MAX {
+            break;
+        }
+        write_value(out, name, &value(name, view));
+    }
+}
+
+/// Appends a name with its value.
+pub fn write_value(out: &mut Vec<u8>, name: &str, value: &str) {
+    out.extend_from_slice(name.as_bytes());
+    out.push(b'\t');
+    out.extend_from_slice(value.as_bytes());
+    out.push(b'\n');
+}
+
+fn value(name: &str, view: &NodeView<'_>) -> String {
+    let (command, parameters) = name.split_once(':').unwrap_or((name, ""));
+    let (command, path) = command.split_once('/').unwrap_or((command, ""));
+    match command {
+        "node" => view.node_name.to_owned(),
+        "build" => BUILD.to_owned(),
+        "edition" => "TarnDB Community Edition".to_owned(),
+        "version" => concat!("TarnDB ", env!("CARGO_PKG_VERSION")).to_owned(),
+        "features" => FEATURES.to_owned(),
+        "status" => "ok".to_owned(),
+        "cluster-name" if view.cluster_name.is_empty() => "null".to_owned(),
+        "cluster-name" => view.cluster_name.to_owned(),
+        "cluster-generation" | "partition-generation" | "peers-generation" | "rebalance-generation" | "cluster-stable" => {
+            GENERATION.to_string()
+        }
+        "service" | "service-clear-std" => view.address.to_string(),
+        // There is one node, it has one address and no encryption.
+        "services" | "services-alternate" | "services-alumni" | "service-clear-alt" | "service-tls-std" | "service-tls-alt" => {
+            String::new()
+        }
+        "peers-clear-std" | "peers-clear-alt" => format!("{GENERATION},{},[]", view.address.port()),
+        "peers-tls-std" | "peers-tls-alt" => format!("{GENERATION},,[]"),
+        "partitions" => base::SLOT_COUNT.to_string(),
+        "replicas" => partitions::replicas(view),
+        "replicas-all" => partitions::replicas_all(view),
+        "replicas-master" => partitions::replicas_master(view, true),
+        "replicas-prole" => partitions::replicas_master(view, false),
+        "rack-ids" => list(view.namespaces.iter().map(|namespace| format!("{}:0", namespace.name))),
+        "namespaces" => list(view.namespaces.iter().map(|namespace| &namespace.name)),
+        "namespace" => namespace::of_name(view, path),
+        "get-config" if parameter(parameters, "context") == Some("namespace") => {
+            namespace::of_name(view, parameter(parameters, "id").or(parameter(parameters, "namespace")).unwrap_or_default())
+        }
+        "sets" => namespace::sets(view, path),
+        "bins" => namespace::bins(view, path),
+        "statistics" => statistics(view),
+        // There are no indexes, functions and jobs.
+        "sindex" | "sindex-list" if path.is_empty() || !path.contains('/') => String::new(),
+        "sindex" | "sindex-stat" | "sindex-delete" => "ERROR:201:no index".to_owned(),
+        "sindex-exists" => "false".to_owned(),
+        "sindex-create" => "ERROR:16:secondary indexes are not served".to_owned(),
+        "udf-list" | "jobs" => String::new(),
+        "udf-put" | "udf-remove" | "udf-get" => "ERROR:16:user-defined functions are not served".to_owned(),
+        "query-show" | "scan-show" if parameters.is_empty() => String::new(),
+        "query-show" | "scan-show" | "query-abort" | "scan-abort" => "ERROR:2:no such job".to_owned(),
+        "user-agent-set" => "ok".to_owned(),
+        _ => UNKNOWN.to_owned(),
+    }
+}
+
+fn statistics(view: &NodeView<'_>) -> String {
+    let mut text = String::new();
+    let mut put = |name: &str, value: &dyn Display| {
+        let separator = if text.is_empty() { "" } else { ";" };
+        write!(text, "{separator}{name}={value}").expect("text takes what is written to it");
+    };
+    put("cluster_size", &1);
+    put("cluster_key", &GENERATION);
+    put("cluster_generation", &GENERATION);
+    put("cluster_principal", &view.node_name);
+    put("cluster_integrity", &true);
+    put("cluster_is_member", &true);
+    put("uptime", &view.uptime_s);
+    put("migrate_allowed", &true);
+    put("migrate_partitions_remaining", &0);
+    put("client_connections", &view.client_connections);
+    text
+}
+
+/// Items with a semicolon between them.
+pub(super) fn list(items: impl Iterator<Item = impl Display>) -> String {
+    let mut text = String::new();
+    for item in items {
+        let separator = if text.is_empty() { "" } else { ";" };
+        write!(text, "{separator}{item}").expect("text takes what is written to it");
+    }
+    text
+}

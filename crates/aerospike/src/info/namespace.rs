@@ -1,0 +1,54 @@
+//! A namespace, its sets and bins.
+
+use super::answer::list;
+use super::view::NodeView;
+use model::Table;
+use model::record_set::{NO_SET, RecordSet};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+const NO_NAMESPACE: &str = "ERROR:20:no such namespace";
+
+/// How often expired records are looked for, in seconds. They are gone for clients the moment they expire.
+const EXPIRY_PERIOD_S: u32 = 120;
+
+pub(super) fn of_name(view: &NodeView<'_>, name: &str) -> String {
+    let Some(namespace) = view.namespace(name) else { return NO_NAMESPACE.to_owned() };
+    format!(
+        "ns_cluster_size=1;effective_replication_factor=1;replication-factor=1;strong-consistency=true;nsup-period={EXPIRY_PERIOD_S};\
+         allow-ttl-without-nsup=false;default-ttl={};single-bin=false;dead_partitions=0;unavailable_partitions=0;clock_skew_stop_writes=false;\
+         stop_writes=false;migrate_tx_partitions_remaining=0;migrate_rx_partitions_remaining=0;storage-engine=device",
+        namespace.default_ttl_s
+    )
+}
+
+fn tables<'a>(view: &NodeView<'a>, namespace: &str) -> impl Iterator<Item = (&'a Arc<Table>, &'a RecordSet)> {
+    let keyspace = view.schema.keyspaces.get(namespace);
+    keyspace.into_iter().flat_map(|keyspace| keyspace.tables.values()).filter_map(|table| Some((table, table.records.as_ref()?)))
+}
+
+/// `sets`, `sets/namespace` or `sets/namespace/set`.
+pub(super) fn sets(view: &NodeView<'_>, path: &str) -> String {
+    let (wanted, set) = path.split_once('/').unwrap_or((path, ""));
+    let namespaces = view.namespaces.iter().filter(|namespace| wanted.is_empty() || namespace.name == wanted);
+    let lines = namespaces.flat_map(|namespace| {
+        let named = tables(view, &namespace.name).map(|(table, _)| &table.name);
+        let wanted = named.filter(move |name| *name != NO_SET && (set.is_empty() || *name == set));
+        wanted.map(|name| format!("ns={}:set={name}:truncating=false", namespace.name))
+    });
+    list(lines)
+}
+
+/// `bins` or `bins/namespace`.
+pub(super) fn bins(view: &NodeView<'_>, wanted: &str) -> String {
+    let of_namespace = |name: &str| {
+        let names: BTreeSet<&str> =
+            tables(view, name).flat_map(|(_, records)| records.bins().iter().map(|bin| bin.name.as_str())).collect();
+        let names: String = names.iter().flat_map(|name| [",", *name]).collect();
+        format!("bin_names={},bin_names_quota={}{names}", names.matches(',').count(), model::record_set::BINS_MAX)
+    };
+    if !wanted.is_empty() {
+        return view.namespace(wanted).map_or_else(|| NO_NAMESPACE.to_owned(), |namespace| of_namespace(&namespace.name));
+    }
+    list(view.namespaces.iter().map(|namespace| format!("{}:{}", namespace.name, of_namespace(&namespace.name))))
+}

@@ -1,0 +1,130 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::exec::Namespace;
+use base64::Engine;
+use model::record_set::NewBin;
+use model::{DataType, Schema};
+
+/// The values of names, on a node with the namespaces `test` and `bar`, of which `test` has two sets and records without a set.
+fn values(names: &str) -> Vec<(String, String)> {
+    let bin = |name: &str| NewBin { name: name.to_owned(), kind: 1, kind_name: "integer", data_type: DataType::BigInt };
+    let mut schema = Schema::empty();
+    for (set, bins) in [("users", vec![bin("a"), bin("b")]), ("", vec![bin("b")]), ("orders", vec![])] {
+        schema = schema.declare_bins("test", set, &bins, 1).unwrap().unwrap().schema;
+    }
+    let namespaces = ["test", "bar"].map(|name| Namespace { name: name.to_owned(), default_ttl_s: 0 });
+    let view = NodeView {
+        node_name: "BB9000000000001",
+        cluster_name: "",
+        address: "192.0.2.1:3000".parse().unwrap(),
+        namespaces: &namespaces,
+        schema: &schema,
+        uptime_s: 5,
+        client_connections: 2,
+    };
+    let mut out = Vec::new();
+    answer(names, &view, &mut out);
+    let text = String::from_utf8(out).unwrap();
+    text.lines().map(|line| line.split_once('\t').unwrap()).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+fn value(name: &str) -> String {
+    let mut values = values(name);
+    assert_eq!(values.len(), 1);
+    assert_eq!(values[0].0, name, "the name comes back as it was asked");
+    values.remove(0).1
+}
+
+#[test]
+fn what_clients_ask_when_they_connect_is_answered() {
+    // Java 9, C 7 and Python 19, then the Java client of 2015, in the order in which they ask.
+    let names = "node\npartition-generation\nfeatures\nbuild\ncluster-name\nservice-clear-std\npeers-generation\nrebalance-generation\n\
+                 peers-clear-std\nreplicas\nrack-ids\nuser-agent-set:value=eA==\nservices\nreplicas-master\nreplicas-all\n";
+    let values = values(names);
+    assert_eq!(values.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), names.lines().collect::<Vec<_>>());
+    assert!(values.iter().all(|(_, value)| !value.starts_with("ERROR")), "{values:?}");
+    let features: Vec<&str> = values[2].1.split(';').collect();
+    for feature in ["pscans", "pquery", "batch-any", "batch-index", "query-show", "replicas-all", "float"] {
+        assert!(features.contains(&feature), "{feature}");
+    }
+    assert!(!features.contains(&"udf") && values[2].1.is_ascii() && !values[2].1.contains(' '));
+    assert_eq!(value("peers-clear-std"), "1,3000,[]");
+    assert_eq!(value("service-clear-std"), "192.0.2.1:3000");
+    assert_eq!(value("cluster-name"), "null");
+    assert_eq!(value("rack-ids"), "test:0;bar:0");
+    assert_eq!(value("namespaces"), "test;bar");
+}
+
+#[test]
+fn the_partition_map_is_whole_and_linearizable() {
+    let all = base64::engine::general_purpose::STANDARD.encode([0xFF; 512]);
+    let none = base64::engine::general_purpose::STANDARD.encode([0; 512]);
+    assert_eq!(value("replicas"), format!("test:1,1,{all};bar:1,1,{all}"));
+    assert_eq!(value("replicas-all"), format!("test:1,{all};bar:1,{all}"));
+    assert_eq!(value("replicas-master"), format!("test:{all};bar:{all}"));
+    assert_eq!(value("replicas-prole"), format!("test:{none};bar:{none}"));
+    assert_eq!(value("partitions"), "4096");
+}
+
+#[test]
+fn namespaces_show_their_sets_and_bins() {
+    assert_eq!(value("sets"), "ns=test:set=orders:truncating=false;ns=test:set=users:truncating=false");
+    assert_eq!(value("sets/test/users"), "ns=test:set=users:truncating=false");
+    assert_eq!(value("sets/bar"), "");
+    assert_eq!(value("bins/test"), "bin_names=2,bin_names_quota=32768,a,b");
+    assert_eq!(value("bins"), "test:bin_names=2,bin_names_quota=32768,a,b;bar:bin_names=0,bin_names_quota=32768");
+    assert_eq!(value("bins/none"), "ERROR:20:no such namespace");
+    let namespace = value("namespace/test");
+    assert!(namespace.split(';').any(|pair| pair == "nsup-period=120") && namespace.split(';').all(|pair| pair.contains('=')));
+    assert_eq!(value("get-config:context=namespace;id=test"), namespace);
+    assert_eq!(value("namespace/none"), "ERROR:20:no such namespace");
+}
+
+#[test]
+fn what_is_not_served_says_so() {
+    let cases = [
+        ("nonsense", "ERROR:4:unrecognized command"),
+        ("set-config:context=service;proto-fd-max=1", "ERROR:4:unrecognized command"),
+        ("sindex-create:ns=test;indexname=i;bin=a;type=NUMERIC", "ERROR:16:secondary indexes are not served"),
+        ("sindex-delete:ns=test;indexname=i", "ERROR:201:no index"),
+        ("sindex/test/i", "ERROR:201:no index"),
+        ("sindex-exists:ns=test;indexname=i", "false"),
+        ("sindex-list:ns=test", ""),
+        ("udf-list", ""),
+        ("udf-put:filename=x;content=eA==", "ERROR:16:user-defined functions are not served"),
+        ("query-show:trid=1", "ERROR:2:no such job"),
+        ("query-show", ""),
+    ];
+    for (name, expected) in cases {
+        assert_eq!(value(name), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_request_without_names_gets_the_usual_ones() {
+    assert_eq!(values(""), values("\n\n"));
+    assert!(values("").iter().any(|(name, value)| name == "statistics" && value.contains("uptime=5;")));
+}
+
+#[test]
+fn a_long_request_does_not_get_a_reply_without_bound() {
+    let names = "replicas\n".repeat(100_000);
+    let bytes: usize = values(&names).iter().map(|(name, value)| name.len() + value.len()).sum();
+    assert!(bytes < (1 << 20) + 10_000);
+}
+
+#[test]
+fn truncations_are_told_apart() {
+    let of = Truncation::of_request;
+    let ok = |namespace, set| Some(Ok(Truncation { namespace, set }));
+    assert_eq!(of("truncate:namespace=test;set=s\n"), ok("test", Some("s")));
+    assert_eq!(of("truncate:namespace=test;set=s;lut=0"), ok("test", Some("s")));
+    assert_eq!(of("truncate-namespace:namespace=test"), ok("test", None));
+    assert!(matches!(of("truncate:namespace=test"), Some(Err(_))), "a mistake does not empty a namespace");
+    assert!(matches!(of("truncate:set=s"), Some(Err(_))));
+    assert!(matches!(of("truncate:namespace=test;set=s;lut=17"), Some(Err(_))));
+    assert!(matches!(of("truncate:namespace=test;set=s\nbuild"), Some(Err(_))));
+    assert_eq!(of("build\ntruncate:namespace=test;set=s"), None, "only the first");
+    assert_eq!(of("build"), None);
+}

@@ -1,0 +1,185 @@
+//! A record as a row: bins are cells, the dictionary of `model::record_set` says which.
+//!
+//! A write replaces the whole row: all its cells share one timestamp and one expiry, and the row has liveness. A row that has none is a
+//! deleted record.
+
+use crate::ResultCode;
+use crate::value::{Particle, ParticleType};
+use model::record_set::{Bin, GENERATION, KEY_BLOB, KEY_INTEGER, KEY_STRING, NewBin, RecordSet};
+use model::row::{Deletion, RowKind, RowView, RowWriter, Stamp};
+use model::{ColumnId, DataType};
+use smallvec::SmallVec;
+
+/// When the protocol's clock started: 2010-01-01, in seconds since 1970.
+const EPOCH_S: u32 = 1_262_304_000;
+
+/// The generation after this one is 1.
+const GENERATION_MAX: u16 = u16::MAX;
+
+/// A record that exists.
+#[derive(Clone, Copy)]
+pub(crate) struct Record<'a> {
+    row: RowView<'a>,
+    pub(crate) stamp: Stamp,
+    pub(crate) generation: u16,
+    pub(crate) key: Option<UserKey<'a>>,
+}
+
+/// The key as the application knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UserKey<'a> {
+    column: ColumnId,
+    value: &'a [u8],
+}
+
+/// A bin's name and value.
+#[derive(Clone, Debug)]
+pub(crate) struct BinValue<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) value: Particle<'a>,
+}
+
+/// Bins in the making of a record.
+pub(crate) type Bins<'a> = SmallVec<[BinValue<'a>; 16]>;
+
+impl<'a> UserKey<'a> {
+    /// A key as the wire has it: its type, then its value.
+    pub(crate) fn of_wire(field: &'a [u8]) -> Result<Self, ResultCode> {
+        let (kind, value) = field.split_first().ok_or(ResultCode::PARAMETER)?;
+        let column = match ParticleType::from_wire(*kind) {
+            Some(ParticleType::Integer) if value.len() == 8 => KEY_INTEGER,
+            Some(ParticleType::String) => KEY_STRING,
+            Some(ParticleType::Blob) => KEY_BLOB,
+            _ => return Err(ResultCode::PARAMETER),
+        };
+        Ok(Self { column, value })
+    }
+
+    fn of_cell(column: ColumnId, value: &'a [u8]) -> Option<Self> {
+        matches!(column, KEY_INTEGER | KEY_STRING | KEY_BLOB).then_some(Self { column, value })
+    }
+
+    /// The type's byte and the value.
+    pub(crate) fn to_wire(self) -> ([u8; 1], &'a [u8]) {
+        let kind = match self.column {
+            KEY_INTEGER => ParticleType::Integer,
+            KEY_STRING => ParticleType::String,
+            _ => ParticleType::Blob,
+        };
+        ([kind as u8], self.value)
+    }
+}
+
+impl<'a> Record<'a> {
+    /// The record in a row; none if it is deleted or expired.
+    #[inline]
+    pub(crate) fn of_row(row: &'a [u8], now_s: u32) -> Option<Self> {
+        let row = RowView::new(row);
+        let stamp = row.liveness().filter(|stamp| stamp.is_live(now_s))?;
+        let (mut generation, mut key) = (0, None);
+        for cell in row.cells().take_while(|cell| cell.column <= KEY_BLOB) {
+            let Some(value) = cell.live_value(now_s) else { continue };
+            if cell.column == GENERATION {
+                generation = value.try_into().map_or(0, i32::from_be_bytes) as u16;
+            } else {
+                key = UserKey::of_cell(cell.column, value);
+            }
+        }
+        Some(Self { row, stamp, generation, key })
+    }
+
+    /// Its bins.
+    pub(crate) fn bins(&self, set: &'a RecordSet) -> impl Iterator<Item = (&'a Bin, &'a [u8])> {
+        let cells = self.row.cells().skip_while(|cell| cell.column <= KEY_BLOB);
+        // All cells live as long as the row, which does.
+        cells.filter_map(|cell| Some((set.bin(cell.column)?, cell.live_value(0)?)))
+    }
+
+    /// The value of a bin.
+    pub(crate) fn bin(&self, set: &'a RecordSet, name: &[u8]) -> Option<Particle<'a>> {
+        self.bins(set).find(|(bin, _)| bin.name.as_bytes() == name).map(|(bin, value)| particle(bin, value))
+    }
+
+    /// The generation that a write gives it.
+    pub(crate) fn next_generation(&self) -> u16 {
+        if self.generation == GENERATION_MAX { 1 } else { self.generation + 1 }
+    }
+}
+
+/// A stored value with its type.
+pub(crate) fn particle<'a>(bin: &Bin, value: &'a [u8]) -> Particle<'a> {
+    Particle::new(ParticleType::from_wire(bin.kind).unwrap_or(ParticleType::Blob), value)
+}
+
+/// When a record with this stamp expires, as the protocol has it; 0 is never.
+pub(crate) fn void_time(stamp: Stamp) -> u32 {
+    if stamp.ttl_s == 0 { 0 } else { stamp.expires_at_s.saturating_sub(EPOCH_S).max(1) }
+}
+
+/// Appends a record's row.
+///
+/// # Errors
+/// A bin that the dictionary lacks.
+pub(crate) fn write_record(
+    set: &RecordSet,
+    stamp: Stamp,
+    generation: u16,
+    key: Option<UserKey<'_>>,
+    bins: &[BinValue<'_>],
+    out: &mut Vec<u8>,
+) -> Result<RowKind, ResultCode> {
+    let mut cells: SmallVec<[(ColumnId, &[u8]); 32]> = SmallVec::with_capacity(bins.len());
+    for bin in bins {
+        let column = set.column(bin.name, bin.value.kind as u8).ok_or(ResultCode::SERVER_ERROR)?;
+        cells.push((column, &bin.value.bytes));
+    }
+    cells.sort_unstable_by_key(|(column, _)| *column);
+    let mut row = RowWriter::new(out, stamp, true, None);
+    row.value(GENERATION, stamp, &i32::from(generation).to_be_bytes());
+    if let Some(key) = key {
+        row.value(key.column, stamp, key.value);
+    }
+    for (column, value) in cells {
+        row.value(column, stamp, value);
+    }
+    Ok(row.finish())
+}
+
+/// Appends the row of a deleted record.
+pub(crate) fn write_tombstone(timestamp: i64, now_s: u32, out: &mut Vec<u8>) -> RowKind {
+    let deletion = Deletion { timestamp, deleted_at_s: now_s };
+    RowWriter::new(out, Stamp::at(timestamp), false, Some(deletion)).finish()
+}
+
+/// A timestamp from `now_us` on that is larger than any in the row before.
+pub(crate) fn timestamp_after(row: Option<&[u8]>, now_us: i64) -> i64 {
+    let Some(row) = row.map(RowView::new) else { return now_us };
+    let before = row.deletion().map_or(row.shared().timestamp, |deletion| deletion.timestamp.max(row.shared().timestamp));
+    now_us.max(before.saturating_add(1))
+}
+
+/// The entry of the dictionary for a bin with values of this kind.
+///
+/// # Errors
+/// A name that is no text.
+pub(crate) fn new_bin(name: &[u8], kind: ParticleType) -> Result<NewBin, ResultCode> {
+    let name = std::str::from_utf8(name).map_err(|_| ResultCode::BIN_NAME)?;
+    let (kind_name, data_type) = match kind {
+        ParticleType::Integer => ("integer", DataType::BigInt),
+        ParticleType::Double => ("double", DataType::Double),
+        ParticleType::String => ("string", DataType::Text),
+        ParticleType::Bool => ("boolean", DataType::Boolean),
+        ParticleType::Null | ParticleType::Blob => ("blob", DataType::Blob),
+        ParticleType::JavaBlob => ("java", DataType::Blob),
+        ParticleType::CSharpBlob => ("csharp", DataType::Blob),
+        ParticleType::PythonBlob => ("python", DataType::Blob),
+        ParticleType::RubyBlob => ("ruby", DataType::Blob),
+        ParticleType::PhpBlob => ("php", DataType::Blob),
+        ParticleType::ErlangBlob => ("erlang", DataType::Blob),
+        ParticleType::HyperLogLog => ("hyperloglog", DataType::Blob),
+        ParticleType::Map => ("map", DataType::Blob),
+        ParticleType::List => ("list", DataType::Blob),
+        ParticleType::GeoJson => ("geojson", DataType::Blob),
+    };
+    Ok(NewBin { name: name.to_owned(), kind: kind as u8, kind_name, data_type })
+}

@@ -1,0 +1,229 @@
+//! One client connection: from received bytes to requests, one at a time and in order; from replies to bytes to send. No I/O.
+//!
+//! The protocol has no way to tell replies apart, so a request is served only when the one before has been answered; what arrives meanwhile
+//! waits, and the connection is paused.
+
+use crate::info::{NodeView, Truncation, answer, write_value};
+use crate::wire::{self, HEADER_BYTES, Header, Kind, Message, Proto, WireError, decompress};
+use crate::{ResultCode, exec::Shape};
+use std::net::SocketAddr;
+
+/// The size that a connection's first late reply is taken to have.
+const REPLY_BYTES_FIRST: usize = 16 << 10;
+
+/// Of the commands about users, those by which a client says who it is: log in, and authenticate.
+const AUTHENTICATE: [u8; 2] = [0, 20];
+
+/// What the session cannot answer itself.
+pub trait Server {
+    /// What information commands tell of.
+    fn view(&self) -> NodeView<'_>;
+
+    /// Deletes all records of a set or namespace. Appends the value that is answered, `ok` or an error, unless that comes later.
+    fn truncate(&mut self, truncation: &Truncation<'_>, value: &mut Vec<u8>) -> Progress;
+
+    /// A request about records, and the bytes that it was decoded from. Appends the whole reply, or pieces of it when the rest comes later.
+    fn message(&mut self, message: &Message<'_>, body: &[u8], out: &mut Vec<u8>) -> Progress;
+}
+
+/// Whether a request has been answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// It has.
+    Replied,
+    /// Its reply, or the rest of it, comes later.
+    Waiting,
+}
+
+/// Whether the connection goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a broken connection must be closed"]
+pub enum Verdict {
+    /// It does.
+    Continue,
+    /// There is more to serve, once the request in flight is answered and the client has taken what there is to send: call again with no
+    /// bytes then.
+    Pause,
+    /// What was written must still be sent, then it ends.
+    Close,
+}
+
+/// A connection's state.
+#[derive(Debug)]
+pub struct Session {
+    address: SocketAddr,
+    message_bytes_max: usize,
+    /// What has arrived and not been served.
+    buffer: Vec<u8>,
+    in_flight: bool,
+    /// The command whose value comes later.
+    asked: Option<String>,
+    /// How large replies that came later have been: decays towards those of late.
+    reply_bytes: usize,
+}
+
+impl Session {
+    /// A new connection whose messages have at most `message_bytes_max`.
+    #[must_use]
+    pub fn new(address: SocketAddr, message_bytes_max: u32) -> Self {
+        Self {
+            address,
+            message_bytes_max: message_bytes_max as usize,
+            buffer: Vec::new(),
+            in_flight: false,
+            asked: None,
+            reply_bytes: REPLY_BYTES_FIRST,
+        }
+    }
+
+    /// Where the client is.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Requests whose reply has not been given yet: one at most.
+    #[must_use]
+    pub fn in_flight(&self) -> u32 {
+        u32::from(self.in_flight)
+    }
+
+    /// How large the reply that is still to come may be.
+    #[must_use]
+    pub fn outstanding_bytes(&self) -> usize {
+        if self.in_flight { self.reply_bytes } else { 0 }
+    }
+
+    /// Bytes of memory the session holds for what has arrived and is not served.
+    #[must_use]
+    pub fn buffered_bytes(&self) -> usize {
+        self.buffer.capacity()
+    }
+
+    /// Whether [`Session::receive`] would serve another request.
+    #[must_use]
+    pub fn takes_requests(&self, unsent_bytes: usize, unsent_bytes_max: usize) -> bool {
+        !self.in_flight && unsent_bytes_max > 0 && (unsent_bytes == 0 || unsent_bytes < unsent_bytes_max)
+    }
+
+    /// Takes received bytes, serves the requests in them and appends to `out` what is to be sent; serves no further request while one is in
+    /// flight, or once `out` has more than `out_bytes_max` bytes. With 0 it serves none.
+    pub fn receive(&mut self, bytes: &[u8], out: &mut Vec<u8>, out_bytes_max: usize, server: &mut impl Server) -> Verdict {
+        let mut kept = std::mem::take(&mut self.buffer);
+        let received = if kept.is_empty() {
+            bytes
+        } else {
+            kept.extend_from_slice(bytes);
+            &kept
+        };
+        let (served, verdict) = self.serve(received, out, out_bytes_max, server);
+        if served < received.len() && verdict != Verdict::Close {
+            if kept.is_empty() {
+                kept.extend_from_slice(&bytes[served..]);
+            } else {
+                kept.drain(..served);
+            }
+            self.buffer = kept;
+        }
+        verdict
+    }
+
+    /// Serves whole messages; says how many bytes they had.
+    fn serve(&mut self, received: &[u8], out: &mut Vec<u8>, out_bytes_max: usize, server: &mut impl Server) -> (usize, Verdict) {
+        let mut served = 0;
+        loop {
+            let rest = &received[served..];
+            let header = match Header::read(rest, self.message_bytes_max) {
+                Ok(Some(header)) => header,
+                Ok(None) => return (served, Verdict::Continue),
+                Err(error) => {
+                    answer_broken(&error, out);
+                    return (served, Verdict::Close);
+                }
+            };
+            if !self.takes_requests(out.len(), out_bytes_max) {
+                return (served, Verdict::Pause);
+            }
+            let Some(body) = rest[HEADER_BYTES..].get(..header.body_bytes) else { return (served, Verdict::Continue) };
+            served += HEADER_BYTES + body.len();
+            match header.kind {
+                Kind::Message => self.message(body, out, server),
+                Kind::Compressed => {
+                    let mut plain = Vec::new();
+                    match decompress(body, self.message_bytes_max, &mut plain) {
+                        Ok(()) => self.message(&plain, out, server),
+                        Err(error) => {
+                            answer_broken(&error, out);
+                            return (served, Verdict::Close);
+                        }
+                    }
+                }
+                Kind::Info => self.info(body, out, server),
+                Kind::Security => {
+                    let says_who = body.get(2).is_some_and(|command| AUTHENTICATE.contains(command));
+                    // Without users everybody may come in, with a password or without.
+                    let code = if says_who { ResultCode::SECURITY_NOT_ENABLED } else { ResultCode::SECURITY_NOT_SUPPORTED };
+                    wire::write_security_refusal(out, code);
+                }
+            }
+        }
+    }
+
+    fn message(&mut self, body: &[u8], out: &mut Vec<u8>, server: &mut impl Server) {
+        match Message::decode(body) {
+            Ok(message) => self.in_flight = server.message(&message, body, out) == Progress::Waiting,
+            Err(_) => Shape::One.write(out, ResultCode::PARAMETER),
+        }
+    }
+
+    fn info(&mut self, body: &[u8], out: &mut Vec<u8>, server: &mut impl Server) {
+        let names = String::from_utf8_lossy(body);
+        let mut value = Vec::new();
+        let proto = match Truncation::of_request(&names) {
+            None => {
+                let proto = Proto::begin(out, Kind::Info);
+                answer(&names, &server.view(), out);
+                proto
+            }
+            Some(truncation) => {
+                match truncation.map(|truncation| server.truncate(&truncation, &mut value)) {
+                    Ok(Progress::Replied) => {}
+                    Ok(Progress::Waiting) => {
+                        self.in_flight = true;
+                        self.asked = Some(names.trim_end_matches('\n').to_owned());
+                        return;
+                    }
+                    Err(refusal) => value.extend_from_slice(refusal.as_bytes()),
+                }
+                let proto = Proto::begin(out, Kind::Info);
+                write_value(out, names.trim_end_matches('\n'), &String::from_utf8_lossy(&value));
+                proto
+            }
+        };
+        proto.end(out);
+    }
+
+    /// Appends the rest of a reply that came later: whole messages, or the value of a command.
+    pub fn append_late_reply(&mut self, reply: &[u8], out: &mut Vec<u8>) {
+        self.in_flight = false;
+        self.reply_bytes = reply.len().max(self.reply_bytes - self.reply_bytes / 16);
+        match self.asked.take() {
+            None => out.extend_from_slice(reply),
+            Some(name) => {
+                let proto = Proto::begin(out, Kind::Info);
+                write_value(out, &name, &String::from_utf8_lossy(reply));
+                proto.end(out);
+            }
+        }
+    }
+}
+
+/// Tells a client that speaks something else, or too much, before it is cut off.
+fn answer_broken(error: &WireError, out: &mut Vec<u8>) {
+    if !matches!(error, WireError::Version(_) | WireError::Kind(_)) {
+        Shape::One.write(out, ResultCode::PARAMETER);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+//! The records of a batch, in one field.
+//!
+//! | bytes | batch |
+//! |---|---|
+//! | 4 | number of records |
+//! | 1 | flags: 4 answer for all records, whatever becomes of one |
+//! | … | records: index (4), digest (20), flags (1), and unless it repeats the record before: |
+//! | 1 | `info1`; with flag 2 (attributes) `info1`, `info2`, `info3`; with flag 16 `info4` |
+//! | 2 | with flag 4: generation |
+//! | 4 | with flag 8: time to live |
+//! | 2 + 2 | numbers of fields and operations, then these |
+
+use super::message::{Attributes, Operations};
+use super::{Fields, WireError};
+
+const REPEAT: u8 = 1;
+const HAS_ATTRIBUTES: u8 = 2;
+const HAS_GENERATION: u8 = 4;
+const HAS_TTL: u8 = 8;
+const HAS_INFO4: u8 = 16;
+
+const RESPOND_ALL: u8 = 4;
+
+/// The least that a record takes.
+const ENTRY_BYTES_MIN: usize = 25;
+
+/// A record of a batch and what to do with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchEntry<'a> {
+    /// By which the client knows it.
+    pub index: u32,
+    /// Its digest.
+    pub digest: &'a [u8; 20],
+    /// Whether all but index and digest is that of the record before.
+    pub repeats: bool,
+    /// Flags, generation and time to live.
+    pub attributes: Attributes,
+    /// Namespace and set, at least.
+    pub fields: Fields<'a>,
+    /// Its operations.
+    pub operations: Operations<'a>,
+}
+
+/// Reads the records of a batch one by one.
+#[derive(Clone, Debug)]
+pub struct BatchEntries<'a> {
+    left: u32,
+    rest: &'a [u8],
+    /// Whether the client wants to hear of all records, even when one failed.
+    pub respond_all: bool,
+    last: Option<BatchEntry<'a>>,
+}
+
+/// What a record of a batch has without an error in it.
+fn take<'a, const N: usize>(rest: &mut &'a [u8]) -> Result<&'a [u8; N], WireError> {
+    let (taken, after) = rest.split_first_chunk::<N>().ok_or(WireError::Truncated("a record of a batch"))?;
+    *rest = after;
+    Ok(taken)
+}
+
+impl<'a> BatchEntries<'a> {
+    /// Reads the field's beginning.
+    ///
+    /// # Errors
+    /// More records than there are bytes for.
+    pub fn read(field: &'a [u8]) -> Result<Self, WireError> {
+        let mut rest = field;
+        let left = u32::from_be_bytes(*take(&mut rest)?);
+        let [flags] = *take(&mut rest)?;
+        if left as usize > rest.len() / ENTRY_BYTES_MIN {
+            return Err(WireError::Truncated("the records of a batch"));
+        }
+        Ok(Self { left, rest, respond_all: flags & RESPOND_ALL != 0, last: None })
+    }
+
+    /// How many records are left.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.left as usize
+    }
+
+    /// Whether none is left.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.left == 0
+    }
+
+    fn read_next(&mut self) -> Result<BatchEntry<'a>, WireError> {
+        let index = u32::from_be_bytes(*take(&mut self.rest)?);
+        let digest = take::<20>(&mut self.rest)?;
+        let [flags] = *take(&mut self.rest)?;
+        if flags & REPEAT != 0 {
+            let last = self.last.ok_or(WireError::Repetition)?;
+            return Ok(BatchEntry { index, digest, repeats: true, ..last });
+        }
+        let mut attributes = Attributes::default();
+        [attributes.info1] = *take(&mut self.rest)?;
+        if flags & HAS_ATTRIBUTES != 0 {
+            [attributes.info2, attributes.info3] = *take(&mut self.rest)?;
+        }
+        if flags & HAS_INFO4 != 0 {
+            [attributes.info4] = *take(&mut self.rest)?;
+        }
+        if flags & HAS_GENERATION != 0 {
+            attributes.generation = u32::from(u16::from_be_bytes(*take(&mut self.rest)?));
+        }
+        if flags & HAS_TTL != 0 {
+            attributes.ttl = u32::from_be_bytes(*take(&mut self.rest)?);
+        }
+        let field_count = u16::from_be_bytes(*take(&mut self.rest)?);
+        let operation_count = u16::from_be_bytes(*take(&mut self.rest)?);
+        let (fields, rest) = Fields::read(self.rest, field_count)?;
+        let (operations, rest) = Operations::read(rest, operation_count)?;
+        self.rest = rest;
+        Ok(BatchEntry { index, digest, repeats: false, attributes, fields, operations })
+    }
+}
+
+impl<'a> Iterator for BatchEntries<'a> {
+    type Item = Result<BatchEntry<'a>, WireError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let entry = self.read_next();
+        match &entry {
+            Ok(entry) => self.last = Some(*entry),
+            Err(_) => self.left = 0,
+        }
+        Some(entry)
+    }
+}

@@ -1,0 +1,103 @@
+//! The fields of a message: what it is about, besides bins.
+
+use super::WireError;
+
+/// The numbers of fields.
+#[allow(missing_docs, reason = "named as the protocol names them")]
+pub mod field {
+    pub const NAMESPACE: u8 = 0;
+    pub const SET: u8 = 1;
+    pub const KEY: u8 = 2;
+    pub const RECORD_VERSION: u8 = 3;
+    pub const DIGEST: u8 = 4;
+    pub const TRANSACTION_ID: u8 = 5;
+    pub const TRANSACTION_DEADLINE: u8 = 6;
+    pub const QUERY_ID: u8 = 7;
+    pub const SOCKET_TIMEOUT: u8 = 9;
+    pub const RECORDS_PER_SECOND: u8 = 10;
+    pub const PARTITIONS: u8 = 11;
+    pub const DIGESTS: u8 = 12;
+    pub const RECORDS_MAX: u8 = 13;
+    pub const INDEX_NAME: u8 = 21;
+    pub const INDEX_RANGE: u8 = 22;
+    pub const INDEX_CONTEXT: u8 = 23;
+    pub const INDEX_EXPRESSION: u8 = 24;
+    pub const INDEX_TYPE: u8 = 26;
+    pub const UDF_PACKAGE: u8 = 30;
+    pub const UDF_OPERATION: u8 = 33;
+    pub const QUERY_BINS: u8 = 40;
+    pub const BATCH: u8 = 41;
+    pub const BATCH_WITH_SET: u8 = 42;
+    pub const FILTER: u8 = 43;
+}
+
+/// The fields that mean something here; the others are skipped, or noted when a request must not be served without them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fields<'a> {
+    /// The namespace's name.
+    pub namespace: Option<&'a [u8]>,
+    /// The set's name.
+    pub set: Option<&'a [u8]>,
+    /// The key as the application knows it: a byte for its type, then the value.
+    pub key: Option<&'a [u8]>,
+    /// The key's digest.
+    pub digest: Option<&'a [u8; 20]>,
+    /// Which partitions a scan goes through: two bytes each, little-endian.
+    pub partitions: Option<&'a [u8]>,
+    /// After which records a scan goes on: twenty bytes each.
+    pub digests: Option<&'a [u8]>,
+    /// How many records a scan gives at most.
+    pub records_max: Option<u64>,
+    /// How many records a second a scan should give.
+    pub records_per_second: Option<u32>,
+    /// The records of a batch.
+    pub batch: Option<&'a [u8]>,
+    /// Names of the bins a query wants, in the form of old clients.
+    pub query_bins: Option<&'a [u8]>,
+    /// Whether records are filtered by an expression.
+    pub has_filter: bool,
+    /// Whether a secondary index is asked.
+    pub has_index: bool,
+    /// Whether a function of the user's is to run.
+    pub has_udf: bool,
+    /// Whether it belongs to a transaction over several records.
+    pub has_transaction: bool,
+}
+
+fn fixed<'a, const N: usize>(what: &'static str, data: &'a [u8]) -> Result<&'a [u8; N], WireError> {
+    data.try_into().map_err(|_| WireError::Length { what, bytes: data.len() })
+}
+
+impl<'a> Fields<'a> {
+    /// Reads `count` fields and gives what follows them.
+    #[inline]
+    pub(super) fn read(mut rest: &'a [u8], count: u16) -> Result<(Self, &'a [u8]), WireError> {
+        let mut fields = Self::default();
+        for _ in 0..count {
+            let (length, after) = rest.split_first_chunk::<4>().ok_or(WireError::Truncated("a field's length"))?;
+            let (data, after) = after.split_at_checked(u32::from_be_bytes(*length) as usize).ok_or(WireError::Truncated("a field"))?;
+            let (kind, data) = data.split_first().ok_or(WireError::Truncated("a field's type"))?;
+            rest = after;
+            match *kind {
+                field::NAMESPACE => fields.namespace = Some(data),
+                field::SET => fields.set = Some(data).filter(|set| !set.is_empty()),
+                field::KEY => fields.key = Some(data),
+                field::DIGEST => fields.digest = Some(fixed("a digest", data)?),
+                field::PARTITIONS => fields.partitions = Some(data),
+                field::DIGESTS => fields.digests = Some(data),
+                field::RECORDS_MAX => fields.records_max = Some(u64::from_be_bytes(*fixed("a number of records", data)?)),
+                field::RECORDS_PER_SECOND => {
+                    fields.records_per_second = Some(u32::from_be_bytes(*fixed("a number of records", data)?));
+                }
+                field::BATCH | field::BATCH_WITH_SET => fields.batch = Some(data),
+                field::QUERY_BINS => fields.query_bins = Some(data),
+                field::FILTER => fields.has_filter = true,
+                field::INDEX_NAME..=field::INDEX_EXPRESSION | field::INDEX_TYPE => fields.has_index = true,
+                field::UDF_PACKAGE..=field::UDF_OPERATION => fields.has_udf = true,
+                field::TRANSACTION_ID | field::TRANSACTION_DEADLINE => fields.has_transaction = true,
+                _ => {}
+            }
+        }
+        Ok((fields, rest))
+    }
+}
