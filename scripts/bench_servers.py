@@ -87,7 +87,7 @@ class Tarndb(Server):
     def command(self) -> list:
         return [
             built("tarndb"), "start", "--cores", "1", "--data-dir", self.directory / "data", "--log", "warn",
-            "--cql-port", "0", "--cql-shard-aware-port", "0", "--http-port", "0",
+            "--cql-port", "0", "--cql-shard-aware-port", "0", "--aerospike-port", "0", "--http-port", "0",
             "--memory-limit", self.memory_limit, "--capacity", self.capacity,
         ]  # fmt: skip
 

@@ -7,7 +7,7 @@
 #
 # A suite is a directory with install.sh (brings its client; at once the second time) and run.sh (runs it; its last line is
 # "N passed, N failed[, N skipped]"). Both end with status 77 when a tool that they need cannot be had. To run.sh are given
-# TARNDB_TEST_CQL=host:port, TARNDB_TEST_RESTART (a command that takes `kill` or `term`; empty when the server is not ours)
+# TARNDB_TEST_CQL=host:port, TARNDB_TEST_AEROSPIKE=host:port, TARNDB_TEST_RESTART (a command that takes `kill` or `term`; empty when the server is not ours)
 # and TARNDB_TEST_PEER (not empty when the server is not TarnDB). Ends with 1 if any suite failed.
 set -euo pipefail
 . "$(dirname "$0")/steps.sh"
@@ -67,10 +67,11 @@ run_suite() { # run_suite NAME: 0 passed, 77 skipped, else failed; the log is .c
     # A server of somebody else's: Cassandra, unless it is said not to be a peer.
     TARNDB_TEST_PEER=${TARNDB_TEST_PEER-1} run_logged "$directory" "$log" || status=$?
   else
-    local started="$run_directory/$name" cql
+    local started="$run_directory/$name" cql aerospike
     cql=$(python3 "$root/tests/drivers/server.py" start "$started") || return 1
     server=$started
-    TARNDB_TEST_CQL=$cql TARNDB_TEST_PEER='' TARNDB_TEST_CORES=${TARNDB_TEST_CORES:-2} \
+    aerospike=$(python3 "$root/tests/drivers/server.py" address "$started" aerospike) || return 1
+    TARNDB_TEST_CQL=$cql TARNDB_TEST_AEROSPIKE=$aerospike TARNDB_TEST_PEER='' TARNDB_TEST_CORES=${TARNDB_TEST_CORES:-2} \
       TARNDB_TEST_RESTART="python3 $root/tests/drivers/server.py restart $started" \
       run_logged "$directory" "$log" || status=$?
     stop_server || status=1

@@ -6,6 +6,7 @@ are given that directory, so that a suite in any language can ask for a restart 
 
     server.py start   DIR             start on free ports with empty data; prints host:port of CQL
     server.py restart DIR kill|term   end the process (SIGKILL or SIGTERM) and start it again on the same data and ports
+    server.py address DIR NAME        print host:port of another listener, named as in the ready line: `aerospike`
     server.py stop    DIR             end the process and delete its data; the log stays when the process died by itself
 
 Invariants: only the process that this directory names is ever signalled; a start returns once the server has printed its
@@ -25,6 +26,8 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Flags of the ports that suites use, and their names in the ready line.
+PORTS = {"--cql-port": "cql", "--cql-shard-aware-port": "shard-aware", "--aerospike-port": "aerospike"}
 START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 60
 
@@ -60,13 +63,13 @@ class Server:
         self.log_path = self.directory / "server.log"
 
     def state(self) -> dict:
-        """What `start` wrote down: pid, cql (host:port), and every key=value of the ready line."""
+        """What `start` wrote down: pid, cql and aerospike (host:port each), and every key=value of the ready line."""
         return json.loads(self.state_path.read_text())
 
     def start(self) -> str:
         """Starts a server on free ports with an empty data directory and returns CQL's host:port."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        return self._launch(cql_port=free_port(), shard_aware_port=free_port())
+        return self._launch(*(free_port() for _ in PORTS))
 
     def restart(self, how: str, between=None) -> str:
         """Ends the server with SIGKILL (`kill`) or SIGTERM (`term`) and starts it on the same data and ports; calls `between` in between."""
@@ -74,10 +77,8 @@ class Server:
         self._end(state["pid"], {"kill": signal.SIGKILL, "term": signal.SIGTERM}[how])
         if between is not None:
             between()
-        return self._launch(
-            cql_port=int(state["cql"].rsplit(":", 1)[1]),
-            shard_aware_port=int(state["shard-aware"].rsplit(":", 1)[1]),
-        )
+        # A listener that is switched off has no port.
+        return self._launch(*(int(state.get(name, ":0").rsplit(":", 1)[1]) for name in PORTS.values()))
 
     def stop(self):
         """Ends the server and deletes its directory. Raises if the process had already died by itself."""
@@ -93,13 +94,12 @@ class Server:
         """The last lines that the server printed."""
         return "".join(self.log_path.read_text(errors="replace").splitlines(keepends=True)[-40:])
 
-    def _launch(self, cql_port: int, shard_aware_port: int) -> str:
+    def _launch(self, *ports: int) -> str:
         command = [
             binary(), "start",
             "--data-dir", str(self.directory / "data"),
             "--listen", "127.0.0.1",
-            "--cql-port", str(cql_port),
-            "--cql-shard-aware-port", str(shard_aware_port),
+            *(word for flag, port in zip(PORTS, ports, strict=True) for word in (flag, str(port))),
             "--http-port", "0",
             "--cores", os.environ.get("TARNDB_TEST_CORES", "2"),
             "--memory-limit", self.memory,
@@ -156,6 +156,8 @@ def main(arguments) -> int:
             print(Server(directory).start())
         case ["restart", directory, ("kill" | "term") as how]:
             print(Server(directory).restart(how))
+        case ["address", directory, name]:
+            print(Server(directory).state()[name])
         case ["stop", directory]:
             Server(directory).stop()
         case _:

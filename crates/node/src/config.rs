@@ -1,6 +1,7 @@
 //! What a node is told about itself.
 
 use crate::protocol::Protocol;
+use aerospike::exec::Namespace;
 use cql::wire::FRAME_BODY_BYTES_MAX;
 use io::ListenerId;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,7 +20,9 @@ pub struct NodeConfig {
     pub host_id: u128,
     /// What is spoken on each listener, in the order in which they were opened; CQL on all others.
     pub protocols: Vec<Protocol>,
-    /// Where CQL clients connect, and the port on which ScyllaDB's drivers connect to a chosen core: known once the listeners are open,
+    /// What Aerospike clients are told.
+    pub aerospike: AerospikeConfig,
+    /// Where clients connect: known once the listeners are open,
     /// which is before there are clients.
     pub listening: OnceLock<Listening>,
     /// When the process started, in seconds since the epoch.
@@ -34,6 +37,24 @@ pub struct NodeConfig {
     pub requests_bytes_max: usize,
 }
 
+/// What Aerospike clients are told of a node.
+#[derive(Clone, Debug, Default)]
+pub struct AerospikeConfig {
+    /// The namespaces there are.
+    pub(crate) namespaces: Vec<Namespace>,
+    /// The node's name.
+    pub(crate) node_name: String,
+}
+
+impl AerospikeConfig {
+    /// The node's name follows from its identity; records of these namespaces last until they are deleted, unless a client says otherwise.
+    #[must_use]
+    pub fn new(host_id: u128, namespaces: Vec<String>) -> Self {
+        let namespaces = namespaces.into_iter().map(|name| Namespace { name, default_ttl_s: 0 }).collect();
+        Self { namespaces, node_name: format!("{:016X}", host_id as u64) }
+    }
+}
+
 /// Where a node listens.
 #[derive(Clone, Copy, Debug)]
 pub struct Listening {
@@ -41,6 +62,8 @@ pub struct Listening {
     pub cql: SocketAddr,
     /// The shard-aware port.
     pub shard_aware_port: u16,
+    /// For Aerospike, if anybody listens.
+    pub aerospike: Option<SocketAddr>,
 }
 
 impl NodeConfig {
@@ -55,7 +78,7 @@ impl NodeConfig {
     }
 
     pub(crate) fn listening(&self) -> Listening {
-        let nowhere = Listening { cql: (Ipv4Addr::LOCALHOST, 0).into(), shard_aware_port: 0 };
+        let nowhere = Listening { cql: (Ipv4Addr::LOCALHOST, 0).into(), shard_aware_port: 0, aerospike: None };
         self.listening.get().copied().unwrap_or(nowhere)
     }
 }

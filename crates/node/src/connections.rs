@@ -35,6 +35,7 @@ impl Connection {
 #[derive(Default)]
 pub(crate) struct Connections {
     slots: Vec<Option<Connection>>,
+    count: u32,
     paused: VecDeque<ConnectionId>,
     partial_bytes: usize,
     unsent_bytes: usize,
@@ -65,6 +66,17 @@ impl Connections {
         if slot.as_ref().is_some_and(|connection| connection.id == id) { slot.take() } else { None }
     }
 
+    /// Takes a new connection.
+    pub(crate) fn insert(&mut self, connection: Connection) {
+        self.count += 1;
+        self.put(connection);
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
     pub(crate) fn put(&mut self, connection: Connection) {
         let index = connection.id.index as usize;
         if self.slots.len() <= index {
@@ -76,6 +88,7 @@ impl Connections {
     /// Forgets a connection; gives the request that only waited for it.
     pub(crate) fn remove(&mut self, id: ConnectionId) -> Option<RequestId> {
         let connection = self.take(id)?;
+        self.count -= 1;
         self.partial_bytes -= connection.partial;
         self.unsent_bytes -= connection.unsent;
         connection.stream

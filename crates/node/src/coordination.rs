@@ -123,6 +123,8 @@ impl Core {
         let Some(request) = self.requests.get_mut(part.request) else { return };
         let connection = request.connection;
         match (&mut request.work, outcome) {
+            // No part of it runs before it is started again.
+            (Work::Declaration(_), _) => {}
             (Work::Single, Ok(frame)) => {
                 self.requests.remove(part.request);
                 self.deliver(reactor, connection, &frame);

@@ -188,7 +188,7 @@ impl Core {
 impl<R: Reactor<Message = Message>> Handler<R> for Core {
     fn accepted(&mut self, _: &mut R, connection: ConnectionId, listener: ListenerId, peer: SocketAddr) {
         let protocol = self.config.protocol(listener);
-        self.connections.put(Connection::new(connection, Session::new(protocol, peer, self.config.frame_body_bytes_max)));
+        self.connections.insert(Connection::new(connection, Session::new(protocol, peer, self.config.frame_body_bytes_max)));
     }
 
     fn received(&mut self, reactor: &mut R, connection: ConnectionId, bytes: &[u8]) {

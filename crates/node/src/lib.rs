@@ -13,7 +13,7 @@ mod schema_changes;
 mod serving;
 
 pub use crate::core::{Core, CoreParts, OnFailure, OnReady};
-pub use config::{Listening, NodeConfig, SCHEMA_BLOB, truncations_blob};
+pub use config::{AerospikeConfig, Listening, NodeConfig, SCHEMA_BLOB, truncations_blob};
 pub use message::Message;
 pub use protocol::Protocol;
 pub use protocol::cql::SharedStatements;

@@ -2,11 +2,11 @@
 
 use crate::requests::RequestId;
 use crate::schema_changes::SchemaOutcome;
+use aerospike::exec::Need;
 use base::{CoreId, TableId};
 use io::DiskError;
 use model::Schema;
 use model::operation::Operation;
-use model::record_set::NewBin;
 use shard::ShardError;
 use std::sync::Arc;
 
@@ -86,18 +86,7 @@ pub enum SchemaAction {
     /// Empty these tables.
     Truncate(Vec<TableId>),
     /// Make record sets and their bins, as far as they are not there.
-    Declare(Vec<Declaration>),
-}
-
-/// A record set, and bins that it must have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Declaration {
-    /// The namespace.
-    pub namespace: String,
-    /// The set; empty for none.
-    pub set: String,
-    /// Bins and kinds of value.
-    pub bins: Vec<NewBin>,
+    Declare(Vec<Need>),
 }
 
 /// A new state of the schema.

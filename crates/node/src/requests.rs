@@ -47,6 +47,8 @@ pub(crate) const COORDINATED_REQUEST_BYTES: usize = 4 << 10;
 pub(crate) enum Work {
     /// One reply, which is whole.
     Single,
+    /// Sets and bins that it needs; then it is started again from these bytes.
+    Declaration(Box<[u8]>),
     /// Parts that a coordinator asked for.
     Coordinated {
         /// Who knows what comes next.

@@ -7,8 +7,9 @@
 
 use crate::config::{SCHEMA_BLOB, truncations_blob};
 use crate::core::{Core, node_tag};
-use crate::message::{Declaration, Message, SchemaAction, SchemaRequest, SchemaUpdate};
-use crate::requests::RequestId;
+use crate::message::{Message, SchemaAction, SchemaRequest, SchemaUpdate};
+use crate::requests::{RequestId, Work};
+use aerospike::exec::Need;
 use cql::CqlError;
 use cql::ddl::{self, SchemaEvent, SchemaEventTarget};
 use cql::wire::ChangeKind;
@@ -138,11 +139,11 @@ impl Core {
                 warnings: Vec::new(),
                 store: false,
             }),
-            SchemaAction::Declare(declarations) => {
+            SchemaAction::Declare(needs) => {
                 let mut declared = Declared { schema: None, events: Vec::new() };
-                for declaration in declarations {
+                for need in needs {
                     let uuid = random_uuid(reactor);
-                    declared.add(&self.schema, declaration, uuid)?;
+                    declared.add(&self.schema, need, uuid)?;
                 }
                 let Some(mut schema) = declared.schema else { return Ok(Resolved::Unchanged) };
                 schema.version = ddl::content_version(&schema);
@@ -269,6 +270,9 @@ impl Core {
     /// On the core that asked: the change is done or was refused.
     pub(crate) fn schema_changed<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: RequestId, outcome: &SchemaOutcome) {
         let Some(request) = self.requests.remove(id) else { return };
+        if let Work::Declaration(body) = &request.work {
+            return self.start_again(reactor, request.connection, body, outcome);
+        }
         let mut reply = Vec::new();
         request.reply.write_schema_outcome(outcome, &mut reply);
         self.deliver(reactor, request.connection, &reply);
@@ -282,8 +286,8 @@ struct Declared {
 }
 
 impl Declared {
-    fn add(&mut self, former: &Schema, declaration: &Declaration, uuid: u128) -> Result<(), RecordSetError> {
-        let Declaration { namespace, set, bins } = declaration;
+    fn add(&mut self, former: &Schema, need: &Need, uuid: u128) -> Result<(), RecordSetError> {
+        let Need { namespace, set, bins } = need;
         let schema = self.schema.as_ref().unwrap_or(former);
         let Some(declared) = schema.declare_bins(namespace, set, bins, uuid)? else { return Ok(()) };
         let event = |change, target| SchemaEvent { change, target, keyspace: namespace.clone() };

@@ -46,6 +46,9 @@ pub(crate) enum ConfigError {
         /// Which.
         path: PathBuf,
     },
+    /// A namespace's name is not one.
+    #[error("aerospike_namespaces has `{0}`: a name is 1 to 31 letters, digits, `_`, `-` or `$`, not one of the system's, and listed once")]
+    Namespace(String),
     /// Two listeners have one port.
     #[error("{one} and {other} are both {port}: each needs its own port (0 picks a free one)")]
     SamePort {
@@ -71,6 +74,9 @@ pub(crate) struct Config {
     pub(crate) listen: IpAddr,
     pub(crate) cql_port: u16,
     pub(crate) cql_shard_aware_port: u16,
+    pub(crate) aerospike_port: u16,
+    /// None: nobody listens on that port.
+    pub(crate) aerospike_namespaces: Vec<String>,
     pub(crate) http_port: u16,
     /// `None`: as the data directory says, or all CPUs for a new one.
     pub(crate) cores: Option<u16>,
@@ -88,6 +94,8 @@ pub(crate) struct Config {
 
 /// How many cores a node may have.
 pub(crate) const CORES: RangeInclusive<u64> = 1..=1024;
+/// The longest name of a namespace.
+const NAMESPACE_BYTES_MAX: usize = 31;
 const MEMORY_LIMIT_LEAST: Size = Size(64 << 20);
 /// The smallest capacity.
 pub(crate) const CAPACITY_LEAST: Size = Size(256 << 20);
@@ -100,6 +108,8 @@ impl Config {
             listen: settings.listen.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
             cql_port: settings.cql_port.unwrap_or(9042),
             cql_shard_aware_port: settings.cql_shard_aware_port.unwrap_or(19042),
+            aerospike_port: settings.aerospike_port.unwrap_or(3000),
+            aerospike_namespaces: settings.aerospike_namespaces.map_or_else(|| vec!["test".to_owned()], without_empty),
             http_port: settings.http_port.unwrap_or(8080),
             cores: settings.cores,
             memory_limit: settings.memory_limit.unwrap_or(Size(host.memory_bytes / 2).max(MEMORY_LIMIT_LEAST)),
@@ -129,14 +139,35 @@ impl Config {
         if let Some(devices) = &self.devices {
             check_devices(devices, self.capacity)?;
         }
-        let ports = [("cql_port", self.cql_port), ("cql_shard_aware_port", self.cql_shard_aware_port), ("http_port", self.http_port)];
-        for (index, (one, port)) in ports.into_iter().enumerate() {
+        check_namespaces(&self.aerospike_namespaces)?;
+        let mut ports =
+            vec![("cql_port", self.cql_port), ("cql_shard_aware_port", self.cql_shard_aware_port), ("http_port", self.http_port)];
+        if !self.aerospike_namespaces.is_empty() {
+            ports.push(("aerospike_port", self.aerospike_port));
+        }
+        for (index, (one, port)) in ports.iter().copied().enumerate() {
             if let Some((other, _)) = ports[index + 1..].iter().find(|(_, other)| port != 0 && *other == port) {
                 return Err(ConfigError::SamePort { one, other, port });
             }
         }
         Ok(())
     }
+}
+
+/// An empty flag or variable is an empty list.
+fn without_empty(names: Vec<String>) -> Vec<String> {
+    if names == [""] { Vec::new() } else { names }
+}
+
+fn check_namespaces(names: &[String]) -> Result<(), ConfigError> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-$".contains(&byte);
+    for (index, name) in names.iter().enumerate() {
+        let is_name = (1..=NAMESPACE_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_plain);
+        if !is_name || cql::system::is_system_keyspace(name) || names[..index].contains(name) {
+            return Err(ConfigError::Namespace(name.clone()));
+        }
+    }
+    Ok(())
 }
 
 fn in_range(key: &'static str, value: u64, range: RangeInclusive<u64>) -> Result<(), ConfigError> {
@@ -171,6 +202,7 @@ mod tests {
         let config = Config::new(Settings::default(), HOST).unwrap();
         assert_eq!(config.listen, IpAddr::V4(Ipv4Addr::LOCALHOST));
         assert_eq!((config.cql_port, config.cql_shard_aware_port, config.http_port), (9042, 19042, 8080));
+        assert_eq!((config.aerospike_port, config.aerospike_namespaces), (3000, vec!["test".to_owned()]));
         assert_eq!(config.memory_limit, Size(4 << 30));
         assert_eq!((config.durability, config.flush_interval_ms), (Durability::Memory, 100));
     }
@@ -192,11 +224,18 @@ mod tests {
         assert_eq!(error, "memory_limit is 1 MiB, but must be at least 64 MiB");
         let error = refused(Settings { cql_port: Some(8080), ..Settings::default() });
         assert_eq!(error, "cql_port and http_port are both 8080: each needs its own port (0 picks a free one)");
+        let namespaces = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
+        for names in [&["a b"][..], &["system"], &["a", "a"], &["a", ""], &["01234567890123456789012345678901"]] {
+            let error = refused(Settings { aerospike_namespaces: namespaces(names), ..Settings::default() });
+            assert!(error.starts_with("aerospike_namespaces has `"), "{error}");
+        }
         let devices = |text: &str| Some(text.split(',').map(|device| device.parse().unwrap()).collect());
         let error = refused(Settings { devices: devices("/a,/b,/a=1GiB"), ..Settings::default() });
         assert_eq!(error, "devices lists /a twice");
         let error = refused(Settings { devices: devices("/a"), capacity: Some(Size(1 << 30)), ..Settings::default() });
         assert!(error.contains("leave capacity away"), "{error}");
         Config::new(Settings { cql_port: Some(0), http_port: Some(0), ..Settings::default() }, HOST).unwrap();
+        let off = Settings { aerospike_namespaces: namespaces(&[""]), http_port: Some(3000), ..Settings::default() };
+        assert!(Config::new(off, HOST).unwrap().aerospike_namespaces.is_empty(), "without namespaces nobody listens");
     }
 }

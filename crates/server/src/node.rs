@@ -9,7 +9,7 @@ use engine::{Engine, OpenError, Sequence};
 use io_linux::{CoreEnv, MappedMemory, MappedMemoryError};
 use model::Schema;
 use model::schema_blob::{self, SchemaBlobError};
-use node::{Core, CoreParts, Listening, NodeConfig, SCHEMA_BLOB, SharedStatements, truncations_blob};
+use node::{AerospikeConfig, Core, CoreParts, Listening, NodeConfig, Protocol, SCHEMA_BLOB, SharedStatements, truncations_blob};
 use shard::{Durability, Shard, decode_truncations};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -128,7 +128,8 @@ impl NodeParts {
                 data_center: "datacenter1".to_owned(),
                 rack: "rack1".to_owned(),
                 host_id: identity::host_id(data_dir.identity),
-                protocols: Vec::new(),
+                protocols: vec![Protocol::Cql, Protocol::Cql, Protocol::Aerospike],
+                aerospike: AerospikeConfig::new(identity::host_id(data_dir.identity), config.aerospike_namespaces.clone()),
                 listening: OnceLock::new(),
                 started_s: std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs() as u32),
                 frame_body_bytes_max: 16 << 20,
@@ -159,9 +160,10 @@ impl NodeParts {
             let (config, schema, statements) = (Arc::clone(&config), Arc::clone(&schema), Arc::clone(&statements));
             move |environment: &mut CoreEnv| {
                 let core = environment.core;
-                if let [cql, shard_aware] = environment.addresses[..] {
+                if let [cql, shard_aware, others @ ..] = &environment.addresses[..] {
                     // Every core sets the same.
-                    let _ = config.listening.set(Listening { cql, shard_aware_port: shard_aware.port() });
+                    let shard_aware_port = shard_aware.port();
+                    let _ = config.listening.set(Listening { cql: *cql, shard_aware_port, aerospike: others.first().copied() });
                 }
                 let file_bytes = environment.file_bytes.first().copied().unwrap_or(0);
                 let engine_config = engine_config(store, core.0, file_bytes, shard_capacity, shard_bytes, intervals);

@@ -27,6 +27,12 @@ pub(crate) struct Settings {
     /// The port on which the client's own port chooses the core; 0 picks a free one [default: 19042].
     #[arg(long, value_name = "PORT", env = "TARNDB_CQL_SHARD_AWARE_PORT")]
     pub(crate) cql_shard_aware_port: Option<u16>,
+    /// The port for Aerospike clients; 0 picks a free one [default: 3000].
+    #[arg(long, value_name = "PORT", env = "TARNDB_AEROSPIKE_PORT")]
+    pub(crate) aerospike_port: Option<u16>,
+    /// Namespaces of Aerospike clients, separated by commas; none switches their port off [default: test].
+    #[arg(long, value_delimiter = ',', value_name = "NAMES", env = "TARNDB_AEROSPIKE_NAMESPACES")]
+    pub(crate) aerospike_namespaces: Option<Vec<String>>,
     /// The port for health checks; 0 picks a free one [default: 8080].
     #[arg(long, value_name = "PORT", env = "TARNDB_HTTP_PORT")]
     pub(crate) http_port: Option<u16>,
@@ -70,6 +76,8 @@ impl Settings {
             listen: self.listen.or(other.listen),
             cql_port: self.cql_port.or(other.cql_port),
             cql_shard_aware_port: self.cql_shard_aware_port.or(other.cql_shard_aware_port),
+            aerospike_port: self.aerospike_port.or(other.aerospike_port),
+            aerospike_namespaces: self.aerospike_namespaces.or(other.aerospike_namespaces),
             http_port: self.http_port.or(other.http_port),
             cores: self.cores.or(other.cores),
             memory_limit: self.memory_limit.or(other.memory_limit),

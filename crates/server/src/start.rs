@@ -39,11 +39,14 @@ pub(crate) fn run(arguments: StartArguments) -> Result<(), Failure> {
 fn start_cores(config: &Config, data_dir: &DataDir) -> Result<Machine, Failure> {
     let blobs = io_linux::read_blobs(&data_dir.blobs())?;
     tracing::info!(cores = data_dir.cores, capacity = %data_dir.capacity, memory_limit = %config.memory_limit, blobs = blobs.len(), "starting");
+    let spread = |port| ListenerOptions { address: SocketAddr::new(config.listen, port), placement: Placement::Spread };
+    let mut listeners =
+        vec![spread(config.cql_port), ListenerOptions { placement: Placement::ByClientPort, ..spread(config.cql_shard_aware_port) }];
+    if !config.aerospike_namespaces.is_empty() {
+        listeners.push(spread(config.aerospike_port));
+    }
     let options = Options {
-        listeners: vec![
-            ListenerOptions { address: SocketAddr::new(config.listen, config.cql_port), placement: Placement::Spread },
-            ListenerOptions { address: SocketAddr::new(config.listen, config.cql_shard_aware_port), placement: Placement::ByClientPort },
-        ],
+        listeners,
         files: (0..data_dir.cores).map(|core| vec![data_dir.file(core)]).collect(),
         blob_dir: Some(data_dir.blobs()),
         connections_max: config.connections_per_core,
@@ -60,9 +63,10 @@ fn start_cores(config: &Config, data_dir: &DataDir) -> Result<Machine, Failure> 
 
 /// Says that the node is ready: one line for programs, one for people.
 fn announce(config: &Config, data_dir: &DataDir, addresses: &[SocketAddr], http: SocketAddr) {
-    let [cql, shard_aware] = addresses else { unreachable!("two listeners were opened") };
+    let [cql, shard_aware, others @ ..] = addresses else { unreachable!("at least two listeners were opened") };
+    let aerospike = others.first().map_or(String::new(), |address| format!(" aerospike={address}"));
     let ready = format!(
-        "tarndb ready version={} cql={cql} shard-aware={shard_aware} http={http} data={} cores={} memory_limit={}",
+        "tarndb ready version={} cql={cql} shard-aware={shard_aware}{aerospike} http={http} data={} cores={} memory_limit={}",
         env!("CARGO_PKG_VERSION"),
         config.data_dir.display(),
         data_dir.cores,

@@ -232,8 +232,13 @@ impl Machine {
         }
     }
 
-    /// A client connects to a core.
+    /// A client of CQL connects to a core.
     pub fn accept(&mut self, core: u16) -> (u16, ConnectionId) {
+        self.accept_on(core, ListenerId(0))
+    }
+
+    /// A client connects to a core, on one of the listeners that [`Setup`] makes: CQL, CQL's shard-aware one, Aerospike.
+    pub fn accept_on(&mut self, core: u16, listener: ListenerId) -> (u16, ConnectionId) {
         let reactor = &mut self.stations[usize::from(core)].reactor;
         let gone = reactor.connections.iter().position(|connection| connection.phase == Phase::Gone);
         let index = gone.unwrap_or(reactor.connections.len());
@@ -244,7 +249,7 @@ impl Machine {
             None => reactor.connections.push(Connection::new(id)),
         }
         let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 40_000));
-        self.call(usize::from(core), |core, reactor| core.accepted(reactor, id, ListenerId(0), peer));
+        self.call(usize::from(core), |core, reactor| core.accepted(reactor, id, listener, peer));
         (core, id)
     }
 

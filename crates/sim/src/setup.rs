@@ -3,7 +3,7 @@
 use crate::planted::Planted;
 use engine::Config;
 use io::Now;
-use node::NodeConfig;
+use node::{AerospikeConfig, NodeConfig, Protocol};
 use shard::Durability;
 use std::sync::OnceLock;
 
@@ -85,7 +85,8 @@ impl Setup {
             data_center: "datacenter1".to_owned(),
             rack: "rack1".to_owned(),
             host_id: 1,
-            protocols: Vec::new(),
+            protocols: vec![Protocol::Cql, Protocol::Cql, Protocol::Aerospike],
+            aerospike: AerospikeConfig::new(1, vec!["test".to_owned()]),
             listening: OnceLock::new(),
             started_s: now.wall_s() as u32,
             frame_body_bytes_max: 1 << 20,

@@ -1,6 +1,5 @@
-//! Values of bins as the wire has them: particles, and the MessagePack inside lists and maps.
+//! Values of bins as the wire has them.
 
-pub mod msgpack;
 mod particle;
 
 pub use particle::{Particle, ParticleType};

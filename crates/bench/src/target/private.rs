@@ -92,7 +92,20 @@ impl System for PrivateNode {
         let mut command = Command::new(binary);
         // A port that was given once stays: clients find a node that came back.
         let port = self.port.or_else(free_port).unwrap_or(0).to_string();
-        command.args(["start", "--cql-shard-aware-port", "0", "--http-port", "0", "--log", "warn", "--cql-port", &port, "--data-dir"]);
+        command.args([
+            "start",
+            "--cql-shard-aware-port",
+            "0",
+            "--aerospike-port",
+            "0",
+            "--http-port",
+            "0",
+            "--log",
+            "warn",
+            "--cql-port",
+            &port,
+            "--data-dir",
+        ]);
         command.arg(&data).args(self.flags().into_iter().flat_map(|(flag, value)| [flag, value]));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
         io_linux::bind_to_this_process(&mut command, &self.means.cpus);

@@ -2,12 +2,16 @@
 //!
 //! A new protocol is a folder here and a variant in each of these types.
 
+pub(crate) mod aerospike;
 pub(crate) mod cql;
 
 use self::cql::ReplyHeader;
 use crate::core::Core;
 use crate::message::Message;
 use crate::schema_changes::SchemaOutcome;
+use ::aerospike::ResultCode;
+use ::aerospike::exec::{RecordCoordinator, Shape};
+use ::aerospike::session as aerospike_session;
 use ::cql::CqlError;
 use ::cql::session as cql_session;
 use io::{ConnectionId, Reactor};
@@ -20,11 +24,14 @@ use std::net::SocketAddr;
 pub enum Protocol {
     /// Cassandra's native protocol.
     Cql,
+    /// Aerospike's.
+    Aerospike,
 }
 
 /// A connection's state.
 pub(crate) enum Session {
     Cql(Box<cql_session::Session>),
+    Aerospike(Box<aerospike_session::Session>),
 }
 
 /// Buffers that a core's sessions share.
@@ -47,17 +54,22 @@ pub(crate) enum Verdict {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Reply {
     Cql(ReplyHeader),
+    Aerospike(Shape),
+    /// The value of a command, which the session puts after its name.
+    AerospikeInfo,
 }
 
 /// Who drives a request over several partitions.
 pub(crate) enum AnyCoordinator {
     Cql(Box<dyn Coordinator<Error = CqlError>>),
+    Aerospike(Box<RecordCoordinator>),
 }
 
 impl Session {
     pub(crate) fn new(protocol: Protocol, peer: SocketAddr, message_bytes_max: u32) -> Self {
         match protocol {
             Protocol::Cql => Self::Cql(Box::new(cql_session::Session::new(peer, message_bytes_max))),
+            Protocol::Aerospike => Self::Aerospike(Box::new(aerospike_session::Session::new(peer, message_bytes_max))),
         }
     }
 
@@ -80,6 +92,14 @@ impl Session {
                     cql_session::Verdict::Close => Verdict::Close,
                 }
             }
+            Self::Aerospike(session) => {
+                let mut server = aerospike::Records { core, reactor, connection };
+                match session.receive(bytes, out, out_bytes_max, &mut server) {
+                    aerospike_session::Verdict::Continue => Verdict::Continue,
+                    aerospike_session::Verdict::Pause => Verdict::Pause,
+                    aerospike_session::Verdict::Close => Verdict::Close,
+                }
+            }
         }
     }
 
@@ -87,6 +107,7 @@ impl Session {
     pub(crate) fn buffered_bytes(&self) -> usize {
         match self {
             Self::Cql(session) => session.buffered_bytes(),
+            Self::Aerospike(session) => session.buffered_bytes(),
         }
     }
 
@@ -94,6 +115,7 @@ impl Session {
     pub(crate) fn in_flight(&self) -> u32 {
         match self {
             Self::Cql(session) => session.client().in_flight,
+            Self::Aerospike(session) => session.in_flight(),
         }
     }
 
@@ -101,6 +123,7 @@ impl Session {
     pub(crate) fn outstanding_bytes(&self) -> usize {
         match self {
             Self::Cql(session) => session.client().outstanding_bytes(),
+            Self::Aerospike(session) => session.outstanding_bytes(),
         }
     }
 
@@ -108,6 +131,7 @@ impl Session {
     pub(crate) fn takes_requests(&self, unsent_bytes: usize, unsent_bytes_max: usize) -> bool {
         match self {
             Self::Cql(session) => session.takes_requests(unsent_bytes, unsent_bytes_max),
+            Self::Aerospike(session) => session.takes_requests(unsent_bytes, unsent_bytes_max),
         }
     }
 
@@ -115,6 +139,7 @@ impl Session {
     pub(crate) fn append_late_reply(&mut self, reply: &[u8], out: &mut Vec<u8>, workspaces: &mut Workspaces) {
         match self {
             Self::Cql(session) => session.append_late_reply(reply, out, &mut workspaces.cql),
+            Self::Aerospike(session) => session.append_late_reply(reply, out),
         }
     }
 
@@ -123,6 +148,7 @@ impl Session {
         match self {
             // Its replies are one frame each.
             Self::Cql(session) => session.append_reply(piece, out, &mut workspaces.cql),
+            Self::Aerospike(_) => out.extend_from_slice(piece),
         }
     }
 
@@ -130,6 +156,7 @@ impl Session {
     pub(crate) fn append_event(&mut self, event: &::cql::wire::Event<'_>, out: &mut Vec<u8>, workspaces: &mut Workspaces) {
         match self {
             Self::Cql(session) => session.append_event(event, out, &mut workspaces.cql),
+            Self::Aerospike(_) => {}
         }
     }
 
@@ -143,6 +170,8 @@ impl Session {
                 header.write_error(&CqlError::Overloaded(why.to_owned()), &mut frame);
                 session.append_reply(&frame, out, &mut workspaces.cql);
             }
+            // Clients of it take the end of a connection for what it is.
+            Self::Aerospike(_) => {}
         }
     }
 }
@@ -152,6 +181,8 @@ impl Reply {
     pub(crate) fn write_failure(self, error: &ShardError, out: &mut Vec<u8>) {
         match self {
             Self::Cql(header) => header.write_error(&cql::failure(error), out),
+            Self::Aerospike(shape) => shape.write(out, aerospike::failure(error)),
+            Self::AerospikeInfo => aerospike::write_value(out, Err(error.to_string())),
         }
     }
 
@@ -159,6 +190,10 @@ impl Reply {
     pub(crate) fn write_schema_outcome(self, outcome: &SchemaOutcome, out: &mut Vec<u8>) {
         match self {
             Self::Cql(header) => header.write_schema_outcome(outcome, out),
+            Self::Aerospike(shape) => {
+                shape.write(out, outcome.as_ref().err().map_or(ResultCode::OK, aerospike::schema_failure));
+            }
+            Self::AerospikeInfo => aerospike::write_value(out, outcome.as_ref().map(|_| ()).map_err(ToString::to_string)),
         }
     }
 }
@@ -173,6 +208,12 @@ impl AnyCoordinator {
                 header.write_error(&error, out);
                 Step::Done
             }),
+            (Self::Aerospike(coordinator), Reply::Aerospike(shape)) => coordinator.step(results, out).unwrap_or_else(|code| {
+                out.truncate(start);
+                shape.write(out, code);
+                Step::Done
+            }),
+            _ => unreachable!("a request and its reply are of one protocol"),
         }
     }
 }

@@ -54,7 +54,7 @@ fn talk(dice: &mut Rng, version: ProtocolVersion) -> Vec<u8> {
     out
 }
 
-fn spoil(dice: &mut Rng, bytes: &mut Vec<u8>) {
+pub(crate) fn spoil(dice: &mut Rng, bytes: &mut Vec<u8>) {
     for _ in 0..dice.below(5) {
         let at = dice.below(bytes.len() as u64 + 1) as usize;
         match dice.below(7) {

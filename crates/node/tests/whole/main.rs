@@ -10,3 +10,4 @@ mod compression;
 mod crash;
 mod cross_core;
 mod full;
+mod records;

@@ -33,7 +33,8 @@ pub(crate) fn tarndb(arguments: &[&str]) -> Command {
 
 /// `start` on free ports with its own data directory.
 pub(crate) fn start(folder: &Folder, more: &[&str]) -> Command {
-    let mut command = tarndb(&["start", "--cql-port", "0", "--cql-shard-aware-port", "0", "--http-port", "0", "--pin", "off"]);
+    let mut command =
+        tarndb(&["start", "--cql-port", "0", "--cql-shard-aware-port", "0", "--aerospike-port", "0", "--http-port", "0", "--pin", "off"]);
     command.arg("--data-dir").arg(folder.0.join("data")).args(more);
     command
 }

@@ -60,9 +60,9 @@ fn a_port_in_use_ends_with_three_and_names_the_address() {
     let folder = Folder::new("port");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    for flag in ["--cql-port", "--cql-shard-aware-port", "--http-port"] {
+    for flag in ["--cql-port", "--cql-shard-aware-port", "--aerospike-port", "--http-port"] {
         let mut command = tarndb(&["start"]);
-        for other in ["--cql-port", "--cql-shard-aware-port", "--http-port"] {
+        for other in ["--cql-port", "--cql-shard-aware-port", "--aerospike-port", "--http-port"] {
             command.args([other, if other == flag { &port } else { "0" }]);
         }
         command.arg("--data-dir").arg(folder.0.join("data"));

@@ -9,7 +9,7 @@ use engine::Engine;
 use io::{ConnectionId, Handler, ListenerId, Now};
 use load::cql::client::{Client, PreparedStatement, Transport};
 use model::Schema;
-use node::{Core, CoreParts, NodeConfig, SharedStatements};
+use node::{AerospikeConfig, Core, CoreParts, NodeConfig, Protocol, SharedStatements};
 use shard::{Durability, Shard};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -141,7 +141,8 @@ fn node_config(now: Now) -> NodeConfig {
         data_center: "datacenter1".to_owned(),
         rack: "rack1".to_owned(),
         host_id: 1,
-        protocols: Vec::new(),
+        protocols: vec![Protocol::Cql, Protocol::Cql, Protocol::Aerospike],
+        aerospike: AerospikeConfig::new(1, vec!["test".to_owned()]),
         listening: OnceLock::new(),
         started_s: now.wall_s() as u32,
         frame_body_bytes_max: 16 << 20,
