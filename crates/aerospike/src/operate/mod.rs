@@ -1,7 +1,15 @@
 //! Operations on one bin, as pure functions: the bin's value and the operand go in, the change and the answer come out.
 //!
+//! [`scalar`] has what works on whole values: write, add, append, prepend. [`cdt`] has what works inside lists and maps. Operations on
+//! bits and on HyperLogLog sketches would be two more modules beside them; they are refused today, as are expressions.
+//!
 //! The caller finds the bin, applies the change to the record, and answers with the result. A read of a bin that is missing has no result
-//! and is no error.
+//! and is no error; so has a removal. A change that leaves the bin missing is none: whether the record comes to be is the caller's to say.
+
+mod cdt;
+mod scalar;
+#[cfg(test)]
+mod tests;
 
 use crate::ResultCode;
 use crate::value::Particle;
@@ -60,6 +68,18 @@ pub struct Effect<'a> {
     pub result: Option<Particle<'a>>,
 }
 
+impl<'a> Effect<'a> {
+    /// Nothing changes.
+    fn answer(result: Option<Particle<'a>>) -> Self {
+        Self { bin: Change::Keep, result }
+    }
+
+    /// The bin changes, and there is nothing to say.
+    fn change(bin: Change<'a>) -> Self {
+        Self { bin, result: None }
+    }
+}
+
 /// Whether an operation can change its bin.
 pub fn is_write(operation: u8) -> bool {
     matches!(
@@ -81,11 +101,20 @@ pub fn is_write(operation: u8) -> bool {
 ///
 /// # Errors
 /// As the server answers it: [`ResultCode::PARAMETER`] for an operand that is not what the operation takes,
-/// [`ResultCode::BIN_TYPE`] for a bin of another type, [`ResultCode::UNSUPPORTED_FEATURE`] for what is not served here.
+/// [`ResultCode::BIN_TYPE`] for a bin of another type, [`ResultCode::OP_NOT_APPLICABLE`] for a place that is not there,
+/// [`ResultCode::UNSUPPORTED_FEATURE`] for what is not served here.
 pub fn apply<'a>(operation: u8, bin: Option<&Particle<'a>>, operand: &Particle<'a>) -> Result<Effect<'a>, ResultCode> {
     match operation {
-        code::READ => Ok(Effect { bin: Change::Keep, result: bin.cloned() }),
-        code::WRITE => Ok(Effect { bin: Change::Set(operand.clone()), result: None }),
-        _ => Err(ResultCode::UNSUPPORTED_FEATURE),
+        code::READ => Ok(Effect::answer(bin.cloned())),
+        code::WRITE => scalar::write(operand),
+        code::ADD => scalar::add(bin, operand),
+        code::APPEND => scalar::append(bin, operand),
+        code::PREPEND => scalar::prepend(bin, operand),
+        code::CDT_READ => cdt::read(bin, operand),
+        code::CDT_MODIFY => cdt::modify(bin, operand),
+        code::EXPRESSION_READ | code::EXPRESSION_MODIFY | code::BITS_READ | code::BITS_MODIFY | code::HLL_READ | code::HLL_MODIFY => {
+            Err(ResultCode::UNSUPPORTED_FEATURE)
+        }
+        _ => Err(ResultCode::PARAMETER),
     }
 }

@@ -1,0 +1,116 @@
+//! Operations inside lists and maps.
+//!
+//! A [`Call`] is what the client sent: a path of [`Step`]s to a nested container, an operation, its arguments. [`path`] walks the path and
+//! puts a changed container back where it was; [`list`] and [`map`] do the operation on the container at its end; [`select`] finds the
+//! elements that a by-index, by-rank, by-key or by-value operation means; [`answer`] shapes what is said about them.
+
+mod answer;
+mod call;
+mod list;
+mod map;
+mod path;
+mod select;
+
+use std::borrow::Cow;
+
+use super::{Change, Effect};
+use crate::ResultCode;
+use crate::value::msgpack::{Head, Malformed, Reader};
+use crate::value::{Particle, ParticleType};
+use call::{Call, Container};
+
+impl From<Malformed> for ResultCode {
+    fn from(_: Malformed) -> Self {
+        ResultCode::PARAMETER
+    }
+}
+
+/// What became of the container at the end of a path, and the answer.
+struct Outcome {
+    /// The container's bytes, if they changed.
+    container: Option<Vec<u8>>,
+    /// The answer.
+    result: Option<Particle<'static>>,
+}
+
+impl Outcome {
+    fn changed(container: Vec<u8>, result: Option<Particle<'static>>) -> Self {
+        Self { container: Some(container), result }
+    }
+
+    fn unchanged(result: Option<Particle<'static>>) -> Self {
+        Self { container: None, result }
+    }
+}
+
+/// Reads inside a list or map.
+pub(super) fn read<'a>(bin: Option<&Particle<'a>>, operand: &Particle<'a>) -> Result<Effect<'a>, ResultCode> {
+    let call = Call::parse(&operand.bytes)?;
+    if call.changes() {
+        return Err(ResultCode::PARAMETER);
+    }
+    let Some(bin) = bin else { return Ok(Effect::answer(None)) };
+    check_type(bin, &call)?;
+    let Some(container) = path::resolve(&bin.bytes, &call.path)? else { return Ok(Effect::answer(None)) };
+    let result = match call.container {
+        Container::List => list::read(&call, container)?,
+        Container::Map => map::read(&call, container)?,
+    };
+    Ok(Effect::answer(result))
+}
+
+/// Changes a list or map.
+pub(super) fn modify<'a>(bin: Option<&Particle<'a>>, operand: &Particle<'a>) -> Result<Effect<'a>, ResultCode> {
+    let call = Call::parse(&operand.bytes)?;
+    if !call.changes() {
+        return Err(ResultCode::PARAMETER);
+    }
+    if let Some(bin) = bin {
+        check_type(bin, &call)?;
+    }
+    let outcome = path::modify(bin.map(|bin| &*bin.bytes), &call, 0)?;
+    let change = match outcome.container {
+        None => Change::Keep,
+        Some(bytes) => match Reader::new(&bytes).head()? {
+            Head::List(_) => Change::Set(Particle::owned(ParticleType::List, bytes)),
+            _ => Change::Set(Particle::owned(ParticleType::Map, bytes)),
+        },
+    };
+    Ok(Effect { bin: change, result: outcome.result })
+}
+
+/// A bin must be a container; without a path, the one that the operation is about.
+fn check_type(bin: &Particle<'_>, call: &Call<'_>) -> Result<(), ResultCode> {
+    let right = match (bin.kind, call.container) {
+        (ParticleType::List | ParticleType::Map, _) if !call.path.is_empty() => true,
+        (ParticleType::List, Container::List) | (ParticleType::Map, Container::Map) => true,
+        _ => false,
+    };
+    if right { Ok(()) } else { Err(ResultCode::BIN_TYPE) }
+}
+
+/// A value inside a container as a particle of its own; none for nil.
+fn particle(bytes: &[u8]) -> Result<Option<Particle<'static>>, ResultCode> {
+    let (kind, bytes): (_, Cow<'_, [u8]>) = match Reader::new(bytes).head()? {
+        Head::Nil => return Ok(None),
+        Head::Bool(value) => (ParticleType::Bool, Cow::Owned(vec![value.into()])),
+        Head::Integer(number) => (ParticleType::Integer, Cow::Owned(number.to_be_bytes().to_vec())),
+        Head::Unsigned(number) => (ParticleType::Integer, Cow::Owned(number.to_be_bytes().to_vec())),
+        Head::Double(number) => (ParticleType::Double, Cow::Owned(number.to_be_bytes().to_vec())),
+        Head::List(_) => (ParticleType::List, Cow::Borrowed(bytes)),
+        Head::Map(_) => (ParticleType::Map, Cow::Borrowed(bytes)),
+        Head::Raw([kind, bytes @ ..]) => match ParticleType::from_wire(*kind) {
+            Some(ParticleType::GeoJson) => (ParticleType::GeoJson, Cow::Owned([&[0, 0, 0], bytes].concat())),
+            Some(kind @ (ParticleType::String | ParticleType::HyperLogLog)) => (kind, Cow::Borrowed(bytes)),
+            _ => (ParticleType::Blob, Cow::Borrowed(bytes)),
+        },
+        Head::Raw([]) => (ParticleType::String, Cow::Borrowed(&[][..])),
+        Head::Extension(..) => return Err(ResultCode::PARAMETER),
+    };
+    Ok(Some(Particle::owned(kind, bytes.into_owned())))
+}
+
+/// A number as a particle.
+fn number(number: usize) -> Option<Particle<'static>> {
+    Some(Particle::owned(ParticleType::Integer, (number as i64).to_be_bytes().to_vec()))
+}

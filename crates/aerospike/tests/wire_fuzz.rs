@@ -1,0 +1,235 @@
+//! Mutated requests: no panic, no memory beyond what was received, and what is accepted reads back the same.
+//!
+//! `TARNDB_FUZZ_ITERATIONS` sets the number of mutations a target (default 20000), `TARNDB_FUZZ_SEED` the seed that a failure names.
+#![allow(clippy::unwrap_used)]
+
+use aerospike::exec::{Namespace, Options, Work, start};
+use aerospike::info::{NodeView, Truncation};
+use aerospike::session::{Progress, Server, Session};
+use aerospike::wire::*;
+use base::Rng;
+use model::Schema;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+const DEFAULT_ITERATIONS: u64 = 20_000;
+const BODY_BYTES_MAX: usize = 1 << 16;
+
+fn from_environment(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
+}
+
+/// Runs `check` with mutations of `corpus`; a failure prints how to see it again.
+fn fuzz(target: &str, corpus: &[Vec<u8>], mut check: impl FnMut(&[u8], &mut Rng)) {
+    let iterations = from_environment("TARNDB_FUZZ_ITERATIONS", DEFAULT_ITERATIONS);
+    let first = from_environment("TARNDB_FUZZ_SEED", 1);
+    for seed in first..first + iterations {
+        let mut rng = Rng::new(seed);
+        let mut bytes = corpus[rng.below(corpus.len() as u64) as usize].clone();
+        for _ in 0..1 + rng.below(6) {
+            mutate(&mut bytes, corpus, &mut rng);
+        }
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| check(&bytes, &mut rng))) {
+            eprintln!("TARNDB_FUZZ_SEED={seed} TARNDB_FUZZ_ITERATIONS=1 cargo test -p tarndb-aerospike --test wire_fuzz {target}");
+            resume_unwind(panic);
+        }
+    }
+}
+
+const EDGES: [u32; 10] = [0, 1, 2, 0x7F, 0x80, 0xFF, 0xFFFF, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF];
+
+fn mutate(bytes: &mut Vec<u8>, corpus: &[Vec<u8>], rng: &mut Rng) {
+    let at = rng.below(bytes.len() as u64 + 1) as usize;
+    match rng.below(7) {
+        0 => bytes.truncate(at),
+        1 => bytes.insert(at, rng.next_u64() as u8),
+        2 | 3 => {
+            if at < bytes.len() {
+                bytes[at] ^= 1 << rng.below(8);
+            }
+        }
+        // A length, a count or a flag is what most bytes are part of: one, two or four bytes become an edge.
+        4 => {
+            let edge = EDGES[rng.below(EDGES.len() as u64) as usize].to_be_bytes();
+            let width = 1 << rng.below(3);
+            for (target, source) in bytes.iter_mut().skip(at).zip(&edge[4 - width..]) {
+                *target = *source;
+            }
+        }
+        5 => {
+            let end = (at + rng.below(64) as usize).min(bytes.len());
+            bytes.drain(at..end);
+        }
+        _ => {
+            let other = &corpus[rng.below(corpus.len() as u64) as usize];
+            let from = rng.below(other.len() as u64 + 1) as usize;
+            let part = &other[from..(from + rng.below(200) as usize).min(other.len())];
+            bytes.splice(at..at, part.iter().copied());
+        }
+    }
+}
+
+fn corpus() -> Vec<Vec<u8>> {
+    let lines = include_str!("wire_golden/python-19.txt").lines().filter(|line| !line.starts_with('#'));
+    let hex = lines.map(|line| line.split_once(' ').unwrap().1);
+    let of_hex = |line: &str| (0..line.len()).step_by(2).map(|at| u8::from_str_radix(&line[at..at + 2], 16).unwrap()).collect();
+    let mut corpus: Vec<Vec<u8>> = hex.map(of_hex).collect();
+    let mut scan = Vec::new();
+    let proto = Proto::begin(&mut scan, Kind::Message);
+    let mut message = MessageWriter::begin(&mut scan);
+    message.attributes.info1 = info1::READ;
+    for (kind, data) in [
+        (field::NAMESPACE, &b"test"[..]),
+        (field::SET, b"demo"),
+        (field::PARTITIONS, &[1, 0, 2, 0]),
+        (field::DIGESTS, &[7; 40]),
+        (field::RECORDS_MAX, &[0, 0, 0, 0, 0, 0, 0, 5]),
+        (field::QUERY_BINS, b"\x02\x01a\x01b"),
+    ] {
+        message.field(&mut scan, kind, data, &[]);
+    }
+    message.end(&mut scan, aerospike::ResultCode::OK);
+    proto.end(&mut scan);
+    corpus.push(scan);
+    for info in ["node\npartition-generation\nbuild\n", "replicas\nsets/test/demo\nbins/test\n", "truncate:namespace=test;set=demo\n", ""] {
+        let mut bytes = Vec::new();
+        let proto = Proto::begin(&mut bytes, Kind::Info);
+        bytes.extend_from_slice(info.as_bytes());
+        proto.end(&mut bytes);
+        corpus.push(bytes);
+    }
+    corpus
+}
+
+/// Declares whatever is needed, and runs nothing.
+struct Node {
+    schema: Schema,
+    namespaces: Vec<Namespace>,
+    started: u32,
+    declared: u32,
+}
+
+impl Node {
+    fn new() -> Self {
+        let namespaces = vec![Namespace { name: "test".to_owned(), default_ttl_s: 0 }];
+        Self { schema: Schema::empty(), namespaces, started: 0, declared: 0 }
+    }
+
+    fn start(&mut self, message: &Message<'_>, body: &[u8]) {
+        for _ in 0..2 {
+            let options = Options { namespaces: &self.namespaces, cores: 2, record_bytes_max: 1 << 20 };
+            match start(&self.schema, message, body, &options) {
+                Ok(Work::Declare(needs)) => {
+                    self.declared += 1;
+                    for need in needs {
+                        let Ok(declared) = self.schema.declare_bins(&need.namespace, &need.set, &need.bins, 0) else { return };
+                        if let Some(declared) = declared {
+                            self.schema = declared.schema;
+                        }
+                    }
+                    // Else the schema grows with every mutation.
+                    if self.declared.is_multiple_of(64) {
+                        self.schema = Schema::empty();
+                        return;
+                    }
+                }
+                Ok(Work::Record(_) | Work::Coordinate(_)) => {
+                    self.started += 1;
+                    return;
+                }
+                Err(_) => return,
+            }
+        }
+        panic!("what was declared is needed still");
+    }
+}
+
+impl Server for Node {
+    fn view(&self) -> NodeView<'_> {
+        NodeView {
+            node_name: "A1",
+            cluster_name: "",
+            address: ([127, 0, 0, 1], 3000).into(),
+            namespaces: &self.namespaces,
+            schema: &self.schema,
+            uptime_s: 0,
+            client_connections: 1,
+        }
+    }
+
+    fn truncate(&mut self, _: &Truncation<'_>, value: &mut Vec<u8>) -> Progress {
+        value.extend_from_slice(b"ok");
+        Progress::Replied
+    }
+
+    fn message(&mut self, message: &Message<'_>, body: &[u8], out: &mut Vec<u8>) -> Progress {
+        assert_eq!(message.operations.iter().count(), message.operations.len());
+        self.start(message, body);
+        write_result(out, aerospike::ResultCode::OK, 0);
+        Progress::Replied
+    }
+}
+
+#[test]
+fn sessions_survive_mutated_connections() {
+    let mut node = Node::new();
+    fuzz("sessions", &corpus(), |bytes, rng| {
+        let mut session = Session::new(([127, 0, 0, 1], 1).into(), BODY_BYTES_MAX as u32);
+        let (mut out, mut rest) = (Vec::new(), bytes);
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(rest.len().min(1 + rng.below(500) as usize));
+            rest = after;
+            let verdict = session.receive(piece, &mut out, usize::MAX, &mut node);
+            assert!(session.buffered_bytes() <= 2 * (bytes.len() + 16), "it holds what arrived, not what was announced");
+            if verdict == aerospike::session::Verdict::Close {
+                break;
+            }
+        }
+    });
+    assert!(node.started > 1_000 || from_environment("TARNDB_FUZZ_ITERATIONS", DEFAULT_ITERATIONS) < DEFAULT_ITERATIONS);
+}
+
+/// The header is right, so that every mutation reaches what reads the message.
+#[test]
+fn messages_survive_mutated_bodies() {
+    let bodies: Vec<Vec<u8>> = corpus().iter().filter(|bytes| bytes[1] == 3).map(|bytes| bytes[HEADER_BYTES..].to_vec()).collect();
+    let mut node = Node::new();
+    let mut batched = 0u32;
+    fuzz("messages", &bodies, |body, _| {
+        let Ok(message) = Message::decode(body) else { return };
+        node.start(&message, body);
+        let Some(batch) = message.fields.batch.and_then(|field| BatchEntries::read(field).ok()) else { return };
+        assert!(batch.len() <= body.len() / 25);
+        batched += batch.map_while(Result::ok).map(|entry| entry.operations.iter().count() as u32 + 1).sum::<u32>();
+    });
+    if from_environment("TARNDB_FUZZ_ITERATIONS", DEFAULT_ITERATIONS) >= DEFAULT_ITERATIONS {
+        assert!(batched > 1_000 && node.started > 1_000, "mutations leave nothing to read");
+    }
+}
+
+#[test]
+fn compressed_messages_survive_mutations() {
+    let bodies: Vec<Vec<u8>> = corpus().iter().filter(|bytes| bytes[1] == 4).map(|bytes| bytes[HEADER_BYTES..].to_vec()).collect();
+    fuzz("compressed", &bodies, |body, _| {
+        let mut plain = b"before".to_vec();
+        if decompress(body, BODY_BYTES_MAX, &mut plain).is_ok() {
+            assert!(plain.len() <= BODY_BYTES_MAX + 6);
+        }
+    });
+}
+
+/// A reader that believes the length of a field: what the fuzzer is there to find.
+#[test]
+fn the_fuzzer_finds_a_planted_bug() {
+    let bodies: Vec<Vec<u8>> = corpus().iter().filter(|bytes| bytes[1] == 3).map(|bytes| bytes[HEADER_BYTES..].to_vec()).collect();
+    let believe = |body: &[u8]| {
+        let length = u32::from_be_bytes(body.get(22..26)?.try_into().unwrap()) as usize;
+        Some(body[26..26 + length].len())
+    };
+    assert!(bodies.iter().all(|body| believe(body).is_some()), "it takes a mutation");
+    assert!(
+        catch_unwind(|| fuzz("planted_bug", &bodies, |body, _| {
+            believe(body);
+        }))
+        .is_err()
+    );
+}
