@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# The same rows through two protocols: written by Aerospike's Python client, read at once by Cassandra's.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../../../scripts/steps.sh"
+cd "$here"
+export PYTHONDONTWRITEBYTECODE=1
+exec "$cache/venv-aerospike-cql/bin/python" -m pytest "$@"
