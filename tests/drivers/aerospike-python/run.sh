@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# The Aerospike Python client: records, policies, operations, batches, scans, and restarts.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../../../scripts/steps.sh"
+cd "$here"
+export PYTHONDONTWRITEBYTECODE=1
+exec "$cache/venv-aerospike/bin/python" -m pytest "$@"
