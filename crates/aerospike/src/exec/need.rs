@@ -94,3 +94,38 @@ fn unsigned(bytes: &[u8]) -> Option<(u64, &[u8])> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operate::{self, Change};
+    use crate::value::Particle;
+
+    /// What an operation makes of a missing bin is what it was expected to make.
+    #[test]
+    fn the_kind_that_is_expected_is_the_kind_that_is_made() {
+        let cases: [(&str, u8, u8, &[u8]); 8] = [
+            ("write", code::WRITE, 3, b"x"),
+            ("add", code::ADD, 2, &[0; 8]),
+            ("append", code::APPEND, 4, b"x"),
+            ("prepend", code::PREPEND, 3, b"x"),
+            ("append to a list", code::CDT_MODIFY, 4, &[0x92, 1, 7]),
+            ("put into a map", code::CDT_MODIFY, 4, &[0x94, 67, 1, 7, 0]),
+            // By key "k", made if missing, append; by index 0, made if missing, put.
+            ("append within a map", code::CDT_MODIFY, 4, &[0x93, 0xCC, 0xFF, 0x92, 0xCC, 0x40 | 0x22, 0xA2, 3, b'k', 0x92, 1, 7]),
+            ("put within a list", code::CDT_MODIFY, 4, &[0x93, 0xCC, 0xFF, 0x92, 0xCC, 0x40 | 0x10, 0, 0x94, 67, 1, 7, 0]),
+        ];
+        let mut made = 0;
+        for (name, code, particle, value) in cases {
+            let operation = Operation { code, particle, name: b"b", value };
+            let expected = written_kind(&operation).expect("it has a kind").expect("it makes a value");
+            let operand = Particle::new(ParticleType::from_wire(particle).expect("a type"), value);
+            if let Ok(effect) = operate::apply(code, None, &operand) {
+                let Change::Set(value) = effect.bin else { panic!("{name} makes nothing") };
+                assert_eq!(value.kind, expected, "{name}");
+                made += 1;
+            }
+        }
+        assert!(made >= 7, "{made}");
+    }
+}
