@@ -11,6 +11,9 @@ use std::net::SocketAddr;
 /// The size that a connection's first late reply is taken to have.
 const REPLY_BYTES_FIRST: usize = 16 << 10;
 
+/// Messages that are longer than this end the connection; those up to here that are longer than is taken are skipped.
+const SKIPPED_BYTES_MAX: usize = 128 << 20;
+
 /// Of the commands about users, those by which a client says who it is: log in, and authenticate.
 const AUTHENTICATE: [u8; 2] = [0, 20];
 
@@ -55,6 +58,8 @@ pub struct Session {
     message_bytes_max: usize,
     /// What has arrived and not been served.
     buffer: Vec<u8>,
+    /// How much is still to come of a message that is too long.
+    skipped_bytes: usize,
     in_flight: bool,
     /// The command whose value comes later.
     asked: Option<String>,
@@ -70,6 +75,7 @@ impl Session {
             address,
             message_bytes_max: message_bytes_max as usize,
             buffer: Vec::new(),
+            skipped_bytes: 0,
             in_flight: false,
             asked: None,
             reply_bytes: REPLY_BYTES_FIRST,
@@ -132,8 +138,16 @@ impl Session {
     fn serve(&mut self, received: &[u8], out: &mut Vec<u8>, out_bytes_max: usize, server: &mut impl Server) -> (usize, Verdict) {
         let mut served = 0;
         loop {
+            if self.skipped_bytes > 0 {
+                let skipped = self.skipped_bytes.min(received.len() - served);
+                (served, self.skipped_bytes) = (served + skipped, self.skipped_bytes - skipped);
+                if self.skipped_bytes > 0 {
+                    return (served, Verdict::Continue);
+                }
+                Shape::One.write(out, ResultCode::RECORD_TOO_BIG);
+            }
             let rest = &received[served..];
-            let header = match Header::read(rest, self.message_bytes_max) {
+            let header = match Header::read(rest, SKIPPED_BYTES_MAX) {
                 Ok(Some(header)) => header,
                 Ok(None) => return (served, Verdict::Continue),
                 Err(error) => {
@@ -143,6 +157,11 @@ impl Session {
             };
             if !self.takes_requests(out.len(), out_bytes_max) {
                 return (served, Verdict::Pause);
+            }
+            if header.body_bytes > self.message_bytes_max {
+                served += HEADER_BYTES;
+                self.skipped_bytes = header.body_bytes;
+                continue;
             }
             let Some(body) = rest[HEADER_BYTES..].get(..header.body_bytes) else { return (served, Verdict::Continue) };
             served += HEADER_BYTES + body.len();

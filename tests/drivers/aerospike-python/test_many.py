@@ -69,7 +69,7 @@ def test_scan_and_query_give_every_record_once(client, filled):
     some = client.scan("test", filled)
     some.select("s")
     assert {tuple(record[2]) for record in some.results()} == {("s",)}
-    headers = client.scan("test", filled).results(nobins=True) if False else client.scan("test", filled).results(options={"nobins": True})
+    headers = client.query("test", filled).results({}, {"nobins": True})
     assert len(headers) == 1_000 and not any(record[2] for record in headers)
     assert client.scan("test", "no such set").results() == []
 

@@ -144,13 +144,25 @@ fn what_is_broken_ends_the_connection_and_what_makes_no_sense_does_not() {
     };
     assert_eq!(serve(b"GET / HTTP/1.1\r\n\r\n"), (Verdict::Close, vec![]));
     assert_eq!(serve(&[2, 9, 0, 0, 0, 0, 0, 0]), (Verdict::Close, vec![]));
-    assert_eq!(serve(&[2, 3, 0, 0, 0, 0, 0x03, 0xE9]), (Verdict::Close, result(4)), "1,001 bytes");
+    assert_eq!(serve(&[2, 3, 0, 0, 8, 0, 0, 1]), (Verdict::Close, result(4)), "more than 128 MiB");
     assert_eq!(serve(&[2, 3, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]), (Verdict::Close, result(4)));
     assert_eq!(serve(&[2, 3, 0, 0, 0, 0, 0x03, 0xE8]), (Verdict::Continue, vec![]), "1,000 bytes may come");
     let senseless = [framed(Kind::Message, &[22; 30]), request("a")].concat();
     assert_eq!(serve(&senseless), (Verdict::Continue, [result(4), result(1)].concat()));
     assert_eq!(serve(&framed(Kind::Message, &[])), (Verdict::Continue, result(4)));
     assert_eq!(serve(&framed(Kind::Compressed, &[0; 20])), (Verdict::Close, result(4)));
+}
+
+#[test]
+fn a_request_that_is_too_long_is_skipped_and_refused() {
+    let (mut session, mut server, mut out) = (Session::new(address(), 1_000), Echo::new(false), Vec::new());
+    let long = framed(Kind::Message, &[0xAA; 100_000]);
+    for piece in [request("a"), long, request("b")].concat().chunks(777) {
+        assert_eq!(session.receive(piece, &mut out, PLENTY, &mut server), Verdict::Continue);
+        assert!(session.buffered_bytes() < 2_000);
+    }
+    assert_eq!(server.served, [b"a", b"b"]);
+    assert_eq!(out, [result(1), result(13), result(1)].concat());
 }
 
 #[test]
@@ -170,7 +182,7 @@ fn compressed_requests_are_requests() {
     for announced in [0, plain.len() as u64 - 1, plain.len() as u64 + 1, u64::MAX] {
         assert_eq!(serve(&compressed(announced, &plain)), (Verdict::Close, vec![]), "{announced}");
     }
-    let bomb = vec![0; 10 << 20];
+    let bomb = vec![0; 200_000];
     assert_eq!(serve(&compressed(900, &bomb)), (Verdict::Close, vec![]));
     let nested = framed(Kind::Compressed, &plain);
     assert_eq!(serve(&compressed(nested.len() as u64, &nested)), (Verdict::Close, vec![]));
