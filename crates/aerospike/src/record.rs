@@ -95,6 +95,11 @@ impl<'a> Record<'a> {
         cells.filter_map(|cell| Some((set.bin(cell.column)?, cell.live_value(0)?)))
     }
 
+    /// Its bins, to be changed.
+    pub(crate) fn to_bins(self, set: &'a RecordSet) -> Bins<'a> {
+        self.bins(set).map(|(bin, value)| BinValue { name: bin.name.as_bytes(), value: particle(bin, value) }).collect()
+    }
+
     /// The value of a bin.
     pub(crate) fn bin(&self, set: &'a RecordSet, name: &[u8]) -> Option<Particle<'a>> {
         self.bins(set).find(|(bin, _)| bin.name.as_bytes() == name).map(|(bin, value)| particle(bin, value))
@@ -107,7 +112,7 @@ impl<'a> Record<'a> {
 }
 
 /// A stored value with its type.
-pub(crate) fn particle<'a>(bin: &Bin, value: &'a [u8]) -> Particle<'a> {
+fn particle<'a>(bin: &Bin, value: &'a [u8]) -> Particle<'a> {
     Particle::new(ParticleType::from_wire(bin.kind).unwrap_or(ParticleType::Blob), value)
 }
 

@@ -149,8 +149,8 @@ impl Operation for BatchPart {
             };
             match request.run(context, store, writes, reply) {
                 Ok(()) => done += 1,
-                // What was read is not read again.
-                Err(Stop::Miss) if done > 0 && writes.is_empty() => break,
+                // What is done need not be done again.
+                Err(Stop::Miss) if done > 0 => break,
                 Err(stop) => {
                     reply.truncate(start);
                     return Err(stop);

@@ -7,19 +7,44 @@ use crate::operate::{self, code};
 use crate::record::{Record, UserKey, void_time};
 use crate::value::{Particle, ParticleType};
 use crate::wire::{MessageWriter, Operation, info1, info2};
-use model::operation::{Context, RowStore};
+use model::operation::{Context, RowStore, WriteSet};
+use model::row::Stamp;
 
 impl Request<'_> {
     pub(super) fn read(
         &self,
         context: &Context,
         store: &dyn RowStore,
+        writes: &mut WriteSet,
         reply: &mut MessageWriter,
         out: &mut Vec<u8>,
     ) -> Result<(), Failure> {
         let row = store.get(&self.partition(), &[])?;
         let record = row.and_then(|row| Record::of_row(row, context.now_s())).ok_or(ResultCode::NOT_FOUND)?;
         self.check_key(&record)?;
+        self.give(&record, reply, out)?;
+        if let Some(stamp) = self.renewed(&record, context) {
+            self.stage(stamp, record.generation, record.key, &record.to_bins(self.set), writes)?;
+            reply.attributes.ttl = void_time(stamp);
+        }
+        Ok(())
+    }
+
+    /// The record's stamp with its whole life before it, if the client wants that when so little is left.
+    fn renewed(&self, record: &Record<'_>, context: &Context) -> Option<Stamp> {
+        let Stamp { timestamp, ttl_s, expires_at_s } = record.stamp;
+        let percent = u64::from(self.attributes.ttl);
+        let left_s = u64::from(expires_at_s.saturating_sub(context.now_s()));
+        let is_little = ttl_s > 0 && (1..=100).contains(&percent) && left_s * 100 < u64::from(ttl_s) * percent;
+        is_little.then(|| Stamp {
+            timestamp: context.timestamp_us.max(timestamp.saturating_add(1)),
+            ttl_s,
+            expires_at_s: context.now_s().saturating_add(ttl_s),
+        })
+    }
+
+    /// Appends what was asked for.
+    fn give(&self, record: &Record<'_>, reply: &mut MessageWriter, out: &mut Vec<u8>) -> Result<(), Failure> {
         reply.attributes.generation = u32::from(record.generation);
         reply.attributes.ttl = void_time(record.stamp);
         if self.attributes.info1 & info1::NO_BINS != 0 {

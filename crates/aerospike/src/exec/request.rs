@@ -52,7 +52,7 @@ impl<'a> Request<'a> {
         let outcome = if is_write(&self.attributes) {
             self.write(context, store, writes, &mut reply, out)
         } else {
-            self.read(context, store, &mut reply, out)
+            self.read(context, store, writes, &mut reply, out)
         };
         match outcome {
             Ok(()) => reply.end(out, ResultCode::OK),

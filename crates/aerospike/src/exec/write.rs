@@ -5,7 +5,7 @@ use super::read::operand;
 use super::request::Request;
 use crate::ResultCode;
 use crate::operate::{self, Change, code};
-use crate::record::{BinValue, Bins, Record, UserKey, particle, timestamp_after, void_time, write_record, write_tombstone};
+use crate::record::{BinValue, Bins, Record, UserKey, timestamp_after, void_time, write_record, write_tombstone};
 use crate::value::{Particle, ParticleType};
 use crate::wire::{BIN_NAME_BYTES_MAX, MessageWriter, info1, info2, info3};
 use model::operation::{Context, RowStore, WriteSet, purge_after_s};
@@ -16,6 +16,10 @@ const BINS_MAX: usize = 32_767;
 
 /// Ten years, as the server has it.
 const TTL_S_MAX: u32 = 10 * 365 * 24 * 3_600;
+
+/// How long the engine remembers what is deleted or expired, when nothing older can be left: no write comes with a timestamp of its own,
+/// so none can come late.
+const GRACE_S: u32 = 0;
 
 const TTL_DEFAULT: u32 = 0;
 const TTL_NEVER: u32 = u32::MAX;
@@ -43,43 +47,53 @@ impl Request<'_> {
         let timestamp = timestamp_after(row, context.timestamp_us);
         let generation = old.map_or(1, |record| record.next_generation());
 
-        let mut bins = Bins::new();
+        let mut bins = match &old {
+            Some(record) if !self.replaces() && !self.has(info2::DELETE) => record.to_bins(self.set),
+            _ => Bins::new(),
+        };
         if !self.has(info2::DELETE) {
-            if !self.replaces()
-                && let Some(record) = &old
-            {
-                bins.extend(record.bins(self.set).map(|(bin, value)| BinValue { name: bin.name.as_bytes(), value: particle(bin, value) }));
-            }
             self.operate(&mut bins, reply, out)?;
         }
-        let gc_grace_s = self.table.options.gc_grace_seconds;
         if bins.is_empty() {
             // A record without bins is none.
             if old.is_none() {
                 return Err(ResultCode::NOT_FOUND.into());
             }
             let kind = write_tombstone(timestamp, now_s, writes.begin(&partition, &[]));
-            writes.end(purge_after_s(kind, gc_grace_s));
+            writes.end(purge_after_s(kind, GRACE_S));
             return Ok(());
-        }
-        if bins.len() > BINS_MAX {
-            return Err(ResultCode::BIN_NAME.into());
         }
         let stamp = self.stamp(timestamp, old.as_ref(), now_s)?;
         let key = match self.key {
             Some(sent) => Some(UserKey::of_wire(sent)?),
             None => old.and_then(|record| record.key),
         };
-        let row = writes.begin(&partition, &[]);
-        let start = row.len();
-        // A row that was begun and not ended is forgotten.
-        let kind = write_record(self.set, stamp, generation, key, &bins, row)?;
-        if row.len() - start > self.limits.record_bytes_max as usize {
-            return Err(ResultCode::RECORD_TOO_BIG.into());
-        }
-        writes.end(purge_after_s(kind, gc_grace_s));
+        self.stage(stamp, generation, key, &bins, writes)?;
         reply.attributes.generation = u32::from(generation);
         reply.attributes.ttl = void_time(stamp);
+        Ok(())
+    }
+
+    /// Stages the whole record.
+    pub(super) fn stage(
+        &self,
+        stamp: Stamp,
+        generation: u16,
+        key: Option<UserKey<'_>>,
+        bins: &[BinValue<'_>],
+        writes: &mut WriteSet,
+    ) -> Result<(), ResultCode> {
+        if bins.len() > BINS_MAX {
+            return Err(ResultCode::BIN_NAME);
+        }
+        let row = writes.begin(&self.partition(), &[]);
+        let start = row.len();
+        // A row that was begun and not ended is forgotten.
+        let kind = write_record(self.set, stamp, generation, key, bins, row)?;
+        if row.len() - start > self.limits.record_bytes_max as usize {
+            return Err(ResultCode::RECORD_TOO_BIG);
+        }
+        writes.end(purge_after_s(kind, GRACE_S));
         Ok(())
     }
 

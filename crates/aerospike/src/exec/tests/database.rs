@@ -173,6 +173,12 @@ impl Database {
                     };
                     assert!(timestamp(row.row) > timestamp(before), "timestamps of a record grow");
                 }
+                let view = model::row::RowView::new(row.row);
+                let ends = match view.liveness() {
+                    Some(stamp) => (stamp.ttl_s > 0).then_some(stamp.expires_at_s),
+                    None => Some(self.now_s),
+                };
+                assert_eq!(row.purge_after_s, ends, "the engine may forget a record as soon as it is gone");
                 self.rows.warm.borrow_mut().insert(key.clone());
                 self.rows.rows.insert(key, row.row.to_vec());
             }

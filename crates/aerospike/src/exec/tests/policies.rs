@@ -238,6 +238,24 @@ fn records_last_as_long_as_they_are_told() {
 }
 
 #[test]
+fn reading_renews_a_record_that_has_little_left() {
+    let mut database = Database::new();
+    let void_time = NOW_S - 1_262_304_000 + 100;
+    database.one(&put(1, "a", 1).ttl(100).field(field::KEY, b"\x03user"));
+    let before = database.one(&get(1));
+    // Seconds that have passed, the percentage, and how much later the record ends.
+    let steps = [(10, 80, 0), (20, 80, 0), (21, 80, 21), (21, 0, 21), (100, NEVER, 21), (100, 101, 21), (100, 22, 100)];
+    for (passed, percent, later) in steps {
+        database.now_s = NOW_S + passed;
+        let expected = Said { void_time: void_time + later, ..before.clone() };
+        assert_eq!(database.one(&get(1).ttl(percent)), expected, "after {passed} s with {percent} %");
+        assert_eq!(database.one(&get(1).field(field::KEY, b"\x03user")), expected, "the same record");
+    }
+    database.one(&put(2, "a", 1));
+    assert_eq!(database.one(&get(2).ttl(100)).void_time, 0, "for ever is for ever");
+}
+
+#[test]
 fn generations_wrap_past_zero() {
     let mut database = Database::new();
     for write in 0..=u16::MAX {
