@@ -309,7 +309,12 @@ fn new_table(id: base::TableId, uuid: u128, keyspace: &str, name: &str) -> Table
         clustering_len: 0,
         next_column: ColumnId(BINS_FROM),
         dropped_columns: BTreeMap::new(),
-        options: TableOptions { comment: "record set: CQL reads it, Aerospike clients write it".to_owned(), ..TableOptions::default() },
+        // Records have one history: what is gone needs no time to be told to others.
+        options: TableOptions {
+            gc_grace_seconds: 0,
+            comment: "record set: CQL reads it, Aerospike clients write it".to_owned(),
+            ..TableOptions::default()
+        },
         records: Some(RecordSet::default()),
     }
 }

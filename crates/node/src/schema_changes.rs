@@ -228,7 +228,8 @@ impl Core {
     /// The shard learns of the tables that the schema has.
     pub(crate) fn take_tables(&mut self) {
         let tables = self.schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values());
-        self.shard.set_tables(tables.map(|table| (table.id, ddl::page_compression(&table.options))));
+        self.shard.set_tables(tables.clone().map(|table| (table.id, ddl::page_compression(&table.options))));
+        self.shard.set_record_sets(tables.filter(|table| table.records.is_some()).cloned());
     }
 
     /// On every core: the schema is this now.

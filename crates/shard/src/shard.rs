@@ -6,10 +6,12 @@ use crate::store::EngineStore;
 use base::{Compression, Now, TableId};
 use engine::{Engine, Key, Kind, Miss, Sequence, WriteBatch, WriteError};
 use io::{DiskCompletion, DiskRequest, DiskTag};
+use model::Table;
 use model::operation::{Context, Operation, Stop, WriteSet};
 use model::row::RowView;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 /// How many parked operations are run again before the core looks at its sockets.
 const RERUNS_PER_TURN: usize = 256;
@@ -54,6 +56,7 @@ pub struct Shard {
     ready: Vec<u64>,
     finished: VecDeque<(Ticket, Result<Vec<u8>, ShardError>)>,
     tables: BTreeSet<TableId>,
+    record_sets: BTreeMap<TableId, Arc<Table>>,
     truncations: BTreeMap<TableId, Sequence>,
     truncating: Vec<TableId>,
     last_timestamp_us: i64,
@@ -83,6 +86,7 @@ impl Shard {
             ready: Vec::new(),
             finished: VecDeque::new(),
             tables,
+            record_sets: BTreeMap::new(),
             truncations,
             truncating: Vec::new(),
             last_timestamp_us: 0,
@@ -117,7 +121,8 @@ impl Shard {
         let start = reply.len();
         self.writes.clear();
         self.misses.get_mut().clear();
-        let store = EngineStore { engine: &self.engine, misses: &self.misses, newest: Cell::new(Sequence(0)) };
+        let store =
+            EngineStore { engine: &self.engine, misses: &self.misses, record_sets: &self.record_sets, newest: Cell::new(Sequence(0)) };
         let outcome = match operation.run(context, &store, &mut self.writes, reply) {
             Ok(()) if self.writes.is_empty() => {
                 let newest = store.newest.get();
@@ -262,6 +267,11 @@ impl Shard {
             }
             self.engine.set_compression(table, compression);
         }
+    }
+
+    /// The tables that are record sets, as they are now.
+    pub fn set_record_sets(&mut self, tables: impl Iterator<Item = Arc<Table>>) {
+        self.record_sets = tables.map(|table| (table.id, table)).collect();
     }
 
     /// A table is gone, durably.

@@ -2,9 +2,12 @@
 
 use base::{TableId, Token};
 use engine::{CachePolicy, Engine, Key, Miss, PartitionScan, ReadError, Row, Sequence, TablePosition, TableScan};
+use model::Table;
 use model::operation::{Direction, PartitionKey, Position, RowStore, ScannedRow, Stop, Visit};
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::Arc;
 
 /// How many records a scan asks for at once when some are missing.
 const READ_AHEAD: usize = 64;
@@ -16,6 +19,7 @@ const LAST_CLUSTERING: &[u8] = &[0xFF];
 pub(crate) struct EngineStore<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) misses: &'a RefCell<Vec<Miss>>,
+    pub(crate) record_sets: &'a BTreeMap<TableId, Arc<Table>>,
     /// The last write of all that were seen.
     pub(crate) newest: Cell<Sequence>,
 }
@@ -118,5 +122,9 @@ impl RowStore for EngineStore<'_> {
             }
         }
         Ok(())
+    }
+
+    fn record_set(&self, table: TableId) -> Option<&Table> {
+        self.record_sets.get(&table).map(|table| &**table)
     }
 }

@@ -5,7 +5,7 @@
 
 use super::request::{Limits, Request, is_write, write_failure};
 use super::start::{Target, check_served, names, target};
-use super::{Options, Work};
+use super::{Options, Work, dictionary};
 use crate::ResultCode;
 use crate::wire::{Attributes, BatchEntries, Kind, Operations, Proto, info3, write_result};
 use model::operation::{Context, Coordinator, Operation, Part, RowStore, Step, Stop, WriteSet};
@@ -139,7 +139,7 @@ impl Operation for BatchPart {
             };
             let request = Request {
                 table,
-                set: table.records.as_ref().ok_or(Stop::UnknownTable)?,
+                set: dictionary(store, table)?,
                 digest: &entry.digest,
                 attributes: kind.attributes,
                 key: kind.key.clone().map(|range| &self.plan.bytes[range]),

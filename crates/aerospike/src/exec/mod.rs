@@ -21,8 +21,9 @@ pub use single::RecordRequest;
 pub use start::{Shape, Work, start};
 
 use crate::ResultCode;
-use model::operation::{Coordinator, Stop};
-use model::record_set::RecordSetError;
+use model::Table;
+use model::operation::{Coordinator, RowStore, Stop};
+use model::record_set::{RecordSet, RecordSetError};
 
 /// Drives a batch or a scan. It never fails: what goes wrong is in the reply.
 pub type RecordCoordinator = dyn Coordinator<Error = ResultCode>;
@@ -45,6 +46,11 @@ impl From<Stop> for Failure {
     fn from(stop: Stop) -> Self {
         Self::Stop(stop)
     }
+}
+
+/// The dictionary of a set as it is where an operation runs: others may have declared and written bins since the operation was made.
+fn dictionary<'a>(store: &'a dyn RowStore, table: &'a Table) -> Result<&'a RecordSet, Stop> {
+    store.record_set(table.id).unwrap_or(table).records.as_ref().ok_or(Stop::UnknownTable)
 }
 
 /// What a client is told when a [`Need`] cannot be met.

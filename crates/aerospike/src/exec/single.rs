@@ -1,5 +1,6 @@
 //! A request on one record, as an operation whose reply is the whole reply.
 
+use super::dictionary;
 use super::request::{Limits, Request};
 use crate::wire::{Attributes, Kind, Message, Operations, Proto};
 use base::Token;
@@ -70,7 +71,7 @@ fn run(
     writes: &mut WriteSet,
     reply: &mut Vec<u8>,
 ) -> Result<(), Stop> {
-    let set = table.records.as_ref().ok_or(Stop::UnknownTable)?;
+    let set = dictionary(store, table)?;
     let request = Request { table, set, digest, attributes: what.attributes, key: what.key, operations: what.operations, limits, index: 0 };
     let start = reply.len();
     let proto = Proto::begin(reply, Kind::Message);

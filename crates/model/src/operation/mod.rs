@@ -16,6 +16,7 @@ mod writes;
 pub use coordinator::{Coordinator, Part, Step};
 pub use writes::{StagedRow, WriteSet};
 
+use crate::Table;
 use crate::row::RowKind;
 use base::{Now, TableId, Token};
 
@@ -130,6 +131,11 @@ pub trait RowStore {
         until: Token,
         visit: &mut dyn FnMut(ScannedRow<'_>) -> Visit,
     ) -> Result<(), Stop>;
+
+    /// A record set's table as it is now. Its dictionary may have grown since an operation was made, and rows may have such cells already.
+    fn record_set(&self, _: TableId) -> Option<&Table> {
+        None
+    }
 }
 
 /// What an operation may know besides rows.

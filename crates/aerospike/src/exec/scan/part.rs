@@ -148,7 +148,7 @@ impl Operation for ScanPart {
     fn run(&self, context: &Context, store: &dyn RowStore, _: &mut WriteSet, reply: &mut Vec<u8>) -> Result<(), Stop> {
         let (mut found, mut reached): (Vec<(Place, Vec<u8>)>, Option<Place>) = (Vec::new(), None);
         for set in &self.target.tables {
-            let Some(records) = &set.table.records else { continue };
+            let records = super::super::dictionary(store, &set.table)?;
             let look = match self.look(set, records, context.now_s(), store, &mut found) {
                 // A set that was dropped while it was scanned has no records.
                 Err(Stop::UnknownTable) => continue,

@@ -115,6 +115,33 @@ pub(super) fn get_many(set: &str, numbers: std::ops::Range<u32>) -> Vec<u8> {
     request([1 | 8, 0], &[(41, &batch)], &[])
 }
 
+/// Writes a bin of each record of a set, as a batch.
+pub(super) fn put_many(set: &str, numbers: std::ops::Range<u32>, bin: &str, value: i64) -> Vec<u8> {
+    let mut batch = (numbers.len() as u32).to_be_bytes().to_vec();
+    batch.push(0);
+    for (index, number) in (0u32..).zip(numbers) {
+        batch.extend_from_slice(&index.to_be_bytes());
+        batch.extend_from_slice(&digest(number));
+        if index > 0 {
+            // As the one before.
+            batch.push(1);
+            continue;
+        }
+        // With all flags: write; two fields, an operation.
+        batch.extend_from_slice(&[2, 0, 1, 0, 0, 2, 0, 1]);
+        for (kind, value) in [(0u8, &b"test"[..]), (1, set.as_bytes())] {
+            batch.extend_from_slice(&(value.len() as u32 + 1).to_be_bytes());
+            batch.push(kind);
+            batch.extend_from_slice(value);
+        }
+        batch.extend_from_slice(&(4 + bin.len() as u32 + 8).to_be_bytes());
+        batch.extend_from_slice(&[2, 1, 0, bin.len() as u8]);
+        batch.extend_from_slice(bin.as_bytes());
+        batch.extend_from_slice(&value.to_be_bytes());
+    }
+    request([8, 0], &[(41, &batch)], &[])
+}
+
 impl Client {
     pub(super) fn connect(machine: &mut Machine, core: u16) -> Self {
         Self { end: machine.accept_on(core, LISTENER), received: Vec::new() }

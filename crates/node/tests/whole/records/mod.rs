@@ -3,7 +3,9 @@
 mod client;
 
 use base::Rng;
-use client::{Client, DEVICE_OVERLOAD, Message, NOT_FOUND, OK, OUT_OF_MEMORY, delete, digest, get, get_many, put, put_bytes, scan};
+use client::{
+    Client, DEVICE_OVERLOAD, Message, NOT_FOUND, OK, OUT_OF_MEMORY, delete, digest, get, get_many, put, put_bytes, put_many, scan,
+};
 use sim::{Loss, Machine, Seeded, Setup, Statement, seeds};
 use std::collections::BTreeSet;
 
@@ -224,6 +226,27 @@ fn spoiled_requests_harm_nobody() {
             }
             assert_eq!(witness.one(&mut machine, &put("w", number, &[("n", i64::from(number))])).code, OK);
             assert_eq!(value(&witness.one(&mut machine, &get("w", number)), "n"), i64::from(number));
+        }
+    }
+}
+
+/// A request that was planned before others declared bins, and runs after they wrote them, knows them.
+#[test]
+fn a_batch_under_way_keeps_the_bins_of_those_who_overtake_it() {
+    const RECORDS: u32 = 300;
+    for seed in seeds(6) {
+        let _seeded = Seeded(seed);
+        let mut machine = Machine::start(&setup(seed, 3));
+        let (mut batch, mut other) = (Client::connect(&mut machine, 0), Client::connect(&mut machine, 1));
+        assert!(batch.call(&mut machine, &put_many("s", 0..RECORDS, "n", 1)).iter().all(|message| message.code == OK));
+        batch.send(&mut machine, &put_many("s", 0..RECORDS, "n", 2));
+        for number in (0..RECORDS).rev() {
+            assert_eq!(other.one(&mut machine, &put("s", number, &[("late", i64::from(number))])).code, OK);
+        }
+        assert_eq!(batch.reply(&mut machine).len(), RECORDS as usize);
+        for number in 0..RECORDS {
+            let record = other.one(&mut machine, &get("s", number));
+            assert_eq!((value(&record, "n"), value(&record, "late")), (2, i64::from(number)));
         }
     }
 }
