@@ -58,6 +58,11 @@ impl Core {
         let start = out.len();
         let parts = match coordinator.step(reply, std::mem::take(results), out) {
             Step::Run(parts) => parts,
+            Step::Wait { until_us } => {
+                *has_sent |= out.len() > start;
+                self.delayed.push((until_us, id));
+                return Stepped::Waiting;
+            }
             Step::Done => {
                 self.requests.remove(id);
                 return Stepped::Done;
@@ -166,6 +171,18 @@ impl Core {
         let mut frame = Vec::new();
         request.reply.write_failure(error, &mut frame);
         self.refusals.push((request.connection, frame));
+    }
+
+    /// Lets requests go on that have waited long enough.
+    pub(crate) fn continue_delayed(&mut self, now_us: u64) {
+        let continuations = &mut self.continuations;
+        self.delayed.retain(|(until_us, id)| {
+            let waits = *until_us > now_us;
+            if !waits {
+                continuations.push_back(*id);
+            }
+            waits
+        });
     }
 
     pub(crate) fn continue_requests<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {

@@ -45,6 +45,8 @@ pub struct Core {
     pub(crate) workspaces: Workspaces,
     /// Requests whose parts are all back.
     pub(crate) continuations: VecDeque<RequestId>,
+    /// Requests that wait for a time on the monotonic clock.
+    pub(crate) delayed: Vec<(u64, RequestId)>,
     /// Parts of coordinated requests that are not back, and how large their results have been: decays towards those of late.
     pub(crate) parts_out: usize,
     pub(crate) part_bytes: usize,
@@ -100,6 +102,7 @@ impl Core {
             connections: Connections::default(),
             workspaces: Workspaces::default(),
             continuations: VecDeque::new(),
+            delayed: Vec::new(),
             parts_out: 0,
             part_bytes: PART_BYTES_FIRST,
             refusals: Vec::new(),
@@ -261,6 +264,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         let now = reactor.now();
         let next = self.shard.turn(now);
         self.finish_parked(reactor);
+        self.continue_delayed(now.monotonic_us);
         self.continue_requests(reactor);
         self.resume(reactor);
         let stalls_due_us = self.close_stalled(reactor);
@@ -273,7 +277,8 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         if (!self.continuations.is_empty() && self.has_room_for_parts()) || self.shard.has_runnable() {
             return Turn::Again;
         }
-        next.into_iter().chain(stalls_due_us).chain(marks_due_us).min().map_or(Turn::Idle, Turn::At)
+        let delayed_due_us = self.delayed.iter().map(|(until_us, _)| *until_us);
+        next.into_iter().chain(delayed_due_us).chain(stalls_due_us).chain(marks_due_us).min().map_or(Turn::Idle, Turn::At)
     }
 }
 

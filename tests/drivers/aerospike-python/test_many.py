@@ -97,6 +97,12 @@ def test_scan_page_by_page(client, filled):
     assert numbers(found) == list(range(1_000))
 
 
+def test_scan_at_a_pace(client, filled):
+    began = time.monotonic()
+    assert numbers(client.scan("test", filled).results({"records_per_second": 500})) == list(range(1_000))
+    assert 1.8 < time.monotonic() - began
+
+
 def test_truncate(client, filled):
     client.put(("test", filled + "x", 1), {"n": 1})
     assert client.truncate("test", filled, 0) == 0

@@ -4,10 +4,12 @@
 //! it goes on after that one. A part looks through a piece of the ring on one core, and gives what [`part`] says.
 //!
 //! Without a limit, all cores look through their pieces at the same time; with one, pieces come one after another, so that no record is
-//! given that the client must drop.
+//! given that the client must drop, or faster than it wants.
 
+mod pace;
 mod part;
 
+use self::pace::Pace;
 use self::part::{Found, ScanPart, Target};
 use super::options::Namespace;
 use super::request::is_write;
@@ -37,6 +39,7 @@ struct ScanCoordinator {
     /// The cores whose first pieces are being looked through.
     running: Vec<usize>,
     records_left: Option<u64>,
+    pace: Option<Pace>,
     /// Partitions whose end the client wants to hear of.
     told: Vec<u16>,
 }
@@ -77,7 +80,8 @@ pub(super) fn start<'a>(
     };
     let pieces = if target.tables.is_empty() { Vec::new() } else { pieces(wanted, options.cores) };
     let records_left = fields.records_max.filter(|records| *records > 0);
-    Ok(Work::Coordinate(Box::new(ScanCoordinator { target: Arc::new(target), pieces, running: Vec::new(), records_left, told })))
+    let pace = fields.records_per_second.filter(|records| *records > 0).map(Pace::new);
+    Ok(Work::Coordinate(Box::new(ScanCoordinator { target: Arc::new(target), pieces, running: Vec::new(), records_left, pace, told })))
 }
 
 fn partition_id(bytes: &[u8]) -> Result<u16, ResultCode> {
@@ -151,6 +155,9 @@ impl ScanCoordinator {
             if let Some(left) = &mut self.records_left {
                 *left = left.saturating_sub(u64::from(found.records));
             }
+            if let Some(pace) = &mut self.pace {
+                pace.given(found.records, found.now_us);
+            }
             match found.last {
                 None => drop(self.pieces[core].pop_front()),
                 Some(last) => {
@@ -183,19 +190,25 @@ impl Coordinator for ScanCoordinator {
     type Error = ResultCode;
 
     fn step(&mut self, results: Vec<Vec<u8>>, reply: &mut Vec<u8>) -> Result<Step, ResultCode> {
-        if !results.is_empty() {
+        let has_results = !results.is_empty();
+        if has_results {
             self.take_results(&results, reply);
         }
-        let parallel = if self.records_left.is_some() { 1 } else { usize::MAX };
+        let parallel = if self.records_left.is_some() || self.pace.is_some() { 1 } else { usize::MAX };
         let waiting = self.pieces.iter().enumerate().filter(|(_, pieces)| !pieces.is_empty());
         self.running = waiting.map(|(core, _)| core).take(parallel).collect();
         if self.running.is_empty() || self.records_left == Some(0) {
             self.finish(reply);
             return Ok(Step::Done);
         }
+        if has_results && let Some(until_us) = self.pace.as_ref().and_then(Pace::waits_until_us) {
+            self.running.clear();
+            return Ok(Step::Wait { until_us });
+        }
         let part = |core: &usize| {
             let piece = &self.pieces[*core][0];
             let records_max = self.records_left.map_or(u32::MAX, |left| left.min(u64::from(u32::MAX)) as u32);
+            let records_max = self.pace.as_ref().map_or(records_max, |pace| pace.records_max().min(records_max));
             Part { token: piece.until, operation: Box::new(ScanPart::new(&self.target, piece.clone(), records_max)) }
         };
         Ok(Step::Run(self.running.iter().map(part).collect()))

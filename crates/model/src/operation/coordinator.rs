@@ -10,7 +10,7 @@ pub trait Coordinator {
     /// What the client can get instead of a reply, in its protocol's terms.
     type Error;
 
-    /// Says what to run next, or that the reply is complete. What is appended to `reply` with [`Step::Run`] goes to the client at once:
+    /// Says what to run next, or that the reply is complete. What is appended to `reply` before the last step goes to the client at once:
     /// a part of a reply that comes in several, or nothing.
     ///
     /// # Errors
@@ -22,6 +22,11 @@ pub trait Coordinator {
 pub enum Step {
     /// Run these, on the cores that own their tokens, at the same time.
     Run(Vec<Part>),
+    /// Call again at this time, without results: as yet there is nothing to do.
+    Wait {
+        /// The monotonic clock's, in microseconds.
+        until_us: u64,
+    },
     /// The reply is complete.
     Done,
 }

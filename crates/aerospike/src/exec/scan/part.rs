@@ -3,7 +3,8 @@
 //! | bytes | reply |
 //! |---|---|
 //! | 1 | 1 if there may be more |
-//! | 20 | then: the last record that was looked at |
+//! | 20 | then: the last record that was given or looked at |
+//! | 8 | when it ran, in microseconds of the monotonic clock |
 //! | 4 | number of records |
 //! | … | their messages |
 //!
@@ -27,7 +28,7 @@ const VISITED_BYTES_MAX: usize = 1 << 20;
 /// What a row costs besides its bytes, when most are not given.
 const ROW_BYTES: usize = 64;
 
-const HEADER_BYTES: usize = 1 + DIGEST_BYTES + 4;
+const HEADER_BYTES: usize = 1 + DIGEST_BYTES + 8 + 4;
 
 type Digest = [u8; DIGEST_BYTES];
 
@@ -56,6 +57,7 @@ pub(super) struct ScanPart {
 pub(super) struct Found<'a> {
     /// Where to go on; none at the end.
     pub(super) last: Option<Digest>,
+    pub(super) now_us: u64,
     pub(super) records: u32,
     pub(super) messages: &'a [u8],
 }
@@ -64,8 +66,10 @@ impl<'a> Found<'a> {
     pub(super) fn read(reply: &'a [u8]) -> Option<Self> {
         let ([more], rest) = reply.split_first_chunk::<1>()?;
         let (last, rest) = rest.split_first_chunk::<DIGEST_BYTES>()?;
+        let (now_us, rest) = rest.split_first_chunk::<8>()?;
         let (records, messages) = rest.split_first_chunk::<4>()?;
-        Some(Self { last: (*more != 0).then_some(*last), records: u32::from_be_bytes(*records), messages })
+        let last = (*more != 0).then_some(*last);
+        Some(Self { last, now_us: u64::from_be_bytes(*now_us), records: u32::from_be_bytes(*records), messages })
     }
 }
 
@@ -163,18 +167,26 @@ impl Operation for ScanPart {
             found.retain(|(place, _)| *place <= reached);
         }
         found.sort_unstable_by_key(|(place, _)| *place);
-        let (start, records) = (reply.len(), found.len().min(self.records_max as usize));
+        if let Some((place, _)) = self.records_max.checked_sub(1).and_then(|last| found.get(last as usize)) {
+            // What the limit cuts off is there still.
+            if found.len() > self.records_max as usize {
+                reached = Some(*place);
+            }
+            found.truncate(self.records_max as usize);
+        }
+        let start = reply.len();
         reply.extend_from_slice(&[0; HEADER_BYTES]);
-        for (_, message) in &found[..records] {
+        for (_, message) in &found {
             reply.extend_from_slice(message);
         }
-        // Where the limit cut, nothing goes on: the client has what it asked for.
         let header = &mut reply[start..start + HEADER_BYTES];
         if let Some((_, digest)) = reached {
             header[0] = 1;
             header[1..=DIGEST_BYTES].copy_from_slice(&digest);
         }
-        header[1 + DIGEST_BYTES..].copy_from_slice(&(records as u32).to_be_bytes());
+        let (now_us, records) = header[1 + DIGEST_BYTES..].split_at_mut(8);
+        now_us.copy_from_slice(&context.now.monotonic_us.to_be_bytes());
+        records.copy_from_slice(&(found.len() as u32).to_be_bytes());
         Ok(())
     }
 }

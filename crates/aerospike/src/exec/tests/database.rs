@@ -87,6 +87,8 @@ pub(super) struct Database {
     namespaces: Vec<Namespace>,
     pub(super) now_s: u32,
     runs: i64,
+    /// The monotonic clock.
+    pub(super) clock_us: u64,
     pub(super) declarations: u32,
     pub(super) record_bytes_max: u32,
 }
@@ -131,6 +133,7 @@ impl Database {
             namespaces: vec![namespace("test", 0), namespace("day", 86_400)],
             now_s: NOW_S,
             runs: 0,
+            clock_us: 5,
             declarations: 0,
             record_bytes_max: 1 << 20,
         }
@@ -154,7 +157,7 @@ impl Database {
         loop {
             // The clock stands still, or goes back: writes must win nevertheless.
             self.runs += 1;
-            let now = Now { monotonic_us: 0, wall_us: i64::from(self.now_s) * 1_000_000 };
+            let now = Now { monotonic_us: self.clock_us, wall_us: i64::from(self.now_s) * 1_000_000 };
             let context = Context { now, timestamp_us: 1_000 - self.runs, nonce: self.runs as u64 };
             let (mut writes, mut reply) = (WriteSet::default(), b"before".to_vec());
             match operation.run(&context, &self.rows, &mut writes, &mut reply) {
@@ -205,7 +208,15 @@ impl Database {
                         let mut piece = Vec::new();
                         let step = coordinator.step(std::mem::take(&mut results), &mut piece).unwrap();
                         pieces.push(piece);
-                        let Step::Run(parts) = step else { return pieces };
+                        let parts = match step {
+                            Step::Run(parts) => parts,
+                            Step::Wait { until_us } => {
+                                assert!(until_us > self.clock_us);
+                                self.clock_us = until_us;
+                                continue;
+                            }
+                            Step::Done => return pieces,
+                        };
                         assert!(!parts.is_empty());
                         for part in parts {
                             results.push(self.run(&*part.operation));

@@ -269,6 +269,19 @@ fn a_scan_goes_on_where_it_was_left() {
 }
 
 #[test]
+fn a_scan_is_as_slow_as_it_is_asked_to_be() {
+    // Records a second, and how long 200 take at least and at most, in milliseconds.
+    for (per_second, least, most) in [(50u32, 3_900, 4_000), (1, 199_000, 200_000), (7, 28_400, 28_600), (100_000, 0, 2), (0, 0, 0)] {
+        let mut database = filled(200);
+        let before_us = database.clock_us;
+        let said = records(database.ask(&scan(b"s").field(field::RECORDS_PER_SECOND, &per_second.to_be_bytes())));
+        assert_eq!(digests(&said).len(), 200);
+        let took_ms = (database.clock_us - before_us) / 1_000;
+        assert!((least..=most).contains(&took_ms), "{per_second} a second took {took_ms} ms");
+    }
+}
+
+#[test]
 fn older_clients_are_told_when_a_partition_is_done() {
     let mut database = filled(3);
     let mut ask = scan(b"s").field(field::PARTITIONS, &pids([16u16, 5].into_iter()));
