@@ -23,6 +23,10 @@ use model::record_set::{DIGEST_BYTES, table_name, token};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// With more tables than this, parts look through one slot at a time: what one table has beyond the place that another reached is looked at
+/// again, which must stay little.
+const JOINED_TABLES_MAX: usize = 8;
+
 /// A run of slots on one core, and where in it to go on.
 #[derive(Clone, Debug)]
 struct Piece {
@@ -78,7 +82,8 @@ pub(super) fn start<'a>(
         bins: bin_names(message)?,
         no_bins: message.attributes.info1 & info1::NO_BINS != 0,
     };
-    let pieces = if target.tables.is_empty() { Vec::new() } else { pieces(wanted, options.cores) };
+    let pieces =
+        if target.tables.is_empty() { Vec::new() } else { pieces(wanted, target.tables.len() <= JOINED_TABLES_MAX, options.cores) };
     let records_left = fields.records_max.filter(|records| *records > 0);
     let pace = fields.records_per_second.filter(|records| *records > 0).map(Pace::new);
     Ok(Work::Coordinate(Box::new(ScanCoordinator { target: Arc::new(target), pieces, running: Vec::new(), records_left, pace, told })))
@@ -122,8 +127,8 @@ fn bin_names(message: &Message<'_>) -> Result<Vec<Vec<u8>>, ResultCode> {
     Ok(names)
 }
 
-/// Joins slots that follow one another on a core.
-fn pieces(mut wanted: Vec<(u16, Option<[u8; DIGEST_BYTES]>)>, cores: u16) -> Vec<VecDeque<Piece>> {
+/// The pieces of each core; if `joined`, slots that follow one another are one.
+fn pieces(mut wanted: Vec<(u16, Option<[u8; DIGEST_BYTES]>)>, joined: bool, cores: u16) -> Vec<VecDeque<Piece>> {
     wanted.sort_unstable();
     // A partition that is named twice starts where it was told to go on.
     wanted.reverse();
@@ -135,7 +140,7 @@ fn pieces(mut wanted: Vec<(u16, Option<[u8; DIGEST_BYTES]>)>, cores: u16) -> Vec
         let first = u64::from(slot) << 52;
         let until = Token::from_biased(first | ((1 << 52) - 1));
         match of_core.back_mut() {
-            Some(last) if after.is_none() && last.until.biased().checked_add(1) == Some(first) => last.until = until,
+            Some(last) if joined && after.is_none() && last.until.biased().checked_add(1) == Some(first) => last.until = until,
             _ => {
                 let from = after.as_ref().map_or(Token::from_biased(first), |digest| token(digest));
                 of_core.push_back(Piece { from, after, until });

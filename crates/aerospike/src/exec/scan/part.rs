@@ -25,6 +25,9 @@ use std::sync::Arc;
 const VISITED_ROWS_MAX: usize = 512;
 const VISITED_BYTES_MAX: usize = 1 << 20;
 
+/// How many rows of a table a part may look at in any case.
+const TABLE_ROWS_MIN: usize = 8;
+
 /// What a row costs besides its bytes, when most are not given.
 const ROW_BYTES: usize = 64;
 
@@ -96,7 +99,7 @@ impl ScanPart {
         found: &mut Vec<(Place, Vec<u8>)>,
     ) -> Result<Look, Stop> {
         let tables = self.target.tables.len();
-        let (rows_max, bytes_max) = ((VISITED_ROWS_MAX / tables).max(1), (VISITED_BYTES_MAX / tables).max(1));
+        let (rows_max, bytes_max) = ((VISITED_ROWS_MAX / tables).max(TABLE_ROWS_MIN), VISITED_BYTES_MAX / tables);
         let (mut rows, mut bytes, mut last, mut stopped) = (0, 0, None, false);
         let from = Position {
             token: self.piece.from,

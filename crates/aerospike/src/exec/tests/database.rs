@@ -86,7 +86,7 @@ pub(super) struct Database {
     rows: Rows,
     namespaces: Vec<Namespace>,
     pub(super) now_s: u32,
-    runs: i64,
+    pub(super) runs: i64,
     /// The monotonic clock.
     pub(super) clock_us: u64,
     pub(super) declarations: u32,

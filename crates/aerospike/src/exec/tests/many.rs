@@ -282,6 +282,23 @@ fn a_scan_is_as_slow_as_it_is_asked_to_be() {
 }
 
 #[test]
+fn a_scan_of_many_sets_does_not_look_at_everything_again_and_again() {
+    let mut database = Database::new();
+    for set in 0..100 {
+        for key in 0..50 {
+            let mut ask = put(key, 1);
+            ask.fields[1].1 = format!("set{set}").into_bytes();
+            ask.fields[2].1[19] = set;
+            database.one(&ask);
+        }
+    }
+    let before = database.runs;
+    let said = records(database.ask(&scan(b"")));
+    assert_eq!(digests(&said).len(), 5_000);
+    assert!(database.runs - before < 4_096 + 50 * 20, "{} parts", database.runs - before);
+}
+
+#[test]
 fn older_clients_are_told_when_a_partition_is_done() {
     let mut database = filled(3);
     let mut ask = scan(b"s").field(field::PARTITIONS, &pids([16u16, 5].into_iter()));
