@@ -204,7 +204,7 @@ impl BatchCoordinator {
                 self.waiting.push_back(positions);
             }
         }
-        proto.end(reply);
+        proto.end_unless_empty(reply);
         let bytes: usize = results.iter().map(Vec::len).sum();
         if bytes < STEP_BYTES.start {
             self.parts = (self.parts * 2).min(PARTS_MAX);

@@ -172,7 +172,7 @@ impl ScanCoordinator {
                 }
             }
         }
-        proto.end(reply);
+        proto.end_unless_empty(reply);
     }
 
     /// Tells the ends of partitions and of the reply.

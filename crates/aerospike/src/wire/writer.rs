@@ -27,6 +27,11 @@ impl Proto {
         let body_bytes = out.len() - self.start - HEADER_BYTES;
         out[self.start..self.start + HEADER_BYTES].copy_from_slice(&Header { kind: self.kind, body_bytes }.to_bytes());
     }
+
+    /// Fills in the length, or takes the header back if nothing follows it: some clients take that for the end of a reply.
+    pub fn end_unless_empty(self, out: &mut Vec<u8>) {
+        if out.len() == self.start + HEADER_BYTES { out.truncate(self.start) } else { self.end(out) }
+    }
 }
 
 /// One message in the making, a request or a part of a reply.

@@ -243,6 +243,7 @@ impl Database {
         let (mut rest, mut said) = (reply.as_slice(), Vec::new());
         while let Some(header) = Header::read(rest, 1 << 30).unwrap() {
             assert_eq!(header.kind, Kind::Message);
+            assert!(header.body_bytes > 0, "a frame has messages");
             let (mut body, after) = rest[HEADER_BYTES..].split_at(header.body_bytes);
             while !body.is_empty() {
                 let (message, next) = Message::read(body).unwrap();
