@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Builds the Aerospike Rust suite into .cache/target-drivers, apart from the server's own build.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../../../scripts/steps.sh"
+command -v cargo > /dev/null || skip "cargo is missing"
+inputs=("$here/Cargo.toml" "$here/Cargo.lock" "$here/src/"*.rs "$here/tests/"*.rs)
+step_is_done aerospike-rust "${inputs[@]}" && exit 0
+say "building the Aerospike Rust suite (the client's crates take a minute the first time)"
+CARGO_TARGET_DIR="$cache/target-drivers" cargo test --quiet --locked --manifest-path "$here/Cargo.toml" --no-run
+step_done aerospike-rust "${inputs[@]}"

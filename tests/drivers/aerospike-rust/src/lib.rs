@@ -1,0 +1,66 @@
+//! The server under test, a client of it, and keys of a set for each test.
+//!
+//! `TARNDB_TEST_AEROSPIKE` is host:port of the server; `TARNDB_TEST_RESTART` is a command that ends it with `kill` or `term` and returns
+//! once it is ready again.
+
+use aerospike::operations::Operation;
+use aerospike::{Bins, Client, ClientPolicy, IndexMap, Key, ReadPolicy, Result, ResultCode, Value, WritePolicy};
+use std::fmt::Debug;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// The namespace of all tests.
+pub const NAMESPACE: &str = "test";
+
+/// A client with the defaults.
+pub async fn connect() -> Client {
+    let endpoint =
+        std::env::var("TARNDB_TEST_AEROSPIKE").expect("TARNDB_TEST_AEROSPIKE names the server: run scripts/drivers.sh aerospike-rust");
+    Client::new(&ClientPolicy::default(), &endpoint).await.expect("the server accepts the client")
+}
+
+/// A key of a set; no record has it.
+pub async fn fresh(client: &Client, set: &str, name: impl Into<Value>) -> Key {
+    let key = Key::new(NAMESPACE, set, name.into()).expect("a key");
+    client.delete(&WritePolicy::default(), &key).await.expect("a delete");
+    key
+}
+
+/// The bins of a record.
+pub async fn read(client: &Client, key: &Key) -> IndexMap<String, Value> {
+    client.get(&ReadPolicy::default(), key, Bins::All).await.expect("the record is there").bins
+}
+
+/// The answers of operations on one bin, nil where there is none.
+pub async fn operate(client: &Client, key: &Key, bin: &str, operations: &[Operation]) -> Vec<Value> {
+    let mut policy = WritePolicy::default();
+    policy.respond_per_each_op = true;
+    let mut record = client.operate(&policy, key, operations).await.expect("the operations are done");
+    match record.bins.swap_remove(bin) {
+        Some(Value::MultiResult(answers)) => answers,
+        Some(answer) => vec![answer],
+        None => vec![],
+    }
+}
+
+/// Wants a request to fail with a result code.
+pub fn refused<T: Debug>(answer: Result<T>, code: ResultCode) {
+    let error = answer.expect_err("the request is refused");
+    assert_eq!(error.result_code(), i32::from(u8::from(code)), "{error}");
+}
+
+/// Ends the server with `kill` or `term`; returns once it is ready again.
+pub fn restart(how: &str) {
+    let command = std::env::var("TARNDB_TEST_RESTART").expect("TARNDB_TEST_RESTART restarts the server");
+    let status = Command::new("sh").arg("-c").arg(format!("{command} {how} > /dev/null")).status().expect("sh runs");
+    assert!(status.success(), "the server did not come back");
+}
+
+/// Waits until a condition holds; panics with what was waited for after 30 s.
+pub async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !condition().await {
+        assert!(Instant::now() < deadline, "waited 30 s in vain: {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}

@@ -1,0 +1,103 @@
+//! Many records at a time.
+
+use aerospike::operations::{add, get_bin, put};
+use aerospike::query::PartitionFilter;
+use aerospike::{
+    AdminPolicy, BatchDeletePolicy, BatchOperation, BatchPolicy, BatchReadPolicy, BatchWritePolicy, Bins, Client, Key, QueryPolicy,
+    ReadPolicy, ResultCode, Statement, Value, WritePolicy, as_bin, as_val,
+};
+use futures::StreamExt;
+use std::collections::BTreeSet;
+use tarndb_driver_test_aerospike_rust::{NAMESPACE, connect, fresh, read, until};
+
+const COUNT: i64 = 2_000;
+
+/// A set with records.
+async fn fill(client: &Client, set: &str) -> Vec<Key> {
+    let mut keys = Vec::new();
+    for number in 0..COUNT {
+        let key = Key::new(NAMESPACE, set, as_val!(number)).unwrap();
+        client.put(&WritePolicy::default(), &key, &[as_bin!("i", number), as_bin!("text", "record")]).await.unwrap();
+        keys.push(key);
+    }
+    keys
+}
+
+/// Adds what a query gives to what was seen; nothing comes twice.
+async fn see(client: &Client, set: &str, policy: &QueryPolicy, filter: PartitionFilter, seen: &mut BTreeSet<i64>) -> PartitionFilter {
+    let records = client.query(policy, filter, Statement::new(NAMESPACE, set, Bins::from(["i"]))).await.unwrap();
+    let mut stream = records.clone().into_stream();
+    while let Some(record) = stream.next().await {
+        let record = record.unwrap();
+        let Value::Int(number) = record.bins["i"] else { panic!("{record:?}") };
+        assert_eq!(record.bins.len(), 1);
+        assert!(seen.insert(number), "{number} comes twice");
+    }
+    records.partition_filter().unwrap()
+}
+
+#[tokio::test]
+async fn batches_read_write_and_delete() {
+    let client = connect().await;
+    let keys = fill(&client, "rust_batch").await;
+    let missing = fresh(&client, "rust_batch", "missing").await;
+    let nowhere = fresh(&client, "rust_batch", "nowhere").await;
+    let reads = BatchReadPolicy::default();
+    let mut batch: Vec<BatchOperation> = keys.iter().map(|key| BatchOperation::read(&reads, key.clone(), Bins::All)).collect();
+    client.batch(&BatchPolicy::default(), &mut batch).await.unwrap();
+    for (number, operation) in batch.iter().enumerate() {
+        let record = operation.batch_record().record.as_ref().expect("a record");
+        assert_eq!((&record.bins["i"], &record.bins["text"]), (&as_val!(number as i64), &as_val!("record")));
+    }
+    let (writes, deletes) = (BatchWritePolicy::default(), BatchDeletePolicy::default());
+    let mut batch = vec![
+        BatchOperation::write(&writes, keys[0].clone(), vec![add(&as_bin!("i", 100)), get_bin("i")]),
+        BatchOperation::read(&reads, keys[1].clone(), Bins::from(["text"])),
+        BatchOperation::delete(&deletes, keys[2].clone()),
+        BatchOperation::delete(&deletes, missing.clone()),
+        BatchOperation::read(&reads, nowhere, Bins::None),
+        BatchOperation::write(&writes, missing.clone(), vec![put(&as_bin!("a", 1))]),
+    ];
+    client.batch(&BatchPolicy::write_default(), &mut batch).await.unwrap();
+    let codes: Vec<Option<ResultCode>> = batch.iter().map(|operation| operation.batch_record().result_code()).collect();
+    let expected =
+        [ResultCode::Ok, ResultCode::Ok, ResultCode::Ok, ResultCode::KeyNotFoundError, ResultCode::KeyNotFoundError, ResultCode::Ok];
+    assert_eq!(codes, expected.map(Some));
+    assert_eq!(batch[1].batch_record().record.as_ref().expect("a record").bins["text"], as_val!("record"));
+    assert_eq!(read(&client, &keys[0]).await["i"], as_val!(100));
+    assert_eq!(read(&client, &missing).await["a"], as_val!(1));
+    assert!(!client.exists(&ReadPolicy::default(), &keys[2]).await.unwrap());
+}
+
+#[tokio::test]
+async fn queries_see_every_record_once_and_go_on_where_they_stopped() {
+    let client = connect().await;
+    fill(&client, "rust_query").await;
+    let all: BTreeSet<i64> = (0..COUNT).collect();
+    let mut seen = BTreeSet::new();
+    see(&client, "rust_query", &QueryPolicy::default(), PartitionFilter::all(), &mut seen).await;
+    assert!(seen == all, "{} of {COUNT} records came", seen.len());
+    seen.clear();
+    for begin in (0..4096).step_by(1024) {
+        see(&client, "rust_query", &QueryPolicy::default(), PartitionFilter::by_range(begin, 1024), &mut seen).await;
+    }
+    assert!(seen == all, "{} of {COUNT} records came", seen.len());
+    seen.clear();
+    let mut paged = QueryPolicy::default();
+    paged.max_records = 600;
+    let mut filter = PartitionFilter::all();
+    let mut pages = 0;
+    while !filter.done() {
+        pages += 1;
+        assert!(pages < 20, "a query of 2000 by 600 ends");
+        filter = see(&client, "rust_query", &paged, filter, &mut seen).await;
+    }
+    assert!(seen == all, "{} of {COUNT} records came", seen.len());
+    client.truncate(&AdminPolicy::default(), NAMESPACE, "rust_query", 0).await.unwrap();
+    until("the set is empty", async || {
+        let mut seen = BTreeSet::new();
+        see(&client, "rust_query", &QueryPolicy::default(), PartitionFilter::all(), &mut seen).await;
+        seen.is_empty()
+    })
+    .await;
+}
