@@ -6,6 +6,7 @@ use crate::error::WriteError;
 use crate::format::record::{self, FLAG_CONTINUES, FLAG_STARTS, Fields, HEADER_BYTES};
 use crate::key::{Key, Kind};
 use crate::location::padded;
+use crate::resident::is_resident;
 
 /// Rows that are written together: after a crash all of them are there or none.
 #[derive(Debug, Default)]
@@ -15,6 +16,7 @@ pub struct WriteBatch {
     last: usize,
     rows: usize,
     has_live: bool,
+    has_resident: bool,
     /// Whether a row was begun and not ended.
     unfinished: bool,
 }
@@ -32,6 +34,7 @@ impl WriteBatch {
         self.last = 0;
         self.rows = 0;
         self.has_live = false;
+        self.has_resident = false;
         self.unfinished = false;
     }
 
@@ -56,6 +59,11 @@ impl WriteBatch {
     /// Whether it has rows other than tombstones.
     pub(crate) fn has_live(&self) -> bool {
         self.has_live
+    }
+
+    /// Whether it has rows of tables that stay in memory.
+    pub(crate) fn has_resident(&self) -> bool {
+        self.has_resident
     }
 
     /// The records.
@@ -105,6 +113,7 @@ impl WriteBatch {
         self.last = self.bytes.len();
         self.rows += 1;
         self.has_live |= !matches!(kind, Kind::Tombstone { .. });
+        self.has_resident |= is_resident(key.table);
         let fields = Fields { length: HEADER_BYTES, flags, token: key.token, table: key.table, partition_bytes, clustering_bytes };
         record::push_header(&mut self.bytes, &fields, kind);
         self.bytes.extend_from_slice(key.partition);

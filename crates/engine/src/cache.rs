@@ -2,7 +2,8 @@
 //!
 //! A record that had to be read is copied into the open cache frame and the index is pointed to the copy; the copy remembers its place
 //! on the device. Frames are evicted as a whole, in the order they came unless they were read since the clock passed: records that were
-//! read move to the open cache frame, other copies give way to their places on the device. Eviction goes on in slices ahead of need.
+//! read move to the open cache frame, other copies give way to their places on the device. Records of resident tables move to cache frames of
+//! their own, which are evicted when half of what is in them is not needed any more. Eviction goes on in slices ahead of need.
 //!
 //! Invariants: frames in memory never exceed what `memory_limit_bytes` leaves after index, pins and buffers, except for the frames
 //! without which nothing can be written; sealed segments keep their frames until the device has them.
@@ -12,6 +13,7 @@ use crate::engine::Engine;
 use crate::format::record::Record;
 use crate::location::{Location, RECORD_ALIGN, SegmentId, padded};
 use crate::memory::Frame;
+use crate::resident::is_resident;
 use crate::segments::Usage;
 use base::{AlignedBuffer, BLOCK_BYTES};
 use std::collections::VecDeque;
@@ -34,12 +36,22 @@ struct Evicting {
 struct CacheFrame {
     used: usize,
     live_bytes: usize,
+    /// Whether it is for records of resident tables.
+    resident: bool,
 }
 
-/// The clock over frames and the open cache frame.
+impl CacheFrame {
+    /// Whether too much of it stays in memory for eviction to gain anything.
+    fn is_full_of_residents(&self) -> bool {
+        self.resident && self.live_bytes * 2 > self.used
+    }
+}
+
+/// The clock over frames and the open cache frames.
 #[derive(Default)]
 pub(crate) struct Cache {
-    open: Option<SegmentId>,
+    /// For records that were read, and for those of resident tables.
+    open: [Option<SegmentId>; 2],
     frames: Vec<CacheFrame>,
     clock: VecDeque<SegmentId>,
     evicting: Option<Evicting>,
@@ -84,12 +96,12 @@ impl Engine {
         self.memory.resident + self.memory.pool_len()
     }
 
-    /// A frame without eviction: from the pool, or a new one if the budget has room.
-    fn take_spare_frame(&mut self) -> Option<Rc<AlignedBuffer>> {
+    /// A frame without eviction: from the pool, or a new one if the budget has room. While a frame is being evicted its place counts as room.
+    fn take_spare_frame(&mut self, evicting: bool) -> Option<Rc<AlignedBuffer>> {
         if let Some(bytes) = self.memory.pool_take() {
             return Some(bytes);
         }
-        if self.frames_held() >= self.frames_allowed() {
+        if self.frames_held() >= self.frames_allowed() + usize::from(evicting) {
             return None;
         }
         self.memory.resident += 1;
@@ -99,7 +111,7 @@ impl Engine {
     /// A frame for the log, which cannot go on without: evicts what it has to, and exceeds the budget when nothing can be evicted.
     pub(crate) fn take_log_frame(&mut self) -> Rc<AlignedBuffer> {
         loop {
-            if let Some(bytes) = self.take_spare_frame() {
+            if let Some(bytes) = self.take_spare_frame(false) {
                 return bytes;
             }
             if !self.evict_slice(usize::MAX) {
@@ -129,7 +141,7 @@ impl Engine {
         if self.index.locate(&key, |at| at == device).is_none() {
             return;
         }
-        if let Some(copy) = self.cache_copy(device, bytes) {
+        if let Some(copy) = self.cache_copy(device, bytes, false) {
             self.index.relocate(&key, |at| at == device, copy);
             self.counters.cache_inserts += 1;
         }
@@ -138,22 +150,24 @@ impl Engine {
         }
     }
 
-    /// Appends a copy to the open cache frame; `None` when there is no frame to be had.
-    fn cache_copy(&mut self, device: Location, bytes: &[u8]) -> Option<Location> {
+    /// Appends a copy to an open cache frame; `None` when there is no frame to be had.
+    fn cache_copy(&mut self, device: Location, bytes: &[u8], evicting: bool) -> Option<Location> {
         let needed = RECORD_ALIGN + padded(bytes.len());
+        let resident = is_resident(Record::trusted(bytes).table());
+        let open = usize::from(resident);
         let room = |cache: &Cache, segment: SegmentId| cache.frames[segment.index()].used + needed <= self.config.segment_bytes as usize;
-        if !self.cache.open.is_some_and(|segment| room(&self.cache, segment)) {
-            let frame = self.take_spare_frame()?;
+        if !self.cache.open[open].is_some_and(|segment| room(&self.cache, segment)) {
+            let frame = self.take_spare_frame(evicting)?;
             let segment = self.memory.unused_cache();
             self.memory.put_frame(segment, frame);
             self.cache.enters(segment);
             if self.cache.frames.len() <= segment.index() {
                 self.cache.frames.resize(segment.index() + 1, CacheFrame::default());
             }
-            self.cache.frames[segment.index()] = CacheFrame::default();
-            self.cache.open = Some(segment);
+            self.cache.frames[segment.index()] = CacheFrame { resident, ..CacheFrame::default() };
+            self.cache.open[open] = Some(segment);
         }
-        let segment = self.cache.open?;
+        let segment = self.cache.open[open]?;
         let state = &mut self.cache.frames[segment.index()];
         let start = state.used;
         let location = Location::record(segment, start + RECORD_ALIGN, padded(bytes.len()));
@@ -167,7 +181,7 @@ impl Engine {
 
     fn is_evictable(&self, segment: SegmentId) -> bool {
         if segment.is_cache() {
-            return self.cache.open != Some(segment) && self.drops.is_empty();
+            return !self.cache.open.contains(&Some(segment)) && self.drops.is_empty();
         }
         match self.segments.get(segment).usage {
             Usage::Stored | Usage::Quarantined => true,
@@ -179,9 +193,14 @@ impl Engine {
 
     /// The next frame to go: the first one that was not read since the clock last passed it.
     fn choose_frame(&mut self) -> Option<Evicting> {
-        for _ in 0..2 * self.cache.clock.len() {
+        let frames = self.cache.clock.len();
+        for looked_at in 0..2 * frames {
             let segment = self.cache.clock.pop_front()?;
             let Some(frame) = self.memory.frame(segment) else { continue };
+            if looked_at < frames && segment.is_cache() && self.cache.frames[segment.index()].is_full_of_residents() {
+                self.cache.clock.push_back(segment);
+                continue;
+            }
             let read = frame.referenced.replace(false);
             let live = if segment.is_cache() {
                 self.cache.frames[segment.index()].live_bytes
@@ -228,8 +247,9 @@ impl Engine {
         let start = evicting.offset + prefix;
         let Some(frame) = self.memory.frame(segment) else { return evicting.end };
         let bytes = Rc::clone(&frame.bytes);
-        let touched = frame.was_touched(start);
         let record = Record::trusted(&bytes[start..]);
+        let resident = is_resident(record.table());
+        let touched = resident || frame.was_touched(start);
         let here = Location::record(segment, start, padded(record.length()));
         let next = start + here.padded();
         if record.is_seal() || (prefix == 0 && !touched) {
@@ -240,9 +260,11 @@ impl Engine {
             return next;
         }
         let device = self.memory.device_location(here);
-        let half = self.config.segment_bytes as usize / 2;
-        let copy =
-            if touched && evicting.kept < half && record.length() <= half / 4 { self.cache_copy(device, record.whole()) } else { None };
+        let segment_bytes = self.config.segment_bytes as usize;
+        // Something must be gained.
+        let kept_max = if resident { segment_bytes / 8 * 7 } else { segment_bytes / 2 };
+        let keeps = touched && evicting.kept < kept_max && record.length() <= segment_bytes / 8;
+        let copy = if keeps { self.cache_copy(device, record.whole(), true) } else { None };
         if copy.is_some() {
             evicting.kept += here.padded();
         }

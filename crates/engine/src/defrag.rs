@@ -22,6 +22,7 @@ use crate::key::Sequence;
 use crate::load::Pace;
 use crate::location::{Location, SegmentId, padded};
 use crate::log::Open;
+use crate::resident::{is_resident, resident_of};
 use crate::segments::{Expired, Segment, Usage};
 use crate::walk::{Step, Walk};
 use crate::write::{Appender, RESERVE_PUT};
@@ -375,6 +376,8 @@ impl Engine {
         if is_past && self.index.is_over_page(&key) {
             // The page may have an older version: only with the page made anew the row can go.
             self.index.ask_for_page(&key);
+        } else if is_past && self.index.home_is_taken(resident_of(key.table), key.token) {
+            // Without the row its companion would count.
         } else if is_past && record.sequence() < oldest_base {
             self.index.remove(&key);
             self.release(place);
@@ -430,6 +433,12 @@ impl Engine {
             record::finish(target, whole.len(), salt, offset);
         }
         let moved = Location::record(segment, offset, location.padded());
+        if is_resident(record.table()) {
+            self.memory.set_resident(segment);
+            if record.sequence() <= self.recovered_sequence {
+                self.segments.note_old_resident(segment, record.sequence());
+            }
+        }
         self.counters.defrag_bytes += location.padded() as u64;
         self.index.relocate(&key, |at| at == place, moved);
         self.note_live(segment, moved);

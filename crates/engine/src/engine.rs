@@ -59,6 +59,8 @@ pub struct Engine {
     pub(crate) recovery: Option<Recovery>,
     pub(crate) progress: RecoveryProgress,
     pub(crate) damage_reports: Vec<DamageReport>,
+    /// The last row that was written before the start.
+    pub(crate) recovered_sequence: Sequence,
     /// Buffers of a checkpoint that is being loaded.
     pub(crate) spare_chunks: Vec<AlignedBuffer>,
     pub(crate) outbox: Vec<(DiskTag, DiskRequest)>,
@@ -112,6 +114,7 @@ impl Engine {
             recovery: Some(Recovery::new(tables.clone(), config.memory_limit_bytes, now.monotonic_us)),
             progress: RecoveryProgress::default(),
             damage_reports: Vec::new(),
+            recovered_sequence: Sequence(0),
             spare_chunks: Vec::new(),
             outbox: Vec::new(),
             poisoned: None,
@@ -173,8 +176,13 @@ impl Engine {
             return Some(now.monotonic_us);
         }
         let scrub = self.scrub_tick(now.monotonic_us);
-        let flush = if self.poisoned.is_none() { self.flush.due_us() } else { None };
-        [flush, self.defrag_due_us(), self.checkpoint_due_us(now), scrub].into_iter().flatten().min()
+        [self.flush_due_us(), self.defrag_due_us(), self.checkpoint_due_us(now), scrub].into_iter().flatten().min()
+    }
+
+    /// When what was written since the last `tick` wants to be flushed, in monotonic microseconds.
+    #[must_use]
+    pub fn flush_due_us(&self) -> Option<u64> {
+        if self.poisoned.is_none() { self.flush.due_us() } else { None }
     }
 
     /// Whether a write of ordinary size would be accepted now.

@@ -13,6 +13,7 @@
 
 use crate::engine::Engine;
 use crate::index::SweepCursor;
+use crate::key::Sequence;
 use crate::location::{Location, SegmentId};
 use crate::segments::{Expired, Usage};
 use io::Now;
@@ -58,6 +59,8 @@ impl Engine {
         for (id, segment) in self.segments.iter() {
             match segment.usage {
                 Usage::Free | Usage::Checkpoint => {}
+                // What was moved there may be older than the segment.
+                _ if segment.oldest_resident < Sequence(u64::MAX) => lasting = 0,
                 _ if !segment.is_over(wall_s) => lasting = lasting.min(segment.generation),
                 Usage::Stored if segment.live_bytes > 0 && segment.expired == Expired::Untouched => found.push(id),
                 _ => {}

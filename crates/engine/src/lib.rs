@@ -5,7 +5,7 @@
 //! `docs/internals/log-format.md` says what it writes.
 //!
 //! Files in the order in which a write passes through them: `batch`, `write`, `format`, `log`, `memory`, `index`, `segments`, `flush`,
-//! `witness`, `growth`; a read: `read`, `pages`, `scan`, `merge`, `fetch`, `cache`; in the background: `defrag`, `cold`, `expiry`, `paging`, `drops`,
+//! `witness`, `growth`; a read: `read`, `pages`, `scan`, `merge`, `fetch`, `cache`, `resident`; in the background: `defrag`, `cold`, `expiry`, `paging`, `drops`,
 //! `checkpoint`, `scrub`; at start: `recovery`; offline: `inspect`.
 
 mod batch;
@@ -34,6 +34,7 @@ mod pages;
 mod paging;
 mod read;
 mod recovery;
+mod resident;
 mod scan;
 mod scrub;
 mod segments;
@@ -55,5 +56,6 @@ pub use inspect::{Contents, Found, SegmentHead, SegmentInfo, check_checkpoint, v
 pub use key::{CachePolicy, Key, Kind, Row, Sequence};
 pub use location::SegmentId;
 pub use recovery::{DamageReport, RecoveryProgress};
+pub use resident::RESIDENT_TABLE;
 pub use scan::{Direction, PartitionCursor, PartitionScan, READ_AHEAD_MAX, TableCursor, TablePosition, TableRow, TableScan};
 pub use stats::Stats;

@@ -31,6 +31,8 @@ pub(crate) struct Frame {
     touched: Box<[Cell<u64>]>,
     /// Whether anything was read from it since the clock passed by.
     pub(crate) referenced: Cell<bool>,
+    /// Whether records of resident tables were written to it.
+    pub(crate) has_resident: bool,
     /// What checksums of its records are made with, if they are not known to be right.
     suspect: Option<Salt>,
 }
@@ -38,7 +40,13 @@ pub(crate) struct Frame {
 impl Frame {
     pub(crate) fn new(bytes: Rc<AlignedBuffer>) -> Self {
         let words = bytes.len().div_ceil(TOUCH_GRANULE * 64);
-        Self { bytes, touched: vec![Cell::new(0); words].into_boxed_slice(), referenced: Cell::new(false), suspect: None }
+        Self {
+            bytes,
+            touched: vec![Cell::new(0); words].into_boxed_slice(),
+            referenced: Cell::new(false),
+            has_resident: false,
+            suspect: None,
+        }
     }
 
     fn touch(&self, offset: usize) {
@@ -54,9 +62,9 @@ impl Frame {
         }
     }
 
-    /// Whether no record of it was ever read.
+    /// Whether nothing in it is worth keeping: no record of it was ever read, and none is to stay anyway.
     pub(crate) fn is_untouched(&self) -> bool {
-        self.touched.iter().all(|word| word.get() == 0)
+        !self.has_resident && self.touched.iter().all(|word| word.get() == 0)
     }
 
     pub(crate) fn was_touched(&self, offset: usize) -> bool {
@@ -112,6 +120,13 @@ impl Memory {
             Some(Frame { bytes, suspect: None, .. }) => Stored::Here(Record::trusted(&bytes[offset..offset + location.padded()])),
             Some(Frame { bytes, suspect: Some(salt), .. }) => verified(bytes, *salt, location),
             None => self.pinned(location),
+        }
+    }
+
+    /// Records of resident tables are in the frame of a segment.
+    pub(crate) fn set_resident(&mut self, segment: SegmentId) {
+        if let Some(frame) = self.frames.get_mut(segment.index()).and_then(Option::as_mut) {
+            frame.has_resident = true;
         }
     }
 

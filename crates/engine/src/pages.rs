@@ -64,6 +64,11 @@ impl Pages {
         kept.bytes + kept.decoder.heap_bytes() + self.lent.bytes.get()
     }
 
+    /// A copy that lives until the turn is over.
+    pub(crate) fn lend(&self, row: &[u8]) -> &[u8] {
+        self.lent.copy(row)
+    }
+
     /// The turn is over: nobody borrows rows any more.
     pub(crate) fn end_turn(&mut self) {
         self.lent.clear();
@@ -192,7 +197,7 @@ impl Engine {
         };
         let found = decoded.search(clustering).ok().map(|number| {
             let row = decoded.row(number);
-            Row { kind: row.kind, sequence: row.sequence, bytes: self.pages.lent.copy(row.bytes) }
+            Row { kind: row.kind, sequence: row.sequence, bytes: self.pages.lend(row.bytes) }
         });
         self.pages.close(decoded);
         Ok(found)

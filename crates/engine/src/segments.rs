@@ -47,6 +47,8 @@ pub(crate) struct Segment {
     pub(crate) generation: u64,
     pub(crate) nonce: u64,
     pub(crate) base_sequence: Sequence,
+    /// Records of resident tables that were moved here may be outdated, and written as long ago as this.
+    pub(crate) oldest_resident: Sequence,
     /// Bytes from the segment's start to the end of its last record.
     pub(crate) used: u32,
     pub(crate) live_bytes: u32,
@@ -78,6 +80,7 @@ impl Segment {
         generation: 0,
         nonce: 0,
         base_sequence: Sequence(0),
+        oldest_resident: Sequence(u64::MAX),
         used: 0,
         live_bytes: 0,
         purgeable_bytes: 0,
@@ -232,6 +235,15 @@ impl Segments {
         segment.purge_after_s = state.purge_after_s;
         segment.lasting = state.lasting;
         segment.replacing = state.replacing;
+        if state.has_old_residents {
+            segment.oldest_resident = Sequence(0);
+        }
+    }
+
+    /// A record of a resident table was moved to the segment that may have been outdated already.
+    pub(crate) fn note_old_resident(&mut self, segment: SegmentId, written: Sequence) {
+        let segment = &mut self.all[segment.index()];
+        segment.oldest_resident = segment.oldest_resident.min(written);
     }
 
     /// The least base sequence of the segments in use, `except` left out: older versions of a key written at or after it cannot
@@ -239,6 +251,6 @@ impl Segments {
     pub(crate) fn oldest_base(&self, except: Option<SegmentId>) -> Sequence {
         let holds_records = |usage| !matches!(usage, Usage::Free | Usage::Checkpoint);
         let used = self.iter().filter(|(id, segment)| holds_records(segment.usage) && Some(*id) != except);
-        used.map(|(_, segment)| segment.base_sequence).min().unwrap_or(Sequence(u64::MAX))
+        used.map(|(_, segment)| segment.base_sequence.min(segment.oldest_resident)).min().unwrap_or(Sequence(u64::MAX))
     }
 }

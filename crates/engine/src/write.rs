@@ -127,6 +127,11 @@ impl Engine {
             return Ok(self.log.last_sequence());
         }
         let start = self.append_group(bytes);
+        if batch.has_resident()
+            && let Some(open) = &self.log.open
+        {
+            self.memory.set_resident(open.segment);
+        }
         self.mirror_open();
         self.index_group(start, bytes.len());
         self.counters.rows_written += batch.len() as u64;
@@ -149,8 +154,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether the index leaves too little of the memory limit for the frames that writing needs.
-    fn index_is_full(&self) -> bool {
+    /// Whether the index leaves too little of the memory limit for the frames that writing needs: then no new keys are taken.
+    #[must_use]
+    pub fn index_is_full(&self) -> bool {
         let frames = (self.mirror_slots + FRAMES_EXTRA) * self.config.segment_bytes as usize;
         self.fixed_bytes() + frames > self.config.memory_limit_bytes.max(2 * frames)
     }

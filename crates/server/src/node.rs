@@ -26,7 +26,7 @@ const UNSENT_BYTES_MAX: usize = 1 << 20;
 /// The least and the most that a core's connections may hold together in requests, and again in replies. Two and a half times as much is
 /// set aside for both.
 const REQUESTS_BYTES_LEAST: u64 = 8 << 20;
-const REQUESTS_BYTES_MOST: u64 = 256 << 20;
+const REQUESTS_BYTES_MOST: u64 = 64 << 20;
 
 /// A shard that has less than this for index and frames cannot work.
 const SHARD_BYTES_LEAST: u64 = 32 << 20;
@@ -169,7 +169,8 @@ impl NodeParts {
                 let engine_config = engine_config(store, core.0, file_bytes, shard_capacity, shard_bytes, intervals);
                 let tables: BTreeSet<TableId> =
                     schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values()).map(|table| table.id).collect();
-                let marks = tables.iter().map(|table| (*table, truncations.get(table).copied().unwrap_or_default())).collect();
+                let stored = shard::stored_tables(tables.iter().copied());
+                let marks = stored.iter().map(|table| (*table, truncations.get(table).copied().unwrap_or_default())).collect();
                 let engine = match Engine::open(engine_config, Box::new(memory), &marks, environment.now) {
                     Ok(engine) => engine,
                     Err(error) => fail(core, &error),

@@ -1,13 +1,14 @@
 //! The shard itself.
 
 use crate::ShardError;
+use crate::deltas::{Deltas, companion};
 use crate::parked::{Parked, ParkedOperations};
 use crate::store::EngineStore;
 use base::{Compression, Now, TableId};
 use engine::{Engine, Key, Kind, Miss, Sequence, WriteBatch, WriteError};
 use io::{DiskCompletion, DiskRequest, DiskTag};
 use model::Table;
-use model::operation::{Context, Operation, Stop, WriteSet};
+use model::operation::{Context, Operation, StagedRow, Stop, WriteSet};
 use model::row::RowView;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -52,6 +53,9 @@ pub struct Shard {
     writes: WriteSet,
     batch: WriteBatch,
     misses: RefCell<Vec<Miss>>,
+    deltas: Deltas,
+    /// Rows that the operation that runs has merged with their deltas.
+    whole: RefCell<WriteSet>,
     parked: ParkedOperations,
     ready: Vec<u64>,
     finished: VecDeque<(Ticket, Result<Vec<u8>, ShardError>)>,
@@ -82,6 +86,8 @@ impl Shard {
             writes: WriteSet::default(),
             batch: WriteBatch::new(),
             misses: RefCell::default(),
+            deltas: Deltas::default(),
+            whole: RefCell::default(),
             parked: ParkedOperations::default(),
             ready: Vec::new(),
             finished: VecDeque::new(),
@@ -120,14 +126,23 @@ impl Shard {
     pub fn run(&mut self, context: &Context, operation: &dyn Operation, reply: &mut Vec<u8>) -> Outcome {
         let start = reply.len();
         self.writes.clear();
+        self.whole.get_mut().clear();
         self.misses.get_mut().clear();
-        let store =
-            EngineStore { engine: &self.engine, misses: &self.misses, record_sets: &self.record_sets, newest: Cell::new(Sequence(0)) };
+        let store = EngineStore {
+            engine: &self.engine,
+            misses: &self.misses,
+            record_sets: &self.record_sets,
+            newest: Cell::new(Sequence(0)),
+            deltas: &self.deltas,
+            whole: &self.whole,
+            now_s: context.now_s(),
+        };
         let outcome = match operation.run(context, &store, &mut self.writes, reply) {
             Ok(()) if self.writes.is_empty() => {
                 let newest = store.newest.get();
                 // What one client has been shown must not vanish for the next.
                 let may_vanish = self.durability == Durability::Device && newest > self.engine.durable_sequence();
+                self.settle_deltas(context.now);
                 return if may_vanish { Outcome::Unsynced(newest) } else { Outcome::Done };
             }
             Ok(()) => self.apply(context.now),
@@ -161,17 +176,45 @@ impl Shard {
     }
 
     fn apply(&mut self, now: Now) -> Outcome {
-        match write_out(&mut self.engine, &self.writes, &mut self.batch, now) {
-            Ok(sequence) => match self.durability {
-                Durability::Memory => Outcome::Done,
-                Durability::Device => Outcome::Unsynced(sequence),
-            },
+        match write_out(&mut self.engine, &self.writes, &mut self.batch, now, &self.deltas) {
+            Ok(sequence) => {
+                self.settle_deltas(now);
+                match self.durability {
+                    Durability::Memory => Outcome::Done,
+                    Durability::Device => Outcome::Unsynced(sequence),
+                }
+            }
             Err(WriteError::Miss(miss)) => {
                 self.misses.borrow_mut().push(miss);
                 Outcome::Waits
             }
             Err(WriteError::Busy) => Outcome::Waits,
             Err(error) => Outcome::Failed(ShardError::of_write(&error)),
+        }
+    }
+
+    /// Writes rows whole that the operation has merged with their deltas, unless it has written them itself, and forgets the deltas. Should there be
+    /// no room now, they stay.
+    #[inline]
+    fn settle_deltas(&mut self, now: Now) {
+        if !self.deltas.is_empty() {
+            self.settle_some(now);
+        }
+    }
+
+    fn settle_some(&mut self, now: Now) {
+        let Self { engine, writes, whole, batch, .. } = self;
+        let whole = whole.get_mut();
+        let is_written = |row: &StagedRow<'_>| writes.find(&row.partition, &[]).is_some();
+        batch.clear();
+        let mut settled = true;
+        for staged in whole.rows().filter(|row| !row.row.is_empty() && !is_written(row)) {
+            settled &= batch.put(&key_of(&staged), Kind::Live, staged.row).is_ok();
+        }
+        settled = settled && (batch.is_empty() || engine.apply(now, batch).is_ok());
+        let outdated = whole.rows().filter(|row| settled || row.row.is_empty() || is_written(row));
+        for staged in outdated.chain(writes.rows().filter(|row| !row.is_delta && row.clustering.is_empty())) {
+            engine.forget(&Key { table: companion(staged.partition.table), ..key_of(&staged) });
         }
     }
 
@@ -195,6 +238,7 @@ impl Shard {
     /// Background work and parked operations, in a small slice. Gives the monotonic time at which to be called again, if there is one.
     pub fn turn(&mut self, now: Now) -> Option<u64> {
         let next = self.engine.tick(now);
+        self.deltas.count(now.monotonic_us, &self.engine, &self.tables);
         self.engine.take_ready(&mut self.ready);
         for _ in 0..RERUNS_PER_TURN {
             let Some(number) = self.ready.pop() else { break };
@@ -208,7 +252,8 @@ impl Shard {
             self.run_again(now, number);
         }
         self.release_held();
-        next
+        // What has just run may have written.
+        next.into_iter().chain(self.engine.flush_due_us()).min()
     }
 
     /// Whether a write that waits would be done now, or refused for good: one that waits for what never comes must hear of it.
@@ -264,6 +309,7 @@ impl Shard {
         for (table, compression) in tables {
             if self.tables.insert(table) {
                 self.engine.create_table(table);
+                self.engine.create_table(companion(table));
             }
             self.engine.set_compression(table, compression);
         }
@@ -277,16 +323,20 @@ impl Shard {
     /// A table is gone, durably.
     pub fn drop_table(&mut self, table: TableId) {
         if self.tables.remove(&table) {
-            self.engine.drop_table(table);
-            self.truncations.remove(&table);
+            for table in [table, companion(table)] {
+                self.engine.drop_table(table);
+                self.truncations.remove(&table);
+            }
         }
     }
 
     /// Empties a table, and gives the blob that must be stored before anybody is told.
     pub fn truncate(&mut self, table: TableId) -> Vec<u8> {
-        let sequence = self.engine.truncate(table);
-        self.truncations.insert(table, sequence);
-        self.truncating.push(table);
+        for table in [table, companion(table)] {
+            let sequence = self.engine.truncate(table);
+            self.truncations.insert(table, sequence);
+            self.truncating.push(table);
+        }
         self.truncation_marks()
     }
 
@@ -317,15 +367,20 @@ impl Shard {
 }
 
 #[inline]
-fn write_out(engine: &mut Engine, writes: &WriteSet, batch: &mut WriteBatch, now: Now) -> Result<Sequence, WriteError> {
+fn key_of<'a>(staged: &StagedRow<'a>) -> Key<'a> {
+    let partition = staged.partition;
+    Key { table: partition.table, token: partition.token, partition: partition.bytes, clustering: staged.clustering }
+}
+
+#[inline]
+fn write_out(engine: &mut Engine, writes: &WriteSet, batch: &mut WriteBatch, now: Now, deltas: &Deltas) -> Result<Sequence, WriteError> {
     batch.clear();
     for staged in writes.rows() {
-        let key = Key {
-            table: staged.partition.table,
-            token: staged.partition.token,
-            partition: staged.partition.bytes,
-            clustering: staged.clustering,
-        };
+        let mut key = key_of(&staged);
+        if staged.is_delta {
+            key.table = companion(key.table);
+            deltas.note(staged.row.len() + key.partition.len());
+        }
         let kind = match staged.purge_after_s {
             None => Kind::Live,
             Some(purge_after_s) => {

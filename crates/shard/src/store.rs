@@ -1,10 +1,13 @@
 //! The engine as operations see it.
 
+use crate::deltas::{Deltas, companion};
 use base::{TableId, Token};
-use engine::{CachePolicy, Engine, Key, Miss, PartitionScan, ReadError, Row, Sequence, TablePosition, TableScan};
-use model::Table;
-use model::operation::{Direction, PartitionKey, Position, RowStore, ScannedRow, Stop, Visit};
+use engine::{CachePolicy, Engine, Key, Miss, PartitionScan, ReadError, Row, Sequence, TableCursor, TablePosition, TableRow, TableScan};
+use model::operation::{Basis, Direction, PartitionKey, Position, RowStore, ScannedRow, Stop, Visit, WriteSet};
+use model::row::{ElementOrder, RowKind, RowView, merge};
+use model::{ColumnId, Table};
 use std::cell::{Cell, RefCell};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -22,9 +25,82 @@ pub(crate) struct EngineStore<'a> {
     pub(crate) record_sets: &'a BTreeMap<TableId, Arc<Table>>,
     /// The last write of all that were seen.
     pub(crate) newest: Cell<Sequence>,
+    pub(crate) deltas: &'a Deltas,
+    /// Rows that were merged with their deltas, to be written whole; empty ones need not be, only their deltas are outdated.
+    pub(crate) whole: &'a RefCell<WriteSet>,
+    pub(crate) now_s: u32,
 }
 
-impl EngineStore<'_> {
+/// Deltas have no elements of collections, so there is never anything to compare.
+struct NoElements;
+
+impl ElementOrder for NoElements {
+    fn compare(&self, _: ColumnId, one: &[u8], other: &[u8]) -> Ordering {
+        one.cmp(other)
+    }
+}
+
+impl<'a> EngineStore<'a> {
+    /// What a read of a partition's only row has given, with its delta.
+    #[inline]
+    fn with_delta(&self, partition: &PartitionKey<'_>, row: Result<Option<Row<'a>>, ReadError>) -> Result<Option<&'a [u8]>, Stop> {
+        if !self.deltas.is_empty() {
+            return self.merged(partition, row);
+        }
+        match row {
+            Ok(row) => Ok(row.map(|row| {
+                self.saw(&row);
+                row.bytes
+            })),
+            Err(error) => Err(self.stop(error)),
+        }
+    }
+
+    fn merged(&self, partition: &PartitionKey<'_>, row: Result<Option<Row<'a>>, ReadError>) -> Result<Option<&'a [u8]>, Stop> {
+        let delta = self.engine.get(&key_of(partition, companion(partition.table)), CachePolicy::Keep);
+        let (row, delta) = match (row, delta) {
+            (Ok(row), Ok(delta)) => (row, delta),
+            (row, delta) => {
+                // Both come from the device at once.
+                let stops = [row.err(), delta.err()].map(|error| error.map(|error| self.stop(error)));
+                let worst = stops.into_iter().flatten().max_by_key(|stop| *stop != Stop::Miss);
+                return Err(worst.unwrap_or(Stop::Miss));
+            }
+        };
+        let Some(delta) = delta else {
+            return Ok(row.map(|row| {
+                self.saw(&row);
+                row.bytes
+            }));
+        };
+        let mut written = self.whole.borrow_mut();
+        let Some(row) = row else {
+            self.saw(&delta);
+            return Ok(Some(delta.bytes));
+        };
+        if row.sequence > delta.sequence {
+            self.saw(&row);
+            written.begin(partition, &[]);
+            written.end(None);
+            return Ok(Some(row.bytes));
+        }
+        self.saw(&delta);
+        let mut whole = written.take_scratch();
+        let kind = self.merge(row.bytes, delta.bytes, &mut whole);
+        let lent = self.engine.lend(&whole);
+        if kind == RowKind::Lasting {
+            written.begin(partition, &[]).extend_from_slice(&whole);
+            written.end(None);
+        }
+        written.put_scratch(whole);
+        Ok(Some(lent))
+    }
+
+    fn merge(&self, row: &[u8], delta: &[u8], out: &mut Vec<u8>) -> RowKind {
+        // What may be forgotten only the protocol knows.
+        merge(RowView::new(row), RowView::new(delta), None, &NoElements, self.now_s, u32::MAX, out)
+    }
+
     #[inline]
     fn saw(&self, row: &Row<'_>) {
         self.newest.set(self.newest.get().max(row.sequence));
@@ -44,16 +120,161 @@ impl EngineStore<'_> {
     }
 }
 
+/// The key of a partition's only row, in this table.
+fn key_of<'k>(partition: &PartitionKey<'k>, table: TableId) -> Key<'k> {
+    Key { table, token: partition.token, partition: partition.bytes, clustering: &[] }
+}
+
+impl EngineStore<'_> {
+    /// Whether rows of this table may have deltas: then each is the only one of its partition.
+    fn has_deltas(&self, table: TableId) -> bool {
+        !self.deltas.is_empty() && self.engine.table_rows(companion(table)) > 0
+    }
+
+    /// A scan of rows and deltas, which are in the same order.
+    fn scan_merged(&self, scan: &TableScan<'_>, visit: &mut dyn FnMut(ScannedRow<'_>) -> Visit) -> Result<(), Stop> {
+        let deltas = TableScan { table: companion(scan.table), ..*scan };
+        let mut rows = Walk::new(self.engine.scan_table(scan).map_err(|error| self.stop(error))?);
+        let mut deltas = Walk::new(self.engine.scan_table(&deltas).map_err(|error| self.stop(error))?);
+        let mut whole = Vec::new();
+        loop {
+            let (row, delta) = match (rows.peek(), deltas.peek()) {
+                (Ok(row), Ok(delta)) => (row, delta),
+                (row, delta) => {
+                    let stops = [row.err(), delta.err()].map(|error| error.map(|error| self.stop(error)));
+                    return Err(stops.into_iter().flatten().max_by_key(|stop| *stop != Stop::Miss).unwrap_or(Stop::Miss));
+                }
+            };
+            let (at, order) = match (row, delta) {
+                (None, None) => return Ok(()),
+                (Some(row), None) => (row, Ordering::Less),
+                (None, Some(delta)) => (delta, Ordering::Greater),
+                (Some(row), Some(delta)) => match row.place().cmp(&delta.place()) {
+                    Ordering::Greater => (delta, Ordering::Greater),
+                    order => (row, order),
+                },
+            };
+            let (mut bytes, mut newest) = (&at.bytes, at.sequence);
+            if let (Some(row), Some(delta)) = (row, delta)
+                && order == Ordering::Equal
+                && delta.sequence > row.sequence
+            {
+                whole.clear();
+                self.merge(&row.bytes, &delta.bytes, &mut whole);
+                (bytes, newest) = (&whole, delta.sequence);
+            }
+            self.newest.set(self.newest.get().max(newest));
+            let Some(token) = at.token else { return Ok(()) };
+            let partition = PartitionKey { table: scan.table, token, bytes: &at.partition };
+            if visit(ScannedRow { partition, clustering: &[], row: bytes }) == Visit::Stop {
+                return Ok(());
+            }
+            if order != Ordering::Greater {
+                rows.advance();
+            }
+            if order != Ordering::Less {
+                deltas.advance();
+            }
+        }
+    }
+}
+
+/// One side of a scan of rows and deltas.
+struct Walk<'a> {
+    cursor: TableCursor<'a>,
+    /// The row that was met last.
+    seen: Seen,
+    at: At,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum At {
+    Between,
+    Row,
+    End,
+}
+
+/// A row that was met, copied: the cursor lends one only until it moves on.
+#[derive(Default)]
+struct Seen {
+    token: Option<Token>,
+    partition: Vec<u8>,
+    sequence: Sequence,
+    bytes: Vec<u8>,
+}
+
+impl Seen {
+    fn take(&mut self, found: &TableRow<'_>) {
+        self.token = Some(found.token);
+        self.partition.clear();
+        self.partition.extend_from_slice(found.partition);
+        self.sequence = found.row.sequence;
+        self.bytes.clear();
+        self.bytes.extend_from_slice(found.row.bytes);
+    }
+
+    fn place(&self) -> (Option<Token>, &[u8]) {
+        (self.token, &self.partition)
+    }
+}
+
+impl<'a> Walk<'a> {
+    fn new(cursor: TableCursor<'a>) -> Self {
+        Self { cursor, seen: Seen::default(), at: At::Between }
+    }
+
+    /// The next row, until `advance`.
+    fn peek(&mut self) -> Result<Option<&Seen>, ReadError> {
+        if self.at == At::Between {
+            self.at = match self.cursor.next()? {
+                Some(found) => {
+                    self.seen.take(&found);
+                    At::Row
+                }
+                None => At::End,
+            };
+        }
+        Ok((self.at == At::Row).then_some(&self.seen))
+    }
+
+    fn advance(&mut self) {
+        if self.at == At::Row {
+            self.at = At::Between;
+        }
+    }
+}
+
 impl RowStore for EngineStore<'_> {
     #[inline]
     fn get(&self, partition: &PartitionKey<'_>, clustering: &[u8]) -> Result<Option<&[u8]>, Stop> {
         let key = Key { table: partition.table, token: partition.token, partition: partition.bytes, clustering };
-        match self.engine.get(&key, CachePolicy::Keep) {
+        let row = self.engine.get(&key, CachePolicy::Keep);
+        if clustering.is_empty() {
+            return self.with_delta(partition, row);
+        }
+        match row {
             Ok(row) => Ok(row.map(|row| {
                 self.saw(&row);
                 row.bytes
             })),
             Err(error) => Err(self.stop(error)),
+        }
+    }
+
+    fn basis(&self, partition: &PartitionKey<'_>) -> Result<Basis<'_>, Stop> {
+        match self.engine.get(&key_of(partition, partition.table), CachePolicy::Keep) {
+            Err(ReadError::Miss(miss)) => {
+                let delta = self.engine.get(&key_of(partition, companion(partition.table)), CachePolicy::Keep);
+                match delta {
+                    Ok(None) if self.deltas.has_room(self.engine) => return Ok(Basis::Delta(None)),
+                    // One from before the start may be outdated.
+                    Ok(Some(delta)) if delta.sequence > self.engine.recovered_sequence() => return Ok(Basis::Delta(Some(delta.bytes))),
+                    Err(error) => return Err(self.stop(error)),
+                    Ok(_) => {}
+                }
+                Err(self.stop(ReadError::Miss(miss)))
+            }
+            row => self.with_delta(partition, row).map(Basis::Row),
         }
     }
 
@@ -66,6 +287,14 @@ impl RowStore for EngineStore<'_> {
         visit: &mut dyn FnMut(&[u8], &[u8]) -> Visit,
     ) -> Result<(), Stop> {
         if to.is_some_and(|to| to <= from) {
+            return Ok(());
+        }
+        if self.has_deltas(partition.table) {
+            if from.is_empty()
+                && let Some(row) = self.get(partition, &[])?
+            {
+                visit(&[], row);
+            }
             return Ok(());
         }
         let scan = PartitionScan {
@@ -113,6 +342,9 @@ impl RowStore for EngineStore<'_> {
             start = TablePosition::After { token: from.token, partition: from.partition, clustering: LAST_CLUSTERING };
         }
         let scan = TableScan { table, from: start, to: until, policy: CachePolicy::Bypass, read_ahead: READ_AHEAD };
+        if self.has_deltas(table) {
+            return self.scan_merged(&scan, visit);
+        }
         let mut cursor = self.engine.scan_table(&scan).map_err(|error| self.stop(error))?;
         while let Some(found) = cursor.next().map_err(|error| self.stop(error))? {
             self.saw(&found.row);

@@ -77,7 +77,8 @@ impl Machine {
             stable.reopen();
             let core = CoreId(core as u16);
             let truncations = blobs.get(&truncations_blob(core)).map_or_else(BTreeMap::new, |blob| decode_truncations(blob).unwrap());
-            let marks = tables.iter().map(|table| (*table, truncations.get(table).copied().unwrap_or_default())).collect();
+            let stored = shard::stored_tables(tables.iter().copied());
+            let marks = stored.iter().map(|table| (*table, truncations.get(table).copied().unwrap_or_default())).collect();
             let engine =
                 Engine::open(setup.engine_config(core.0, disk.len()), Planted::stable(setup.planted, stable.clone()), &marks, now).unwrap();
             let nonce = (dice.next_u64() >> 16) | (u64::from(core.0) << 48);

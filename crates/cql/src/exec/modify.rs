@@ -1,7 +1,8 @@
 //! INSERT, UPDATE and DELETE on the shard that owns the partition.
 //!
-//! A statement becomes an update row; the stored row is merged with it and the result staged as the row's new whole. The old row is always
-//! read: cells it has and the update lacks stay, and timestamps decide.
+//! A statement becomes an update row; the stored row is merged with it and the result staged as the row's new whole: cells it has and the
+//! update lacks stay, and timestamps decide. A row that is on the device need not be read for plain values: then the update is staged as a
+//! delta (`docs/decisions/0010-deltas.md`).
 //!
 //! A deletion of a partition is kept in the partition's own row (empty clustering key), one of a range in a row of its own; both hide later
 //! writes with older timestamps. Rows that they hide now are turned into tombstones at once, up to [`CLEANED_ROWS_MAX`]; beyond, the
@@ -10,13 +11,18 @@
 use super::{Environment, Execution, Failure, KeyRange, element, keys};
 use crate::plan::{Assignment, ColumnRef, Modify, ModifyKind, RowTarget, Term};
 use crate::{CqlError, reply, value};
-use model::operation::{Context, Direction, FIRST_ROW_BYTE, PartitionKey, RANGE_DELETION_PREFIX, RowStore, Visit, WriteSet, purge_after_s};
+use model::operation::{
+    Basis, Context, Direction, FIRST_ROW_BYTE, PartitionKey, RANGE_DELETION_PREFIX, RowStore, Visit, WriteSet, purge_after_s,
+};
 use model::row::{Deletion, ElementOrder, RowKind, RowView, RowWriter, Stamp, merge};
 use model::{ColumnId, DataType, Table};
 use std::cmp::Ordering;
 
 /// How many rows one deletion turns into tombstones itself.
 const CLEANED_ROWS_MAX: usize = 2_000;
+
+/// Larger deltas are not worth their memory: the row is read and merged at once.
+const DELTA_BYTES_MAX: usize = 2 << 10;
 
 /// Cassandra's bound: 20 years.
 const TTL_S_MAX: i32 = 630_720_000;
@@ -157,6 +163,9 @@ impl Writer<'_> {
             if ttl_s == 0 { Stamp::at(timestamp) } else { Stamp { timestamp, ttl_s, expires_at_s: self.now_s.saturating_add(ttl_s) } };
         let table = &*plan.table;
         if table.clustering_len == 0 {
+            if plan.simple && plan.kind != ModifyKind::Delete && self.defer_row(plan, partition, stamp)? {
+                return Ok(());
+            }
             return match plan.target {
                 RowTarget::Rows | RowTarget::Static => self.apply_row(plan, &plan.assignments, partition, &[], None, stamp),
                 RowTarget::Range | RowTarget::Partition => self.delete_row(table, partition, &[], None, timestamp),
@@ -224,6 +233,37 @@ impl Writer<'_> {
         self.write_row(&plan.table, partition, clustering, hidden_by, |writer, old, out| {
             writer.encode(plan, assignments, liveness, stamp, (old, hidden_by), out)
         })
+    }
+
+    /// Stages a write of plain values as a delta if the row is on the device: it need not be read now. False when it has to be merged.
+    fn defer_row(&mut self, plan: &Modify, partition: &PartitionKey<'_>, stamp: Stamp) -> Result<bool, Failure> {
+        if self.writes.find(partition, &[]).is_some() {
+            return Ok(false);
+        }
+        let Basis::Delta(stored) = self.store.basis(partition)? else { return Ok(false) };
+        let mut update = self.writes.take_scratch();
+        let kind = self.encode(plan, &plan.assignments, plan.kind == ModifyKind::Insert, stamp, (None, None), &mut update);
+        let staged = self.writes.find_delta(partition).map(<[u8]>::to_vec);
+        let delta = staged.as_deref().or(stored);
+        let fits = update.len() + delta.map_or(0, <[u8]>::len) <= DELTA_BYTES_MAX;
+        let deferred = match kind {
+            Ok(RowKind::Lasting) if fits => {
+                let out = self.writes.begin(partition, &[]);
+                match delta {
+                    None => out.extend_from_slice(&update),
+                    Some(delta) => {
+                        let (old, new) = (RowView::new(delta), RowView::new(&update));
+                        // Nothing may be forgotten before the row has been seen.
+                        merge(old, new, None, &TableOrder(&plan.table), self.now_s, u32::MAX, out);
+                    }
+                }
+                self.writes.end_delta();
+                Ok(true)
+            }
+            other => other.map(|_| false),
+        };
+        self.writes.put_scratch(update);
+        deferred
     }
 
     fn delete_row(
@@ -306,6 +346,7 @@ impl Writer<'_> {
         let staged = self.writes.find(partition, clustering).map(<[u8]>::to_vec);
         let old = match &staged {
             Some(row) => Some(row.as_slice()),
+            // Where a delta was staged the row is not in memory: this stops, and all is run again when it is.
             None => store.get(partition, clustering)?,
         };
         let encoded = encode(self, old.map(RowView::new), &mut update);

@@ -192,6 +192,7 @@ impl Engine {
                 purgeable_bytes: entry.purgeable_bytes,
                 lasting: entry.lasting,
                 replacing: entry.replacing,
+                has_old_residents: entry.oldest_resident < Sequence(u64::MAX),
             };
             Item::Segment(state).encode(&mut writer.stream);
         }

@@ -164,11 +164,14 @@ pub(crate) struct SegmentState {
     pub(crate) lasting: bool,
     /// Whether a row with a purge time may have taken the place of an older version.
     pub(crate) replacing: bool,
+    /// Whether records of resident tables from before a restart were moved to it.
+    pub(crate) has_old_residents: bool,
 }
 
 /// Flags of a segment's entry. Without any, nothing is known: what older programs wrote.
 const SEGMENT_ENDS: u32 = 1;
 const SEGMENT_FIRST_VERSIONS: u32 = 2;
+const SEGMENT_OLD_RESIDENTS: u32 = 4;
 
 /// An entry of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,7 +240,8 @@ impl<'a> Item<'a> {
                 // The second flag is of no use without the first.
                 let first_versions = if state.replacing { 0 } else { SEGMENT_FIRST_VERSIONS };
                 let flags = if state.lasting { 0 } else { SEGMENT_ENDS | first_versions };
-                out.extend_from_slice(&flags.to_le_bytes());
+                let old_residents = if state.has_old_residents { SEGMENT_OLD_RESIDENTS } else { 0 };
+                out.extend_from_slice(&(flags | old_residents).to_le_bytes());
             }),
             Self::End { rows } => write(out, KIND_END, |out| out.extend_from_slice(&rows.to_le_bytes())),
         }
@@ -271,6 +275,7 @@ impl<'a> Item<'a> {
                 purgeable_bytes: u32_at(payload, 24),
                 lasting: u32_at(payload, 28) & SEGMENT_ENDS == 0,
                 replacing: u32_at(payload, 28) & SEGMENT_FIRST_VERSIONS == 0,
+                has_old_residents: u32_at(payload, 28) & SEGMENT_OLD_RESIDENTS != 0,
             }),
             (KIND_END, 8) => Self::End { rows: u64_at(payload, 0) },
             _ => return Err(Malformed),
@@ -316,7 +321,7 @@ mod tests {
     #[test]
     fn entries_are_read_as_they_were_written() {
         let stamp = Stamp { point: Point { generation: 7, offset: 4096 }, next_sequence: Sequence(9) };
-        let state = |lasting, replacing| {
+        let state = |lasting, replacing, has_old_residents| {
             Item::Segment(SegmentState {
                 segment: SegmentId(4),
                 used: 8192,
@@ -325,6 +330,7 @@ mod tests {
                 purgeable_bytes: 64,
                 lasting,
                 replacing,
+                has_old_residents,
             })
         };
         let items = [
@@ -334,9 +340,10 @@ mod tests {
             Item::Partition { slot: 3, tail: 1 << 51, key: b"key" },
             Item::Rows(b"rows"),
             Item::Pages(b"pages"),
-            state(true, true),
-            state(false, true),
-            state(false, false),
+            state(true, true, false),
+            state(true, true, true),
+            state(false, true, false),
+            state(false, false, true),
             Item::End { rows: 5 },
         ];
         let mut bytes = Vec::new();

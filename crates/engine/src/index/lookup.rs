@@ -230,6 +230,11 @@ impl Index {
         self.records += new as u64;
     }
 
+    /// Whether a table has anything at a token.
+    pub(crate) fn home_is_taken(&self, table: TableId, token: Token) -> bool {
+        self.table(table).and_then(|table| table.slot(token.slot())).is_some_and(|slot| slot.find(tail(token)).is_ok())
+    }
+
     /// Where the index has the row with this key, or the page that starts at it, if that place satisfies `is_it`. Reads no record: a
     /// cell that names one is known by its place.
     pub(crate) fn locate(&self, key: &Key<'_>, is_it: impl Fn(Location) -> bool) -> Option<Location> {

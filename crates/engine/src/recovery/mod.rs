@@ -271,6 +271,7 @@ impl Engine {
         self.log.slots_free.extend(stale);
         self.clear_mirrors();
         self.index.drop_hashes();
+        self.recovered_sequence = self.log.last_sequence();
         self.progress.elapsed_us = now_us - self.recovery.as_ref()?.started_us;
         self.recovery = None;
         None

@@ -10,6 +10,7 @@ use crate::load::Pace;
 use crate::location::{Location, SegmentId, padded};
 use crate::log::{Point, Sealed};
 use crate::paging::purgeable;
+use crate::resident::is_resident;
 use crate::segments::Usage;
 use crate::walk::{Step, Walk};
 use base::{AlignedBuffer, BLOCK_BYTES};
@@ -136,7 +137,8 @@ impl Engine {
             record::write_pad(bytes, header.salt(), offset, length);
         }
         let mut used = indexed.end;
-        if !indexed.sealed {
+        // What is damaged up to the end has no room for one.
+        if !indexed.sealed && used + HEADER_BYTES <= bytes.len() {
             record::write_seal(&mut bytes[used..], self.log.last_sequence(), header.salt(), used);
             used += HEADER_BYTES;
             self.stable.write(slot * self.config.segment_bytes as usize + indexed.end, &bytes[indexed.end..used]);
@@ -274,6 +276,9 @@ impl Engine {
             self.segments.set_replacing(segment);
             if record.is_page() {
                 self.segments.set_lasting(segment);
+            }
+            if is_resident(record.table()) && record.sequence() < self.segments.get(segment).base_sequence {
+                self.segments.note_old_resident(segment, record.sequence());
             }
             if self.segments.point(location) < recovery.start {
                 continue;

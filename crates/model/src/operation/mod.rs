@@ -99,6 +99,16 @@ pub enum Stop {
     UnknownTable,
 }
 
+/// What a write finds under its key: see [`RowStore::basis`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis<'a> {
+    /// The stored row, or that there is none.
+    Row(Option<&'a [u8]>),
+    /// The row is on the device. A write that need not know it may be staged as a delta ([`WriteSet::end_delta`]): this one, if there is
+    /// one already, merged with what is written.
+    Delta(Option<&'a [u8]>),
+}
+
 /// The rows of a shard, as an operation sees them: all writes before it, none after it, and none of its own.
 pub trait RowStore {
     /// The stored row at `clustering`.
@@ -106,6 +116,14 @@ pub trait RowStore {
     /// # Errors
     /// [`Stop`] when it cannot be had now.
     fn get(&self, partition: &PartitionKey<'_>, clustering: &[u8]) -> Result<Option<&[u8]>, Stop>;
+
+    /// What a write of a partition's only row (with an empty clustering key) has to be merged with.
+    ///
+    /// # Errors
+    /// As [`RowStore::get`].
+    fn basis(&self, partition: &PartitionKey<'_>) -> Result<Basis<'_>, Stop> {
+        self.get(partition, &[]).map(Basis::Row)
+    }
 
     /// Visits the rows of a partition with `from <= clustering key < to` (to the end when `to` is `None`).
     ///

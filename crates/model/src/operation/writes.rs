@@ -30,6 +30,7 @@ struct Entry {
     clustering: Range<usize>,
     row: Range<usize>,
     purge_after_s: Option<u32>,
+    is_delta: bool,
 }
 
 /// One staged row.
@@ -43,6 +44,8 @@ pub struct StagedRow<'a> {
     pub row: &'a [u8],
     /// From when on (seconds since the epoch) the engine may forget it; `None` is never.
     pub purge_after_s: Option<u32>,
+    /// Whether it is not the whole row but what is to be merged with it.
+    pub is_delta: bool,
 }
 
 impl WriteSet {
@@ -99,6 +102,7 @@ impl WriteSet {
             clustering: middle..end,
             row: end..end,
             purge_after_s: None,
+            is_delta: false,
         });
         &mut self.bytes
     }
@@ -108,10 +112,25 @@ impl WriteSet {
     /// # Panics
     /// When none was started.
     pub fn end(&mut self, purge_after_s: Option<u32>) {
+        self.end_entry(purge_after_s, false);
+    }
+
+    /// Ends the row that [`WriteSet::begin`] started: it is a delta, to be merged with the stored row when that is read. Only for the row with
+    /// an empty clustering key, where [`super::RowStore::basis`] has allowed it, and of values that stay: nothing in it may expire.
+    ///
+    /// # Panics
+    /// When none was started.
+    pub fn end_delta(&mut self) {
+        self.end_entry(None, true);
+    }
+
+    fn end_entry(&mut self, purge_after_s: Option<u32>, is_delta: bool) {
         let mut entry = self.open.take().expect("`begin` comes before `end`");
         entry.row.end = self.bytes.len();
         entry.purge_after_s = purge_after_s;
-        let before = if self.rows.is_empty() { None } else { self.position(&self.view_key(&entry), &self.bytes[entry.clustering.clone()]) };
+        entry.is_delta = is_delta;
+        let key = (self.view_key(&entry), &self.bytes[entry.clustering.clone()]);
+        let before = if self.rows.is_empty() { None } else { self.position(&key.0, key.1, is_delta) };
         if let Some(before) = before {
             self.rows[before] = entry;
             return;
@@ -132,10 +151,20 @@ impl WriteSet {
     /// The staged row of this key.
     #[must_use]
     pub fn find(&self, partition: &PartitionKey<'_>, clustering: &[u8]) -> Option<&[u8]> {
+        self.find_entry(partition, clustering, false)
+    }
+
+    /// The staged delta of a partition's only row.
+    #[must_use]
+    pub fn find_delta(&self, partition: &PartitionKey<'_>) -> Option<&[u8]> {
+        self.find_entry(partition, &[], true)
+    }
+
+    fn find_entry(&self, partition: &PartitionKey<'_>, clustering: &[u8], is_delta: bool) -> Option<&[u8]> {
         if self.rows.is_empty() {
             return None;
         }
-        self.position(partition, clustering).map(|index| &self.bytes[self.rows[index].row.clone()])
+        self.position(partition, clustering, is_delta).map(|index| &self.bytes[self.rows[index].row.clone()])
     }
 
     /// The staged rows, in the order in which their keys were first staged.
@@ -145,6 +174,7 @@ impl WriteSet {
             clustering: &self.bytes[entry.clustering.clone()],
             row: &self.bytes[entry.row.clone()],
             purge_after_s: entry.purge_after_s,
+            is_delta: entry.is_delta,
         })
     }
 
@@ -152,20 +182,22 @@ impl WriteSet {
         PartitionKey { table: entry.table, token: entry.token, bytes: &self.bytes[entry.partition.clone()] }
     }
 
-    fn matches(&self, entry: &Entry, partition: &PartitionKey<'_>, clustering: &[u8]) -> bool {
-        entry.token == partition.token
+    fn matches(&self, entry: &Entry, partition: &PartitionKey<'_>, clustering: &[u8], is_delta: bool) -> bool {
+        entry.is_delta == is_delta
+            && entry.token == partition.token
             && entry.table == partition.table
             && self.bytes[entry.clustering.clone()] == *clustering
             && self.bytes[entry.partition.clone()] == *partition.bytes
     }
 
-    fn position(&self, partition: &PartitionKey<'_>, clustering: &[u8]) -> Option<usize> {
+    fn position(&self, partition: &PartitionKey<'_>, clustering: &[u8], is_delta: bool) -> Option<usize> {
+        let matches = |entry: &Entry| self.matches(entry, partition, clustering, is_delta);
         if self.by_key.is_empty() {
-            return self.rows.iter().position(|entry| self.matches(entry, partition, clustering));
+            return self.rows.iter().position(matches);
         }
         let hash = hash_key(partition, clustering);
         let candidates = self.by_key.get(&hash)?;
-        candidates.iter().map(|index| *index as usize).find(|index| self.matches(&self.rows[*index], partition, clustering))
+        candidates.iter().map(|index| *index as usize).find(|index| matches(&self.rows[*index]))
     }
 
     fn hash(&self, entry: &Entry) -> u64 {
@@ -182,6 +214,28 @@ fn hash_key(partition: &PartitionKey<'_>, clustering: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_delta_and_a_row_of_one_key_are_two() {
+        for others in [0u64, 30] {
+            let mut writes = WriteSet::default();
+            for key in 0..others {
+                let bytes = key.to_be_bytes();
+                writes.begin(&PartitionKey { table: TableId(2), token: Token(0), bytes: &bytes }, &[]);
+                writes.end(None);
+            }
+            let partition = PartitionKey { table: TableId(1), token: Token(0), bytes: b"p" };
+            for round in [1, 2] {
+                writes.begin(&partition, &[]).push(round);
+                writes.end_delta();
+            }
+            assert_eq!((writes.find(&partition, &[]), writes.find_delta(&partition)), (None, Some(&[2u8][..])));
+            writes.begin(&partition, &[]).push(3);
+            writes.end(None);
+            assert_eq!((writes.find(&partition, &[]), writes.find_delta(&partition)), (Some(&[3u8][..]), Some(&[2u8][..])));
+            assert_eq!(writes.rows().skip(others as usize).map(|row| row.is_delta).collect::<Vec<_>>(), [true, false]);
+        }
+    }
 
     #[test]
     fn staging_a_key_again_replaces_it_however_many_there_are() {

@@ -9,5 +9,6 @@ mod bad_statements;
 mod compression;
 mod crash;
 mod cross_core;
+mod deltas;
 mod full;
 mod records;

@@ -177,7 +177,8 @@ fn read_tables(blobs: &Path, cores: u16) -> Result<Tables, InspectError> {
     };
     let schema = read(node::SCHEMA_BLOB)?.map(|bytes| schema_blob::decode(&bytes)).transpose()?;
     let keyspaces = schema.iter().flat_map(|schema| schema.keyspaces.values());
-    let exist = keyspaces.flat_map(|keyspace| keyspace.tables.values()).map(|table| table.id).collect();
+    let tables = keyspaces.flat_map(|keyspace| keyspace.tables.values()).map(|table| table.id);
+    let exist = shard::stored_tables(tables).into_iter().collect();
     let mut marks = BTreeMap::new();
     for core in 0..cores {
         let name = node::truncations_blob(base::CoreId(core));

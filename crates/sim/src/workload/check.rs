@@ -100,8 +100,8 @@ impl Workload {
         }
     }
 
-    /// Reads everything by key from a node whose device was corrupted. An error is fine where a fault explains it, and so is an older version;
-    /// a value that was never written is not.
+    /// Reads everything by key from a node whose device was corrupted. An error is fine where a fault explains it, and so is an older version,
+    /// of a cell where a row may lie in several records; a value that was never written is not.
     ///
     /// # Panics
     /// When something is not what it may be.
@@ -110,14 +110,19 @@ impl Workload {
         let mut client = Client::any(machine, 0);
         for key in self.plain.keys() {
             let reply = client.call(machine, &by_key("SELECT a, b FROM ks.plain WHERE k = ?", Table::Plain, key));
-            let judge = Judge { machine, explainer, name: Table::Plain.name(key) };
-            let read = |row: &[Bound]| (int_in(&row[0]), text_in(&row[1]));
-            judge.one(reply, read, &self.plain, &key, |(a, _): &Row| *a, &mut reads);
+            let judge = Judge { machine, explainer, name: Table::Plain.name(key), deltas: true };
+            let Some(rows) = judge.rows(reply, &mut reads) else { continue };
+            let seen = rows.first().map(|row| (int_in(&row[0]), text_in(&row[1])));
+            let ever = self.plain.ever(&key);
+            let was = |is: &dyn Fn(&Row) -> bool| ever.iter().flatten().any(is);
+            let of_cells = seen.as_ref().is_none_or(|(a, b)| was(&|(old, _)| old == a) && (b.is_none() || was(&|(_, old)| old == b)));
+            assert!(of_cells, "{} holds what nobody wrote: {}", judge.name, brief(&seen));
+            judge.judge(seen.as_ref(), &self.plain, &key, |(a, _): &Row| *a, &mut reads);
         }
         let partitions: BTreeSet<i32> = self.wide.keys().into_iter().map(|(partition, _)| partition).collect();
         for partition in partitions {
             let reply = client.call(machine, &by_key("SELECT c, a, b FROM ks.wide WHERE k = ?", Table::Wide, partition));
-            let judge = Judge { machine, explainer, name: Table::Wide.name(partition) };
+            let judge = Judge { machine, explainer, name: Table::Wide.name(partition), deltas: false };
             let Some(rows) = judge.rows(reply, &mut reads) else { continue };
             let rows = unique(rows, |row| (partition, int_in(&row[0]).unwrap()), |row| (int_in(&row[1]), text_in(&row[2])));
             for key in self.wide.keys().iter().chain(rows.keys()).filter(|(of, _)| *of == partition).collect::<BTreeSet<_>>() {
@@ -126,14 +131,14 @@ impl Workload {
         }
         for key in self.cas.keys() {
             let reply = client.call(machine, &by_key("SELECT a FROM ks.cas WHERE k = ?", Table::Cas, key));
-            let judge = Judge { machine, explainer, name: Table::Cas.name(key) };
+            let judge = Judge { machine, explainer, name: Table::Cas.name(key), deltas: true };
             judge.one(reply, |row| int_in(&row[0]), &self.cas, &key, |a| *a, &mut reads);
         }
         for (table, all) in [(Table::Cas, &self.registers), (Table::Counted, &self.counters)] {
             for (key, least) in all {
                 let column = if table == Table::Cas { "a" } else { "n" };
                 let reply = client.call(machine, &by_key(&format!("SELECT {column} FROM ks.{} WHERE k = ?", table.as_str()), table, *key));
-                let judge = Judge { machine, explainer, name: table.name(*key) };
+                let judge = Judge { machine, explainer, name: table.name(*key), deltas: true };
                 let Some(rows) = judge.rows(reply, &mut reads) else { continue };
                 let seen =
                     rows.first().map_or(0, |row| if table == Table::Cas { i64::from(int_in(&row[0]).unwrap()) } else { count_in(&row[0]) });
@@ -159,6 +164,8 @@ struct Judge<'a> {
     machine: &'a Machine,
     explainer: &'a Explainer,
     name: String,
+    /// Whether a row may be in several records: what became of any of them may have lost it.
+    deltas: bool,
 }
 
 impl Judge<'_> {
@@ -206,10 +213,22 @@ impl Judge<'_> {
         reads: &mut DamagedReads,
     ) {
         assert!(cells.ever(key).contains(&seen), "{} {key:?} holds what nobody wrote: {}", self.name, brief(&seen));
+        self.judge(seen.as_ref(), cells, key, mark, reads);
+    }
+
+    /// As `value`, of what was written some time.
+    fn judge<K: Ord + Clone + Debug, V: Ord + Clone + Debug>(
+        &self,
+        seen: Option<&V>,
+        cells: &Cells<K, V>,
+        key: &K,
+        mark: impl Fn(&V) -> Option<i32>,
+        reads: &mut DamagedReads,
+    ) {
         let possible = cells.of(key);
         // If there is one value that it should be, that one's record is what was lost; else any record of the key.
         let lost = if possible.len() == 1 { possible.first().and_then(|value| value.as_ref()).and_then(mark) } else { None };
-        self.verdict(possible.contains(&seen), lost, reads);
+        self.verdict(possible.iter().any(|value| value.as_ref() == seen), lost, reads);
     }
 
     fn verdict(&self, right: bool, lost: Option<i32>, reads: &mut DamagedReads) {
@@ -219,7 +238,9 @@ impl Judge<'_> {
         }
         let mark = lost.map(i32::to_be_bytes);
         let parts: Vec<&[u8]> = [self.name.as_bytes()].into_iter().chain(mark.as_ref().map(|mark| &mark[..])).collect();
-        match self.explainer.explain(self.machine, &parts) {
+        let own = self.explainer.explain(self.machine, &parts);
+        let any = if self.deltas { self.explainer.explain(self.machine, &parts[..1]) } else { None };
+        match any.filter(|(_, reported)| *reported == Reported::Yes).or(own) {
             None => panic!("{} has lost {lost:?} without a fault: {}", self.name, self.explainer.describe(&parts)),
             Some((_, Reported::Yes)) => reads.older += 1,
             Some((faults, Reported::Cannot)) => *reads.silent.entry(faults).or_default() += 1,

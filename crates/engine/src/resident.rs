@@ -1,0 +1,68 @@
+//! Tables whose rows stay in memory, and what their owner needs besides reading and writing them.
+//!
+//! A table whose id has the bit [`RESIDENT_TABLE`] is one like others, but eviction keeps its records in memory: they move to the open cache
+//! frame instead of giving way to their places on the device. Its owner bounds how much that is. After a restart they are on the device
+//! until they are read.
+//!
+//! A row of it may say more about the row with the same key in the table without that bit, its companion, and be outdated by a later write of
+//! that. Its owner then has it forgotten, but nothing of this is in the log: after a restart it is there again, and only the sequences tell.
+//!
+//! Invariant: a row is not purged as long as an outdated row of its key is in a resident table, or may be after a restart. So no row is purged
+//! whose token its companion has, and a segment to which a row of a resident table from before the start was moved counts for as old as
+//! that row.
+
+use crate::engine::Engine;
+use crate::index::Place;
+use crate::key::{Key, Sequence};
+use base::TableId;
+
+/// Records of tables with this bit in their id stay in memory, as long as some of what is in memory may be evicted.
+pub const RESIDENT_TABLE: u32 = 1 << 31;
+
+pub(crate) fn is_resident(table: TableId) -> bool {
+    table.0 & RESIDENT_TABLE != 0
+}
+
+/// The resident table of a table.
+pub(crate) fn resident_of(table: TableId) -> TableId {
+    TableId(table.0 | RESIDENT_TABLE)
+}
+
+impl Engine {
+    /// How many rows the index has of a table: those of a table being dropped not, those that lie over a page twice.
+    #[must_use]
+    pub fn table_rows(&self, table: TableId) -> u64 {
+        self.index.table(table).map_or(0, crate::index::Table::rows)
+    }
+
+    /// The sequence of the last row that was written before the start.
+    #[must_use]
+    pub fn recovered_sequence(&self) -> Sequence {
+        self.recovered_sequence
+    }
+
+    /// What everything in memory may take.
+    #[must_use]
+    pub fn memory_limit_bytes(&self) -> usize {
+        self.config.memory_limit_bytes
+    }
+
+    /// A copy of a row that lives until the turn is over, as rows that are borrowed from memory do.
+    #[must_use]
+    pub fn lend(&self, row: &[u8]) -> &[u8] {
+        self.pages.lend(row)
+    }
+
+    /// Takes the only row of a partition out of the index, if it is in memory, and gives its space back. Nothing is written: after a restart the
+    /// row may be there again, so its owner must know it for outdated, for instance by its sequence.
+    pub fn forget(&mut self, key: &Key<'_>) -> bool {
+        let Ok(Place::Single(location, _)) = self.index.find(key.table, key.token, key.partition, &self.memory) else { return false };
+        self.index.remove(key);
+        self.release(location);
+        // What was written in its place is not the first version of anything.
+        if let Some(open) = &self.log.open {
+            self.segments.set_replacing(open.segment);
+        }
+        true
+    }
+}

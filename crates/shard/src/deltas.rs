@@ -1,0 +1,86 @@
+//! Writes of rows that are on the device, kept until the row is read anyway.
+//!
+//! A write of some columns has to be merged with the row that is stored. To read that row for it would cost more than the write itself, so
+//! what was written is stored alone, as a delta, and merged when somebody reads the row: the row is then written whole, and the delta forgotten.
+//!
+//! A delta is a row like others, under the same key in a companion table of the engine, whose records stay in memory. So everything that
+//! holds for rows holds for deltas: they are durable when acknowledged, are recovered, moved and checkpointed.
+//!
+//! Invariants:
+//! - A delta whose sequence is below that of its row is outdated: the row has what it says. After a restart outdated ones may be there.
+//! - A delta without a row is the row: what is left of one whose other record was damaged, or one whose token another key has.
+//! - Both are truncated and dropped together.
+//!
+//! `docs/decisions/0010-deltas.md` says why it is right, and what it gains.
+
+use base::TableId;
+use engine::{Engine, RESIDENT_TABLE};
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
+/// The part of the engine's memory that deltas may take. Memory saves more reads of the device as deltas than as a cache of rows, which are larger.
+const MEMORY_PART: f64 = 0.5;
+/// What a delta takes besides its bytes: record header, alignment and index.
+const OVERHEAD_BYTES: usize = 96;
+/// Deltas whose mean size decides how many there may be.
+const MEAN_OVER: usize = 64;
+/// How often they are counted.
+const COUNT_EVERY_US: u64 = 100_000;
+
+/// The companion of a table.
+#[must_use]
+pub(crate) fn companion(table: TableId) -> TableId {
+    TableId(table.0 | RESIDENT_TABLE)
+}
+
+/// The tables that a shard's engine has for those of the schema: each with its companion.
+pub fn stored_tables(tables: impl IntoIterator<Item = TableId>) -> BTreeSet<TableId> {
+    tables.into_iter().flat_map(|table| [table, companion(table)]).collect()
+}
+
+/// How many deltas there are, and may be.
+pub(crate) struct Deltas {
+    /// At least as many as there are.
+    count: Cell<u64>,
+    mean_bytes: Cell<usize>,
+    /// Whether they were counted since the start.
+    ready: bool,
+    count_due_us: u64,
+}
+
+impl Default for Deltas {
+    fn default() -> Self {
+        Self { count: Cell::new(1), mean_bytes: Cell::new(256), ready: false, count_due_us: 0 }
+    }
+}
+
+impl Deltas {
+    /// Whether there is none.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count.get() == 0
+    }
+
+    /// Whether there may be one more.
+    pub(crate) fn has_room(&self, engine: &Engine) -> bool {
+        let bytes = self.count.get() * (self.mean_bytes.get() + OVERHEAD_BYTES) as u64;
+        self.ready && (bytes as f64) < engine.memory_limit_bytes() as f64 * MEMORY_PART && !engine.index_is_full()
+    }
+
+    /// One of so many bytes is being written.
+    pub(crate) fn note(&self, bytes: usize) {
+        let mean = self.mean_bytes.get();
+        self.mean_bytes.set(mean - mean / MEAN_OVER + bytes / MEAN_OVER);
+        self.count.set(self.count.get() + 1);
+    }
+
+    /// Counts those of these tables, once in a while.
+    pub(crate) fn count(&mut self, now_us: u64, engine: &Engine, tables: &BTreeSet<TableId>) {
+        if now_us < self.count_due_us || !engine.is_ready() {
+            return;
+        }
+        self.count_due_us = now_us.saturating_add(COUNT_EVERY_US);
+        self.ready = true;
+        self.count.set(tables.iter().map(|table| engine.table_rows(companion(*table))).sum());
+    }
+}
