@@ -12,7 +12,7 @@
 set -euo pipefail
 . "$(dirname "$0")/steps.sh"
 
-all=(python-cassandra python-scylla cqlsh rust java go node latte aerospike-python aerospike-java aerospike-go aerospike-rust aerospike-cql ycsb ycsb-generators abuse crash report bench)
+all=(python-cassandra python-scylla cqlsh rust java go node latte aerospike-python aerospike-java aerospike-go aerospike-rust aerospike-node aerospike-cql ycsb ycsb-generators abuse crash report bench)
 directory_of() {
   case $1 in
     python-*) echo "$root/tests/drivers/python" ;;
