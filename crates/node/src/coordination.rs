@@ -3,7 +3,7 @@
 use crate::core::Core;
 use crate::message::{Message, PartId};
 use crate::protocol::{AnyCoordinator, Reply};
-use crate::requests::{COORDINATED_REQUEST_BYTES, Request, RequestId, Work};
+use crate::requests::{COORDINATED_REQUEST_BYTES, Coordinated, Request, RequestId, Work};
 use base::CoreId;
 use io::{ConnectionId, Reactor};
 use model::operation::{Operation, Part, Step};
@@ -33,44 +33,54 @@ impl Core {
         out: &mut Vec<u8>,
     ) -> Started {
         let bytes = bytes + COORDINATED_REQUEST_BYTES;
-        let request = Request {
-            connection,
-            reply,
-            work: Work::Coordinated { coordinator, results: Vec::new(), failure: None, left: 0, has_sent: false },
-            bytes,
-        };
+        let request = Request { connection, reply, work: Work::Coordinated(Coordinated::new(coordinator, bytes)), bytes };
         let id = self.requests.insert(request);
         if !self.has_room_for_parts() {
             self.continuations.push_back(id);
             return Started::Waiting;
         }
-        match self.step(reactor, id, out) {
+        match self.step(id, out) {
             Stepped::Done => Started::Replied,
-            Stepped::Waiting => Started::Waiting,
+            Stepped::Run(parts) => {
+                self.run_parts(reactor, id, parts);
+                Started::Waiting
+            }
+            Stepped::Wait => Started::Waiting,
         }
     }
 
-    /// Takes one step of a coordinated request whose parts are all back; appends the reply when it was the last.
-    fn step<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: RequestId, out: &mut Vec<u8>) -> Stepped {
-        let Some(request) = self.requests.get_mut(id) else { return Stepped::Waiting };
+    /// Takes one step of a coordinated request whose parts are all back; appends the reply, or a piece of it.
+    fn step(&mut self, id: RequestId, out: &mut Vec<u8>) -> Stepped {
+        let Some(request) = self.requests.get_mut(id) else { return Stepped::Done };
         let reply = request.reply;
-        let Work::Coordinated { coordinator, results, left, has_sent, .. } = &mut request.work else { return Stepped::Waiting };
+        let Work::Coordinated(work) = &mut request.work else { return Stepped::Done };
         let start = out.len();
-        let parts = match coordinator.step(reply, std::mem::take(results), out) {
-            Step::Run(parts) => parts,
+        let step = work.coordinator.step(reply, std::mem::take(&mut work.results), out);
+        if let Step::Run(parts) = &step {
+            work.results.resize_with(parts.len(), Vec::new);
+            work.left = parts.len();
+        }
+        if out.len() > start {
+            // What was found so far is on its way.
+            work.has_sent = true;
+            let bytes = work.bytes;
+            self.requests.set_bytes(id, bytes);
+        }
+        match step {
+            Step::Run(parts) => Stepped::Run(parts),
             Step::Wait { until_us } => {
-                *has_sent |= out.len() > start;
                 self.delayed.push((until_us, id));
-                return Stepped::Waiting;
+                Stepped::Wait
             }
             Step::Done => {
                 self.requests.remove(id);
-                return Stepped::Done;
+                Stepped::Done
             }
-        };
-        results.resize_with(parts.len(), Vec::new);
-        *left = parts.len();
-        *has_sent |= out.len() > start;
+        }
+    }
+
+    /// Sends parts to the cores that own them.
+    fn run_parts<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: RequestId, parts: Vec<Part>) {
         self.parts_out += parts.len();
         for (part, Part { token, operation }) in parts.into_iter().enumerate() {
             let part = PartId { request: id, part: part as u16 };
@@ -81,7 +91,6 @@ impl Core {
                 reactor.send(owner, Message::Run { part, operation });
             }
         }
-        Stepped::Waiting
     }
 
     /// Runs a part here for the core that asked.
@@ -135,7 +144,7 @@ impl Core {
                 self.deliver(reactor, connection, &frame);
             }
             (Work::Single, Err(error)) => self.refuse(part.request, &error),
-            (Work::Coordinated { results, failure, left, .. }, outcome) => {
+            (Work::Coordinated(Coordinated { results, failure, left, .. }), outcome) => {
                 let mut bytes = 0;
                 match outcome {
                     Ok(reply) => {
@@ -196,24 +205,41 @@ impl Core {
             let Some(id) = self.continuations.pop_front() else { return };
             let Some(request) = self.requests.get_mut(id) else { continue };
             let connection = request.connection;
-            let comes_in_pieces = matches!(request.work, Work::Coordinated { has_sent: true, .. });
-            let unsent_bytes_max = self.unsent_bytes_max();
-            let Some(waiting) = self.connections.get_mut(connection) else {
+            let pending = match &mut request.work {
+                Work::Coordinated(work) => std::mem::take(&mut work.pending),
+                Work::Single | Work::Declaration(_) => Vec::new(),
+            };
+            if self.connections.get_mut(connection).is_none() {
                 // Nobody is left to tell.
                 self.requests.remove(id);
-                continue;
-            };
-            if comes_in_pieces && reactor.unsent_bytes(connection) > unsent_bytes_max {
-                // `drained` goes on with it.
-                waiting.stream = Some(id);
-                self.weigh(reactor, connection);
-                continue;
+            } else if !pending.is_empty() {
+                self.run_parts(reactor, id, pending);
+            } else {
+                self.take_step(reactor, id, connection);
             }
-            let mut reply = Vec::new();
-            match self.step(reactor, id, &mut reply) {
-                Stepped::Done => self.deliver(reactor, connection, &reply),
-                Stepped::Waiting => self.deliver_piece(reactor, connection, &reply),
-            }
+        }
+    }
+
+    fn take_step<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: RequestId, connection: ConnectionId) {
+        let mut reply = Vec::new();
+        let parts = match self.step(id, &mut reply) {
+            Stepped::Done => return self.deliver(reactor, connection, &reply),
+            Stepped::Wait => return self.deliver_piece(reactor, connection, &reply),
+            Stepped::Run(parts) => parts,
+        };
+        self.deliver_piece(reactor, connection, &reply);
+        let unsent_bytes_max = self.unsent_bytes_max();
+        if let Some(Request { work: Work::Coordinated(work), .. }) = self.requests.get_mut(id)
+            && work.has_sent
+            && reactor.unsent_bytes(connection) > unsent_bytes_max
+            && let Some(waiting) = self.connections.get_mut(connection)
+        {
+            // No more is looked for before the client has taken what was found: `drained` goes on.
+            work.pending = parts;
+            waiting.stream = Some(id);
+            self.weigh(reactor, connection);
+        } else {
+            self.run_parts(reactor, id, parts);
         }
     }
 
@@ -234,7 +260,8 @@ pub(crate) enum Started {
 
 enum Stepped {
     Done,
-    Waiting,
+    Run(Vec<Part>),
+    Wait,
 }
 
 /// Names a parked operation: the part, and the core that asked.

@@ -2,6 +2,7 @@
 
 use crate::protocol::{AnyCoordinator, Reply};
 use io::ConnectionId;
+use model::operation::Part;
 use shard::ShardError;
 
 /// A request of this core. Never used twice, so that a late answer finds nobody.
@@ -50,18 +51,31 @@ pub(crate) enum Work {
     /// Sets and bins that it needs; then it is started again from these bytes.
     Declaration(Box<[u8]>),
     /// Parts that a coordinator asked for.
-    Coordinated {
-        /// Who knows what comes next.
-        coordinator: AnyCoordinator,
-        /// What came of each part.
-        results: Vec<Vec<u8>>,
-        /// The first failure of a part. It is told when all parts have ended: what the request does, it has done by then.
-        failure: Option<ShardError>,
-        /// How many parts are still out.
-        left: usize,
-        /// Whether a piece of the reply has gone to the client already.
-        has_sent: bool,
-    },
+    Coordinated(Coordinated),
+}
+
+/// A request that takes several steps.
+pub(crate) struct Coordinated {
+    /// Who knows what comes next.
+    pub(crate) coordinator: AnyCoordinator,
+    /// What came of each part.
+    pub(crate) results: Vec<Vec<u8>>,
+    /// The first failure of a part. It is told when all parts have ended: what the request does, it has done by then.
+    pub(crate) failure: Option<ShardError>,
+    /// How many parts are still out.
+    pub(crate) left: usize,
+    /// Whether a piece of the reply has gone to the client already.
+    pub(crate) has_sent: bool,
+    /// Parts that run once the client has taken what there is of the reply.
+    pub(crate) pending: Vec<Part>,
+    /// Memory that it holds besides results.
+    pub(crate) bytes: usize,
+}
+
+impl Coordinated {
+    pub(crate) fn new(coordinator: AnyCoordinator, bytes: usize) -> Self {
+        Self { coordinator, results: Vec::new(), failure: None, left: 0, has_sent: false, pending: Vec::new(), bytes }
+    }
 }
 
 /// All requests of a core that wait.
@@ -109,6 +123,14 @@ impl Requests {
         if let Some(request) = self.get_mut(id) {
             request.bytes += bytes;
             self.bytes += bytes;
+        }
+    }
+
+    /// Notes that a request holds `bytes` now.
+    pub(crate) fn set_bytes(&mut self, id: RequestId, bytes: usize) {
+        if let Some(request) = self.get_mut(id) {
+            let before = std::mem::replace(&mut request.bytes, bytes);
+            self.bytes = self.bytes - before + bytes;
         }
     }
 

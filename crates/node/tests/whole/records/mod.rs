@@ -123,7 +123,7 @@ fn requests_that_come_together_are_answered_in_order() {
 fn a_scan_waits_for_its_reader() {
     for seed in seeds(3) {
         let _seeded = Seeded(seed);
-        let setup = Setup { capacity_bytes: 16 << 20, unsent_bytes_max: 64 << 10, ..setup(seed, 3) };
+        let setup = Setup { capacity_bytes: 16 << 20, unsent_bytes_max: 64 << 10, requests_bytes_max: 8 << 20, ..setup(seed, 3) };
         let mut machine = Machine::start(&setup);
         let mut writer = Client::connect(&mut machine, 0);
         const RECORDS: u32 = 3_000;
@@ -131,17 +131,20 @@ fn a_scan_waits_for_its_reader() {
             assert_eq!(writer.one(&mut machine, &put_bytes("s", number, "b", &[number as u8; 900])).code, OK);
         }
         let mut slow = Client::connect(&mut machine, 1);
-        let gone = Client::connect(&mut machine, 1);
-        for client in [&slow, &gone] {
+        let deaf: Vec<Client> = (0..12).map(|number| Client::connect(&mut machine, number % 3)).collect();
+        for client in deaf.iter().chain([&slow]) {
             machine.connection(client.end).unwrap().window = 1_000;
             client.send(&mut machine, &scan("s"));
+        }
+        for _ in 0..3_000 {
+            machine.step();
         }
         for number in 0..200 {
             assert_eq!(writer.one(&mut machine, &get("s", number)).code, OK, "others are served meanwhile");
         }
         let held = machine.connection(slow.end).unwrap().output_most;
         assert!(held < 1 << 20, "{held} bytes wait for a client that does not read");
-        machine.hang_up(gone.end);
+        machine.hang_up(deaf[0].end);
         machine.connection(slow.end).unwrap().window = usize::MAX;
         let found = slow.reply(&mut machine).iter().filter(|message| !message.bins.is_empty()).count();
         assert_eq!(found, RECORDS as usize);
