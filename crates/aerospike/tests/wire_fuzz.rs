@@ -1,72 +1,16 @@
 //! Mutated requests: no panic, no memory beyond what was received, and what is accepted reads back the same.
-//!
-//! `TARNDB_FUZZ_ITERATIONS` sets the number of mutations a target (default 20000), `TARNDB_FUZZ_SEED` the seed that a failure names.
 #![allow(clippy::unwrap_used)]
+
+mod fuzzer;
 
 use aerospike::exec::{Namespace, Options, Work, start};
 use aerospike::info::{NodeView, Truncation};
 use aerospike::session::{Progress, Server, Session};
 use aerospike::wire::*;
-use base::Rng;
+use fuzzer::{fuzz, is_full_run};
 use model::Schema;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-const DEFAULT_ITERATIONS: u64 = 20_000;
 const BODY_BYTES_MAX: usize = 1 << 16;
-
-fn from_environment(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
-}
-
-/// Runs `check` with mutations of `corpus`; a failure prints how to see it again.
-fn fuzz(target: &str, corpus: &[Vec<u8>], mut check: impl FnMut(&[u8], &mut Rng)) {
-    let iterations = from_environment("TARNDB_FUZZ_ITERATIONS", DEFAULT_ITERATIONS);
-    let first = from_environment("TARNDB_FUZZ_SEED", 1);
-    for seed in first..first + iterations {
-        let mut rng = Rng::new(seed);
-        let mut bytes = corpus[rng.below(corpus.len() as u64) as usize].clone();
-        for _ in 0..1 + rng.below(6) {
-            mutate(&mut bytes, corpus, &mut rng);
-        }
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| check(&bytes, &mut rng))) {
-            eprintln!("TARNDB_FUZZ_SEED={seed} TARNDB_FUZZ_ITERATIONS=1 cargo test -p tarndb-aerospike --test wire_fuzz {target}");
-            resume_unwind(panic);
-        }
-    }
-}
-
-const EDGES: [u32; 10] = [0, 1, 2, 0x7F, 0x80, 0xFF, 0xFFFF, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF];
-
-fn mutate(bytes: &mut Vec<u8>, corpus: &[Vec<u8>], rng: &mut Rng) {
-    let at = rng.below(bytes.len() as u64 + 1) as usize;
-    match rng.below(7) {
-        0 => bytes.truncate(at),
-        1 => bytes.insert(at, rng.next_u64() as u8),
-        2 | 3 => {
-            if at < bytes.len() {
-                bytes[at] ^= 1 << rng.below(8);
-            }
-        }
-        // A length, a count or a flag is what most bytes are part of: one, two or four bytes become an edge.
-        4 => {
-            let edge = EDGES[rng.below(EDGES.len() as u64) as usize].to_be_bytes();
-            let width = 1 << rng.below(3);
-            for (target, source) in bytes.iter_mut().skip(at).zip(&edge[4 - width..]) {
-                *target = *source;
-            }
-        }
-        5 => {
-            let end = (at + rng.below(64) as usize).min(bytes.len());
-            bytes.drain(at..end);
-        }
-        _ => {
-            let other = &corpus[rng.below(corpus.len() as u64) as usize];
-            let from = rng.below(other.len() as u64 + 1) as usize;
-            let part = &other[from..(from + rng.below(200) as usize).min(other.len())];
-            bytes.splice(at..at, part.iter().copied());
-        }
-    }
-}
 
 fn corpus() -> Vec<Vec<u8>> {
     let lines = include_str!("wire_golden/python-19.txt").lines().filter(|line| !line.starts_with('#'));
@@ -172,7 +116,7 @@ impl Server for Node {
 #[test]
 fn sessions_survive_mutated_connections() {
     let mut node = Node::new();
-    fuzz("sessions", &corpus(), |bytes, rng| {
+    fuzz("wire_fuzz sessions", &corpus(), |bytes, rng| {
         let mut session = Session::new(([127, 0, 0, 1], 1).into(), BODY_BYTES_MAX as u32);
         let (mut out, mut rest) = (Vec::new(), bytes);
         while !rest.is_empty() {
@@ -185,7 +129,7 @@ fn sessions_survive_mutated_connections() {
             }
         }
     });
-    assert!(node.started > 1_000 || from_environment("TARNDB_FUZZ_ITERATIONS", DEFAULT_ITERATIONS) < DEFAULT_ITERATIONS);
+    assert!(node.started > 1_000 || !is_full_run());
 }
 
 /// The header is right, so that every mutation reaches what reads the message.
@@ -194,14 +138,14 @@ fn messages_survive_mutated_bodies() {
     let bodies: Vec<Vec<u8>> = corpus().iter().filter(|bytes| bytes[1] == 3).map(|bytes| bytes[HEADER_BYTES..].to_vec()).collect();
     let mut node = Node::new();
     let mut batched = 0u32;
-    fuzz("messages", &bodies, |body, _| {
+    fuzz("wire_fuzz messages", &bodies, |body, _| {
         let Ok(message) = Message::decode(body) else { return };
         node.start(&message, body);
         let Some(batch) = message.fields.batch.and_then(|field| BatchEntries::read(field).ok()) else { return };
         assert!(batch.len() <= body.len() / 25);
         batched += batch.map_while(Result::ok).map(|entry| entry.operations.iter().count() as u32 + 1).sum::<u32>();
     });
-    if from_environment("TARNDB_FUZZ_ITERATIONS", DEFAULT_ITERATIONS) >= DEFAULT_ITERATIONS {
+    if is_full_run() {
         assert!(batched > 1_000 && node.started > 1_000, "mutations leave nothing to read");
     }
 }
@@ -209,7 +153,7 @@ fn messages_survive_mutated_bodies() {
 #[test]
 fn compressed_messages_survive_mutations() {
     let bodies: Vec<Vec<u8>> = corpus().iter().filter(|bytes| bytes[1] == 4).map(|bytes| bytes[HEADER_BYTES..].to_vec()).collect();
-    fuzz("compressed", &bodies, |body, _| {
+    fuzz("wire_fuzz compressed", &bodies, |body, _| {
         let mut plain = b"before".to_vec();
         if decompress(body, BODY_BYTES_MAX, &mut plain).is_ok() {
             assert!(plain.len() <= BODY_BYTES_MAX + 6);
@@ -227,7 +171,7 @@ fn the_fuzzer_finds_a_planted_bug() {
     };
     assert!(bodies.iter().all(|body| believe(body).is_some()), "it takes a mutation");
     assert!(
-        catch_unwind(|| fuzz("planted_bug", &bodies, |body, _| {
+        std::panic::catch_unwind(|| fuzz("wire_fuzz planted_bug", &bodies, |body, _| {
             believe(body);
         }))
         .is_err()

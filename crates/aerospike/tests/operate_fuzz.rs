@@ -1,0 +1,120 @@
+//! Mutated lists, maps and operations inside them: no panic, nothing bloats, and what is stored is stored again as it is.
+#![allow(clippy::unwrap_used)]
+
+mod fuzzer;
+
+use aerospike::operate::{Change, apply, code};
+use aerospike::value::msgpack::write;
+use aerospike::value::{Particle, ParticleType};
+use fuzzer::{fuzz, is_full_run};
+
+/// Nils that an operation may put in front of a place behind a list's end.
+const PADDING_MAX: usize = 1 << 20;
+
+/// A value under construction.
+#[derive(Default)]
+struct Bytes(Vec<u8>);
+
+impl Bytes {
+    fn integer(mut self, number: i64) -> Self {
+        write::integer(&mut self.0, number);
+        self
+    }
+
+    fn string(mut self, text: &str) -> Self {
+        write::typed(&mut self.0, ParticleType::String, text.as_bytes());
+        self
+    }
+
+    fn list(mut self, count: usize, flags: u8) -> Self {
+        write::list(&mut self.0, count, flags);
+        self
+    }
+
+    fn map(mut self, count: usize, flags: u8) -> Self {
+        write::map(&mut self.0, count, flags);
+        self
+    }
+}
+
+/// Lists and maps of all kinds.
+fn containers() -> Vec<Vec<u8>> {
+    let new = Bytes::default;
+    let mut values = new().list(6, 0).integer(-1).string("text").list(2, 1).integer(1).integer(2).map(1, 1).integer(1).list(0, 0);
+    write::double(&mut values.0, 1.5);
+    write::typed(&mut values.0, ParticleType::Blob, &[0; 40]);
+    let numbers = (0..40).fold(new().list(40, 1), |bytes, number| bytes.integer(number * 300));
+    let pairs = (0..20).fold(new().map(20, 1), |bytes, number| bytes.integer(number).string("value"));
+    let nested = (0..30).fold(new(), |bytes, _| bytes.list(1, 0)).map(2, 3).string("a").integer(1).string("b").integer(2);
+    vec![new().list(0, 0).0, new().map(0, 0).0, values.0, numbers.0, pairs.0, nested.0]
+}
+
+/// Every operation with arguments of every kind, with and without a path.
+fn operands() -> Vec<Vec<u8>> {
+    let mut operands = Vec::new();
+    for operation in (0..41).chain(64..111) {
+        let new = || Bytes::default().list(3, 0).integer(operation);
+        operands.push(new().integer(1).integer(2).0);
+        operands.push(new().integer(7).list(2, 0).integer(1).string("text").0);
+        operands.push(new().map(1, 0).integer(5).string("new").integer(1).0);
+        let path = Bytes::default().list(3, 0).integer(0xff).list(4, 0).integer(16).integer(-1).integer(0xa2).integer(1);
+        operands.push(path.list(3, 0).integer(operation).integer(0x1_0007).integer(1).0);
+    }
+    operands
+}
+
+/// A value as a client may write it: as it is stored.
+fn stored(bytes: &[u8]) -> Option<Particle<'static>> {
+    [ParticleType::List, ParticleType::Map].into_iter().find_map(|kind| {
+        match apply(code::WRITE, None, &Particle::new(kind, bytes)).ok()?.bin {
+            Change::Set(particle) => Some(particle.into_owned()),
+            _ => None,
+        }
+    })
+}
+
+#[test]
+fn containers_survive_mutations() {
+    let mut taken = 0;
+    fuzz("operate_fuzz containers", &containers(), |bytes, _| {
+        let Some(particle) = stored(bytes) else { return };
+        taken += 1;
+        assert_eq!(stored(&particle.bytes).as_ref(), Some(&particle), "what is stored is stored again as it is");
+        assert!(particle.bytes.len() <= 2 * bytes.len() + 8);
+    });
+    assert!(taken > 1_000 || !is_full_run(), "nearly all mutations were refused: {taken}");
+}
+
+#[test]
+fn operations_survive_mutations() {
+    let bins: Vec<Particle<'static>> = containers().iter().map(|bytes| stored(bytes).unwrap()).collect();
+    let mut done = 0;
+    fuzz("operate_fuzz operations", &operands(), |bytes, _| {
+        let operand = Particle::new(ParticleType::Blob, bytes);
+        let each = bins.iter().map(Some).chain([None]).flat_map(|bin| [code::CDT_READ, code::CDT_MODIFY].map(|operation| (bin, operation)));
+        for (bin, operation) in each {
+            let Ok(effect) = apply(operation, bin, &operand) else { continue };
+            done += 1;
+            let most = PADDING_MAX + 2 * bytes.len() + bin.map_or(0, |bin| bin.bytes.len()) + 64;
+            assert!(effect.result.is_none_or(|result| result.bytes.len() <= most));
+            if let Change::Set(particle) = effect.bin {
+                assert!(operation == code::CDT_MODIFY && particle.bytes.len() <= most);
+                assert_eq!(stored(&particle.bytes).as_ref(), Some(&particle), "what is left is stored again as it is");
+            }
+        }
+    });
+    assert!(done > 1_000 || !is_full_run(), "nearly all mutations were refused: {done}");
+}
+
+#[test]
+fn operations_survive_bins_that_are_damaged() {
+    let operands = operands();
+    fuzz("operate_fuzz damaged", &containers(), |bytes, rng| {
+        let operand = Particle::new(ParticleType::Blob, &operands[rng.below(operands.len() as u64) as usize]);
+        for kind in [ParticleType::List, ParticleType::Map] {
+            let bin = Particle::new(kind, bytes);
+            let _ = apply(code::CDT_READ, Some(&bin), &operand);
+            let _ = apply(code::CDT_MODIFY, Some(&bin), &operand);
+        }
+    });
+}
