@@ -11,6 +11,7 @@ pub mod field {
     pub const RECORD_VERSION: u8 = 3;
     pub const DIGEST: u8 = 4;
     pub const TRANSACTION_ID: u8 = 5;
+    /// A transaction's deadline; from clients before 2015, the digests of a batch.
     pub const TRANSACTION_DEADLINE: u8 = 6;
     pub const QUERY_ID: u8 = 7;
     pub const SOCKET_TIMEOUT: u8 = 9;
@@ -62,6 +63,8 @@ pub struct Fields<'a> {
     pub has_udf: bool,
     /// Whether it belongs to a transaction over several records.
     pub has_transaction: bool,
+    /// Whether there is a transaction's deadline, which without a transaction is an old client's batch.
+    pub has_deadline: bool,
 }
 
 fn fixed<'a, const N: usize>(what: &'static str, data: &'a [u8]) -> Result<&'a [u8; N], WireError> {
@@ -94,7 +97,8 @@ impl<'a> Fields<'a> {
                 field::FILTER => fields.has_filter = true,
                 field::INDEX_NAME..=field::INDEX_EXPRESSION | field::INDEX_TYPE => fields.has_index = true,
                 field::UDF_PACKAGE..=field::UDF_OPERATION => fields.has_udf = true,
-                field::TRANSACTION_ID | field::TRANSACTION_DEADLINE => fields.has_transaction = true,
+                field::TRANSACTION_ID => fields.has_transaction = true,
+                field::TRANSACTION_DEADLINE => fields.has_deadline = true,
                 _ => {}
             }
         }
