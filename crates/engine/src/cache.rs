@@ -227,7 +227,14 @@ impl Engine {
         let segment = evicting.segment;
         let untouched = !segment.is_cache() && self.memory.frame(segment).is_none_or(Frame::is_untouched);
         let stop = if untouched { evicting.end } else { evicting.offset.saturating_add(budget).min(evicting.end) };
+        let mut warmed = evicting.offset;
         while !untouched && evicting.offset < stop {
+            if evicting.offset >= warmed
+                && let Some(frame) = self.memory.frame(segment)
+            {
+                let prefix = if segment.is_cache() { RECORD_ALIGN } else { 0 };
+                warmed = self.warm_index(&frame.bytes[..evicting.end], evicting.offset, prefix);
+            }
             evicting.offset = self.evict_record(&mut evicting);
         }
         if untouched || evicting.offset >= evicting.end {

@@ -282,7 +282,7 @@ impl Engine {
                 break;
             }
             if victim.offset >= warmed {
-                warmed = self.warm_index(bytes, victim.offset);
+                warmed = self.warm_index(bytes, victim.offset, 0);
             }
             match walk.next() {
                 Some(Step::Record { offset, record }) => {
@@ -324,14 +324,14 @@ impl Engine {
     }
 
     /// Touches the index cells of the next records all at once: the waits for memory overlap, where one after the other they would be
-    /// most of what defragmentation and recovery cost. Returns the place after those records.
-    pub(crate) fn warm_index(&self, bytes: &[u8], offset: usize) -> usize {
+    /// most of what defragmentation, recovery and eviction cost. `prefix` bytes are before each record. Returns the place after those records.
+    pub(crate) fn warm_index(&self, bytes: &[u8], offset: usize, prefix: usize) -> usize {
         let mut place = offset;
         let mut homes = [None; WARM_RECORDS];
         for home in &mut homes {
-            let Some(record) = bytes.get(place..).and_then(Record::plausible) else { break };
+            let Some(record) = bytes.get(place + prefix..).and_then(Record::plausible) else { break };
             *home = self.index.home(record.table(), record.token());
-            place += padded(record.length());
+            place += prefix + padded(record.length());
         }
         // Nothing else between them, so that as many waits as the processor can bear overlap.
         let sum = homes.iter().flatten().fold(0, |sum, (slot, position)| sum ^ slot.touch(*position));

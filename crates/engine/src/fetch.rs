@@ -23,8 +23,8 @@ const READS_IN_FLIGHT_MAX: usize = 256;
 const READ_BYTES_MAX: usize = 64 << 10;
 /// Buffers of up to this many blocks are kept for the next read.
 const POOLED_BLOCKS_MAX: usize = 4;
-/// Kept buffers of each size.
-const POOL_MAX: usize = 64;
+/// Kept buffers of one block; of larger ones as many bytes.
+const POOL_MAX: usize = READS_IN_FLIGHT_MAX;
 /// The engine's own waiters.
 pub(crate) const RECOVERY_WAITER: u64 = u64::MAX;
 pub(crate) const PAGING_WAITER: u64 = u64::MAX - 1;
@@ -109,8 +109,9 @@ impl Fetches {
     }
 
     fn keep_buffer(&mut self, buffer: AlignedBuffer) {
-        match self.pool.get_mut(buffer.len() / BLOCK_BYTES - 1) {
-            Some(pool) if pool.len() < POOL_MAX => pool.push(buffer),
+        let blocks = buffer.len() / BLOCK_BYTES;
+        match self.pool.get_mut(blocks - 1) {
+            Some(pool) if pool.len() < POOL_MAX / blocks => pool.push(buffer),
             _ => self.buffer_bytes -= buffer.len(),
         }
     }
@@ -254,6 +255,10 @@ impl Engine {
                     let start = location.offset() - read.first_block * BLOCK_BYTES;
                     let bytes = bytes.get(start..start + location.padded()).unwrap_or_default();
                     let salt = self.segments.salt(location.segment());
+                    if let Some(record) = Record::plausible(bytes) {
+                        // While its checksum is computed.
+                        self.warm(record.table(), record.token());
+                    }
                     let record = Record::verify(bytes, salt, location.offset());
                     self.arrived(location, record.map(|record| record.whole()).ok_or(Damage::Checksum));
                 }

@@ -42,6 +42,15 @@ impl Engine {
         }
     }
 
+    /// Has the processor load what a lookup of this token will read, without waiting for it: waits for memory are most of what a lookup costs, and
+    /// those of several overlap.
+    #[inline]
+    pub fn warm(&self, table: TableId, token: Token) {
+        if let Some((slot, position)) = self.index.home(table, token) {
+            std::hint::black_box(slot.touch(position));
+        }
+    }
+
     /// Whether the partition has any row, tombstones included.
     ///
     /// # Errors

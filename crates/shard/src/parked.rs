@@ -1,6 +1,7 @@
 //! Operations that wait for rows from the device, or for the device to catch up with writers.
 
 use crate::Ticket;
+use base::{TableId, Token};
 use model::operation::Operation;
 use std::collections::VecDeque;
 
@@ -8,6 +9,8 @@ use std::collections::VecDeque;
 pub(crate) struct Parked {
     pub(crate) ticket: Ticket,
     pub(crate) operation: Box<dyn Operation>,
+    /// Where it met what it waits for.
+    pub(crate) at: Option<(TableId, Token)>,
 }
 
 /// All of them, by the number the engine knows them by.
@@ -27,6 +30,10 @@ impl ParkedOperations {
         });
         self.slots[index as usize] = Some(parked);
         u64::from(index)
+    }
+
+    pub(crate) fn get(&self, number: u64) -> Option<&Parked> {
+        self.slots.get(number as usize)?.as_ref()
     }
 
     pub(crate) fn remove(&mut self, number: u64) -> Option<Parked> {

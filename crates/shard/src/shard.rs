@@ -4,7 +4,7 @@ use crate::ShardError;
 use crate::deltas::{Deltas, companion};
 use crate::parked::{Parked, ParkedOperations};
 use crate::store::EngineStore;
-use base::{Compression, Now, TableId};
+use base::{Compression, Now, TableId, Token};
 use engine::{Engine, Key, Kind, Miss, Sequence, WriteBatch, WriteError};
 use io::{DiskCompletion, DiskRequest, DiskTag};
 use model::Table;
@@ -16,6 +16,8 @@ use std::sync::Arc;
 
 /// How many parked operations are run again before the core looks at its sockets.
 const RERUNS_PER_TURN: usize = 256;
+/// Of so many at a time, the lookups wait for memory together.
+const WARM_OPERATIONS: usize = 16;
 
 /// The caller's name for a parked operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,6 +60,8 @@ pub struct Shard {
     whole: RefCell<WriteSet>,
     parked: ParkedOperations,
     ready: Vec<u64>,
+    /// The partition that the last operation asked for last.
+    asked: Option<(TableId, Token)>,
     finished: VecDeque<(Ticket, Result<Vec<u8>, ShardError>)>,
     tables: BTreeSet<TableId>,
     record_sets: BTreeMap<TableId, Arc<Table>>,
@@ -90,6 +94,7 @@ impl Shard {
             whole: RefCell::default(),
             parked: ParkedOperations::default(),
             ready: Vec::new(),
+            asked: None,
             finished: VecDeque::new(),
             tables,
             record_sets: BTreeMap::new(),
@@ -132,6 +137,7 @@ impl Shard {
             engine: &self.engine,
             misses: &self.misses,
             record_sets: &self.record_sets,
+            asked: Cell::new(None),
             newest: Cell::new(Sequence(0)),
             deltas: &self.deltas,
             whole: &self.whole,
@@ -146,7 +152,10 @@ impl Shard {
                 return if may_vanish { Outcome::Unsynced(newest) } else { Outcome::Done };
             }
             Ok(()) => self.apply(context.now),
-            Err(Stop::Miss) => Outcome::Waits,
+            Err(Stop::Miss) => {
+                self.asked = store.asked.get();
+                Outcome::Waits
+            }
             Err(Stop::NotReady) => Outcome::Failed(ShardError::NotReady),
             Err(Stop::UnknownTable) => Outcome::Failed(ShardError::UnknownTable),
             Err(stop @ Stop::Damaged { .. }) => Outcome::Failed(ShardError::Read(stop)),
@@ -220,7 +229,7 @@ impl Shard {
 
     /// Keeps the operation for which [`Shard::run`] has just said [`Outcome::Waits`]; no other may have run since.
     pub fn park(&mut self, ticket: Ticket, operation: Box<dyn Operation>) {
-        let number = self.parked.insert(Parked { ticket, operation });
+        let number = self.parked.insert(Parked { ticket, operation, at: self.asked });
         self.wait(number);
     }
 
@@ -240,9 +249,16 @@ impl Shard {
         let next = self.engine.tick(now);
         self.deltas.count(now.monotonic_us, &self.engine, &self.tables);
         self.engine.take_ready(&mut self.ready);
-        for _ in 0..RERUNS_PER_TURN {
-            let Some(number) = self.ready.pop() else { break };
-            self.run_again(now, number);
+        for _ in 0..RERUNS_PER_TURN / WARM_OPERATIONS {
+            let next = &self.ready[self.ready.len().saturating_sub(WARM_OPERATIONS)..];
+            for (table, token) in next.iter().filter_map(|number| self.parked.get(*number)?.at) {
+                self.engine.warm(table, token);
+                self.engine.warm(companion(table), token);
+            }
+            for _ in 0..next.len() {
+                let Some(number) = self.ready.pop() else { break };
+                self.run_again(now, number);
+            }
         }
         for _ in 0..self.parked.writers.len().min(RERUNS_PER_TURN) {
             if !self.answers_writers() {

@@ -23,6 +23,8 @@ pub(crate) struct EngineStore<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) misses: &'a RefCell<Vec<Miss>>,
     pub(crate) record_sets: &'a BTreeMap<TableId, Arc<Table>>,
+    /// The partition that was asked for last.
+    pub(crate) asked: Cell<Option<(TableId, Token)>>,
     /// The last write of all that were seen.
     pub(crate) newest: Cell<Sequence>,
     pub(crate) deltas: &'a Deltas,
@@ -248,6 +250,10 @@ impl RowStore for EngineStore<'_> {
     #[inline]
     fn get(&self, partition: &PartitionKey<'_>, clustering: &[u8]) -> Result<Option<&[u8]>, Stop> {
         let key = Key { table: partition.table, token: partition.token, partition: partition.bytes, clustering };
+        self.asked.set(Some((partition.table, partition.token)));
+        if !self.deltas.is_empty() && clustering.is_empty() {
+            self.engine.warm(companion(partition.table), partition.token);
+        }
         let row = self.engine.get(&key, CachePolicy::Keep);
         if clustering.is_empty() {
             return self.with_delta(partition, row);
