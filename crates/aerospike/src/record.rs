@@ -116,9 +116,15 @@ fn particle<'a>(bin: &Bin, value: &'a [u8]) -> Particle<'a> {
     Particle::new(ParticleType::from_wire(bin.kind).unwrap_or(ParticleType::Blob), value)
 }
 
-/// When a record with this stamp expires, as the protocol has it; 0 is never.
+/// When a record that is written now is gone. Clocks tell whole seconds: it is there for all of the last one, so that it never lives for less
+/// than it was given.
+pub(crate) fn expires_at_s(now_s: u32, ttl_s: u32) -> u32 {
+    if ttl_s == 0 { 0 } else { now_s.saturating_add(ttl_s).saturating_add(1) }
+}
+
+/// The last second of a record with this stamp, as the protocol has it; 0 is never.
 pub(crate) fn void_time(stamp: Stamp) -> u32 {
-    if stamp.ttl_s == 0 { 0 } else { stamp.expires_at_s.saturating_sub(EPOCH_S).max(1) }
+    if stamp.ttl_s == 0 { 0 } else { stamp.expires_at_s.saturating_sub(1 + EPOCH_S).max(1) }
 }
 
 /// Appends a record's row.

@@ -4,7 +4,7 @@ use super::Failure;
 use super::request::Request;
 use crate::ResultCode;
 use crate::operate::{self, code};
-use crate::record::{Record, UserKey, void_time};
+use crate::record::{self, Record, UserKey, void_time};
 use crate::value::{Particle, ParticleType};
 use crate::wire::{MessageWriter, Operation, info1, info2};
 use model::operation::{Context, RowStore, WriteSet};
@@ -34,12 +34,12 @@ impl Request<'_> {
     fn renewed(&self, record: &Record<'_>, context: &Context) -> Option<Stamp> {
         let Stamp { timestamp, ttl_s, expires_at_s } = record.stamp;
         let percent = u64::from(self.attributes.ttl);
-        let left_s = u64::from(expires_at_s.saturating_sub(context.now_s()));
-        let is_little = ttl_s > 0 && (1..=100).contains(&percent) && left_s * 100 < u64::from(ttl_s) * percent;
+        let left_s = u64::from(expires_at_s.saturating_sub(1 + context.now_s()));
+        let is_little = ttl_s > 0 && (1..=100).contains(&percent) && left_s * 100 <= u64::from(ttl_s) * percent;
         is_little.then(|| Stamp {
             timestamp: context.timestamp_us.max(timestamp.saturating_add(1)),
             ttl_s,
-            expires_at_s: context.now_s().saturating_add(ttl_s),
+            expires_at_s: record::expires_at_s(context.now_s(), ttl_s),
         })
     }
 

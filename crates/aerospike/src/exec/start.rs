@@ -67,6 +67,9 @@ pub fn start<'a>(schema: &'a Schema, message: &Message<'a>, body: &'a [u8], opti
     if !has_record(fields) {
         return scan::start(schema, message, namespace, set, options);
     }
+    if wants_nothing(message) {
+        return Err(ResultCode::PARAMETER);
+    }
     let table = match target(schema, namespace, set, &message.attributes, &message.operations)? {
         Target::Table(table) => table,
         Target::Nothing => return Err(ResultCode::NOT_FOUND),
@@ -79,6 +82,12 @@ pub fn start<'a>(schema: &'a Schema, message: &Message<'a>, body: &'a [u8], opti
     };
     let limits = Limits { default_ttl_s: namespace.default_ttl_s, record_bytes_max: options.record_bytes_max };
     Ok(Work::Record(RecordRequest { table, what: What::of(message), body, digest, limits }))
+}
+
+/// Whether a read says neither which bins it wants nor that it wants none.
+fn wants_nothing(message: &Message<'_>) -> bool {
+    let says = info1::GET_ALL | info1::NO_BINS;
+    !is_write(&message.attributes) && message.attributes.info1 & says == 0 && message.operations.is_empty()
 }
 
 /// Refuses what would be answered wrongly.

@@ -5,7 +5,7 @@ use super::read::operand;
 use super::request::Request;
 use crate::ResultCode;
 use crate::operate::{self, Change, code};
-use crate::record::{BinValue, Bins, Record, UserKey, timestamp_after, void_time, write_record, write_tombstone};
+use crate::record::{BinValue, Bins, Record, UserKey, expires_at_s, timestamp_after, void_time, write_record, write_tombstone};
 use crate::value::{Particle, ParticleType};
 use crate::wire::{BIN_NAME_BYTES_MAX, MessageWriter, info1, info2, info3};
 use model::operation::{Context, RowStore, WriteSet, purge_after_s};
@@ -165,8 +165,7 @@ impl Request<'_> {
             (ttl_s, _) if ttl_s <= TTL_S_MAX => ttl_s,
             _ => return Err(ResultCode::PARAMETER),
         };
-        let expires_at_s = if ttl_s == 0 { 0 } else { now_s.saturating_add(ttl_s) };
-        Ok(Stamp { timestamp, ttl_s, expires_at_s })
+        Ok(Stamp { timestamp, ttl_s, expires_at_s: expires_at_s(now_s, ttl_s) })
     }
 }
 

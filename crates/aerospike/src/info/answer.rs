@@ -64,6 +64,7 @@ fn value(name: &str, view: &NodeView<'_>) -> String {
         "version" => concat!("TarnDB ", env!("CARGO_PKG_VERSION")).to_owned(),
         "features" => FEATURES.to_owned(),
         "status" => "ok".to_owned(),
+        "logs" => "0:stderr".to_owned(),
         "cluster-name" if view.cluster_name.is_empty() => "null".to_owned(),
         "cluster-name" => view.cluster_name.to_owned(),
         "cluster-generation" | "partition-generation" | "peers-generation" | "rebalance-generation" | "cluster-stable" => {

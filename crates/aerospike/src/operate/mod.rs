@@ -64,7 +64,7 @@ pub enum Change<'a> {
 pub struct Effect<'a> {
     /// What becomes of the bin.
     pub bin: Change<'a>,
-    /// The answer; none where the operation has nothing to say.
+    /// The answer, which may be nil; none where the operation has nothing to say.
     pub result: Option<Particle<'a>>,
 }
 

@@ -13,22 +13,18 @@ pub(super) fn write<'a>(operand: &Particle<'a>) -> Result<Effect<'a>, ResultCode
     Ok(Effect::change(Change::Set(stored(operand)?)))
 }
 
-/// Adds to a number; both are integers, which wrap, or both doubles.
+/// Adds to a number; both are integers, which wrap, or both doubles. A bin that is missing gets the operand, whatever it is.
 pub(super) fn add<'a>(bin: Option<&Particle<'a>>, operand: &Particle<'a>) -> Result<Effect<'a>, ResultCode> {
-    match operand.kind {
-        ParticleType::Integer | ParticleType::Double => {}
-        ParticleType::Null => return Err(ResultCode::PARAMETER),
-        _ => return Err(ResultCode::BIN_TYPE),
-    }
-    let operand = stored(operand)?;
+    let operand = join_operand(operand)?;
     let Some(bin) = bin else { return Ok(Effect::change(Change::Set(operand))) };
-    if bin.kind != operand.kind {
-        return Err(ResultCode::BIN_TYPE);
-    }
-    let (left, right) = (eight(&bin.bytes)?, eight(&operand.bytes)?);
-    let sum = match bin.kind {
-        ParticleType::Integer => i64::from_be_bytes(left).wrapping_add(i64::from_be_bytes(right)).to_be_bytes(),
-        _ => (f64::from_be_bytes(left) + f64::from_be_bytes(right)).to_be_bytes(),
+    let sum = match (bin.kind, operand.kind) {
+        (ParticleType::Integer, ParticleType::Integer) => {
+            i64::from_be_bytes(eight(&bin.bytes)?).wrapping_add(i64::from_be_bytes(eight(&operand.bytes)?)).to_be_bytes()
+        }
+        (ParticleType::Double, ParticleType::Double) => {
+            (f64::from_be_bytes(eight(&bin.bytes)?) + f64::from_be_bytes(eight(&operand.bytes)?)).to_be_bytes()
+        }
+        _ => return Err(ResultCode::BIN_TYPE),
     };
     Ok(Effect::change(Change::Set(Particle::owned(bin.kind, sum.to_vec()))))
 }
@@ -48,24 +44,33 @@ fn join<'a>(
     operand: &Particle<'a>,
     joined: impl Fn(&[u8], &[u8]) -> Vec<u8>,
 ) -> Result<Effect<'a>, ResultCode> {
-    match operand.kind {
-        ParticleType::String
-        | ParticleType::Blob
-        | ParticleType::JavaBlob
-        | ParticleType::CSharpBlob
-        | ParticleType::PythonBlob
-        | ParticleType::RubyBlob
-        | ParticleType::PhpBlob
-        | ParticleType::ErlangBlob => {}
-        ParticleType::Null => return Err(ResultCode::PARAMETER),
-        _ => return Err(ResultCode::BIN_TYPE),
-    }
+    let operand = join_operand(operand)?;
     let particle = match bin {
-        None => operand.clone(),
-        Some(bin) if bin.kind == operand.kind => Particle::owned(bin.kind, joined(&bin.bytes, &operand.bytes)),
+        None => operand,
+        Some(bin) if bin.kind == operand.kind && is_joined(bin.kind) => Particle::owned(bin.kind, joined(&bin.bytes, &operand.bytes)),
         Some(_) => return Err(ResultCode::BIN_TYPE),
     };
     Ok(Effect::change(Change::Set(particle)))
+}
+
+/// Whether values of a type are put together by append and prepend.
+fn is_joined(kind: ParticleType) -> bool {
+    matches!(
+        kind,
+        ParticleType::String
+            | ParticleType::Blob
+            | ParticleType::JavaBlob
+            | ParticleType::CSharpBlob
+            | ParticleType::PythonBlob
+            | ParticleType::RubyBlob
+            | ParticleType::PhpBlob
+            | ParticleType::ErlangBlob
+    )
+}
+
+/// A value that is to be put together with the bin's; nothing is none.
+fn join_operand<'a>(operand: &Particle<'a>) -> Result<Particle<'a>, ResultCode> {
+    if operand.kind == ParticleType::Null { Err(ResultCode::PARAMETER) } else { stored(operand) }
 }
 
 /// A value that a client sent, checked, as it is stored.

@@ -44,6 +44,12 @@ pub(super) struct Target {
     pub(super) no_bins: bool,
 }
 
+impl Target {
+    fn has_bin(&self, name: &str) -> bool {
+        self.bins.iter().any(|wanted| wanted == name.as_bytes())
+    }
+}
+
 /// A table with the name that clients know it by.
 pub(super) struct Set {
     pub(super) table: Arc<Table>,
@@ -117,7 +123,7 @@ impl ScanPart {
             }
             let place = (row.partition.token, digest);
             (rows, bytes, last) = (rows + 1, bytes + row.row.len() + ROW_BYTES, Some(place));
-            if let Some(record) = Record::of_row(row.row, now_s) {
+            if let Some(record) = Record::of_row(row.row, now_s).filter(|record| self.wants(records, record)) {
                 found.push((place, self.message(set, records, &row, &record)));
             }
             Visit::Continue
@@ -127,6 +133,12 @@ impl ScanPart {
             Err(Stop::Miss) if last.is_some() => Ok(Look { reached: last }),
             Err(stop) => Err(stop),
         }
+    }
+
+    /// Whether a record has one of the bins that are wanted.
+    fn wants(&self, records: &RecordSet, record: &Record<'_>) -> bool {
+        let (target, mut bins) = (&self.target, record.bins(records));
+        target.no_bins || target.bins.is_empty() || bins.any(|(bin, _)| target.has_bin(&bin.name))
     }
 
     fn message(&self, set: &Set, records: &RecordSet, row: &ScannedRow<'_>, record: &Record<'_>) -> Vec<u8> {
@@ -141,7 +153,7 @@ impl ScanPart {
         }
         if !self.target.no_bins {
             for (bin, value) in record.bins(records) {
-                if self.target.bins.is_empty() || self.target.bins.iter().any(|name| name == bin.name.as_bytes()) {
+                if self.target.bins.is_empty() || self.target.has_bin(&bin.name) {
                     message.bin(&mut out, bin.name.as_bytes(), bin.kind, value);
                 }
             }

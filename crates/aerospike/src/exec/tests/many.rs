@@ -121,8 +121,8 @@ fn a_batch_writes_deletes_and_operates() {
     let results: Vec<(u8, u32)> = said.iter().map(|said| (said.result, said.generation)).collect();
     assert_eq!(results, [(0, 2), (0, 1), (0, 0), (3, 0), (0, 2), (2, 0)]);
     assert_eq!(said[4].bins, [("new".to_owned(), 1, vec![1; 8])]);
-    assert_eq!(database.one(&Ask::of(1).info(info1::READ, 0, 0)).result, 2);
-    assert_eq!(database.one(&Ask::of(9).info(info1::READ, 0, 0)).bins, [("new".to_owned(), 1, integer(9).to_vec())]);
+    assert_eq!(database.one(&Ask::of(1).info(info1::READ | info1::GET_ALL, 0, 0)).result, 2);
+    assert_eq!(database.one(&Ask::of(9).info(info1::READ | info1::GET_ALL, 0, 0)).bins, [("new".to_owned(), 1, integer(9).to_vec())]);
 }
 
 #[test]
@@ -217,6 +217,11 @@ fn a_scan_gives_the_bins_that_are_asked_for() {
     assert_eq!(names(database.ask(&scan(b"s").operation(code::READ, 0, "b", &[]))), ["b"]);
     assert_eq!(names(database.ask(&scan(b"s").field(field::QUERY_BINS, b"\x01\x01a"))), ["a"]);
     assert!(names(database.ask(&scan(b"s").info(info1::NO_BINS, 0, 0))).is_empty());
+    database.one(&put(2, 1));
+    let count = |ask: Ask, database: &mut Database| records(database.ask(&ask)).len();
+    assert_eq!(count(scan(b"s"), &mut database), 2);
+    assert_eq!(count(scan(b"s").operation(code::READ, 0, "b", &[]), &mut database), 1, "a record without the bin is left out");
+    assert_eq!(count(scan(b"s").info(info1::NO_BINS, 0, 0), &mut database), 2);
     for refused in [
         scan(b"s").info(0, info2::WRITE, 0).operation(code::WRITE, 1, "a", &integer(1)),
         scan(b"s").operation(code::CDT_READ, 4, "a", &[0x91, 0x10]),

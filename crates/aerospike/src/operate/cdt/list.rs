@@ -47,7 +47,7 @@ pub(super) fn read(call: &Call<'_>, bytes: &[u8]) -> Result<Option<Particle<'sta
         }
         code::LIST_GET => {
             let index = one(call.arguments(1, 1)?.integer(0)?, count)?;
-            particle(&list.items[index])
+            Ok(Some(particle(&list.items[index])?))
         }
         code::LIST_GET_RANGE => {
             let arguments = call.arguments(1, 2)?;
@@ -110,11 +110,11 @@ pub(super) fn modify(call: &Call<'_>, bytes: Option<&[u8]>) -> Result<Outcome, R
         code::LIST_INCREMENT => {
             let arguments = call.arguments(1, 4)?;
             let sum = increment(&mut list, arguments.integer(0)?, arguments.optional_value(1), arguments.flags(3)?)?;
-            particle(&sum)?
+            Some(particle(&sum)?)
         }
         code::LIST_POP => {
             let item = list.items.remove(one(call.arguments(1, 1)?.integer(0)?, count)?);
-            particle(&item)?
+            Some(particle(&item)?)
         }
         code::LIST_REMOVE => {
             list.items.remove(one(call.arguments(1, 1)?.integer(0)?, count)?);

@@ -77,7 +77,7 @@ pub(super) fn modify(call: &Call<'_>, bytes: Option<&[u8]>) -> Result<Outcome, R
             let at = map.find(&key);
             let old = at.ok().map(|position| &*map.entries[position].value);
             let new = sum(old, arguments.optional_value(1), sign)?;
-            let result = particle(&new)?;
+            let result = Some(particle(&new)?);
             put(&mut map, vec![(key, new)], write_flags(call, arguments, 3)?)?;
             result
         }

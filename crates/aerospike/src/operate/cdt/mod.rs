@@ -89,10 +89,10 @@ fn check_type(bin: &Particle<'_>, call: &Call<'_>) -> Result<(), ResultCode> {
     if right { Ok(()) } else { Err(ResultCode::BIN_TYPE) }
 }
 
-/// A value inside a container as a particle of its own; none for nil.
-fn particle(bytes: &[u8]) -> Result<Option<Particle<'static>>, ResultCode> {
+/// A value inside a container as a particle of its own. Nil is a value too: clients are told of it.
+fn particle(bytes: &[u8]) -> Result<Particle<'static>, ResultCode> {
     let (kind, bytes): (_, Cow<'_, [u8]>) = match Reader::new(bytes).head()? {
-        Head::Nil => return Ok(None),
+        Head::Nil => (ParticleType::Null, Cow::Borrowed(&[][..])),
         Head::Bool(value) => (ParticleType::Bool, Cow::Owned(vec![value.into()])),
         Head::Integer(number) => (ParticleType::Integer, Cow::Owned(number.to_be_bytes().to_vec())),
         Head::Unsigned(number) => (ParticleType::Integer, Cow::Owned(number.to_be_bytes().to_vec())),
@@ -107,7 +107,7 @@ fn particle(bytes: &[u8]) -> Result<Option<Particle<'static>>, ResultCode> {
         Head::Raw([]) => (ParticleType::String, Cow::Borrowed(&[][..])),
         Head::Extension(..) => return Err(ResultCode::PARAMETER),
     };
-    Ok(Some(Particle::owned(kind, bytes.into_owned())))
+    Ok(Particle::owned(kind, bytes.into_owned()))
 }
 
 /// A number as a particle.

@@ -211,16 +211,15 @@ impl Elements<'_> {
         Selected::Many(indices, Axis::Rank)
     }
 
+    /// The answer is in the order of keys.
     fn by_key_list(&self, keys: &[&[u8]], inverted: bool) -> Selected {
-        let mut found = Taken::new(self.len());
-        let mut indices = Vec::new();
-        for key in keys {
-            indices.extend(self.find_key(key).and_then(|index| found.take(index..index + 1).next()));
-        }
-        if inverted { Selected::Many(found.left(), Axis::Index) } else { Selected::Many(indices, Axis::Neither) }
+        let mut named = vec![false; self.len()];
+        keys.iter().filter_map(|key| self.find_key(key)).for_each(|index| named[index] = true);
+        Selected::Many((0..self.len()).filter(|index| named[*index] != inverted).collect(), Axis::Index)
     }
 
-    /// The answer is in the order of the values that were asked for; of a list that has no order, in the order of the list.
+    /// The answer of a map is in the order of rank; that of a list in the order of the values that were asked for, or, inverted, in the
+    /// order of the list.
     fn by_value_list(&self, values: &[&[u8]], inverted: bool) -> Selected {
         let ranks = self.ranks();
         let mut found = Taken::new(self.len());
@@ -230,13 +229,16 @@ impl Elements<'_> {
             let count = ranks[start..].partition_point(|index| compare(self.values[*index], value).is_eq());
             indices.extend(found.take(start..start + count).map(|rank| ranks[rank]));
         }
-        if inverted {
-            indices = found.left().into_iter().map(|rank| ranks[rank]).collect();
+        if self.keys.is_some() {
+            return Selected::Many(
+                (0..self.len()).filter(|rank| found.is_taken(*rank) != inverted).map(|rank| ranks[rank]).collect(),
+                Axis::Rank,
+            );
         }
-        let in_order = self.ranked || self.keys.is_some();
-        if inverted || !in_order {
-            indices.sort_unstable();
-            return Selected::Many(indices, Axis::Rank);
+        if inverted {
+            let mut others: Vec<usize> = (0..self.len()).filter(|rank| !found.is_taken(*rank)).map(|rank| ranks[rank]).collect();
+            others.sort_unstable();
+            return Selected::Many(others, Axis::Rank);
         }
         Selected::Many(indices, Axis::Neither)
     }
@@ -297,8 +299,7 @@ impl Taken {
         })
     }
 
-    /// The places that nobody took.
-    fn left(&self) -> Vec<usize> {
-        (0..self.next.len() - 1).filter(|place| self.next[*place] == *place).collect()
+    fn is_taken(&self, place: usize) -> bool {
+        self.next[place] != place
     }
 }

@@ -26,6 +26,7 @@ fn show(particle: Option<&Particle<'_>>) -> String {
     let Some(Particle { kind, bytes }) = particle else { return "-".to_owned() };
     match kind {
         ParticleType::List | ParticleType::Map => text(bytes),
+        ParticleType::Null => "null".to_owned(),
         ParticleType::Integer => i64::from_be_bytes((**bytes).try_into().expect("eight bytes")).to_string(),
         ParticleType::Double => format!("{:?}", f64::from_be_bytes((**bytes).try_into().expect("eight bytes"))),
         ParticleType::Bool => (bytes[0] != 0).to_string(),

@@ -50,7 +50,10 @@ fn add_append_and_prepend_join_values_of_one_type() {
         (code::APPEND, Some(blob("a")), blob("b"), set(blob("ab"))),
         (code::APPEND, Some(blob("a")), string("b"), Err(ResultCode::BIN_TYPE)),
         (code::APPEND, Some(integer(1)), string("b"), Err(ResultCode::BIN_TYPE)),
-        (code::APPEND, None, integer(1), Err(ResultCode::BIN_TYPE)),
+        (code::APPEND, Some(integer(1)), integer(1), Err(ResultCode::BIN_TYPE)),
+        // A missing bin gets whatever is to be joined.
+        (code::APPEND, None, integer(1), set(integer(1))),
+        (code::ADD, None, string("a"), set(string("a"))),
         (code::APPEND, None, null(), Err(ResultCode::PARAMETER)),
         (code::PREPEND, None, string("hello"), set(string("hello"))),
         (code::PREPEND, Some(string("world")), string("hello "), set(string("hello world"))),
