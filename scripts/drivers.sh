@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs driver suites, each against a private server on free ports with empty data.
+# Runs driver suites, each against a private server on free ports with empty data, unless it starts its own.
 #
 #   scripts/drivers.sh [suite...]                            all of them, or those named
 #   TARNDB_TEST_CQL=127.0.0.1:9142 scripts/drivers.sh python against a server that already runs: Apache Cassandra after
@@ -13,11 +13,14 @@ set -euo pipefail
 . "$(dirname "$0")/steps.sh"
 
 all=(python-cassandra python-scylla cqlsh rust java go node latte aerospike-python aerospike-java aerospike-go aerospike-rust aerospike-node aerospike-cql ycsb ycsb-generators abuse crash report bench)
+# These start what they need themselves.
+serverless=(ycsb-generators abuse crash report bench)
+is_serverless() { [[ " ${serverless[*]} " == *" $1 "* ]]; }
 directory_of() {
   case $1 in
     python-*) echo "$root/tests/drivers/python" ;;
-    ycsb | ycsb-generators | abuse | crash | report | bench) echo "$root/tests/$1" ;;
-    *) echo "$root/tests/drivers/$1" ;;
+    ycsb) echo "$root/tests/$1" ;;
+    *) is_serverless "$1" && echo "$root/tests/$1" || echo "$root/tests/drivers/$1" ;;
   esac
 }
 
@@ -66,6 +69,8 @@ run_suite() { # run_suite NAME: 0 passed, 77 skipped, else failed; the log is .c
   if [[ -n ${TARNDB_TEST_CQL:-} ]]; then
     # A server of somebody else's: Cassandra, unless it is said not to be a peer.
     TARNDB_TEST_PEER=${TARNDB_TEST_PEER-1} run_logged "$directory" "$log" || status=$?
+  elif is_serverless "$name"; then
+    run_logged "$directory" "$log" || status=$?
   else
     local started="$run_directory/$name" cql aerospike
     cql=$(python3 "$root/tests/drivers/server.py" start "$started") || return 1

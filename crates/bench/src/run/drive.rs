@@ -9,7 +9,7 @@ use super::{Options, TargetError};
 use crate::report::model::Event as EventReport;
 use crate::study::{Event, Phase, Study};
 use crate::target::{System, SystemError, TargetSpec};
-use load::cql::{ConsistencyLevel, CqlSettings, CqlTarget};
+use load::cql::{CqlSettings, CqlTarget};
 use load::workload::{End, Mix, OperationKind, Pace, Rows};
 use load::{Control, Dataset, Histogram, HistogramLog, Limits, LoadError, Observer, Outcome, Plan, Second, Share, Target, TargetSettings};
 use std::cell::RefCell;
@@ -88,7 +88,7 @@ impl Driver {
             consistency = of_target.clone().or(consistency);
         }
         if let Some(name) = consistency {
-            settings.consistency = level(&name).ok_or(TargetError::Consistency(name))?;
+            settings.consistency = name.parse()?;
         }
         let target = settings.open()?;
         Ok(Self { settings, target, clients: study.clients, agents: agents.clone(), sender: RefCell::new(None) })
@@ -104,7 +104,7 @@ impl Driver {
     pub(super) fn settings(&self) -> BTreeMap<String, String> {
         let settings = self.target.settings();
         let mut told = BTreeMap::from([
-            ("client: consistency".to_owned(), format!("{:?}", settings.consistency)),
+            ("client: consistency".to_owned(), settings.consistency.to_string()),
             ("client: native protocol".to_owned(), format!("v{}", settings.protocol_version)),
             ("replication factor".to_owned(), settings.replication_factor.to_string()),
         ]);
@@ -192,22 +192,6 @@ impl Driver {
         let log_failure = hear.finish().err();
         Ok(Measured { outcome, plan, readings: attended.readings, events: attended.events, failure: attended.failure, log_failure })
     }
-}
-
-fn level(name: &str) -> Option<ConsistencyLevel> {
-    use ConsistencyLevel as Level;
-    let level = match name {
-        "ONE" => Level::One,
-        "TWO" => Level::Two,
-        "THREE" => Level::Three,
-        "QUORUM" => Level::Quorum,
-        "ALL" => Level::All,
-        "LOCAL_QUORUM" => Level::LocalQuorum,
-        "EACH_QUORUM" => Level::EachQuorum,
-        "LOCAL_ONE" => Level::LocalOne,
-        _ => return None,
-    };
-    Some(level)
 }
 
 /// Hears of the load on the load's thread.

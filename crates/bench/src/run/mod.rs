@@ -13,7 +13,6 @@ mod ratios;
 mod watch;
 
 pub use console::Console;
-pub use prometheus::MetricsError;
 
 use crate::report;
 use crate::report::model::{Cost, Paper, PhaseKind, PhaseReport, Report, Resources, SCHEMA, StudyInfo, TargetReport, Verified};
@@ -23,6 +22,7 @@ use base::format_size;
 use console::{Extent, Progress};
 pub use drive::Agents;
 use drive::{Driver, Load};
+use load::cql::UnknownConsistency;
 use load::workload::{End, KeyChoice, Mix, OperationKind, Pace};
 use std::collections::BTreeMap;
 use std::fs;
@@ -119,8 +119,8 @@ enum TargetError {
     AgentLost(String),
     #[error(transparent)]
     Agents(#[from] load::AgentsError),
-    #[error("there is no consistency level `{0}`: ONE, LOCAL_ONE, TWO, THREE, QUORUM, LOCAL_QUORUM, EACH_QUORUM, ALL")]
-    Consistency(String),
+    #[error(transparent)]
+    Consistency(#[from] UnknownConsistency),
     #[error("cannot make the histogram log: {0}")]
     HistogramLog(#[from] std::io::Error),
     #[error("interrupted")]

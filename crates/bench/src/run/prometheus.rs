@@ -13,7 +13,7 @@ const BODY_BYTES_MAX: u64 = 16 << 20;
 
 /// Why there are no metrics.
 #[derive(Debug, thiserror::Error)]
-pub enum MetricsError {
+pub(super) enum MetricsError {
     /// No address of the kind that is understood.
     #[error("`{url}` is no address of metrics: it is http://HOST:PORT/PATH")]
     Url {

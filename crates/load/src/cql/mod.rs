@@ -1,11 +1,13 @@
 //! CQL: prepared statements through the project's own codec.
 
 pub mod client;
+mod consistency;
 mod session;
 mod settings;
 mod statements;
 mod target;
 mod template;
 
-pub use settings::{ConsistencyLevel, CqlSettings};
+pub use consistency::{ConsistencyLevel, UnknownConsistency};
+pub use settings::CqlSettings;
 pub use target::CqlTarget;

@@ -1,8 +1,8 @@
 //! How a CQL target is reached: part of a study's file or of the command line.
 
-use super::CqlTarget;
+use super::{ConsistencyLevel, CqlTarget};
 use crate::target::TargetError;
-use ::cql::wire::{Consistency, ProtocolVersion};
+use ::cql::wire::ProtocolVersion;
 use serde::{Deserialize, Serialize};
 use std::net::ToSocketAddrs;
 
@@ -37,41 +37,11 @@ impl Default for CqlSettings {
             user: None,
             password: None,
             protocol_version: 4,
-            consistency: ConsistencyLevel::LocalOne,
+            consistency: ConsistencyLevel::default(),
             keyspace: "tarndb_bench".to_owned(),
             table: "usertable".to_owned(),
             replication_factor: 1,
             table_options: String::new(),
-        }
-    }
-}
-
-/// Consistency levels of reads and writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "named as in CQL")]
-pub enum ConsistencyLevel {
-    One,
-    Two,
-    Three,
-    Quorum,
-    All,
-    LocalQuorum,
-    EachQuorum,
-    LocalOne,
-}
-
-impl ConsistencyLevel {
-    pub(super) fn on_the_wire(self) -> Consistency {
-        match self {
-            Self::One => Consistency::One,
-            Self::Two => Consistency::Two,
-            Self::Three => Consistency::Three,
-            Self::Quorum => Consistency::Quorum,
-            Self::All => Consistency::All,
-            Self::LocalQuorum => Consistency::LocalQuorum,
-            Self::EachQuorum => Consistency::EachQuorum,
-            Self::LocalOne => Consistency::LocalOne,
         }
     }
 }
