@@ -118,7 +118,8 @@ impl Core {
             flushing: false,
             flush_reported: false,
         };
-        core.take_tables();
+        let schema = Arc::clone(&core.schema);
+        core.take_tables(&schema);
         core
     }
 
@@ -226,6 +227,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
             Message::Run { part, operation } => self.run_part(reactor, from, part, operation),
             Message::Ran { part, outcome } => self.part_done(reactor, self.core, part, outcome),
             Message::ChangeSchema(request) => self.change_schema(reactor, *request),
+            Message::ShardSchema(schema) => self.apply_shard_schema(reactor, &schema),
             Message::Schema(update) => self.apply_schema(reactor, &update),
             Message::Announce(update) => {
                 for event in &update.events {

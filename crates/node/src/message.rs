@@ -28,11 +28,13 @@ pub enum Message {
     },
     /// To core 0: change the schema.
     ChangeSchema(Box<SchemaRequest>),
+    /// From core 0: the schema will be this; answer with [`Message::SchemaApplied`] once the shard has its tables.
+    ShardSchema(Arc<Schema>),
     /// From core 0: the schema is this now; answer with [`Message::SchemaApplied`].
     Schema(Arc<SchemaUpdate>),
     /// From core 0: every core has applied this; tell clients that asked for events.
     Announce(Arc<SchemaUpdate>),
-    /// To core 0: a [`Message::Schema`] has been applied.
+    /// To core 0: a [`Message::ShardSchema`] or [`Message::Schema`] has been applied.
     SchemaApplied {
         /// Why it will not outlast this process, if it will not.
         failure: Option<DiskError>,

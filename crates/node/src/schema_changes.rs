@@ -1,9 +1,12 @@
 //! Changes of the schema: one at a time, decided on core 0, stored, then applied on every core before the client hears of it.
 //!
 //! ```text
-//! any core ── ChangeSchema ──► core 0: resolve ── write blob ──► all cores: Schema ── (truncation blob) ── SchemaApplied ──► core 0
-//!                                                                                                        reply and event ◄──┘
+//! any core ── ChangeSchema ──► core 0: resolve ── write blob ──► all shards: ShardSchema ── SchemaApplied ──► core 0
+//!                                  ┌───────────────────────────────────────────────────────────────────────────┘
+//!                                  └──► all cores: Schema ── (truncation blob) ── SchemaApplied ──► core 0 ──► reply and event
 //! ```
+//!
+//! Shards come first: what one core plans with the new schema finds its table and columns on every other.
 
 use crate::config::{SCHEMA_BLOB, truncations_blob};
 use crate::core::{Core, node_tag};
@@ -75,9 +78,17 @@ struct Change {
     request: SchemaRequest,
     update: Arc<SchemaUpdate>,
     warnings: Vec<String>,
+    stage: Stage,
     cores_left: u16,
     /// The first failure of a core to store its part.
     failure: Option<DiskError>,
+}
+
+/// Who is taking a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Shards,
+    Cores,
 }
 
 /// What a statement comes to.
@@ -117,10 +128,12 @@ impl Core {
                         reactor.submit(node_tag(SCHEMA_TAG), DiskRequest::ReplaceBlob { name: SCHEMA_BLOB.to_owned(), bytes });
                     }
                     if let Some(changes) = &mut self.changes {
-                        changes.current = Some(Change { request, update, warnings, cores_left: self.cores, failure: None });
+                        changes.current =
+                            Some(Change { request, update, warnings, stage: Stage::Shards, cores_left: self.cores, failure: None });
                     }
                     if !store {
-                        self.publish(reactor);
+                        // Shards have the tables already.
+                        self.publish_to_cores(reactor);
                     }
                 }
             }
@@ -170,9 +183,18 @@ impl Core {
         }
     }
 
-    /// The stored schema is the new one: all cores take it.
+    /// The stored schema is the new one: all shards take it, and then all cores.
     fn publish<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
         let Some(change) = self.changes.as_ref().and_then(|changes| changes.current.as_ref()) else { return };
+        let schema = Arc::clone(&change.update.schema);
+        for core in 0..self.cores {
+            reactor.send(base::CoreId(core), Message::ShardSchema(Arc::clone(&schema)));
+        }
+    }
+
+    fn publish_to_cores<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        let Some(change) = self.changes.as_mut().and_then(|changes| changes.current.as_mut()) else { return };
+        (change.stage, change.cores_left) = (Stage::Cores, self.cores);
         let update = Arc::clone(&change.update);
         for core in 0..self.cores {
             reactor.send(base::CoreId(core), Message::Schema(Arc::clone(&update)));
@@ -225,9 +247,15 @@ impl Core {
         None
     }
 
+    /// On every core: the shard learns of the tables that the schema has, which nobody here uses yet.
+    pub(crate) fn apply_shard_schema<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, schema: &Schema) {
+        self.take_tables(schema);
+        reactor.send(base::CoreId(0), Message::SchemaApplied { failure: None });
+    }
+
     /// The shard learns of the tables that the schema has.
-    pub(crate) fn take_tables(&mut self) {
-        let tables = self.schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values());
+    pub(crate) fn take_tables(&mut self, schema: &Schema) {
+        let tables = schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values());
         self.shard.set_tables(tables.clone().map(|table| (table.id, ddl::page_compression(&table.options))));
         self.shard.set_record_sets(tables.filter(|table| table.records.is_some()).cloned());
     }
@@ -236,7 +264,6 @@ impl Core {
     pub(crate) fn apply_schema<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, update: &SchemaUpdate) {
         self.schema = Arc::clone(&update.schema);
         self.statements.schema_changed(&self.schema);
-        self.take_tables();
         for table in &update.dropped {
             self.shard.drop_table(*table);
         }
@@ -247,7 +274,7 @@ impl Core {
         }
     }
 
-    /// On core 0: one more core has applied the current change.
+    /// On core 0: one more shard or core has applied the current change.
     pub(crate) fn schema_applied<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, failure: Option<DiskError>) {
         let Some(changes) = &mut self.changes else { return };
         let Some(change) = &mut changes.current else { return };
@@ -255,6 +282,9 @@ impl Core {
         change.failure = change.failure.take().or(failure);
         if change.cores_left > 0 {
             return;
+        }
+        if change.stage == Stage::Shards {
+            return self.publish_to_cores(reactor);
         }
         let Some(Change { request, update, warnings, failure, .. }) = changes.current.take() else { return };
         let outcome = match failure {

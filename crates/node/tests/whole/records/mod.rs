@@ -6,6 +6,7 @@ use base::Rng;
 use client::{
     Client, DEVICE_OVERLOAD, Message, NOT_FOUND, OK, OUT_OF_MEMORY, delete, digest, get, get_many, put, put_bytes, put_many, scan,
 };
+use shard::Durability;
 use sim::{Loss, Machine, Seeded, Setup, Statement, seeds};
 use std::collections::BTreeSet;
 
@@ -250,6 +251,72 @@ fn a_batch_under_way_keeps_the_bins_of_those_who_overtake_it() {
         for number in 0..RECORDS {
             let record = other.one(&mut machine, &get("s", number));
             assert_eq!((value(&record, "n"), value(&record, "late")), (2, i64::from(number)));
+        }
+    }
+}
+
+/// A record as its client knows it: its generation and value, or nothing.
+type Known = Option<(u32, Vec<u8>)>;
+
+fn seen(client: &mut Client, machine: &mut Machine, number: u32) -> Known {
+    let record = client.one(machine, &get("s", number));
+    match record.code {
+        OK => Some((record.generation, record.bins["b"].clone())),
+        NOT_FOUND => None,
+        code => panic!("code {code}"),
+    }
+}
+
+/// Records come back as they were acknowledged, whatever ends the process; one whose last request was not answered, as before or after it.
+#[test]
+fn acknowledged_records_survive_every_end() {
+    const RECORDS: u32 = 60;
+    for seed in seeds(20) {
+        let _seeded = Seeded(seed);
+        let setup = Setup::small(seed);
+        let loss = if setup.durability == Durability::Device { Loss::Power } else { Loss::Process };
+        let mut dice = Rng::new(seed);
+        let mut machine = Machine::start(&setup);
+        let mut known: Vec<Known> = vec![None; RECORDS as usize];
+        for _ in 0..4 {
+            let cores = machine.cores();
+            let mut clients: Vec<Client> = (0..6).map(|number| Client::connect(&mut machine, number % cores)).collect();
+            // What each client waits for: the record, and what it will be.
+            let mut asked: Vec<Option<(u32, Known)>> = vec![None; clients.len()];
+            for _ in 0..200 + dice.below(4_000) {
+                machine.step();
+                for (slot, client) in (0u32..).zip(&mut clients) {
+                    let Some((number, after)) = &asked[slot as usize] else {
+                        let number = slot + 6 * dice.below(u64::from(RECORDS) / 6) as u32;
+                        let before = &known[number as usize];
+                        let after = if before.is_some() && dice.below(4) == 0 {
+                            client.send(&mut machine, &delete("s", number));
+                            None
+                        } else {
+                            let value = vec![dice.below(256) as u8; 1 + dice.below(3_000) as usize];
+                            client.send(&mut machine, &put_bytes("s", number, "b", &value));
+                            Some((before.as_ref().map_or(1, |(generation, _)| generation + 1), value))
+                        };
+                        asked[slot as usize] = Some((number, after));
+                        continue;
+                    };
+                    let Some((_, body)) = client.poll(&mut machine) else { continue };
+                    assert_eq!(body[5], OK);
+                    known[*number as usize] = after.clone();
+                    asked[slot as usize] = None;
+                }
+            }
+            machine = Machine::restart(&setup, machine.end(loss));
+            let mut reader = Client::connect(&mut machine, 0);
+            for number in 0..RECORDS {
+                let found = seen(&mut reader, &mut machine, number);
+                let unanswered = asked.iter().flatten().find(|(asked, _)| *asked == number).map(|(_, after)| after);
+                let before = &known[number as usize];
+                assert!(found == *before || Some(&found) == unanswered, "record {number} is not what was acknowledged");
+                known[number as usize] = found;
+            }
+            let scanned = reader.call(&mut machine, &scan("s")).iter().filter(|message| !message.bins.is_empty()).count();
+            assert_eq!(scanned, known.iter().flatten().count());
         }
     }
 }
