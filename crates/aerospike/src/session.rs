@@ -144,7 +144,7 @@ impl Session {
                 if self.skipped_bytes > 0 {
                     return (served, Verdict::Continue);
                 }
-                Shape::One.write(out, ResultCode::RECORD_TOO_BIG);
+                refuse_unread(out, ResultCode::RECORD_TOO_BIG);
             }
             let rest = &received[served..];
             let header = match Header::read(rest, SKIPPED_BYTES_MAX) {
@@ -191,7 +191,7 @@ impl Session {
     fn message(&mut self, body: &[u8], out: &mut Vec<u8>, server: &mut impl Server) {
         match Message::decode(body) {
             Ok(message) => self.in_flight = server.message(&message, body, out) == Progress::Waiting,
-            Err(_) => Shape::One.write(out, ResultCode::PARAMETER),
+            Err(_) => refuse_unread(out, ResultCode::PARAMETER),
         }
     }
 
@@ -240,8 +240,13 @@ impl Session {
 /// Tells a client that speaks something else, or too much, before it is cut off.
 fn answer_broken(error: &WireError, out: &mut Vec<u8>) {
     if !matches!(error, WireError::Version(_) | WireError::Kind(_)) {
-        Shape::One.write(out, ResultCode::PARAMETER);
+        refuse_unread(out, ResultCode::PARAMETER);
     }
+}
+
+/// Refuses what was not read. It may have been a batch, whose client waits until it is told that this is the last message; others do not mind.
+fn refuse_unread(out: &mut Vec<u8>, code: ResultCode) {
+    Shape::Many.write(out, code);
 }
 
 #[cfg(test)]

@@ -72,6 +72,13 @@ fn request(name: &str) -> Vec<u8> {
     framed(Kind::Message, &body)
 }
 
+/// What is said of a message that was not read.
+fn unread(code: u8) -> Vec<u8> {
+    let mut out = Vec::new();
+    wire::write_result(&mut out, ResultCode(code), wire::info3::LAST);
+    out
+}
+
 fn result(code: u8) -> Vec<u8> {
     let mut out = Vec::new();
     wire::write_result(&mut out, ResultCode(code), 0);
@@ -144,13 +151,13 @@ fn what_is_broken_ends_the_connection_and_what_makes_no_sense_does_not() {
     };
     assert_eq!(serve(b"GET / HTTP/1.1\r\n\r\n"), (Verdict::Close, vec![]));
     assert_eq!(serve(&[2, 9, 0, 0, 0, 0, 0, 0]), (Verdict::Close, vec![]));
-    assert_eq!(serve(&[2, 3, 0, 0, 8, 0, 0, 1]), (Verdict::Close, result(4)), "more than 128 MiB");
-    assert_eq!(serve(&[2, 3, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]), (Verdict::Close, result(4)));
+    assert_eq!(serve(&[2, 3, 0, 0, 8, 0, 0, 1]), (Verdict::Close, unread(4)), "more than 128 MiB");
+    assert_eq!(serve(&[2, 3, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]), (Verdict::Close, unread(4)));
     assert_eq!(serve(&[2, 3, 0, 0, 0, 0, 0x03, 0xE8]), (Verdict::Continue, vec![]), "1,000 bytes may come");
     let senseless = [framed(Kind::Message, &[22; 30]), request("a")].concat();
-    assert_eq!(serve(&senseless), (Verdict::Continue, [result(4), result(1)].concat()));
-    assert_eq!(serve(&framed(Kind::Message, &[])), (Verdict::Continue, result(4)));
-    assert_eq!(serve(&framed(Kind::Compressed, &[0; 20])), (Verdict::Close, result(4)));
+    assert_eq!(serve(&senseless), (Verdict::Continue, [unread(4), result(1)].concat()));
+    assert_eq!(serve(&framed(Kind::Message, &[])), (Verdict::Continue, unread(4)));
+    assert_eq!(serve(&framed(Kind::Compressed, &[0; 20])), (Verdict::Close, unread(4)));
 }
 
 #[test]
@@ -162,7 +169,7 @@ fn a_request_that_is_too_long_is_skipped_and_refused() {
         assert!(session.buffered_bytes() < 2_000);
     }
     assert_eq!(server.served, [b"a", b"b"]);
-    assert_eq!(out, [result(1), result(13), result(1)].concat());
+    assert_eq!(out, [result(1), unread(13), result(1)].concat());
 }
 
 #[test]
