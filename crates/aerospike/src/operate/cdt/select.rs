@@ -187,26 +187,25 @@ impl Elements<'_> {
     }
 
     /// The answer of a map is in the order of rank. That of a list that has no order is in the order of rank from the end of the list
-    /// which is nearer to the range; inverted, it is in the order of the list.
+    /// which is nearer to the range. Inverted, it is in the order of the index.
     fn by_rank(&self, range: Range<usize>, inverted: bool) -> Selected {
         let ranks = self.ranks();
         let mut indices: Vec<usize> = (0..self.len()).filter(|rank| range.contains(rank) != inverted).map(|rank| ranks[rank]).collect();
-        if self.keys.is_none() && !self.ranked {
-            if inverted {
-                indices.sort_unstable();
-            } else if range.start <= self.len() - range.end {
-                indices.reverse();
-            }
+        if inverted {
+            indices.sort_unstable();
+        } else if self.keys.is_none() && !self.ranked && range.start <= self.len() - range.end {
+            indices.reverse();
         }
         Selected::Many(indices, Axis::Rank)
     }
 
-    /// Values that are neighbours by rank: the answer of a map is in the order of rank, that of a list in the order of the list.
+    /// Values that are neighbours by rank: the answer of a map is in the order of rank; that of a list, and what is inverted, in the order of
+    /// the index.
     fn by_value(&self, meant: impl Fn(&[u8]) -> bool, inverted: bool) -> Selected {
         let selected = |index: &usize| meant(self.values[*index]) != inverted;
         let indices = match self.keys {
-            Some(_) => self.ranks().into_iter().filter(selected).collect(),
-            None => (0..self.len()).filter(selected).collect(),
+            Some(_) if !inverted => self.ranks().into_iter().filter(selected).collect(),
+            _ => (0..self.len()).filter(selected).collect(),
         };
         Selected::Many(indices, Axis::Rank)
     }
@@ -218,8 +217,8 @@ impl Elements<'_> {
         Selected::Many((0..self.len()).filter(|index| named[*index] != inverted).collect(), Axis::Index)
     }
 
-    /// The answer of a map is in the order of rank; that of a list in the order of the values that were asked for, or, inverted, in the
-    /// order of the list.
+    /// The answer of a map is in the order of rank; that of a list in the order of the values that were asked for; inverted, in the order of
+    /// the index.
     fn by_value_list(&self, values: &[&[u8]], inverted: bool) -> Selected {
         let ranks = self.ranks();
         let mut found = Taken::new(self.len());
@@ -229,16 +228,14 @@ impl Elements<'_> {
             let count = ranks[start..].partition_point(|index| compare(self.values[*index], value).is_eq());
             indices.extend(found.take(start..start + count).map(|rank| ranks[rank]));
         }
-        if self.keys.is_some() {
-            return Selected::Many(
-                (0..self.len()).filter(|rank| found.is_taken(*rank) != inverted).map(|rank| ranks[rank]).collect(),
-                Axis::Rank,
-            );
-        }
         if inverted {
             let mut others: Vec<usize> = (0..self.len()).filter(|rank| !found.is_taken(*rank)).map(|rank| ranks[rank]).collect();
             others.sort_unstable();
             return Selected::Many(others, Axis::Rank);
+        }
+        if self.keys.is_some() {
+            let found = (0..self.len()).filter(|rank| found.is_taken(*rank)).map(|rank| ranks[rank]);
+            return Selected::Many(found.collect(), Axis::Rank);
         }
         Selected::Many(indices, Axis::Neither)
     }
