@@ -187,14 +187,16 @@ impl Elements<'_> {
     }
 
     /// The answer of a map is in the order of rank. That of a list that has no order is in the order of rank from the end of the list
-    /// which is nearer to the range. Inverted, it is in the order of the index.
+    /// which is nearer to the range; inverted, it is in the order of the list.
     fn by_rank(&self, range: Range<usize>, inverted: bool) -> Selected {
         let ranks = self.ranks();
         let mut indices: Vec<usize> = (0..self.len()).filter(|rank| range.contains(rank) != inverted).map(|rank| ranks[rank]).collect();
-        if inverted {
-            indices.sort_unstable();
-        } else if self.keys.is_none() && !self.ranked && range.start <= self.len() - range.end {
-            indices.reverse();
+        if self.keys.is_none() && !self.ranked {
+            if inverted {
+                indices.sort_unstable();
+            } else if range.start <= self.len() - range.end {
+                indices.reverse();
+            }
         }
         Selected::Many(indices, Axis::Rank)
     }
