@@ -6,13 +6,14 @@
 //! A request that is given up keeps its stream until its late reply comes, or the connection ends; another stream takes its place.
 
 use crate::plan::Limits;
-use crate::target::{Replies, Session, TargetError};
+use crate::socket;
+use crate::target::{Replies, Route, Session, TargetError};
 use crate::traffic::{Next, Pending, Traffic};
 use crate::versions::Acknowledged;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
-use std::io::{ErrorKind, Read, Write};
-use std::net::SocketAddr;
+use rustix::net::{self, RecvFlags, SendFlags};
+use std::io::{self, ErrorKind};
 
 /// Streams of requests that were given up before the connection is made anew.
 const GIVEN_UP_MAX: usize = 1_024;
@@ -77,7 +78,7 @@ impl Slots {
 
 /// A connection.
 pub(crate) struct Connection {
-    address: SocketAddr,
+    route: Route,
     token: Token,
     session: Box<dyn Session>,
     socket: Option<TcpStream>,
@@ -94,11 +95,11 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(address: SocketAddr, token: Token, session: Box<dyn Session>, in_flight_max: u32, fields: usize) -> Self {
+    pub(crate) fn new(route: Route, token: Token, session: Box<dyn Session>, in_flight_max: u32, fields: usize) -> Self {
         let slots =
             Slots { slots: Vec::new(), free: Vec::new(), waiting: 0, given_up: 0, known: Vec::new(), fields, second_halves: Vec::new() };
         Self {
-            address,
+            route,
             token,
             session,
             socket: None,
@@ -135,9 +136,11 @@ impl Connection {
         if now_ns < again_ns {
             return Ok(());
         }
-        let address = self.address;
+        let address = self.route.address;
         let connect = |source| TargetError::Connect { address, source };
-        let made = TcpStream::connect(address).and_then(|mut socket| {
+        // Load machines, threads and attempts begin at different ports.
+        let seed = now_ns ^ u64::from(std::process::id()) << 32;
+        let made = socket::connect(&self.route, self.attempts, seed.wrapping_add(self.token.0 as u64)).and_then(|mut socket| {
             registry.register(&mut socket, self.token, Interest::READABLE | Interest::WRITABLE)?;
             Ok(socket)
         });
@@ -182,7 +185,7 @@ impl Connection {
 
     /// The socket can be written to: it is connected, or has room again.
     pub(crate) fn writable(&mut self, now_ns: u64) -> Result<(), TargetError> {
-        let address = self.address;
+        let address = self.route.address;
         if let (State::Connecting { .. }, Some(socket)) = (self.state, &self.socket) {
             let connect = |source| TargetError::Connect { address, source };
             if let Some(source) = socket.take_error().map_err(connect)? {
@@ -207,14 +210,15 @@ impl Connection {
             return Ok(());
         }
         while self.sent < self.out.len() {
-            match socket.write(&self.out[self.sent..]) {
+            // Directly: the C library makes `send` and `recv` points of cancellation, which costs as much as what is done with a reply.
+            match net::send(&*socket, &self.out[self.sent..], SendFlags::NOSIGNAL).map_err(io::Error::from) {
                 Ok(length) => {
                     self.sent += length;
                     self.bytes_sent += length as u64;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(source) => return Err(TargetError::Broken { address: self.address, source }),
+                Err(source) => return Err(TargetError::Broken { address: self.route.address, source }),
             }
         }
         self.out.clear();
@@ -225,9 +229,9 @@ impl Connection {
     /// Reads once into `buffer`; the number of bytes that came, none when nothing is there.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, TargetError> {
         let Some(socket) = &mut self.socket else { return Ok(None) };
-        let broken = |source| TargetError::Broken { address: self.address, source };
+        let broken = |source| TargetError::Broken { address: self.route.address, source };
         loop {
-            match socket.read(buffer) {
+            match net::recv(&*socket, &mut *buffer, RecvFlags::empty()).map_err(io::Error::from).map(|(length, _)| length) {
                 Ok(0) => return Err(broken(ErrorKind::UnexpectedEof.into())),
                 Ok(length) => {
                     self.bytes_received += length as u64;
@@ -277,7 +281,7 @@ impl Connection {
     /// Gives up requests, and a handshake, that take longer than `limits` allow.
     pub(crate) fn give_up(&mut self, traffic: &mut Traffic<'_>, now_ns: u64, limits: Limits) -> Result<(), TargetError> {
         let since = |seconds: f64| now_ns.saturating_sub((seconds * 1e9) as u64);
-        let silent = |seconds| Err(TargetError::Silent { address: self.address, seconds });
+        let silent = |seconds| Err(TargetError::Silent { address: self.route.address, seconds });
         let sent_before_ns = since(limits.request_s);
         match self.state {
             State::Connecting { since_ns } | State::Handshake { since_ns } if since_ns < since(limits.connect_s) => {
@@ -299,7 +303,7 @@ impl Connection {
             }
         }
         if self.slots.given_up > GIVEN_UP_MAX {
-            return Err(TargetError::Silent { address: self.address, seconds: limits.request_s });
+            return Err(TargetError::Silent { address: self.route.address, seconds: limits.request_s });
         }
         Ok(())
     }

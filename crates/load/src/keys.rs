@@ -1,10 +1,12 @@
 //! How a key is spelled from its number.
 
 use crate::workload::Keys;
-use std::io::Write;
 
-/// Longest key: `user` and 19 digits.
-pub const KEY_BYTES_MAX: usize = 24;
+const PREFIX: &[u8] = b"user";
+/// Of a number of 64 bits.
+const DIGITS_MAX: usize = 20;
+/// Longest key.
+pub const KEY_BYTES_MAX: usize = PREFIX.len() + DIGITS_MAX;
 
 const FNV_OFFSET: u64 = 0xCBF2_9CE4_8422_2325;
 const FNV_PRIME: u64 = 1_099_511_628_211;
@@ -30,11 +32,18 @@ impl KeyBytes {
         &self.bytes[..self.length]
     }
 
+    /// `user` and the number in decimal: once a request, and far cheaper than the standard library's formatting.
     fn text(number: u64) -> Self {
-        let mut key = Self::default();
-        let mut rest: &mut [u8] = &mut key.bytes;
-        write!(rest, "user{number}").expect("a 64-bit number has at most 20 digits");
-        key.length = KEY_BYTES_MAX - rest.len();
+        let mut digits = [0; DIGITS_MAX];
+        let (mut first, mut rest) = (DIGITS_MAX, number);
+        while first == DIGITS_MAX || rest > 0 {
+            first -= 1;
+            digits[first] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        let mut key = Self { length: PREFIX.len() + DIGITS_MAX - first, ..Self::default() };
+        key.bytes[..PREFIX.len()].copy_from_slice(PREFIX);
+        key.bytes[PREFIX.len()..key.length].copy_from_slice(&digits[first..]);
         key
     }
 
@@ -92,7 +101,9 @@ mod tests {
     fn keys_are_spelled_as_ycsb_does() {
         assert_eq!(fnv(0), 6_284_781_860_667_377_211);
         assert_eq!(Keys::YcsbHashed.spell(0).as_slice(), b"user6284781860667377211");
-        assert_eq!(Keys::YcsbOrdered.spell(42).as_slice(), b"user42");
+        for number in [0, 9, 10, 42, 1_000, u64::MAX] {
+            assert_eq!(Keys::YcsbOrdered.spell(number).as_slice(), format!("user{number}").as_bytes());
+        }
         assert_eq!(Keys::Number.spell(258).as_slice(), [0, 0, 0, 0, 0, 0, 1, 2]);
         assert_eq!(Keys::YcsbOrdered.spell(u64::MAX).as_slice().len(), KEY_BYTES_MAX);
     }

@@ -29,6 +29,7 @@ mod plan;
 mod recorder;
 mod run;
 mod settings;
+mod socket;
 pub mod target;
 mod traffic;
 pub mod values;

@@ -103,6 +103,7 @@ pub(crate) fn run_parts(
         last_trouble: Mutex::default(),
     };
     let threads = plan.clients.threads.max(1);
+    let routes = target.routes();
     let mut sessions = target.sessions(dataset.rows(), &plan.mix, plan.clients.connections)?.into_iter().enumerate();
     let fields = if plan.mix.verify { dataset.rows().fields as usize } else { 0 };
     let (sender, messages) = channel();
@@ -114,8 +115,8 @@ pub(crate) fn run_parts(
                 .take(count as usize)
                 .enumerate()
                 .map(|(token, (index, session))| {
-                    let address = common.addresses[index % common.addresses.len()];
-                    Connection::new(address, Token(token), session, plan.clients.in_flight, fields)
+                    let route = routes[index % routes.len()];
+                    Connection::new(route, Token(token), session, plan.clients.in_flight, fields)
                 })
                 .collect();
             let spawned = Poll::new()

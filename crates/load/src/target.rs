@@ -16,6 +16,11 @@ pub trait Target: Send + Sync {
     /// Where its nodes are; connections are spread over them.
     fn addresses(&self) -> &[SocketAddr];
 
+    /// Where connections go, one after the other and over again. Asks nodes how many cores they have, if the protocol can tell cores.
+    fn routes(&self) -> Vec<Route> {
+        self.addresses().iter().map(|address| Route { address: *address, core: None }).collect()
+    }
+
     /// Connects and asks who is there.
     ///
     /// # Errors
@@ -39,6 +44,26 @@ pub trait Target: Send + Sync {
     /// # Errors
     /// When rows or mix cannot be expressed in the protocol.
     fn sessions(&self, rows: &Rows, mix: &Mix, count: u32) -> Result<Vec<Box<dyn Session>>, TargetError>;
+}
+
+/// Where a connection goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The node.
+    pub address: SocketAddr,
+    /// The core of it, if it lets clients choose.
+    pub core: Option<CoreOf>,
+}
+
+/// One of a node's several cores: it gets connections to `port` from ports that leave `index` when divided by `of`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoreOf {
+    /// The node's port for this.
+    pub port: u16,
+    /// Which, from 0.
+    pub index: u16,
+    /// How many there are, at least one.
+    pub of: u16,
 }
 
 /// The protocol's state of one connection: sans-io.

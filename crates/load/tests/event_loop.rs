@@ -68,6 +68,18 @@ const ALL: [(OperationKind, f64); 5] = [
 ];
 
 #[test]
+fn connections_are_spread_over_the_cores_of_a_server_that_tells_them() {
+    let fake = Fake::start_with_cores(serve(), 3);
+    let mut plan = plan(mix(&[(OperationKind::Insert, 1.0)], false), 100);
+    plan.clients = Clients { threads: 2, connections: 7, in_flight: 2 };
+    let outcome = load(&fake, &Dataset::empty(rows(100), Share::ALL), &plan);
+    assert_eq!((outcome.replies(), outcome.error_count()), (100, 0));
+    let mut cores = [0; 3];
+    fake.client_ports().into_iter().for_each(|port| cores[usize::from(port % 3)] += 1);
+    assert_eq!(cores, [3, 2, 2]);
+}
+
+#[test]
 fn every_operation_is_done_once_and_what_is_read_is_what_was_written() {
     for protocol_version in [4, 5] {
         let fake = Fake::start(serve());

@@ -4,7 +4,7 @@ use super::CqlSettings;
 use super::client::{Cell, Client, ClientError, Credentials};
 use super::session::{CqlSession, SessionSetup};
 use super::statements::Statements;
-use crate::target::{ServerInfo, Session, Target, TargetError};
+use crate::target::{CoreOf, Route, ServerInfo, Session, Target, TargetError};
 use crate::values::ValueMaker;
 use crate::workload::{Mix, Rows};
 use ::cql::wire::ProtocolVersion;
@@ -17,6 +17,10 @@ use std::time::Duration;
 /// How long a node may take for what is asked before the load; making a table can take Cassandra seconds.
 const ANSWER_S: f64 = 30.0;
 const CONNECT_S: f64 = 5.0;
+/// The same for what a load can do without.
+const ASK_S: f64 = 2.0;
+/// A core has at least sixteen ports.
+const CORES_MAX: u16 = 1_000;
 /// Rows are one EXECUTE frame each; the protocol's own bound is 256 MiB.
 const ROW_BYTES_MAX: u64 = 200 << 20;
 /// Statements are prepared on streams of their own, one a field.
@@ -49,19 +53,39 @@ impl CqlTarget {
     /// A blocking connection to the first node.
     fn client(&self) -> Result<(SocketAddr, Client<TcpStream>), TargetError> {
         let address = self.addresses[0];
+        Ok((address, self.client_of(address, CONNECT_S, ANSWER_S)?))
+    }
+
+    fn client_of(&self, address: SocketAddr, connect_s: f64, answer_s: f64) -> Result<Client<TcpStream>, TargetError> {
         let connect = |source| TargetError::Connect { address, source };
-        let socket = TcpStream::connect_timeout(&address, Duration::from_secs_f64(CONNECT_S)).map_err(connect)?;
+        let socket = TcpStream::connect_timeout(&address, Duration::from_secs_f64(connect_s)).map_err(connect)?;
         socket.set_nodelay(true).map_err(connect)?;
-        let answer = Some(Duration::from_secs_f64(ANSWER_S));
+        let answer = Some(Duration::from_secs_f64(answer_s));
         socket.set_read_timeout(answer).and_then(|()| socket.set_write_timeout(answer)).map_err(connect)?;
-        let client =
-            Client::start_as(socket, self.version, self.credentials()).map_err(|error| failed(address, "the connection", error))?;
-        Ok((address, client))
+        Client::start_as(socket, self.version, self.credentials()).map_err(|error| failed(address, "the connection", error))
+    }
+
+    /// The last core of a node that has several; none if it does not say so, or its port for them cannot be reached from here.
+    fn last_core(&self, node: SocketAddr) -> Option<CoreOf> {
+        let options = self.client_of(node, ASK_S, ASK_S).ok()?.options().ok()?;
+        let number = |name: &str| first(&options, name)?.parse::<u16>().ok();
+        let of = number(SHARDS).filter(|cores| (2..=CORES_MAX).contains(cores))?;
+        let port = number("SCYLLA_SHARD_AWARE_PORT")?;
+        TcpStream::connect_timeout(&SocketAddr::new(node.ip(), port), Duration::from_secs_f64(ASK_S)).ok()?;
+        Some(CoreOf { port, index: of - 1, of })
     }
 
     fn statements<'a>(&'a self, rows: &'a Rows) -> Statements<'a> {
         Statements { settings: &self.settings, rows }
     }
+}
+
+/// An option of SUPPORTED, as ScyllaDB and TarnDB have it: the number of cores.
+const SHARDS: &str = "SCYLLA_NR_SHARDS";
+
+/// The first value of an option.
+fn first<'a>(options: &'a [(String, Vec<String>)], name: &str) -> Option<&'a String> {
+    options.iter().find(|(option, _)| option == name)?.1.first()
 }
 
 /// What went wrong with `what`, for a person.
@@ -92,6 +116,14 @@ impl Target for CqlTarget {
         &self.addresses
     }
 
+    /// The first core of each node, then the second of each, and so on.
+    fn routes(&self) -> Vec<Route> {
+        let nodes: Vec<Route> = self.addresses.iter().map(|address| Route { address: *address, core: self.last_core(*address) }).collect();
+        let most = nodes.iter().filter_map(|node| Some(node.core?.of)).max().unwrap_or(1);
+        let nth = |round: u16, node: &Route| Route { core: node.core.map(|last| CoreOf { index: round % last.of, ..last }), ..*node };
+        (0..most).flat_map(|round| nodes.iter().map(move |node| nth(round, node))).collect()
+    }
+
     fn check(&self) -> Result<ServerInfo, TargetError> {
         const COLUMNS: [&str; 6] =
             ["release_version", "cluster_name", "data_center", "partitioner", "cql_version", "native_protocol_version"];
@@ -103,7 +135,7 @@ impl Target for CqlTarget {
         let row = local.first().map(Vec::as_slice).unwrap_or_default();
         let mut details: BTreeMap<String, String> =
             COLUMNS.iter().enumerate().skip(1).map(|(column, name)| ((*name).to_owned(), text(row.get(column)))).collect();
-        let shards = options.iter().find(|(name, _)| name == "SCYLLA_NR_SHARDS").and_then(|(_, values)| values.first());
+        let shards = first(&options, SHARDS);
         if let Some(shards) = shards {
             details.insert("shards".to_owned(), shards.clone());
         }

@@ -2,7 +2,8 @@
 
 use cql::wire::{
     CompressionWorkspace, Direction, ErrorKind, ErrorResponse, Execute, FRAME_BODY_BYTES_MAX, FrameDecoder, FrameEncoder, FrameFlags,
-    Opcode, Prepared, ProtocolVersion, Request, ResultMetadata, StreamId, Value, write_auth_token, write_authenticate, write_void, writer,
+    Opcode, Prepared, ProtocolVersion, Request, ResultMetadata, StreamId, Value, write_auth_token, write_authenticate, write_supported,
+    write_void, writer,
 };
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -45,6 +46,10 @@ struct State {
     /// Ids are places in it.
     statements: Mutex<Vec<String>>,
     sockets: Mutex<Vec<TcpStream>>,
+    /// The cores that it says it has, and the port that tells them.
+    cores: Option<(u16, u16)>,
+    /// From which ports clients that sent STARTUP have come there.
+    client_ports: Mutex<Vec<u16>>,
 }
 
 /// The server; it ends with the process.
@@ -59,8 +64,17 @@ impl Fake {
     }
 
     pub(crate) fn start_with(script: Script, credentials: Option<(&'static str, &'static str)>) -> Self {
+        Self::start_all(script, credentials, None)
+    }
+
+    pub(crate) fn start_with_cores(script: Script, cores: u16) -> Self {
+        Self::start_all(script, None, Some(cores))
+    }
+
+    fn start_all(script: Script, credentials: Option<(&'static str, &'static str)>, cores: Option<u16>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
+        let aware = cores.map(|cores| (cores, TcpListener::bind("127.0.0.1:0").unwrap()));
         let state = Arc::new(State {
             script,
             credentials,
@@ -68,17 +82,18 @@ impl Fake {
             rows: Mutex::default(),
             statements: Mutex::default(),
             sockets: Mutex::default(),
+            cores: aware.as_ref().map(|(cores, listener)| (*cores, listener.local_addr().unwrap().port())),
+            client_ports: Mutex::default(),
         });
-        let shared = Arc::clone(&state);
-        std::thread::spawn(move || {
-            for socket in listener.incoming() {
-                let socket = socket.unwrap();
-                shared.sockets.lock().unwrap().push(socket.try_clone().unwrap());
-                let state = Arc::clone(&shared);
-                std::thread::spawn(move || serve(&state, socket));
-            }
-        });
+        for listener in [Some(listener), aware.map(|(_, listener)| listener)].into_iter().flatten() {
+            let shared = Arc::clone(&state);
+            std::thread::spawn(move || accept(&shared, &listener));
+        }
         Self { address, state }
+    }
+
+    pub(crate) fn client_ports(&self) -> Vec<u16> {
+        self.state.client_ports.lock().unwrap().clone()
     }
 
     pub(crate) fn requests(&self) -> u64 {
@@ -87,6 +102,15 @@ impl Fake {
 
     pub(crate) fn row_count(&self) -> usize {
         self.state.rows.lock().unwrap().len()
+    }
+}
+
+fn accept(shared: &Arc<State>, listener: &TcpListener) {
+    for socket in listener.incoming() {
+        let socket = socket.unwrap();
+        shared.sockets.lock().unwrap().push(socket.try_clone().unwrap());
+        let state = Arc::clone(shared);
+        std::thread::spawn(move || serve(&state, socket));
     }
 }
 
@@ -113,7 +137,17 @@ fn serve(state: &State, mut socket: TcpStream) {
                 }
                 Request::Startup(_) => {
                     agreed = true;
+                    if state.cores.is_some_and(|(_, port)| port == socket.local_addr().unwrap().port()) {
+                        state.client_ports.lock().unwrap().push(socket.peer_addr().unwrap().port());
+                    }
                     Opcode::Ready
+                }
+                Request::Options => {
+                    let (cores, port) = state.cores.unzip();
+                    let options = [("SCYLLA_NR_SHARDS", cores), ("SCYLLA_SHARD_AWARE_PORT", port)];
+                    let told: Vec<_> = options.iter().filter_map(|(name, value)| Some((*name, value.as_ref()?.to_string()))).collect();
+                    write_supported(&mut reply, told.iter().map(|(name, value)| (*name, [value.as_str()])));
+                    Opcode::Supported
                 }
                 Request::AuthResponse(token) => log_in(state, token, &mut reply, version),
                 Request::Prepare(prepare) => self::prepare(state, prepare.text, &mut reply, version),
