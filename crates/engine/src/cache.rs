@@ -47,6 +47,11 @@ impl CacheFrame {
     }
 }
 
+/// Whether a record of a frame that is evicted is worth a place in a cache frame, if it is live.
+fn is_kept(frame: &Frame, at: usize, record: &Record<'_>) -> bool {
+    is_resident(record.table()) || frame.was_touched(at)
+}
+
 /// The clock over frames and the open cache frames.
 #[derive(Default)]
 pub(crate) struct Cache {
@@ -233,7 +238,8 @@ impl Engine {
                 && let Some(frame) = self.memory.frame(segment)
             {
                 let prefix = if segment.is_cache() { RECORD_ALIGN } else { 0 };
-                warmed = self.warm_index(&frame.bytes[..evicting.end], evicting.offset, prefix);
+                let looked_up = |at: usize, record: &Record<'_>| prefix > 0 || is_kept(frame, at, record);
+                warmed = self.warm_index(&frame.bytes[..evicting.end], evicting.offset, prefix, looked_up);
             }
             evicting.offset = self.evict_record(&mut evicting);
         }
@@ -256,7 +262,7 @@ impl Engine {
         let bytes = Rc::clone(&frame.bytes);
         let record = Record::trusted(&bytes[start..]);
         let resident = is_resident(record.table());
-        let touched = resident || frame.was_touched(start);
+        let touched = is_kept(frame, start, &record);
         let here = Location::record(segment, start, padded(record.length()));
         let next = start + here.padded();
         if record.is_seal() || (prefix == 0 && !touched) {

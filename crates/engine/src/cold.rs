@@ -157,7 +157,7 @@ impl Engine {
         let (mut warmed, mut room) = (offset, true);
         while number < self.cold.sources.len() && offset < end {
             if offset >= warmed {
-                warmed = self.warm_index(&frame[..used], offset, 0);
+                warmed = self.warm_index(&frame[..used], offset, 0, |_, _| true);
             }
             let source = self.cold.sources[number];
             let record = Record::trusted(&frame[offset..offset + source.padded()]);

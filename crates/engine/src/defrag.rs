@@ -282,7 +282,7 @@ impl Engine {
                 break;
             }
             if victim.offset >= warmed {
-                warmed = self.warm_index(bytes, victim.offset, 0);
+                warmed = self.warm_index(bytes, victim.offset, 0, |_, _| true);
             }
             match walk.next() {
                 Some(Step::Record { offset, record }) => {
@@ -324,13 +324,14 @@ impl Engine {
     }
 
     /// Touches the index cells of the next records all at once: the waits for memory overlap, where one after the other they would be
-    /// most of what defragmentation, recovery and eviction cost. `prefix` bytes are before each record. Returns the place after those records.
-    pub(crate) fn warm_index(&self, bytes: &[u8], offset: usize, prefix: usize) -> usize {
+    /// most of what defragmentation, recovery and eviction cost. `prefix` bytes are before each record, and only those that `looked_up` names by
+    /// place and record count. Returns the place after those records.
+    pub(crate) fn warm_index(&self, bytes: &[u8], offset: usize, prefix: usize, looked_up: impl Fn(usize, &Record<'_>) -> bool) -> usize {
         let mut place = offset;
         let mut homes = [None; WARM_RECORDS];
         for home in &mut homes {
             let Some(record) = bytes.get(place + prefix..).and_then(Record::plausible) else { break };
-            *home = self.index.home(record.table(), record.token());
+            *home = self.index.home(record.table(), record.token()).filter(|_| looked_up(place + prefix, &record));
             place += prefix + padded(record.length());
         }
         // Nothing else between them, so that as many waits as the processor can bear overlap.

@@ -16,6 +16,8 @@ use std::sync::Arc;
 
 /// How many parked operations are run again before the core looks at its sockets.
 const RERUNS_PER_TURN: usize = 256;
+/// No more is set aside for a reply ahead of time.
+const REPLY_BYTES_MAX: usize = 16 << 10;
 /// Of so many at a time, the lookups wait for memory together.
 const WARM_OPERATIONS: usize = 16;
 
@@ -62,6 +64,8 @@ pub struct Shard {
     ready: Vec<u64>,
     /// The partition that the last operation asked for last.
     asked: Option<(TableId, Token)>,
+    /// How large replies of parked operations have been: decays towards those of late.
+    reply_bytes: usize,
     finished: VecDeque<(Ticket, Result<Vec<u8>, ShardError>)>,
     tables: BTreeSet<TableId>,
     record_sets: BTreeMap<TableId, Arc<Table>>,
@@ -95,6 +99,7 @@ impl Shard {
             parked: ParkedOperations::default(),
             ready: Vec::new(),
             asked: None,
+            reply_bytes: 0,
             finished: VecDeque::new(),
             tables,
             record_sets: BTreeMap::new(),
@@ -280,7 +285,7 @@ impl Shard {
     fn run_again(&mut self, now: Now, number: u64) {
         let Some(parked) = self.parked.remove(number) else { return };
         let context = self.context(now);
-        let mut reply = Vec::new();
+        let mut reply = Vec::with_capacity(self.reply_bytes);
         let outcome = match self.run(&context, &*parked.operation, &mut reply) {
             Outcome::Done => Ok(reply),
             Outcome::Unsynced(sequence) => {
@@ -296,6 +301,8 @@ impl Shard {
             }
         };
         self.engine.finish(number);
+        let bytes = outcome.as_ref().map_or(0, Vec::len).min(REPLY_BYTES_MAX);
+        self.reply_bytes = bytes.max(self.reply_bytes - self.reply_bytes / 16);
         self.finished.push_back((parked.ticket, outcome));
     }
 

@@ -202,7 +202,7 @@ impl Engine {
             match step {
                 Step::Record { offset, record } => {
                     if offset >= warmed && self.puts_directly(record.table()) {
-                        warmed = self.warm_index(image, offset, 0);
+                        warmed = self.warm_index(image, offset, 0, |_, _| true);
                     }
                     let next = offset + padded(record.length());
                     if record.flags() & FLAG_STARTS != 0 {
