@@ -70,7 +70,9 @@ impl Explainer {
     pub fn learn(&mut self, machine: &mut Machine) {
         self.touched.clear();
         for core in 0..machine.cores() {
-            let newest = newest(&self.ideals[usize::from(core)], self.segment_bytes);
+            // Where the newest header is lost, the ones before are the newest that the engine knows of.
+            let mut newest = newest(&self.ideals[usize::from(core)], self.segment_bytes);
+            newest.extend(newest_left(machine.disk(core).bytes(), self.segment_bytes));
             let mut faults: BTreeMap<usize, BTreeSet<Fault>> = BTreeMap::new();
             let mut without_header = BTreeSet::new();
             let is_known = |segment: usize| {
@@ -199,6 +201,17 @@ fn newest(file: &[u8], segment_bytes: usize) -> BTreeSet<usize> {
         .filter(|(_, segment)| segment[STATE_AT] == 1)
         .map(|(number, segment)| (generation_in(segment), number))
         .collect();
+    generations.sort_unstable();
+    generations.iter().rev().take(crate::setup::MIRRORS).map(|(_, number)| *number).collect()
+}
+
+/// The same of those whose headers are whole.
+fn newest_left(file: &[u8], segment_bytes: usize) -> BTreeSet<usize> {
+    let heads = file.chunks(segment_bytes).enumerate().filter_map(|(number, segment)| match SegmentHead::read(segment) {
+        SegmentHead::Valid(info) if info.segment as usize == number && segment[STATE_AT] == 1 => Some((info.generation, number)),
+        _ => None,
+    });
+    let mut generations: Vec<(u64, usize)> = heads.collect();
     generations.sort_unstable();
     generations.iter().rev().take(crate::setup::MIRRORS).map(|(_, number)| *number).collect()
 }
