@@ -14,6 +14,7 @@ from conftest import kill, phase_of, report_of
 PEERS = pathlib.Path(__file__).resolve().parents[2] / "peers"
 STUDIES = ["aerospike-cassandra", "griddb-scaleout", "scylla-power", *(f"ycsb-{letter}" for letter in "abcdef"), "resilience", "scale-out"]
 READS = '{ operations = { read = 0.5, update = 0.5 }, keys = { distribution = "uniform" } }'
+ALL = READS.replace("update = 0.5", "update = 0.3, insert = 0.1, read-modify-write = 0.1")
 VERIFIED = READS.replace(" }, keys", " }, verify = true, keys")
 LOAD = {"kind": '"load"'}
 
@@ -69,6 +70,43 @@ def test_a_study_on_a_private_node_is_measured_whole(bench, study, tmp_path):
     before = (tmp_path / "out" / "report.json").read_bytes()
     repeated = bench("run", path, "--out", "out").end()
     assert repeated.code == 2 and "finished" in repeated.err and (tmp_path / "out" / "report.json").read_bytes() == before
+
+
+def test_a_study_runs_in_aerospikes_protocol(bench, study, private_server, tmp_path):
+    validate = {"kind": '"validate"', "rows": 200, "operations": 3000, "mix": ALL}
+    path = study([{"kind": '"check"'}, validate, LOAD, {"kind": '"drop-caches"'}, run_phase(name='"run"', seconds=2, mix=VERIFIED)])
+    state = private_server.state()
+    other = f"other=aerospike://{state['aerospike']}/test?pid={state['pid']}"
+    run = bench("run", path, "--target", "tarndb?protocol=aerospike", "--target", other, "--out", "out").end()
+    assert run.code == 0, run.err
+    report = report_of(tmp_path / "out")
+    assert [target["name"] for target in report["targets"]] == ["tarndb-aerospike", "other"]
+    for at, target in enumerate(report["targets"]):
+        assert target["protocol"] == "aerospike" and target["server"].startswith("TarnDB")
+        load, measured = phase_of(report, "load", at), phase_of(report, "run", at)
+        assert load["operations"][0]["replies"] == 2000 and not load["errors"]
+        for phase in (phase_of(report, "validate", at), measured):
+            assert phase["verified"]["compared"] > 500 and not phase["errors"]
+            assert [phase["verified"][what] for what in ("lost", "stale", "wrong")] == [0, 0, 0]
+        # The protocol has one request in flight on a connection.
+        assert measured["settings"]["connections"] == "16" and measured["settings"]["in flight on each connection"] == "1"
+        assert measured["resources"]["target_cpu_s"] > 0
+    assert {operation["operation"] for operation in phase_of(report, "validate")["operations"]} == {"read", "update", "insert", "read-modify-write"}
+
+
+def test_wrong_aerospike_targets_are_told_in_a_line(bench, study, private_server):
+    path = study([LOAD, run_phase(seconds=1)])
+    address = private_server.state()["aerospike"]
+    scans = study([LOAD, run_phase(seconds=1, mix=READS.replace("update", "scan"))], name="scans")
+    for which, target, says in [
+        (path, f"aerospike://{address}/absent", "no such namespace"),
+        (path, f"aerospike://{private_server.state()['cql']}", "does not speak aerospike"),
+        (path, f"cql://{address}", "broke"),
+        (path, f"aerospike://127.0.0.1:{free_port()}", "cannot connect"),
+        (scans, f"aerospike://{address}", "cannot express this load"),
+    ]:
+        run = bench("run", which, "--target", target, "--out", f"out-{says.split()[-1]}").end()
+        assert run.code == 1 and says in run.err and "panicked" not in run.err, run.err
 
 
 def test_flags_are_in_force_and_in_the_report(bench, study, tmp_path):
@@ -170,6 +208,7 @@ def test_a_command_of_the_users_disturbs_a_server(bench, study, private_server, 
         (["run", "ycsb-a", "--target", "postgres"], 1, "postgres"),
         (["run", "ycsb-a", "--target", "mongodb://x:1"], 2, "mongodb"),
         (["run", "ycsb-a", "--target", "cql://x:1?node=3"], 2, "did you mean `nodes`"),
+        (["run", "ycsb-a", "--target", "tarndb?protocol=redis"], 2, "cql, aerospike"),
         (["run", "ycsb-a", "--target", "tarndb", "--target", "tarndb"], 2, "two targets"),
         (["run", "ycsb-a", "--load-cpus", "900"], 2, "CPU 900"),
         (["run", "ycsb-a", "--on", "explode=x"], 2, "kill-node"),

@@ -63,8 +63,9 @@ pub enum BenchCommand {
 pub struct RunArguments {
     /// Name of a study, or path of a TOML file.
     study: String,
-    /// What to run it against, several times for several: `tarndb` (a private node), a peer such as `cassandra`, or
-    /// [NAME=]cql://[USER:PASSWORD@]HOST:PORT[,…][?nodes=N&pid=N&metrics=URL&consistency=LEVEL&table=OPTIONS].
+    /// What to run it against, several times for several: `tarndb` (a private node; `tarndb?protocol=aerospike` for that protocol), a peer
+    /// such as `cassandra`, [NAME=]cql://[USER:PASSWORD@]HOST:PORT[,…][?nodes=N&pid=N&metrics=URL&consistency=LEVEL&table=OPTIONS], or
+    /// [NAME=]aerospike://HOST:PORT[,…][/NAMESPACE][?nodes=N&pid=N&metrics=URL].
     #[arg(long = "target", value_name = "TARGET", default_value = "tarndb")]
     targets: Vec<String>,
     /// Factor on the numbers of rows and operations; durations and rates stay.
@@ -287,7 +288,7 @@ fn options(arguments: RunArguments, tool: &str) -> Result<Options, BenchError> {
     let targets = arguments.targets.iter().map(|given| TargetSpec::parse(given)).collect::<Result<Vec<_>, _>>()?;
     for (at, target) in targets.iter().enumerate() {
         if targets[..at].iter().any(|earlier| earlier.name() == target.name()) {
-            return Err(flag("target", target.name(), "two targets have this name; NAME=cql://… gives one another"));
+            return Err(flag("target", target.name(), "two targets have this name; NAME=cql://… or NAME=aerospike://… gives one another"));
         }
     }
     let (default_server, default_load) = halves(&io_linux::available_cpus());

@@ -13,6 +13,7 @@
 //! Invariants: no lock and no allocation per request on the way from reply to next request; in an open loop latency counts from the
 //! moment at which a request was due, however late it was sent; a request ends exactly once, as a reply, an error or lost.
 
+pub mod aerospike;
 mod agent;
 pub mod choice;
 mod collector;

@@ -1,5 +1,6 @@
 //! A target as data: what a study's file or an assignment to another load machine says of it.
 
+use crate::aerospike::AerospikeSettings;
 use crate::cql::CqlSettings;
 use crate::target::{Target, TargetError};
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub enum TargetSettings {
     /// A server that speaks CQL.
     Cql(CqlSettings),
+    /// A server that speaks Aerospike's protocol.
+    Aerospike(AerospikeSettings),
 }
 
 impl TargetSettings {
@@ -20,6 +23,7 @@ impl TargetSettings {
     pub fn open(&self) -> Result<Box<dyn Target>, TargetError> {
         Ok(match self {
             Self::Cql(settings) => Box::new(settings.open()?),
+            Self::Aerospike(settings) => Box::new(settings.open()?),
         })
     }
 }

@@ -3,7 +3,7 @@
 //! [`Target`] is the part that may block: look at a server, make the schema. [`Session`] is the hot part: bytes in, bytes out, no I/O, so
 //! that one event loop drives every protocol.
 
-use crate::workload::{Mix, Rows};
+use crate::workload::{Clients, Mix, Rows};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -19,6 +19,11 @@ pub trait Target: Send + Sync {
     /// Where connections go, one after the other and over again. Asks nodes how many cores they have, if the protocol can tell cores.
     fn routes(&self) -> Vec<Route> {
         self.addresses().iter().map(|address| Route { address: *address, core: None }).collect()
+    }
+
+    /// Clients with as many requests in flight as `wanted` has, the way in which the protocol has them.
+    fn clients(&self, wanted: Clients) -> Clients {
+        wanted
     }
 
     /// Connects and asks who is there.
@@ -101,6 +106,8 @@ pub enum Request<'a> {
         row: RowVersion<'a>,
         /// The only field to write, or all.
         field: Option<u32>,
+        /// Whether the row is there already.
+        kind: WriteKind,
         /// Write timestamp, microseconds since 1970.
         timestamp_us: i64,
     },
@@ -111,6 +118,15 @@ pub enum Request<'a> {
         /// How many.
         rows: u32,
     },
+}
+
+/// What a write expects of its row. Not every protocol asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteKind {
+    /// It is not there.
+    Insert,
+    /// It is.
+    Update,
 }
 
 /// What values are drawn from.

@@ -6,7 +6,7 @@ use crate::dataset::Dataset;
 use crate::outcome::Verified;
 use crate::plan::Plan;
 use crate::recorder::Recorder;
-use crate::target::{Request, RowVersion, Session};
+use crate::target::{Request, RowVersion, Session, WriteKind};
 use crate::values::ValueMaker;
 use crate::versions::{Acknowledged, NO_VERSION, Verdict, Versions, unaccounted};
 use crate::workload::{Keys, Mix, OperationKind};
@@ -230,7 +230,8 @@ impl<'a> Traffic<'a> {
             let now_us = self.common.zero_us + (pending.sent_ns / 1_000).cast_signed();
             self.timestamp_us = now_us.max(self.timestamp_us + 1);
             let row = RowVersion { number: pending.row, key, version: pending.version };
-            session.request(stream, &Request::Write { row, field: pending.field, timestamp_us: self.timestamp_us }, out);
+            let kind = if pending.kind == OperationKind::Insert { WriteKind::Insert } else { WriteKind::Update };
+            session.request(stream, &Request::Write { row, field: pending.field, kind, timestamp_us: self.timestamp_us }, out);
         } else if pending.kind == OperationKind::Scan {
             session.request(stream, &Request::Scan { key, rows: pending.scan_rows }, out);
         } else {

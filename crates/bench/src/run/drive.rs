@@ -8,8 +8,9 @@ use super::watch::{Reading, Source};
 use super::{Options, TargetError};
 use crate::report::model::Event as EventReport;
 use crate::study::{Event, Phase, Study};
-use crate::target::{System, SystemError, TargetSpec};
-use load::cql::{CqlSettings, CqlTarget};
+use crate::target::{Access, Protocol, System, SystemError, TargetSpec};
+use load::aerospike::AerospikeSettings;
+use load::cql::CqlSettings;
 use load::workload::{End, Mix, OperationKind, Pace, Rows};
 use load::{Control, Dataset, Histogram, HistogramLog, Limits, LoadError, Observer, Outcome, Plan, Second, Share, Target, TargetSettings};
 use std::cell::RefCell;
@@ -57,8 +58,8 @@ pub(super) struct Measured {
 
 /// The client side of a target.
 pub(super) struct Driver {
-    settings: CqlSettings,
-    target: CqlTarget,
+    settings: TargetSettings,
+    target: Box<dyn Target>,
     clients: load::workload::Clients,
     agents: Agents,
     /// From the phase that makes the schema on.
@@ -73,23 +74,10 @@ enum Sender {
 
 impl Driver {
     pub(super) fn new(spec: &TargetSpec, system: &dyn System, study: &Study, agents: &Agents) -> Result<Self, TargetError> {
-        let mut settings = CqlSettings {
-            addresses: system.address().split(',').map(str::to_owned).collect(),
-            replication_factor: study.replication.min(spec.nodes()),
-            table_options: system.table_options().unwrap_or_default().to_owned(),
-            ..CqlSettings::default()
+        let settings = match spec.protocol() {
+            Protocol::Cql => TargetSettings::Cql(cql_settings(spec, system, study)?),
+            Protocol::Aerospike => TargetSettings::Aerospike(aerospike_settings(spec, system)),
         };
-        let mut consistency = study.consistency.clone();
-        if let TargetSpec::Server { credentials, consistency: of_target, table, .. } = spec {
-            if let Some((user, password)) = credentials {
-                (settings.user, settings.password) = (Some(user.clone()), Some(password.clone()));
-            }
-            settings.table_options = table.clone().unwrap_or_default();
-            consistency = of_target.clone().or(consistency);
-        }
-        if let Some(name) = consistency {
-            settings.consistency = name.parse()?;
-        }
         let target = settings.open()?;
         Ok(Self { settings, target, clients: study.clients, agents: agents.clone(), sender: RefCell::new(None) })
     }
@@ -102,17 +90,26 @@ impl Driver {
 
     /// Settings of the client for the report.
     pub(super) fn settings(&self) -> BTreeMap<String, String> {
-        let settings = self.target.settings();
-        let mut told = BTreeMap::from([
-            ("client: consistency".to_owned(), settings.consistency.to_string()),
-            ("client: native protocol".to_owned(), format!("v{}", settings.protocol_version)),
-            ("replication factor".to_owned(), settings.replication_factor.to_string()),
-        ]);
+        let mut told = match &self.settings {
+            TargetSettings::Cql(settings) => {
+                let mut told = BTreeMap::from([
+                    ("client: consistency".to_owned(), settings.consistency.to_string()),
+                    ("client: native protocol".to_owned(), format!("v{}", settings.protocol_version)),
+                    ("replication factor".to_owned(), settings.replication_factor.to_string()),
+                ]);
+                if !settings.table_options.is_empty() {
+                    told.insert("table options".to_owned(), settings.table_options.clone());
+                }
+                told
+            }
+            TargetSettings::Aerospike(settings) => BTreeMap::from([
+                ("client: namespace".to_owned(), settings.namespace.clone()),
+                ("client: set".to_owned(), settings.set.clone()),
+                ("client: policies".to_owned(), "create only, update only (one field), replace only (all); key not sent".to_owned()),
+            ]),
+        };
         if !self.agents.addresses.is_empty() {
             told.insert("load machines".to_owned(), self.agents.addresses.join(", "));
-        }
-        if !settings.table_options.is_empty() {
-            told.insert("table options".to_owned(), settings.table_options.clone());
         }
         told
     }
@@ -161,7 +158,7 @@ impl Driver {
         let disturbed = load.phase.events.last().map_or(0.0, |event| event.at_s);
         let plan = Plan {
             mix: load.mix.clone(),
-            clients: load.phase.clients.unwrap_or(self.clients),
+            clients: self.target.clients(load.phase.clients.unwrap_or(self.clients)),
             pace: load.pace,
             end: load.end,
             seed: options.seed,
@@ -173,13 +170,13 @@ impl Driver {
         let file = BufWriter::new(File::create(log)?);
         let mut hear = Hear { began: &began, log: Log::Closed { file: Some(file), what } };
         let (outcome, attended) = std::thread::scope(|scope| {
-            let (target, settings, over, control, plan, hear) = (&self.target, &self.settings, &over, &control, &plan, &mut hear);
+            let (target, settings, over, control, plan, hear) = (&*self.target, &self.settings, &over, &control, &plan, &mut hear);
             let sender = scope.spawn(move || {
                 // Threads that it starts inherit its CPUs; whoever starts servers must not be bound to them.
                 let pinned = if options.load_cpus.is_empty() { Ok(()) } else { io_linux::run_on_cpus(&options.load_cpus) };
                 let outcome = pinned.map_err(|error| TargetError::from(LoadError::from(error))).and_then(|()| match sender {
                     Sender::Here(dataset) => Ok(load::run(target, dataset, plan, control, hear)?),
-                    Sender::Agents(agents, rows) => Ok(agents.run(&TargetSettings::Cql(settings.clone()), rows, plan, control, hear)?),
+                    Sender::Agents(agents, rows) => Ok(agents.run(settings, rows, plan, control, hear)?),
                 });
                 over.store(true, Relaxed);
                 outcome
@@ -191,6 +188,41 @@ impl Driver {
         let outcome = outcome?;
         let log_failure = hear.finish().err();
         Ok(Measured { outcome, plan, readings: attended.readings, events: attended.events, failure: attended.failure, log_failure })
+    }
+}
+
+fn addresses(system: &dyn System) -> Vec<String> {
+    system.address().split(',').map(str::to_owned).collect()
+}
+
+fn cql_settings(spec: &TargetSpec, system: &dyn System, study: &Study) -> Result<CqlSettings, TargetError> {
+    let mut settings = CqlSettings {
+        addresses: addresses(system),
+        replication_factor: study.replication.min(spec.nodes()),
+        table_options: system.table_options().unwrap_or_default().to_owned(),
+        ..CqlSettings::default()
+    };
+    let mut consistency = study.consistency.clone();
+    if let TargetSpec::Server { access: Access::Cql { credentials, consistency: of_target, table }, .. } = spec {
+        if let Some((user, password)) = credentials {
+            (settings.user, settings.password) = (Some(user.clone()), Some(password.clone()));
+        }
+        settings.table_options = table.clone().unwrap_or_default();
+        consistency = of_target.clone().or(consistency);
+    }
+    if let Some(name) = consistency {
+        settings.consistency = name.parse()?;
+    }
+    Ok(settings)
+}
+
+fn aerospike_settings(spec: &TargetSpec, system: &dyn System) -> AerospikeSettings {
+    let settings = AerospikeSettings { addresses: addresses(system), ..AerospikeSettings::default() };
+    match spec {
+        TargetSpec::Server { access: Access::Aerospike { namespace }, .. } => {
+            AerospikeSettings { namespace: namespace.clone(), ..settings }
+        }
+        _ => settings,
     }
 }
 

@@ -289,7 +289,7 @@ impl Run<'_> {
             None => {
                 self.report.targets.push(TargetReport {
                     name: spec.name().to_owned(),
-                    protocol: "cql".to_owned(),
+                    protocol: spec.protocol().name().to_owned(),
                     address: String::new(),
                     server: String::new(),
                     nodes: spec.nodes(),

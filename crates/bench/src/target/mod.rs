@@ -7,7 +7,7 @@ mod remote;
 mod spec;
 
 pub use process::{ProcessSample, process_sample};
-pub use spec::{SpecError, TargetSpec};
+pub use spec::{Access, Protocol, SpecError, TargetSpec};
 
 use crate::study::Disturbance;
 use std::collections::BTreeMap;
@@ -125,7 +125,7 @@ pub trait System: Send {
 /// When it can't be made with these means.
 pub fn system(spec: &TargetSpec, means: Means) -> Result<Box<dyn System>, SystemError> {
     Ok(match spec {
-        TargetSpec::Private => Box::new(private::PrivateNode::new(means)),
+        TargetSpec::Private { protocol } => Box::new(private::PrivateNode::new(*protocol, means)),
         TargetSpec::Peer { name, options } => Box::new(peer::Peer::new(name, options, means)?),
         TargetSpec::Server { name, address, pid, metrics, .. } => {
             Box::new(remote::Remote::new(name, address, *pid, metrics.clone(), means.commands))

@@ -47,7 +47,10 @@ impl Peer {
                 why: if known.is_empty() {
                     "there is no directory of peers; --peers names it (`peers` in TarnDB's source)".to_owned()
                 } else {
-                    format!("it is none of the peers: {}; a server that runs already is given as [NAME=]cql://HOST:PORT", known.join(", "))
+                    format!(
+                        "it is none of the peers: {}; a server that runs already is given as [NAME=]cql://HOST:PORT or [NAME=]aerospike://HOST:PORT/NAMESPACE",
+                        known.join(", ")
+                    )
                 },
             });
         };

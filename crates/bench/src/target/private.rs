@@ -1,7 +1,7 @@
 //! A TarnDB node of this very binary, with data of its own, started for the run and stopped after it.
 
 use super::process::wait_until_quiet;
-use super::{Means, System, SystemError};
+use super::{Means, Protocol, System, SystemError};
 use crate::study::Disturbance;
 use base::format_size;
 use std::collections::BTreeMap;
@@ -22,6 +22,8 @@ const CAPACITY_GRAIN: u64 = 64 << 20;
 
 /// A node.
 pub(super) struct PrivateNode {
+    /// What clients speak to it.
+    protocol: Protocol,
     means: Means,
     child: Option<Child>,
     address: String,
@@ -29,8 +31,8 @@ pub(super) struct PrivateNode {
 }
 
 impl PrivateNode {
-    pub(super) fn new(means: Means) -> Self {
-        Self { means, child: None, address: String::new(), port: None }
+    pub(super) fn new(protocol: Protocol, means: Means) -> Self {
+        Self { protocol, means, child: None, address: String::new(), port: None }
     }
 
     fn capacity(&self) -> u64 {
@@ -92,21 +94,13 @@ impl System for PrivateNode {
         let mut command = Command::new(binary);
         // A port that was given once stays: clients find a node that came back.
         let port = self.port.or_else(free_port).unwrap_or(0).to_string();
-        command.args([
-            "start",
-            "--cql-shard-aware-port",
-            "0",
-            "--aerospike-port",
-            "0",
-            "--http-port",
-            "0",
-            "--log",
-            "warn",
-            "--cql-port",
-            &port,
-            "--data-dir",
-        ]);
-        command.arg(&data).args(self.flags().into_iter().flat_map(|(flag, value)| [flag, value]));
+        let (cql, aerospike) = match self.protocol {
+            Protocol::Cql => (port.as_str(), "0"),
+            Protocol::Aerospike => ("0", port.as_str()),
+        };
+        command.args(["start", "--cql-port", cql, "--cql-shard-aware-port", "0", "--aerospike-port", aerospike, "--http-port", "0"]);
+        command.args(["--log", "warn", "--data-dir"]).arg(&data);
+        command.args(self.flags().into_iter().flat_map(|(flag, value)| [flag, value]));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
         io_linux::bind_to_this_process(&mut command, &self.means.cpus);
         let mut child = command.spawn().map_err(|error| self.fails(error.to_string()))?;
@@ -116,7 +110,8 @@ impl System for PrivateNode {
         // Reads to the end, so that the node never waits for a reader.
         std::thread::spawn(move || BufReader::new(output).lines().map_while(Result::ok).for_each(|line| drop(sender.send(line))));
         let ready = receiver.recv_timeout(Duration::from_secs(START_SECONDS_MAX));
-        let address = ready.ok().and_then(|line| line.split(' ').find_map(|word| word.strip_prefix("cql=").map(str::to_owned)));
+        let named = format!("{}=", self.protocol.name());
+        let address = ready.ok().and_then(|line| line.split(' ').find_map(|word| word.strip_prefix(&named).map(str::to_owned)));
         match address {
             Some(address) => {
                 self.port = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok());

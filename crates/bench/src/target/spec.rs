@@ -1,17 +1,22 @@
 //! What `--target` says.
 //!
 //! ```text
-//! tarndb                                    a private node of this very binary
+//! tarndb[?protocol=aerospike]               a private node of this very binary, spoken to in CQL unless told otherwise
 //! cassandra[?key=value&…]                   a peer that peers/cassandra/cassandra.sh starts, with `--key value` for each pair
 //! [NAME=]cql://[USER:PASSWORD@]HOST:PORT[,HOST:PORT…][?key=value&…]
 //!                                           a server that is there; keys: nodes, pid, metrics (a URL), consistency, table (a clause for WITH)
+//! [NAME=]aerospike://HOST:PORT[,HOST:PORT…][/NAMESPACE][?key=value&…]
+//!                                           the same; namespace `test` unless told; keys: nodes, pid, metrics
 //! ```
 
 /// What a study is run against.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TargetSpec {
     /// A node that the tool starts from its own binary.
-    Private,
+    Private {
+        /// What it is spoken to in.
+        protocol: Protocol,
+    },
     /// A peer with a script of its own.
     Peer {
         /// Name of the peer and its directory in `peers/`.
@@ -25,25 +30,50 @@ pub enum TargetSpec {
         name: String,
         /// Addresses of nodes, `HOST:PORT`, comma between them.
         address: String,
-        /// User and password.
-        credentials: Option<(String, String)>,
+        /// How clients speak to it.
+        access: Access,
         /// How many nodes the cluster has.
         nodes: u32,
         /// Its process, if it runs on this machine.
         pid: Option<u32>,
         /// Where its metrics are.
         metrics: Option<String>,
+    },
+}
+
+/// A protocol that loads can be sent in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// Cassandra's.
+    Cql,
+    /// Aerospike's.
+    Aerospike,
+}
+
+/// How clients speak to a server that somebody else runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// In CQL.
+    Cql {
+        /// User and password.
+        credentials: Option<(String, String)>,
         /// Consistency level of reads and writes.
         consistency: Option<String>,
         /// Options of the table.
         table: Option<String>,
+    },
+    /// In Aerospike's protocol.
+    Aerospike {
+        /// The namespace that the set is in.
+        namespace: String,
     },
 }
 
 /// Why a target makes no sense.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{given}` is no target: {why}; a target is `tarndb` (a private node), the name of a peer such as `cassandra`, or [NAME=]cql://HOST:PORT"
+    "`{given}` is no target: {why}; a target is `tarndb` (a private node), the name of a peer such as `cassandra`, \
+     [NAME=]cql://HOST:PORT or [NAME=]aerospike://HOST:PORT/NAMESPACE"
 )]
 pub struct SpecError {
     given: String,
@@ -52,7 +82,27 @@ pub struct SpecError {
 
 /// Name of the private node in reports.
 const PRIVATE: &str = "tarndb";
-const SCHEME: &str = "cql://";
+/// Its name when it is spoken to in Aerospike's protocol.
+const PRIVATE_AEROSPIKE: &str = "tarndb-aerospike";
+const NAMESPACE: &str = "test";
+
+impl Protocol {
+    const ALL: [Self; 2] = [Self::Cql, Self::Aerospike];
+
+    /// Its name, which is also the scheme of addresses.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cql => "cql",
+            Self::Aerospike => "aerospike",
+        }
+    }
+
+    fn of_name(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|protocol| protocol.name() == name);
+        found.ok_or_else(|| format!("its protocol is not one of: {}", Self::ALL.map(Self::name).join(", ")))
+    }
+}
 
 impl TargetSpec {
     /// Reads what `--target` was given.
@@ -64,18 +114,17 @@ impl TargetSpec {
             return Self::by_name(given);
         };
         let scheme_at = given[..at].rfind('=').map_or(0, |equals| equals + 1);
-        let (name, url) = (given[..scheme_at].trim_end_matches('='), &given[scheme_at..]);
+        let name = given[..scheme_at].trim_end_matches('=');
         let shown = || format!("{}…", &given[..at + 3]);
         let wrong = |why: &str| SpecError { given: shown(), why: why.to_owned() };
-        let rest = url.strip_prefix(SCHEME).ok_or_else(|| wrong("its protocol is not one of: cql"))?;
+        let (scheme, rest) = (&given[scheme_at..at], &given[at + 3..]);
+        let protocol = Protocol::of_name(scheme).map_err(|why| wrong(&why))?;
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let (credentials, address) = match place.rsplit_once('@') {
-            Some((user, address)) => {
-                let (user, password) = user.split_once(':').ok_or_else(|| wrong("before the @ stand USER:PASSWORD"))?;
-                (Some((user.to_owned(), password.to_owned())), address)
-            }
-            None => (None, place),
-        };
+        let (access, address) = match protocol {
+            Protocol::Cql => Access::cql(place),
+            Protocol::Aerospike => Access::aerospike(place),
+        }
+        .map_err(wrong)?;
         let reachable =
             |one: &str| one.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0));
         if !address.split(',').all(reachable) {
@@ -85,12 +134,10 @@ impl TargetSpec {
         let mut spec = Self::Server {
             name: name.to_owned(),
             address: address.to_owned(),
-            credentials,
+            access,
             nodes: u32::try_from(address.split(',').count()).unwrap_or(u32::MAX),
             pid: None,
             metrics: None,
-            consistency: None,
-            table: None,
         };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').ok_or_else(|| wrong("after the ? stand key=value pairs with & between them"))?;
@@ -104,11 +151,14 @@ impl TargetSpec {
         let plain = |word: &str| !word.is_empty() && word.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-');
         let (name, query) = given.split_once('?').unwrap_or((given, ""));
         if name == PRIVATE {
-            return if query.is_empty() {
-                Ok(Self::Private)
-            } else {
-                Err(wrong("the private node has no options; --memory and --server-cpus set it up"))
-            };
+            let mut protocol = Protocol::Cql;
+            for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+                let Some(("protocol", value)) = pair.split_once('=') else {
+                    return Err(wrong("the only option of the private node is protocol=NAME; --memory and --server-cpus set it up"));
+                };
+                protocol = Protocol::of_name(value).map_err(|why| wrong(&why))?;
+            }
+            return Ok(Self::Private { protocol });
         }
         if !plain(name) {
             return Err(wrong("it has no protocol"));
@@ -121,17 +171,18 @@ impl TargetSpec {
     }
 
     fn set(&mut self, key: &str, given: &str) -> Result<(), String> {
-        let Self::Server { nodes, pid, metrics, consistency, table, .. } = self else { unreachable!("only servers have keys") };
+        let Self::Server { nodes, pid, metrics, access, .. } = self else { unreachable!("only servers have keys") };
         let number = |what: &str| given.parse::<u32>().ok().filter(|number| *number > 0).ok_or(format!("{key} is {what}, not `{given}`"));
-        match key {
-            "nodes" => *nodes = number("a number of nodes")?,
-            "pid" => *pid = Some(number("the number of a process")?),
-            "metrics" => *metrics = Some(given.to_owned()),
-            "consistency" => *consistency = Some(given.to_uppercase()),
-            "table" => *table = Some(given.to_owned()),
-            _ => {
-                let known = ["nodes", "pid", "metrics", "consistency", "table"];
-                let nearest = base::nearest(key, known.into_iter()).map(|known| format!(" (did you mean `{known}`?)")).unwrap_or_default();
+        match (key, access) {
+            ("nodes", _) => *nodes = number("a number of nodes")?,
+            ("pid", _) => *pid = Some(number("the number of a process")?),
+            ("metrics", _) => *metrics = Some(given.to_owned()),
+            ("consistency", Access::Cql { consistency, .. }) => *consistency = Some(given.to_uppercase()),
+            ("table", Access::Cql { table, .. }) => *table = Some(given.to_owned()),
+            (_, access) => {
+                let of_cql: &[&str] = if matches!(access, Access::Cql { .. }) { &["consistency", "table"] } else { &[] };
+                let known = ["nodes", "pid", "metrics"].iter().chain(of_cql).copied();
+                let nearest = base::nearest(key, known).map(|known| format!(" (did you mean `{known}`?)")).unwrap_or_default();
                 return Err(format!("unknown key `{key}`{nearest}"));
             }
         }
@@ -142,7 +193,8 @@ impl TargetSpec {
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
-            Self::Private => PRIVATE,
+            Self::Private { protocol: Protocol::Cql } => PRIVATE,
+            Self::Private { protocol: Protocol::Aerospike } => PRIVATE_AEROSPIKE,
             Self::Peer { name, .. } | Self::Server { name, .. } => name,
         }
     }
@@ -151,9 +203,46 @@ impl TargetSpec {
     #[must_use]
     pub fn nodes(&self) -> u32 {
         match self {
-            Self::Private | Self::Peer { .. } => 1,
+            Self::Private { .. } | Self::Peer { .. } => 1,
             Self::Server { nodes, .. } => *nodes,
         }
+    }
+
+    /// What it is spoken to in.
+    #[must_use]
+    pub fn protocol(&self) -> Protocol {
+        match self {
+            Self::Private { protocol } => *protocol,
+            Self::Peer { .. } | Self::Server { access: Access::Cql { .. }, .. } => Protocol::Cql,
+            Self::Server { access: Access::Aerospike { .. }, .. } => Protocol::Aerospike,
+        }
+    }
+}
+
+impl Access {
+    /// Of `[USER:PASSWORD@]ADDRESS`, with the address.
+    fn cql(place: &str) -> Result<(Self, &str), &'static str> {
+        let (credentials, address) = match place.rsplit_once('@') {
+            Some((user, address)) => {
+                let (user, password) = user.split_once(':').ok_or("before the @ stand USER:PASSWORD")?;
+                (Some((user.to_owned(), password.to_owned())), address)
+            }
+            None => (None, place),
+        };
+        Ok((Self::Cql { credentials, consistency: None, table: None }, address))
+    }
+
+    /// Of `ADDRESS[/NAMESPACE]`, with the address.
+    fn aerospike(place: &str) -> Result<(Self, &str), &'static str> {
+        if place.contains('@') {
+            return Err("servers with users cannot be logged in to");
+        }
+        let (address, namespace) = place.split_once('/').unwrap_or((place, NAMESPACE));
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-$".contains(letter);
+        if namespace.is_empty() || !namespace.chars().all(plain) {
+            return Err("a namespace has letters, digits, `_`, `-` and `$`");
+        }
+        Ok((Self::Aerospike { namespace: namespace.to_owned() }, address))
     }
 }
 
@@ -164,7 +253,11 @@ mod tests {
 
     #[test]
     fn names_and_addresses_are_told_apart() {
-        assert_eq!(TargetSpec::parse("tarndb").unwrap(), TargetSpec::Private);
+        for (given, protocol) in
+            [("tarndb", Protocol::Cql), ("tarndb?protocol=cql", Protocol::Cql), ("tarndb?protocol=aerospike", Protocol::Aerospike)]
+        {
+            assert_eq!(TargetSpec::parse(given).unwrap(), TargetSpec::Private { protocol });
+        }
         assert_eq!(TargetSpec::parse("cassandra").unwrap(), TargetSpec::Peer { name: "cassandra".to_owned(), options: vec![] });
         let options = vec![("readahead".to_owned(), "4".to_owned()), ("durability".to_owned(), "group".to_owned())];
         assert_eq!(
@@ -172,18 +265,26 @@ mod tests {
             TargetSpec::Peer { name: "cassandra".to_owned(), options }
         );
         let spec = TargetSpec::parse("three=cql://me:se:cr@10.0.0.1:9042,10.0.0.2:9042?nodes=3&consistency=quorum&table=a=1").unwrap();
-        let TargetSpec::Server { name, address, credentials, nodes, consistency, table, .. } = spec else { panic!("a server") };
+        let TargetSpec::Server { name, address, nodes, access, .. } = spec else { panic!("a server") };
+        let Access::Cql { credentials, consistency, table } = access else { panic!("CQL") };
         assert_eq!((name.as_str(), address.as_str(), nodes), ("three", "10.0.0.1:9042,10.0.0.2:9042", 3));
         assert_eq!(credentials, Some(("me".to_owned(), "se:cr".to_owned())));
         assert_eq!((consistency.as_deref(), table.as_deref()), (Some("QUORUM"), Some("a=1")));
         assert_eq!(TargetSpec::parse("cql://[::1]:9042").unwrap().name(), "[::1]:9042");
+        for (given, wanted) in [("aerospike://10.0.0.1:3000,10.0.0.2:3000/bar?nodes=2&pid=7", "bar"), ("as=aerospike://h:3000", "test")] {
+            let spec = TargetSpec::parse(given).unwrap();
+            assert_eq!(spec.protocol(), Protocol::Aerospike);
+            let TargetSpec::Server { access: Access::Aerospike { namespace }, .. } = spec else { panic!("Aerospike") };
+            assert_eq!(namespace, wanted);
+        }
     }
 
     #[test]
     fn nonsense_is_refused_without_showing_a_password() {
         for (given, says) in [
             ("", "no protocol"),
-            ("tarndb?memory=1", "no options"),
+            ("tarndb?memory=1", "only option"),
+            ("tarndb?protocol=redis", "not one of: cql, aerospike"),
             ("cassandra?x", "key=value"),
             ("10.0.0.1:9042", "no protocol"),
             ("http://a:1", "not one of"),
@@ -193,6 +294,12 @@ mod tests {
             ("cql://me@host:1", "USER:PASSWORD"),
             ("cql://me:secret@host:1?node=3", "did you mean `nodes`"),
             ("cql://me:secret@host:1?pid=x", "pid"),
+            ("aerospike://me:secret@host:1", "users"),
+            ("aerospike://host:1/", "namespace"),
+            ("aerospike://host:1/a/b", "namespace"),
+            ("aerospike://host/test", "HOST:PORT"),
+            ("aerospike://host:1/test?consistency=one", "unknown key"),
+            ("aerospike://host:1/test?node=3", "did you mean `nodes`"),
         ] {
             let error = TargetSpec::parse(given).unwrap_err().to_string();
             assert!(error.contains(says) && !error.contains("secret"), "{error}");

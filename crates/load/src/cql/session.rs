@@ -173,7 +173,7 @@ impl Session for CqlSession {
                 value(out, |out| out.extend_from_slice(&rows.to_be_bytes()));
                 template.end_read(out);
             }
-            Request::Write { row, field: None, timestamp_us } => {
+            Request::Write { row, field: None, timestamp_us, .. } => {
                 let template = templates.write_all.as_ref().expect(prepared);
                 template.begin(out);
                 value(out, |out| out.extend_from_slice(row.key));
@@ -182,7 +182,7 @@ impl Session for CqlSession {
                 }
                 template.end_write(out, timestamp_us);
             }
-            Request::Write { row, field: Some(field), timestamp_us } => {
+            Request::Write { row, field: Some(field), timestamp_us, .. } => {
                 let template = templates.write_field[field as usize].as_ref().expect(prepared);
                 template.begin(out);
                 value(out, |out| setup.values.append(row.number, field, row.version, out));
