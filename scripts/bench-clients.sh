@@ -5,9 +5,8 @@ set -euo pipefail
 . "$(dirname "$0")/steps.sh"
 cd "$root"
 if [[ ${TARNDB_BUILD:-1} = 1 && " $* " != *" --help "* ]]; then
-  say "building the server and the load generator"
+  say "building the server"
   cargo build --release --locked --package tarndb-server
-  cargo build --release --locked --package tarndb-bench --bin loadgen
 fi
 bash tests/ycsb/install.sh
 if ! step_is_done driver-loop scripts/clients/DriverLoop.java tests/ycsb/pom.xml; then

@@ -4,7 +4,5 @@
 set -euo pipefail
 . "$(dirname "$0")/steps.sh"
 cd "$root"
-say "building the server and the load generator"
-cargo build --release --locked --package tarndb-server
-cargo build --release --locked --package tarndb-bench --bin loadgen
+build_server_and_load
 exec python3 scripts/bench_device.py "$@"

@@ -16,8 +16,8 @@ import tempfile
 import time
 
 from bench_machine import (
-    BenchError, Window, about_this_run, device_counters, device_of, need, need_room, output_of, pinned, process_io, summary,
-    write_report,
+    BenchError, Window, about_this_run, device_counters, device_of, need, need_room, output_of, pinned, process_io, run, sentence,
+    summary, write_report,
 )  # fmt: skip
 from bench_servers import Tarndb
 
@@ -166,7 +166,7 @@ def markdown(figures: dict, options) -> str:
         return f"| {title} | **{of['median'] * scale:{form}}** | {of['least'] * scale:{form}} | {of['most'] * scale:{form}} |"
 
     lines = [
-        f"Commit {about['commit']}, {about['date']}, {about['cpu']}, Linux {about['kernel']}, `{about['command']}`: {figures['keys']:,} rows "
+        f"{sentence(about)}: {figures['keys']:,} rows "
         f"of {ROW_BYTES} bytes, memory limit {options.memory_mib} MiB (peak resident {figures['memory_peak_bytes'] >> 20} MiB), 50/50 uniform, "
         f"{options.connections} connections × {options.depth} in flight, {options.rounds} rounds of {options.seconds} s, device {figures['device']}.",
         "",
@@ -194,7 +194,4 @@ def markdown(figures: dict, options) -> str:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except BenchError as error:
-        sys.exit(f"bench: {error}")
+    run(main)

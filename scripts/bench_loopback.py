@@ -10,7 +10,7 @@ import pathlib
 import sys
 import tempfile
 
-from bench_machine import BenchError, Window, about_this_run, need, need_room, summary, write_report
+from bench_machine import BenchError, Window, about_this_run, need, need_room, run, sentence, summary, write_report
 from bench_servers import BareLoop, Redis, Tarndb
 
 KINDS = ("reads", "writes")
@@ -141,7 +141,7 @@ def markdown(figures: dict) -> str:
     about, rows = figures["about"], figures["results"]
     options = figures["options"]
     lines = [
-        f"Commit {about['commit']}, {about['date']}, {about['cpu']}, Linux {about['kernel']}, `{about['command']}`: "
+        f"{sentence(about)}: "
         f"{options['keys']} keys, {options['value_bytes']}-byte values, {options['connections']} connections, "
         f"medians of {options['rounds']} rounds (least to most).",
         "",
@@ -173,7 +173,4 @@ def markdown(figures: dict) -> str:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except BenchError as error:
-        sys.exit(f"bench: {error}")
+    run(main)

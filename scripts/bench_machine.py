@@ -64,8 +64,13 @@ def free_port() -> int:
 
 def process_cpu_seconds(pid: int) -> float:
     """User and system time of all threads of a process, those that ended included."""
+    return sum(process_user_and_system_seconds(pid))
+
+
+def process_user_and_system_seconds(pid: int) -> tuple:
+    """The same apart."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
+    return int(fields[11]) / TICKS_PER_SECOND, int(fields[12]) / TICKS_PER_SECOND
 
 
 def process_memory_peak(pid: int) -> int:
@@ -173,6 +178,19 @@ def about_this_run() -> dict:
         "kernel": os.uname().release,
         "command": " ".join(["scripts/" + pathlib.Path(sys.argv[0]).name, *sys.argv[1:]]),
     }
+
+
+def sentence(about: dict) -> str:
+    """The same for people."""
+    return f"Commit {about['commit']}, {about['date']}, {about['cpu']}, Linux {about['kernel']}, `{about['command']}`"
+
+
+def run(main) -> None:
+    """Runs a benchmark as a program."""
+    try:
+        sys.exit(main())
+    except BenchError as error:
+        sys.exit(f"{pathlib.Path(sys.argv[0]).stem}: {error}")
 
 
 def write_report(name: str, figures: dict, markdown: str) -> None:

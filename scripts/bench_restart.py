@@ -13,7 +13,7 @@ import re
 import sys
 import tempfile
 
-from bench_machine import BenchError, about_this_run, built, need, need_room, output_of, pinned, summary, write_report
+from bench_machine import BenchError, about_this_run, built, need, need_room, output_of, pinned, run, sentence, summary, write_report
 
 # What recovery reads at a time, and how many of them.
 SEGMENT_BYTES = 8 << 20
@@ -78,7 +78,7 @@ def markdown(figures: dict, options) -> str:
         return f"| {title} | **{of['median']:{form}}** | {of['least']:{form}} | {of['most']:{form}} |"
 
     lines = [
-        f"Commit {about['commit']}, {about['date']}, {about['cpu']}, Linux {about['kernel']}, `{about['command']}`: {options.rows:,} rows of 200 bytes "
+        f"{sentence(about)}: {options.rows:,} rows of 200 bytes "
         f"in one shard, {options.rounds} rounds.",
         "",
         "| | median | least | most |",
@@ -94,7 +94,4 @@ def markdown(figures: dict, options) -> str:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except BenchError as error:
-        sys.exit(f"bench: {error}")
+    run(main)

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 from bench_device import KEY_BYTES, MIB, RECORD_BYTES, ROW_BYTES
-from bench_machine import BenchError, Window, about_this_run, device_of, need, need_room, process_io, target_dir, write_report
+from bench_machine import BenchError, Window, about_this_run, device_of, need, need_room, process_io, run, sentence, target_dir, write_report
 from bench_servers import Tarndb
 
 # Seconds of writes between two looks at how much has been written.
@@ -40,7 +40,7 @@ def main() -> int:
             with Window(server.pid, options.server_cpu) as window:
                 load = server.load(
                     options.load_cpu, options.seconds, workload="mixed", keys=keys, requests=1 << 40, refill="each", seed=1_000_000,
-                    connections=options.connections, depth=options.depth, column_bytes=ROW_BYTES, interval_ms=1000,
+                    connections=options.connections, depth=options.depth, column_bytes=ROW_BYTES, intervals=True,
                 )  # fmt: skip
             after = process_io(server.pid)
         upserted = load["requests"] / 2 * (ROW_BYTES + KEY_BYTES)
@@ -118,7 +118,7 @@ def markdown(figures: dict, options) -> str:
         ("peak resident", f"{figures['memory_peak_bytes'] >> 20} MiB of {options.memory_mib} MiB", "≤ 110 %"),
     ]
     lines = [
-        f"Commit {about['commit']}, {about['date']}, {about['cpu']}, Linux {about['kernel']}, `{about['command']}`: {figures['keys']:,} rows of "
+        f"{sentence(about)}: {figures['keys']:,} rows of "
         f"{ROW_BYTES} bytes, {options.fill:.0%} of the log, 50/50 uniform, {options.connections} connections × {options.depth} in flight, "
         f"{load['seconds']:.0f} s after the log had been written over once, device {figures['device']}.",
         "",
@@ -175,7 +175,4 @@ def svg(intervals: list) -> str:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except BenchError as error:
-        sys.exit(f"bench: {error}")
+    run(main)

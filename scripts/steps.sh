@@ -37,3 +37,10 @@ fetch_jars() {
   say "Maven could not fetch what $1/pom.xml names"
   return 1
 }
+
+# build_server_and_load: what benchmarks over sockets run.
+build_server_and_load() {
+  say "building the server and the load generator"
+  cargo build --release --locked --package tarndb-server
+  cargo build --release --locked --package tarndb-bench --bin loadgen
+}
