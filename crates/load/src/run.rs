@@ -166,7 +166,7 @@ fn collect(
     let silence_s = match common.plan.pace {
         // A slow rate has pauses of its own.
         Pace::Open(rate) => common.plan.limits.silence_s.max(10.0 / rate),
-        Pace::Closed => common.plan.limits.silence_s,
+        Pace::Closed | Pace::Batches => common.plan.limits.silence_s,
     };
     let mut died = None;
     while !merger.is_complete() {

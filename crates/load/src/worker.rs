@@ -88,7 +88,7 @@ impl<'a> Worker<'a> {
     ) -> std::io::Result<Self> {
         let timer = match common.plan.pace {
             Pace::Open(_) => Some(Timer::new(poll.registry(), TIMER)?),
-            Pace::Closed => None,
+            Pace::Closed | Pace::Batches => None,
         };
         Ok(Self {
             common,
@@ -315,9 +315,12 @@ impl<'a> Worker<'a> {
         Some(found)
     }
 
-    /// Fills a connection with requests; `false` when none is left.
+    /// Fills a connection with requests if it is time to; `false` when none is left.
     fn fill(&mut self, index: usize, now_ns: u64) -> bool {
         let connection = &mut self.connections[index];
+        if self.common.plan.pace == Pace::Batches && connection.in_flight() > 0 {
+            return true;
+        }
         while connection.has_room() {
             if !self.traffic.take_ticket() {
                 self.is_out_of_tickets = true;

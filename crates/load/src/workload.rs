@@ -208,6 +208,8 @@ pub enum Pace {
     /// As soon as a reply has come (closed loop).
     #[default]
     Closed,
+    /// When replies to all that a connection has in flight have come, as redis-benchmark's pipelines do (closed loop).
+    Batches,
     /// So many a second whatever comes back (open loop); latency counts from when a request should have been sent.
     Open(f64),
 }

@@ -68,6 +68,16 @@ const ALL: [(OperationKind, f64); 5] = [
 ];
 
 #[test]
+fn a_load_in_batches_loses_nothing() {
+    let fake = Fake::start(serve());
+    let dataset = filled(&fake, 500);
+    let mut plan = plan(mix(&ALL, true), 3_001);
+    plan.pace = Pace::Batches;
+    let outcome = load(&fake, &dataset, &plan);
+    assert_eq!((outcome.replies(), outcome.error_count(), outcome.verified.wrong), (3_001, 0, 0));
+}
+
+#[test]
 fn connections_are_spread_over_the_cores_of_a_server_that_tells_them() {
     let fake = Fake::start_with_cores(serve(), 3);
     let mut plan = plan(mix(&[(OperationKind::Insert, 1.0)], false), 100);

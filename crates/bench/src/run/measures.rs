@@ -73,6 +73,7 @@ fn settings(measured: &Measured) -> BTreeMap<String, String> {
     };
     let pace = match plan.pace {
         Pace::Closed => "closed loop: the next request follows a reply".to_owned(),
+        Pace::Batches => "closed loop: the next requests of a connection follow the last of its replies".to_owned(),
         Pace::Open(rate) => format!("open loop: {rate} requests/s; latency from when a request was due"),
     };
     let clients = plan.clients;

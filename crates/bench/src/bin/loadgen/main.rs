@@ -1,23 +1,31 @@
-//! Loads a CQL server over TCP with point reads and upserts, from one thread, and prints one line of JSON.
+//! One load on a CQL server without a study, for benchmarks of the server: point reads and upserts from one thread, and a line of JSON.
 //!
-//! It is made to need less CPU than the server: requests are encoded once and patched, replies are checked by their borders, and one
-//! `epoll` serves all connections. In `batch` mode it behaves as redis-benchmark does with `-P`: a connection sends its requests in one
-//! piece and the next ones when all replies are there.
+//! In `batch` mode it behaves as redis-benchmark does with `-P`: a connection sends its requests in one piece and the next ones when all
+//! replies are there. A run with any error is no measurement and ends with a failure.
 
-mod connection;
-mod failure;
 mod options;
 mod report;
-mod run;
-mod timeline;
-mod traffic;
 
 use clap::Parser;
-use options::Options;
+use load::target::Target;
+use load::{Control, Dataset, Ended, LoadError, Share};
+use options::{Options, Workload};
+use report::{Intervals, Report};
 use std::process::ExitCode;
 
+/// Why a run is no measurement.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    #[error("{count} requests failed; the first with {kind}: {example}")]
+    Requests { count: u64, kind: String, example: String },
+    #[error("it did not end by itself: {0:?}")]
+    Ended(Ended),
+}
+
 fn main() -> ExitCode {
-    match run::run(&Options::parse()) {
+    match run(&Options::parse()) {
         Ok(report) => {
             println!("{}", serde_json::json!(report));
             ExitCode::SUCCESS
@@ -27,4 +35,24 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn run(options: &Options) -> Result<Report, Failure> {
+    let target = options.target().open().map_err(LoadError::from)?;
+    let rows = options.rows();
+    let dataset = if options.workload == Workload::Load {
+        target.create(&rows).map_err(LoadError::from)?;
+        Dataset::empty(rows, Share::ALL)
+    } else {
+        Dataset::filled(rows, Share::ALL)
+    };
+    let mut intervals = Intervals::default();
+    let outcome = load::run(&target, &dataset, &options.plan(), &Control::new(), &mut intervals)?;
+    if let Some((kind, example)) = outcome.error_examples.first_key_value() {
+        return Err(Failure::Requests { count: outcome.error_count(), kind: kind.clone(), example: example.clone() });
+    }
+    if outcome.ended != Ended::Finished {
+        return Err(Failure::Ended(outcome.ended));
+    }
+    Ok(Report::new(options, &outcome, intervals))
 }

@@ -1,9 +1,15 @@
 //! The command line.
 
-use bench::rows::{KEY_BYTES, KEY_COUNT_MAX};
 use clap::{Parser, ValueEnum};
-use cql::wire::ProtocolVersion;
+use load::cql::CqlSettings;
+use load::workload::{Clients, End, KeyChoice, Keys, Mix, OperationKind, Pace, Rows, Values};
+use load::{Limits, Plan};
 use std::net::SocketAddr;
+
+/// Rows there may be.
+const KEY_COUNT_MAX: u64 = 1_000_000_000_000;
+/// Without a reply for this long, a run has failed.
+const SILENCE_S: f64 = 20.0;
 
 /// Loads a CQL server with point reads and upserts and prints one line of JSON.
 #[derive(Debug, Parser)]
@@ -18,9 +24,6 @@ pub(crate) struct Options {
     /// The table, with its keyspace.
     #[arg(long, default_value = "tarndb_bench.kv")]
     pub(crate) table: String,
-    /// Replication of the keyspace that `load` makes.
-    #[arg(long, default_value = "{'class': 'SimpleStrategy', 'replication_factor': 1}")]
-    pub(crate) replication: String,
     /// Rows there are.
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..KEY_COUNT_MAX))]
     pub(crate) keys: u64,
@@ -28,13 +31,13 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub(crate) columns: u16,
     /// Bytes in each blob.
-    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(KEY_BYTES as i64..=16 << 20))]
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=16 << 20))]
     pub(crate) column_bytes: u32,
     /// Connections.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     pub(crate) connections: u16,
     /// Requests in flight on each connection.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=32_768))]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16_384))]
     pub(crate) depth: u16,
     /// When a connection sends again.
     #[arg(long, value_enum, default_value = "batch")]
@@ -45,10 +48,10 @@ pub(crate) struct Options {
     /// The run ends after this many seconds in any case.
     #[arg(long, default_value_t = 60)]
     pub(crate) seconds_max: u64,
-    /// Tell replies and latencies of each interval of so many milliseconds, too.
-    #[arg(long, value_parser = clap::value_parser!(u64).range(10..))]
-    pub(crate) interval_ms: Option<u64>,
-    /// Compare every row that is read with what was written, not only the first of each connection.
+    /// Tell replies and latencies of each second, too.
+    #[arg(long)]
+    pub(crate) intervals: bool,
+    /// Compare every row that is read with what was written, as far as that is known, not only its length.
     #[arg(long)]
     pub(crate) verify: bool,
     /// Protocol version.
@@ -94,14 +97,53 @@ pub(crate) enum Refill {
 }
 
 impl Options {
-    /// The protocol version as a type.
-    pub(crate) fn version(&self) -> ProtocolVersion {
-        ProtocolVersion::from_number(self.protocol).expect("the range of the option is that of the versions")
+    /// The server and the table.
+    pub(crate) fn target(&self) -> CqlSettings {
+        let (keyspace, table) = self.table.split_once('.').unwrap_or(("tarndb_bench", &self.table));
+        CqlSettings {
+            addresses: vec![self.address.to_string()],
+            protocol_version: self.protocol,
+            keyspace: keyspace.to_owned(),
+            table: table.to_owned(),
+            ..CqlSettings::default()
+        }
     }
 
-    /// The keyspace of the table.
-    pub(crate) fn keyspace(&self) -> &str {
-        self.table.split_once('.').map_or(self.table.as_str(), |(keyspace, _)| keyspace)
+    /// The rows.
+    pub(crate) fn rows(&self) -> Rows {
+        Rows {
+            count: self.keys,
+            fields: u32::from(self.columns),
+            field_bytes: self.column_bytes,
+            field_bytes_min: None,
+            values: Values::Random,
+            keys: Keys::YcsbHashed,
+        }
+    }
+
+    /// The load.
+    pub(crate) fn plan(&self) -> Plan {
+        let kinds: &[OperationKind] = match self.workload {
+            Workload::Load => &[OperationKind::Insert],
+            Workload::Reads => &[OperationKind::Read],
+            Workload::Writes => &[OperationKind::Update],
+            Workload::Mixed => &[OperationKind::Read, OperationKind::Update],
+        };
+        let operations = if self.workload == Workload::Load { self.keys } else { self.requests };
+        Plan {
+            mix: Mix {
+                operations: kinds.iter().map(|kind| (*kind, 1.0)).collect(),
+                keys: KeyChoice::Uniform,
+                scan_rows_max: 1,
+                update_all_fields: true,
+                verify: self.verify,
+            },
+            clients: Clients { threads: 1, connections: u32::from(self.connections), in_flight: u32::from(self.depth) },
+            pace: if self.refill == Refill::Batch { Pace::Batches } else { Pace::Closed },
+            end: End { operations: Some(operations), seconds: Some(self.seconds_max as f64) },
+            seed: self.seed,
+            limits: Limits { silence_s: SILENCE_S, ..Limits::default() },
+        }
     }
 }
 

@@ -1,10 +1,11 @@
 //! What a run prints.
 
 use crate::options::Options;
-use crate::timeline::{Interval, Timeline};
-use hdrhistogram::Histogram;
+use load::latency::histogram;
+use load::workload::OperationKind;
+use load::{Histogram, Observer, Outcome, Second, Summary};
 use serde::Serialize;
-use std::time::Duration;
+use std::collections::BTreeMap;
 
 /// One run.
 #[derive(Debug, Serialize)]
@@ -20,11 +21,11 @@ pub(crate) struct Report {
     seconds: f64,
     requests_per_second: f64,
     latency_us: Latency,
-    /// Empty unless asked for.
+    /// Whole seconds; empty unless asked for.
     intervals: Vec<Interval>,
 }
 
-/// From the sending of a request to its reply.
+/// From the reply before a request, or the start, to its own.
 #[derive(Debug, Serialize)]
 pub(crate) struct Latency {
     mean: f64,
@@ -34,23 +35,42 @@ pub(crate) struct Latency {
     most: f64,
 }
 
-impl Latency {
-    /// Of latencies in nanoseconds.
-    pub(crate) fn of(latencies_ns: &Histogram<u64>) -> Self {
-        let at = |quantile| latencies_ns.value_at_quantile(quantile) as f64 / 1_000.0;
-        Self {
-            mean: latencies_ns.mean() / 1_000.0,
-            p50: at(0.5),
-            p99: at(0.99),
-            p999: at(0.999),
-            most: latencies_ns.max() as f64 / 1_000.0,
+/// A second. One without replies stands in the list like any other: it is what such a list is looked at for.
+#[derive(Debug, Serialize)]
+pub(crate) struct Interval {
+    replies: u64,
+    latency_us: Latency,
+}
+
+/// The seconds of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Intervals(Vec<Interval>);
+
+impl Observer for Intervals {
+    fn second(&mut self, second: &Second, latencies: &BTreeMap<OperationKind, Histogram>) {
+        if second.length_s >= 1.0 {
+            let all = together(latencies);
+            self.0.push(Interval { replies: all.len(), latency_us: Latency::of(&all) });
         }
     }
 }
 
+impl Latency {
+    fn of(latencies_ns: &Histogram) -> Self {
+        let Summary { mean_us, p50_us, p99_us, p999_us, max_us, .. } = Summary::of(latencies_ns);
+        Self { mean: mean_us, p50: p50_us, p99: p99_us, p999: p999_us, most: max_us }
+    }
+}
+
+fn together(latencies_ns: &BTreeMap<OperationKind, Histogram>) -> Histogram {
+    let mut all = histogram();
+    latencies_ns.values().for_each(|of| all.add(of).expect("all have the same bounds"));
+    all
+}
+
 impl Report {
-    pub(crate) fn new(options: &Options, requests: u64, took: Duration, timeline: Timeline) -> Self {
-        let (latencies_ns, intervals) = timeline.finish();
+    pub(crate) fn new(options: &Options, outcome: &Outcome, intervals: Intervals) -> Self {
+        let requests = outcome.replies();
         Self {
             workload: options.workload.name(),
             protocol: options.protocol,
@@ -60,10 +80,10 @@ impl Report {
             columns: options.columns,
             column_bytes: options.column_bytes,
             requests,
-            seconds: took.as_secs_f64(),
-            requests_per_second: requests as f64 / took.as_secs_f64(),
-            latency_us: Latency::of(&latencies_ns),
-            intervals,
+            seconds: outcome.elapsed_s,
+            requests_per_second: requests as f64 / outcome.elapsed_s,
+            latency_us: Latency::of(&together(&outcome.latencies)),
+            intervals: if options.intervals { intervals.0 } else { Vec::new() },
         }
     }
 }
