@@ -37,10 +37,25 @@ pub(crate) struct UserKey<'a> {
 pub(crate) struct BinValue<'a> {
     pub(crate) name: &'a [u8],
     pub(crate) value: Particle<'a>,
+    /// The dictionary's column for this name and a value of this kind, if the record has it from there.
+    column: Option<ColumnId>,
 }
 
 /// Bins in the making of a record.
 pub(crate) type Bins<'a> = SmallVec<[BinValue<'a>; 16]>;
+
+impl<'a> BinValue<'a> {
+    /// A bin that the record does not have yet.
+    pub(crate) fn new(name: &'a [u8], value: Particle<'a>) -> Self {
+        Self { name, value, column: None }
+    }
+
+    /// Replaces the value.
+    pub(crate) fn set(&mut self, value: Particle<'a>) {
+        self.column = self.column.filter(|_| self.value.kind == value.kind);
+        self.value = value;
+    }
+}
 
 impl<'a> UserKey<'a> {
     /// A key as the wire has it: its type, then its value.
@@ -90,14 +105,19 @@ impl<'a> Record<'a> {
 
     /// Its bins.
     pub(crate) fn bins(&self, set: &'a RecordSet) -> impl Iterator<Item = (&'a Bin, &'a [u8])> {
+        self.columns(set).map(|(_, bin, value)| (bin, value))
+    }
+
+    fn columns(&self, set: &'a RecordSet) -> impl Iterator<Item = (ColumnId, &'a Bin, &'a [u8])> {
         let cells = self.row.cells().skip_while(|cell| cell.column <= KEY_BLOB);
         // All cells live as long as the row, which does.
-        cells.filter_map(|cell| Some((set.bin(cell.column)?, cell.live_value(0)?)))
+        cells.filter_map(|cell| Some((cell.column, set.bin(cell.column)?, cell.live_value(0)?)))
     }
 
     /// Its bins, to be changed.
     pub(crate) fn to_bins(self, set: &'a RecordSet) -> Bins<'a> {
-        self.bins(set).map(|(bin, value)| BinValue { name: bin.name.as_bytes(), value: particle(bin, value) }).collect()
+        let bins = self.columns(set);
+        bins.map(|(column, bin, value)| BinValue { name: bin.name.as_bytes(), value: particle(bin, value), column: Some(column) }).collect()
     }
 
     /// The value of a bin.
@@ -140,9 +160,12 @@ pub(crate) fn write_record(
     out: &mut Vec<u8>,
 ) -> Result<RowKind, ResultCode> {
     let mut cells: SmallVec<[(ColumnId, &[u8]); 32]> = SmallVec::with_capacity(bins.len());
+    let mut last = None;
     for bin in bins {
-        let column = set.column(bin.name, bin.value.kind as u8).ok_or(ResultCode::SERVER_ERROR)?;
+        let known = bin.column.or_else(|| set.column_after(last, bin.name, bin.value.kind as u8));
+        let column = known.ok_or(ResultCode::SERVER_ERROR)?;
         cells.push((column, &bin.value.bytes));
+        last = Some(column);
     }
     cells.sort_unstable_by_key(|(column, _)| *column);
     let mut row = RowWriter::new(out, stamp, true, None);

@@ -154,6 +154,17 @@ impl RecordSet {
         found.ok().map(|index| ColumnId(BINS_FROM + self.ordered[index]))
     }
 
+    /// As [`RecordSet::column`]; quicker when it is the one after `last`, as it is for clients that write bins in their usual order.
+    #[inline]
+    #[must_use]
+    pub fn column_after(&self, last: Option<ColumnId>, name: &[u8], kind: u8) -> Option<ColumnId> {
+        let next = ColumnId(last.map_or(BINS_FROM, |last| last.0 + 1));
+        match self.bin(next) {
+            Some(bin) if bin.key() == (name, kind) => Some(next),
+            _ => self.column(name, kind),
+        }
+    }
+
     /// The columns of a bin, each with the kind of value that it holds.
     pub fn columns<'a>(&'a self, name: &'a [u8]) -> impl Iterator<Item = (u8, ColumnId)> + 'a {
         let first = self.ordered.partition_point(|position| self.bins[usize::from(*position)].name.as_bytes() < name);

@@ -27,9 +27,11 @@ pub struct Need {
 /// Names that no bin can have.
 pub(super) fn missing_bins(operations: &Operations<'_>, known: Option<&RecordSet>) -> Result<Vec<NewBin>, ResultCode> {
     let mut missing: Vec<NewBin> = Vec::new();
+    let mut last = None;
     for operation in operations.iter() {
         let Some(kind) = written_kind(&operation)? else { continue };
-        if known.is_some_and(|set| set.column(operation.name, kind as u8).is_some()) {
+        if let Some(column) = known.and_then(|set| set.column_after(last, operation.name, kind as u8)) {
+            last = Some(column);
             continue;
         }
         if operation.name.is_empty() {

@@ -178,8 +178,8 @@ fn apply<'a>(operation: u8, name: &'a [u8], operand: &Particle<'a>, bins: &mut B
         change => change,
     };
     match (change, place) {
-        (Change::Set(value), Some(place)) => bins[place].value = value,
-        (Change::Set(value), None) => bins.push(BinValue { name, value }),
+        (Change::Set(value), Some(place)) => bins[place].set(value),
+        (Change::Set(value), None) => bins.push(BinValue::new(name, value)),
         (Change::Remove, Some(place)) => drop(bins.remove(place)),
         (Change::Remove, None) | (Change::Keep, _) => {}
     }

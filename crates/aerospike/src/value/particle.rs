@@ -62,10 +62,21 @@ impl ParticleType {
     ];
 
     /// The type with the wire's number, if there is one.
+    #[inline]
     pub fn from_wire(number: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| *kind as u8 == number)
+        BY_NUMBER.get(usize::from(number)).copied().flatten()
     }
 }
+
+const BY_NUMBER: [Option<ParticleType>; 24] = {
+    let mut by_number = [None; 24];
+    let mut place = 0;
+    while place < ParticleType::ALL.len() {
+        by_number[ParticleType::ALL[place] as usize] = Some(ParticleType::ALL[place]);
+        place += 1;
+    }
+    by_number
+};
 
 /// A value with its type: what is read from a bin or written to one.
 #[derive(Clone, Debug, PartialEq, Eq)]

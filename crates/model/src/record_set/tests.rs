@@ -63,6 +63,10 @@ fn a_set_and_its_bins_appear_when_they_are_first_needed() {
     assert_eq!(records.column(b"age", 1), Some(ColumnId(5)));
     assert_eq!(records.column(b"age", 3), Some(ColumnId(6)));
     assert_eq!(records.column(b"age", 4), None);
+    for last in [None, Some(ColumnId(5)), Some(ColumnId(6)), Some(ColumnId(7))] {
+        assert_eq!(records.column_after(last, b"age", 3), Some(ColumnId(6)), "{last:?}");
+        assert_eq!(records.column_after(last, b"age", 4), None, "{last:?}");
+    }
     assert_eq!(records.columns(b"age").collect::<Vec<_>>(), [(1, ColumnId(5)), (3, ColumnId(6))]);
     assert_eq!(records.columns(b"ag").count(), 0);
     assert_eq!(records.bin(ColumnId(7)), Some(&Bin { name: "name".to_owned(), kind: 3 }));
