@@ -12,7 +12,7 @@ import server as servers
 from conftest import kill, phase_of, report_of
 
 PEERS = pathlib.Path(__file__).resolve().parents[2] / "peers"
-STUDIES = ["aerospike-cassandra", "griddb-scaleout", "scylla-power", *(f"ycsb-{letter}" for letter in "abcdef"), "resilience", "scale-out"]
+STUDIES = ["aerospike-cassandra", "griddb-scaleout", "scylla-power", *(f"ycsb-{letter}" for letter in "abcdef"), "resilience", "scale-out", "connections"]
 READS = '{ operations = { read = 0.5, update = 0.5 }, keys = { distribution = "uniform" } }'
 ALL = READS.replace("update = 0.5", "update = 0.3, insert = 0.1, read-modify-write = 0.1")
 VERIFIED = READS.replace(" }, keys", " }, verify = true, keys")

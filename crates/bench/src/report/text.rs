@@ -26,13 +26,17 @@ pub fn summary(report: &Report, terminal_width: usize) -> String {
     for (target, label) in report.targets.iter().zip(labels(report)) {
         out.push('\n');
         wrap(&mut out, "", &format!("{label} · {} · {}", target.server, target.address), width);
-        let mut rows = vec![["", "replies/s", "p50", "p95", "p99", "p99.9", "max", "errors"].map(str::to_owned).to_vec()];
+        let mut rows = vec![["", "replies/s", "p50", "p95", "p99", "p99.9", "max", "errors", "CPU/reply"].map(str::to_owned).to_vec()];
         for phase in target.phases.iter().filter(|phase| !phase.operations.is_empty()) {
             phase_rows(&mut rows, phase);
         }
         if rows.len() > 1 {
             // A narrow terminal shows fewer percentiles, not broken lines.
-            let columns: &[usize] = if width >= 88 { &[0, 1, 2, 3, 4, 5, 6, 7] } else { &[0, 1, 2, 4, 7] };
+            let columns: &[usize] = match width {
+                100.. => &[0, 1, 2, 3, 4, 5, 6, 7, 8],
+                88.. => &[0, 1, 2, 3, 4, 5, 6, 7],
+                _ => &[0, 1, 2, 4, 7],
+            };
             table(&mut out, &rows, columns);
         }
     }
@@ -67,6 +71,7 @@ fn phase_rows(rows: &mut Vec<Vec<String>>, phase: &PhaseReport) {
     let mut title = vec![format!("  {}, {}{unfinished}", phase.name, duration(phase.seconds)), number(phase.throughput)];
     title.resize(7, String::new());
     title.push(count(phase.errors.iter().map(|error| error.count).sum()));
+    title.push(target_cpu(phase).map(latency).unwrap_or_default());
     rows.push(title);
     for operation in &phase.operations {
         let figures = operation.latency;
@@ -75,6 +80,12 @@ fn phase_rows(rows: &mut Vec<Vec<String>>, phase: &PhaseReport) {
         row.push(count(operation.errors));
         rows.push(row);
     }
+}
+
+/// Microseconds of the target's CPU time for each reply.
+fn target_cpu(phase: &PhaseReport) -> Option<f64> {
+    let replies: u64 = phase.operations.iter().map(|operation| operation.replies).sum();
+    phase.resources.target_cpu_s.filter(|_| replies > 0).map(|seconds| seconds * 1e6 / replies as f64)
 }
 
 /// Reports beside each other: each figure, and how many times that of the same target in the first report it is.

@@ -27,6 +27,7 @@ const STUDIES: &[Shipped] = studies![
     "ycsb-f",
     "resilience",
     "scale-out",
+    "connections",
 ];
 
 /// All of them.
