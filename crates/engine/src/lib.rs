@@ -56,6 +56,6 @@ pub use inspect::{Contents, Found, SegmentHead, SegmentInfo, check_checkpoint, v
 pub use key::{CachePolicy, Key, Kind, Row, Sequence};
 pub use location::SegmentId;
 pub use recovery::{DamageReport, RecoveryProgress};
-pub use resident::RESIDENT_TABLE;
+pub use resident::resident_of;
 pub use scan::{Direction, PartitionCursor, PartitionScan, READ_AHEAD_MAX, TableCursor, TablePosition, TableRow, TableScan};
 pub use stats::Stats;

@@ -17,14 +17,15 @@ use crate::key::{Key, Sequence};
 use base::TableId;
 
 /// Records of tables with this bit in their id stay in memory, as long as some of what is in memory may be evicted.
-pub const RESIDENT_TABLE: u32 = 1 << 31;
+const RESIDENT_TABLE: u32 = 1 << 31;
 
 pub(crate) fn is_resident(table: TableId) -> bool {
     table.0 & RESIDENT_TABLE != 0
 }
 
-/// The resident table of a table.
-pub(crate) fn resident_of(table: TableId) -> TableId {
+/// The resident table that is the companion of a table.
+#[must_use]
+pub fn resident_of(table: TableId) -> TableId {
     TableId(table.0 | RESIDENT_TABLE)
 }
 

@@ -14,7 +14,8 @@
 //! `docs/decisions/0010-deltas.md` says why it is right, and what it gains.
 
 use base::TableId;
-use engine::{Engine, RESIDENT_TABLE};
+use engine::Engine;
+pub(crate) use engine::resident_of as companion;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
@@ -26,12 +27,6 @@ const OVERHEAD_BYTES: usize = 96;
 const MEAN_OVER: usize = 64;
 /// How often they are counted.
 const COUNT_EVERY_US: u64 = 100_000;
-
-/// The companion of a table.
-#[must_use]
-pub(crate) fn companion(table: TableId) -> TableId {
-    TableId(table.0 | RESIDENT_TABLE)
-}
 
 /// The tables that a shard's engine has for those of the schema: each with its companion.
 pub fn stored_tables(tables: impl IntoIterator<Item = TableId>) -> BTreeSet<TableId> {

@@ -163,8 +163,8 @@ impl Writer<'_> {
             if ttl_s == 0 { Stamp::at(timestamp) } else { Stamp { timestamp, ttl_s, expires_at_s: self.now_s.saturating_add(ttl_s) } };
         let table = &*plan.table;
         if table.clustering_len == 0 {
-            if plan.simple && plan.kind != ModifyKind::Delete && self.defer_row(plan, partition, stamp)? {
-                return Ok(());
+            if plan.simple {
+                return self.apply_simple(plan, partition, stamp);
             }
             return match plan.target {
                 RowTarget::Rows | RowTarget::Static => self.apply_row(plan, &plan.assignments, partition, &[], None, stamp),
@@ -212,7 +212,7 @@ impl Writer<'_> {
 
     fn apply_static(&mut self, plan: &Modify, partition: &PartitionKey<'_>, stamp: Stamp) -> Result<(), Failure> {
         // The partition's own row has its deletion within, which the merge respects.
-        self.write_row(&plan.table, partition, &[], None, |writer, old, out| {
+        self.write_row(&plan.table, partition, &[], None, None, |writer, old, out| {
             writer.encode(plan, &plan.static_assignments, false, stamp, (old, None), out)
         })
     }
@@ -230,17 +230,29 @@ impl Writer<'_> {
             return self.delete_row(&plan.table, partition, clustering, hidden_by, stamp.timestamp);
         }
         let liveness = plan.kind == ModifyKind::Insert;
-        self.write_row(&plan.table, partition, clustering, hidden_by, |writer, old, out| {
+        self.write_row(&plan.table, partition, clustering, hidden_by, None, |writer, old, out| {
             writer.encode(plan, assignments, liveness, stamp, (old, hidden_by), out)
         })
     }
 
-    /// Stages a write of plain values as a delta if the row is on the device: it need not be read now. False when it has to be merged.
-    fn defer_row(&mut self, plan: &Modify, partition: &PartitionKey<'_>, stamp: Stamp) -> Result<bool, Failure> {
-        if self.writes.find(partition, &[]).is_some() {
-            return Ok(false);
+    /// Stages a write of plain values to a partition's only row: as a delta if the row is on the device, so that it need not be read now.
+    fn apply_simple(&mut self, plan: &Modify, partition: &PartitionKey<'_>, stamp: Stamp) -> Result<(), Failure> {
+        let mut stored = None;
+        if self.writes.find(partition, &[]).is_none() {
+            match self.store.basis(partition)? {
+                Basis::Row(row) => stored = Some(row),
+                Basis::Delta(delta) if self.defer_row(plan, partition, delta, stamp)? => return Ok(()),
+                Basis::Delta(_) => {}
+            }
         }
-        let Basis::Delta(stored) = self.store.basis(partition)? else { return Ok(false) };
+        let liveness = plan.kind == ModifyKind::Insert;
+        self.write_row(&plan.table, partition, &[], None, stored, |writer, old, out| {
+            writer.encode(plan, &plan.assignments, liveness, stamp, (old, None), out)
+        })
+    }
+
+    /// Stages what is written, merged with the delta that is stored or staged. False if it has to be merged with the row.
+    fn defer_row(&mut self, plan: &Modify, partition: &PartitionKey<'_>, stored: Option<&[u8]>, stamp: Stamp) -> Result<bool, Failure> {
         let mut update = self.writes.take_scratch();
         let kind = self.encode(plan, &plan.assignments, plan.kind == ModifyKind::Insert, stamp, (None, None), &mut update);
         let staged = self.writes.find_delta(partition).map(<[u8]>::to_vec);
@@ -275,7 +287,7 @@ impl Writer<'_> {
         timestamp: i64,
     ) -> Result<(), Failure> {
         let deletion = Deletion { timestamp, deleted_at_s: self.now_s };
-        self.write_row(table, partition, clustering, hidden_by, |_, _, out| {
+        self.write_row(table, partition, clustering, hidden_by, None, |_, _, out| {
             Ok(RowWriter::new(out, Stamp::at(timestamp), false, Some(deletion)).finish())
         })
     }
@@ -309,7 +321,7 @@ impl Writer<'_> {
         // A deletion that still hides stored rows must never be forgotten.
         let deleted_at_s = if more { u32::MAX } else { self.now_s };
         let deletion = Deletion { timestamp, deleted_at_s };
-        self.write_row(table, partition, marker, None, |_, _, out| {
+        self.write_row(table, partition, marker, None, None, |_, _, out| {
             Ok(RowWriter::new(out, Stamp::at(timestamp), false, Some(deletion)).finish())
         })?;
         for clustering in covered {
@@ -331,13 +343,14 @@ impl Writer<'_> {
         Ok(deletions)
     }
 
-    /// Stages the merge of the stored (or staged) row with what `encode` appends.
+    /// Stages the merge of the stored (or staged) row with what `encode` appends. `stored` is the stored one where it is known.
     fn write_row(
         &mut self,
         table: &Table,
         partition: &PartitionKey<'_>,
         clustering: &[u8],
         hidden_by: Option<Deletion>,
+        stored: Option<Option<&[u8]>>,
         encode: impl FnOnce(&mut Self, Option<RowView<'_>>, &mut Vec<u8>) -> Result<RowKind, Failure>,
     ) -> Result<(), Failure> {
         let gc_grace_s = table.options.gc_grace_seconds;
@@ -347,7 +360,10 @@ impl Writer<'_> {
         let old = match &staged {
             Some(row) => Some(row.as_slice()),
             // Where a delta was staged the row is not in memory: this stops, and all is run again when it is.
-            None => store.get(partition, clustering)?,
+            None => match stored {
+                Some(stored) => stored,
+                None => store.get(partition, clustering)?,
+            },
         };
         let encoded = encode(self, old.map(RowView::new), &mut update);
         let kind = match encoded {
