@@ -11,6 +11,14 @@ pub struct CoreId(pub u16);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TableId(pub u32);
 
+/// A member of the cluster, from 1 in the order of joining. Never used again; 0 is nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(pub u32);
+
+/// A version of a slot's assignment to members: grows with each change of it, and is the same on all members.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Epoch(pub u64);
+
 /// Where a partition key lies on the ring: the protocol's own hash, ordered as signed 64-bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(pub i64);

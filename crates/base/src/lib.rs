@@ -14,7 +14,7 @@ mod time;
 pub use aligned::{AlignedBuffer, BLOCK_BYTES};
 pub use checksum::{Checksum, checksum, checksum_parts};
 pub use compression::Compression;
-pub use ids::{CoreId, SLOT_COUNT, Slot, TableId, Token};
+pub use ids::{CoreId, Epoch, NodeId, SLOT_COUNT, Slot, TableId, Token};
 pub use nearest::nearest;
 pub use rng::Rng;
 pub use size::{ParseSizeError, format_size, parse_size};
