@@ -1,0 +1,128 @@
+//! A secondary's side of a stream: what was received and not applied yet, and what is to be acknowledged.
+
+use crate::wire::{Append, Item, Items, WireError};
+
+/// Received items that wait, and how far the stream was applied and committed.
+#[derive(Debug, Default)]
+pub struct Inbound {
+    waiting: Vec<u8>,
+    /// How many bytes of `waiting` are done.
+    done: usize,
+    /// The version of the metadata that the sender went by when it last sent something.
+    version: u64,
+    applied: u64,
+    acknowledged: u64,
+    committed: u64,
+}
+
+/// What became of an item that was offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offered {
+    /// It was applied, or is of no consequence.
+    Taken,
+    /// It must wait, and all after it.
+    Later,
+}
+
+impl Inbound {
+    /// Takes the body of an Append.
+    ///
+    /// # Errors
+    /// Bytes that are none: the connection is to be closed.
+    pub fn receive(&mut self, body: &[u8]) -> Result<(), WireError> {
+        let append = Append::decode(body)?;
+        // Each item is looked at before the first is applied.
+        let mut items = append.items;
+        while items.next_item()?.is_some() {}
+        self.version = self.version.max(append.version);
+        self.committed = self.committed.max(append.committed);
+        self.waiting.extend_from_slice(append.items.rest());
+        Ok(())
+    }
+
+    /// The version of the metadata that the sender goes by.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Offers items in order until one must wait.
+    pub fn apply(&mut self, mut offer: impl FnMut(&Item<'_>) -> Offered) {
+        let mut items = Items::from_rest(&self.waiting[self.done..]);
+        while let Ok(Some(item)) = items.next_item() {
+            if offer(&item) == Offered::Later {
+                return;
+            }
+            self.applied = self.applied.max(item.sequence);
+            self.done = self.waiting.len() - items.rest().len();
+        }
+        self.waiting.clear();
+        self.waiting.shrink_to(1 << 20);
+        self.done = 0;
+    }
+
+    /// Whether items wait.
+    #[must_use]
+    pub fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// What is to be acknowledged, if more than was acknowledged last.
+    pub fn take_acknowledgement(&mut self, durable: impl FnOnce(u64) -> u64) -> Option<u64> {
+        if self.applied == self.acknowledged {
+            return None;
+        }
+        let sequence = durable(self.applied);
+        if sequence <= self.acknowledged {
+            return None;
+        }
+        self.acknowledged = sequence;
+        Some(sequence)
+    }
+
+    /// Up to here, what was received is committed.
+    #[must_use]
+    pub fn committed(&self) -> u64 {
+        self.committed.min(self.applied)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Purpose, begin_append, push_item};
+    use base::{Epoch, Slot, TableId};
+
+    #[test]
+    fn items_wait_in_order_and_are_acknowledged_once() {
+        let mut body = Vec::new();
+        begin_append(&mut body, 4, u64::MAX);
+        for sequence in 1..=3 {
+            let item =
+                Item { sequence, term: Epoch(1), timestamp_us: 0, table: TableId(1), slot: Slot(0), purpose: Purpose::Write, rows: b"r" };
+            push_item(&mut body, &item);
+        }
+        let mut stream = Inbound::default();
+        stream.receive(&body).unwrap();
+        let mut seen = Vec::new();
+        stream.apply(|item| {
+            if item.sequence == 2 {
+                return Offered::Later;
+            }
+            seen.push(item.sequence);
+            Offered::Taken
+        });
+        assert_eq!(stream.take_acknowledgement(|applied| applied), Some(1));
+        assert_eq!(stream.take_acknowledgement(|applied| applied), None);
+        assert_eq!((stream.committed(), stream.has_waiting()), (1, true));
+        stream.apply(|item| {
+            seen.push(item.sequence);
+            Offered::Taken
+        });
+        assert_eq!(seen, [1, 2, 3]);
+        assert_eq!(stream.take_acknowledgement(|_| 2), Some(2), "the device has no more yet");
+        assert_eq!(stream.take_acknowledgement(|applied| applied), Some(3));
+        assert!(!stream.has_waiting());
+        assert!(stream.receive(&body[..20]).is_err());
+    }
+}

@@ -1,0 +1,208 @@
+//! A primary's side of a stream: what was sent and not acknowledged.
+//!
+//! Invariant: items are kept until they are acknowledged, in order, so that a broken connection costs nothing but sending them again.
+
+use crate::wire::{Item, begin_append, push_item};
+use base::{Epoch, Slot, TableId};
+use std::collections::VecDeque;
+
+/// Kept memory of a queue that has become empty.
+const KEPT_BYTES_MAX: usize = 1 << 20;
+
+/// An item that waits for its acknowledgement.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    sequence: u64,
+    table: TableId,
+    slot: Slot,
+    term: Epoch,
+    bytes: usize,
+}
+
+/// A stream to one core of one other node.
+#[derive(Debug, Default)]
+pub struct Outbound {
+    pending: VecDeque<Pending>,
+    /// The encoded items of `pending`, back to back, and before them `dead` bytes of items that are acknowledged.
+    bytes: Vec<u8>,
+    dead: usize,
+    /// How many bytes from the start of `bytes` were sent on the connection there is.
+    sent: usize,
+    last: u64,
+}
+
+impl Outbound {
+    /// Takes an item; its sequence is not smaller than any before it.
+    pub fn push(&mut self, item: &Item<'_>) {
+        debug_assert!(item.sequence >= self.last, "a stream is in order");
+        self.last = item.sequence;
+        let start = self.bytes.len();
+        push_item(&mut self.bytes, item);
+        let bytes = self.bytes.len() - start;
+        self.pending.push_back(Pending { sequence: item.sequence, table: item.table, slot: item.slot, term: item.term, bytes });
+    }
+
+    /// Appends to a frame's body what was not sent yet, at most about `bytes_max` and at least one item; false if there was nothing.
+    pub fn take_unsent(&mut self, version: u64, bytes_max: usize, body: &mut Vec<u8>) -> bool {
+        if !self.has_unsent() {
+            return false;
+        }
+        begin_append(body, version, self.committed());
+        let unsent = &self.bytes[self.sent..];
+        let mut taken = unsent.len();
+        if taken > bytes_max {
+            taken = 0;
+            let mut at = self.dead;
+            for pending in &self.pending {
+                let is_sent = at < self.sent;
+                at += pending.bytes;
+                if !is_sent {
+                    if taken > 0 && taken + pending.bytes > bytes_max {
+                        break;
+                    }
+                    taken += pending.bytes;
+                }
+            }
+        }
+        body.extend_from_slice(&unsent[..taken]);
+        self.sent += taken;
+        true
+    }
+
+    /// Whether something was not sent yet.
+    #[must_use]
+    pub fn has_unsent(&self) -> bool {
+        self.sent < self.bytes.len()
+    }
+
+    /// All up to `sequence` has been taken over there.
+    pub fn acknowledged(&mut self, sequence: u64) {
+        while let Some(first) = self.pending.front()
+            && first.sequence <= sequence
+            && self.dead + first.bytes <= self.sent
+        {
+            self.dead += first.bytes;
+            self.pending.pop_front();
+        }
+        if self.pending.is_empty() {
+            self.bytes.clear();
+            self.bytes.shrink_to(KEPT_BYTES_MAX);
+            (self.dead, self.sent) = (0, 0);
+        } else if self.dead > self.bytes.len() / 2 {
+            self.bytes.drain(..self.dead);
+            self.sent -= self.dead;
+            self.dead = 0;
+        }
+    }
+
+    /// There is a new connection: all that is not acknowledged goes again.
+    pub fn restart(&mut self) {
+        self.sent = self.dead;
+    }
+
+    /// Forgets items of slots for which `keep` is false: this node is not their primary any more, or not in this term.
+    pub fn retain(&mut self, mut keep: impl FnMut(TableId, Slot, Epoch) -> bool) {
+        let (mut kept, mut bytes, mut at, mut sent) = (VecDeque::new(), Vec::new(), self.dead, 0);
+        for pending in self.pending.drain(..) {
+            let range = at..at + pending.bytes;
+            at = range.end;
+            if keep(pending.table, pending.slot, pending.term) {
+                if range.end <= self.sent {
+                    sent += pending.bytes;
+                }
+                bytes.extend_from_slice(&self.bytes[range]);
+                kept.push_back(pending);
+            }
+        }
+        (self.pending, self.bytes, self.dead, self.sent) = (kept, bytes, 0, sent);
+    }
+
+    /// Up to this sequence nothing is missing over there.
+    #[must_use]
+    pub fn committed(&self) -> u64 {
+        self.pending.front().map_or(u64::MAX, |first| first.sequence - 1)
+    }
+
+    /// Bytes that wait for an acknowledgement.
+    #[must_use]
+    pub fn pending_bytes(&self) -> usize {
+        self.bytes.len() - self.dead
+    }
+
+    /// Whether an item of this slot waits for an acknowledgement.
+    #[must_use]
+    pub fn has_pending(&self, slot: Slot) -> bool {
+        self.pending.iter().any(|pending| pending.slot == slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Append, Purpose};
+    use base::Rng;
+
+    fn item(sequence: u64, slot: u16, rows: &[u8]) -> Item<'_> {
+        Item { sequence, term: Epoch(1), timestamp_us: 0, table: TableId(1), slot: Slot(slot), purpose: Purpose::Write, rows }
+    }
+
+    /// The sequences of all items in a body.
+    fn sequences(body: &[u8]) -> Vec<u64> {
+        let mut items = Append::decode(body).unwrap().items;
+        std::iter::from_fn(|| items.next_item().unwrap().map(|item| item.sequence)).collect()
+    }
+
+    fn unsent(stream: &mut Outbound, bytes_max: usize) -> Vec<u64> {
+        let mut body = Vec::new();
+        if stream.take_unsent(1, bytes_max, &mut body) { sequences(&body) } else { Vec::new() }
+    }
+
+    #[test]
+    fn what_is_not_acknowledged_goes_again_on_a_new_connection() {
+        let mut stream = Outbound::default();
+        for sequence in 1..=4 {
+            stream.push(&item(sequence, 0, b"row"));
+        }
+        assert_eq!(unsent(&mut stream, 1000), [1, 2, 3, 4]);
+        assert_eq!(stream.committed(), 0);
+        stream.acknowledged(2);
+        assert_eq!(stream.committed(), 2);
+        stream.push(&item(5, 0, b"row"));
+        stream.restart();
+        assert_eq!(unsent(&mut stream, 50), [3]);
+        assert_eq!(unsent(&mut stream, 1000), [4, 5]);
+        stream.acknowledged(5);
+        assert_eq!((stream.committed(), stream.pending_bytes()), (u64::MAX, 0));
+    }
+
+    #[test]
+    fn an_acknowledgement_does_not_cover_what_was_not_sent() {
+        let mut stream = Outbound::default();
+        stream.push(&item(1, 0, b"row"));
+        stream.acknowledged(9);
+        assert_eq!(stream.committed(), 0);
+        assert_eq!(unsent(&mut stream, 1000), [1]);
+    }
+
+    #[test]
+    fn items_of_lost_slots_are_forgotten_and_no_others() {
+        let mut rng = Rng::new(1);
+        for _ in 0..200 {
+            let mut stream = Outbound::default();
+            for sequence in 1..=20 {
+                stream.push(&item(sequence, (sequence % 3) as u16, &[7; 9][..sequence as usize % 9]));
+            }
+            let mut got = unsent(&mut stream, rng.below(1000) as usize);
+            let acknowledged = got[rng.below(got.len() as u64) as usize];
+            stream.acknowledged(acknowledged);
+            stream.retain(|_, slot, _| slot != Slot(1));
+            while let more @ [_, ..] = &*unsent(&mut stream, 60) {
+                got.extend_from_slice(more);
+            }
+            let last_sent = got.iter().copied().filter(|sequence| sequence % 3 != 1);
+            assert!(last_sent.eq((1..=20).filter(|sequence| sequence % 3 != 1)));
+            stream.acknowledged(20);
+            assert_eq!(stream.committed(), u64::MAX);
+        }
+    }
+}
