@@ -2,10 +2,11 @@
 //!
 //! The batch is a flat arena that is used again and again: after its first few uses nothing is allocated.
 
-use crate::error::WriteError;
+use crate::error::{ReceivedError, WriteError};
 use crate::format::record::{self, FLAG_CONTINUES, FLAG_STARTS, Fields, HEADER_BYTES};
 use crate::key::{Key, Kind};
 use crate::location::padded;
+use crate::received::ReceivedRows;
 use crate::resident::is_resident;
 
 /// Rows that are written together: after a crash all of them are there or none.
@@ -66,11 +67,12 @@ impl WriteBatch {
         self.has_resident
     }
 
-    /// The records.
+    /// The rows as records without sequence and checksum: what another shard gets by [`WriteBatch::append_received`].
     ///
     /// # Panics
     /// When a row was begun and not ended: the caller's bug.
-    pub(crate) fn bytes(&self) -> &[u8] {
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
         assert!(!self.unfinished, "every row that was begun must be ended");
         &self.bytes
     }
@@ -102,17 +104,8 @@ impl WriteBatch {
     pub fn begin_row(&mut self, key: &Key<'_>, kind: Kind) -> Result<&mut Vec<u8>, WriteError> {
         let length_of = |key: &[u8]| u16::try_from(key.len()).map_err(|_| WriteError::KeyTooLong { bytes: key.len() });
         let (partition_bytes, clustering_bytes) = (length_of(key.partition)?, length_of(key.clustering)?);
-        let mut flags = record::kind_flags(kind);
-        if self.rows == 0 {
-            flags |= FLAG_STARTS;
-        } else {
-            let previous = &mut self.bytes[self.last..];
-            let continued = record::Record::trusted(previous).flags() | FLAG_CONTINUES;
-            record::set_flags(previous, continued);
-        }
-        self.last = self.bytes.len();
-        self.rows += 1;
-        self.has_live |= !matches!(kind, Kind::Tombstone { .. });
+        let flags = record::kind_flags(kind) | self.join();
+        self.count_row(kind);
         self.has_resident |= is_resident(key.table);
         let fields = Fields { length: HEADER_BYTES, flags, token: key.token, table: key.table, partition_bytes, clustering_bytes };
         record::push_header(&mut self.bytes, &fields, kind);
@@ -120,6 +113,39 @@ impl WriteBatch {
         self.bytes.extend_from_slice(key.clustering);
         self.unfinished = true;
         Ok(&mut self.bytes)
+    }
+
+    /// Adds rows that another shard's batch had.
+    ///
+    /// # Errors
+    /// `ReceivedError` when the bytes are no such rows; the batch is as before.
+    pub fn append_received(&mut self, bytes: &[u8]) -> Result<(), ReceivedError> {
+        ReceivedRows::new(bytes).try_for_each(|row| row.map(|_| ()))?;
+        for row in ReceivedRows::new(bytes).flatten() {
+            let flags = record::kind_flags(row.kind) | self.join();
+            self.count_row(row.kind);
+            self.bytes.extend_from_slice(row.encoded);
+            record::set_flags(&mut self.bytes[self.last..], flags);
+        }
+        Ok(())
+    }
+
+    /// The row that comes next belongs to the same group as those before it. Returns the flag that says whether it starts one.
+    fn join(&mut self) -> u8 {
+        if self.rows == 0 {
+            return FLAG_STARTS;
+        }
+        let previous = &mut self.bytes[self.last..];
+        let continued = record::Record::trusted(previous).flags() | FLAG_CONTINUES;
+        record::set_flags(previous, continued);
+        0
+    }
+
+    /// A row starts here.
+    fn count_row(&mut self, kind: Kind) {
+        self.last = self.bytes.len();
+        self.rows += 1;
+        self.has_live |= !matches!(kind, Kind::Tombstone { .. });
     }
 
     /// Ends the row that `begin_row` started.

@@ -141,6 +141,14 @@ pub enum WriteError {
     ShuttingDown,
 }
 
+/// Bytes from another shard are no rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("what stands at byte {offset} of the rows received is no row")]
+pub struct ReceivedError {
+    /// Where.
+    pub offset: usize,
+}
+
 /// Why a shard cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {

@@ -4,7 +4,7 @@
 //! completions and stable memory as values and gives disk requests back. `docs/internals/engine.md` is its guide, and
 //! `docs/internals/log-format.md` says what it writes.
 //!
-//! Files in the order in which a write passes through them: `batch`, `write`, `format`, `log`, `memory`, `index`, `segments`, `flush`,
+//! Files in the order in which a write passes through them: `batch`, `received`, `write`, `format`, `log`, `memory`, `index`, `segments`, `flush`,
 //! `witness`, `growth`; a read: `read`, `pages`, `scan`, `merge`, `fetch`, `cache`, `resident`; in the background: `defrag`, `cold`, `expiry`, `paging`, `drops`,
 //! `checkpoint`, `scrub`; at start: `recovery`; offline: `inspect`.
 
@@ -33,6 +33,7 @@ mod merge;
 mod pages;
 mod paging;
 mod read;
+mod received;
 mod recovery;
 mod resident;
 mod scan;
@@ -50,11 +51,12 @@ mod tests;
 pub use batch::WriteBatch;
 pub use config::Config;
 pub use engine::Engine;
-pub use error::{Damage, Miss, OpenError, ReadError, WriteError};
+pub use error::{Damage, Miss, OpenError, ReadError, ReceivedError, WriteError};
 pub use format::witness::{Witness, read_witnesses};
 pub use inspect::{Contents, Found, SegmentHead, SegmentInfo, check_checkpoint, visit_page, walk_segment};
 pub use key::{CachePolicy, Key, Kind, Row, Sequence};
 pub use location::SegmentId;
+pub use received::{ReceivedRow, ReceivedRows};
 pub use recovery::{DamageReport, RecoveryProgress};
 pub use resident::resident_of;
 pub use scan::{Direction, PartitionCursor, PartitionScan, READ_AHEAD_MAX, TableCursor, TablePosition, TableRow, TableScan};
