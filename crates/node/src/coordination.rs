@@ -82,7 +82,7 @@ impl Core {
     /// Sends parts to the cores that own them.
     fn run_parts<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: RequestId, parts: Vec<Part>) {
         self.parts_out += parts.len();
-        for (part, Part { token, operation }) in parts.into_iter().enumerate() {
+        for (part, Part { table: _, token, operation }) in parts.into_iter().enumerate() {
             let part = PartId { request: id, part: part as u16 };
             let owner = token.slot().core(self.cores);
             if owner == self.core {

@@ -8,6 +8,7 @@ use super::start::{Target, check_served, names, target};
 use super::{Options, Work, dictionary};
 use crate::ResultCode;
 use crate::wire::{Attributes, BatchEntries, Kind, Operations, Proto, info3, write_result};
+use base::TableId;
 use model::operation::{Context, Coordinator, Operation, Part, RowStore, Step, Stop, WriteSet};
 use model::record_set::{DIGEST_BYTES, token};
 use model::{Schema, Table};
@@ -112,6 +113,11 @@ pub(super) fn start<'a>(schema: &Schema, field: &[u8], options: &Options<'_>) ->
 impl Plan {
     fn kind(&self, entry: &Entry) -> &RequestKind {
         &self.kinds[entry.kind as usize]
+    }
+
+    /// The table of an entry; any if it has none.
+    fn table(&self, position: u32) -> TableId {
+        self.kind(&self.entries[position as usize]).table.as_ref().map_or(TableId(0), |table| table.id)
     }
 }
 
@@ -228,6 +234,7 @@ impl Coordinator for BatchCoordinator {
         let count = self.parts.min(self.waiting.len());
         self.running.extend(self.waiting.drain(..count));
         let part = |positions: &Positions| Part {
+            table: self.plan.table(positions[0]),
             token: token(&self.plan.entries[positions[0] as usize].digest),
             operation: Box::new(BatchPart { plan: Arc::clone(&self.plan), positions: positions.clone() }),
         };

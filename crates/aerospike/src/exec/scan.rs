@@ -16,7 +16,7 @@ use super::request::is_write;
 use super::{Options, Work};
 use crate::ResultCode;
 use crate::wire::{Kind, Message, MessageWriter, Proto, field, info1, info3, write_result};
-use base::{SLOT_COUNT, Token};
+use base::{SLOT_COUNT, TableId, Token};
 use model::Schema;
 use model::operation::{Coordinator, Part, Step};
 use model::record_set::{DIGEST_BYTES, table_name, token};
@@ -214,7 +214,8 @@ impl Coordinator for ScanCoordinator {
             let piece = &self.pieces[*core][0];
             let records_max = self.records_left.map_or(u32::MAX, |left| left.min(u64::from(u32::MAX)) as u32);
             let records_max = self.pace.as_ref().map_or(records_max, |pace| pace.records_max().min(records_max));
-            Part { token: piece.until, operation: Box::new(ScanPart::new(&self.target, piece.clone(), records_max)) }
+            let table = self.target.tables.first().map_or(TableId(0), |set| set.table.id);
+            Part { table, token: piece.until, operation: Box::new(ScanPart::new(&self.target, piece.clone(), records_max)) }
         };
         Ok(Step::Run(self.running.iter().map(part).collect()))
     }

@@ -5,10 +5,12 @@
 
 use super::{Bindings, Environment, Execution, Failure, Options, OwnedValues, Work, condition, keys, modify};
 use crate::plan::{BatchKind, Modify, Statement};
+use crate::wire::writer::{write_byte, write_int, write_long};
+use crate::wire::{Reader, WireError};
 use crate::{CqlError, reply};
-use base::Token;
+use base::{SLOT_COUNT, TableId, Token};
 use model::operation::{Context, Coordinator, Operation, Part, PartitionKey, RowStore, Step, Stop, WriteSet};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// One statement on one of its partitions.
@@ -19,6 +21,8 @@ struct BatchItem {
     token: Token,
     /// Its statement's number in the batch.
     item: usize,
+    /// Its own number among all of the batch.
+    number: u32,
 }
 
 /// Statements that run on one core, together.
@@ -73,16 +77,7 @@ pub fn start_many(
 ) -> Result<Work, CqlError> {
     check_kinds(&statements, kind)?;
     let conditional = statements.iter().any(|statement| statement.plan.is_conditional());
-    let mut items: Vec<BatchItem> = Vec::new();
-    for (item, statement) in statements.iter().enumerate() {
-        let context = &options.fix(context, item);
-        let environment = Environment { bindings: &statement.bindings, context };
-        let values = Arc::new(statement.bindings.to_owned_values());
-        for partition in keys::partition_keys(&statement.plan.table, &statement.plan.partition, &environment)? {
-            let token = keys::token(&statement.plan.table, &partition);
-            items.push(BatchItem { plan: Arc::clone(&statement.plan), values: Arc::clone(&values), partition, token, item });
-        }
-    }
+    let items = items(&statements, &options, context)?;
     if conditional && let Some(first) = items.first() {
         if items.iter().any(|item| item.plan.table.id != first.plan.table.id) {
             return Err(CqlError::invalid("Batch with conditions cannot span multiple tables"));
@@ -92,6 +87,64 @@ pub fn start_many(
         }
     }
     Ok(Work::Coordinate(Box::new(BatchCoordinator { items, timestamp, options, conditional })))
+}
+
+/// The statements, each for each of its partitions.
+fn items(statements: &[BatchStatement<'_>], options: &Options, context: &Context) -> Result<Vec<BatchItem>, CqlError> {
+    let mut items: Vec<BatchItem> = Vec::new();
+    for (item, statement) in statements.iter().enumerate() {
+        let context = &options.fix(context, item);
+        let environment = Environment { bindings: &statement.bindings, context };
+        let values = Arc::new(statement.bindings.to_owned_values());
+        for partition in keys::partition_keys(&statement.plan.table, &statement.plan.partition, &environment)? {
+            let (plan, token, number) = (&statement.plan, keys::token(&statement.plan.table, &partition), items.len() as u32);
+            items.push(BatchItem { plan: Arc::clone(plan), values: Arc::clone(&values), partition, token, item, number });
+        }
+    }
+    Ok(items)
+}
+
+/// What a part of a batch has described elsewhere ([`Operation::describe`]): the request's nonce, the batch's own timestamp, and the
+/// numbers of its items.
+fn read_description(bytes: &[u8]) -> Result<(u64, Option<i64>, BTreeSet<u32>), WireError> {
+    let mut reader = Reader::new(bytes);
+    let nonce = reader.long()?.cast_unsigned();
+    let (has_timestamp, timestamp) = (reader.byte()? != 0, reader.long()?);
+    let count = reader.int()?;
+    let numbers = (0..count).map(|_| reader.int().map(i32::cast_unsigned)).collect::<Result<_, _>>()?;
+    Ok((nonce, has_timestamp.then_some(timestamp), numbers))
+}
+
+/// Makes a part of a batch again from all its statements.
+///
+/// # Errors
+/// Values that cannot be keys, and descriptions that are of no part of it.
+pub fn part_of_batch(
+    statements: &[BatchStatement<'_>],
+    mut options: Options,
+    description: &[u8],
+    context: &Context,
+) -> Result<Box<dyn Operation>, CqlError> {
+    let damaged = |_| CqlError::Protocol("a part of a batch cannot be read".to_owned());
+    let (nonce, timestamp, numbers) = read_description(description).map_err(damaged)?;
+    options.nonce = nonce;
+    let conditional = statements.iter().any(|statement| statement.plan.is_conditional());
+    let items = items(statements, &options, context)?.into_iter().filter(|item| numbers.contains(&item.number)).collect();
+    Ok(Box::new(ModifyMany { items, timestamp, options, conditional }))
+}
+
+/// As [`part_of_batch`], of one statement's text: a BATCH, or one with IN on its partition key.
+///
+/// # Errors
+/// As [`part_of_batch`].
+pub fn part_of_modification(execution: &Execution<'_>, description: &[u8], context: &Context) -> Result<Box<dyn Operation>, CqlError> {
+    let statement = |plan: &Arc<Modify>| BatchStatement { plan: Arc::clone(plan), bindings: execution.bindings.clone() };
+    let statements = match &execution.prepared.statement {
+        Statement::Modify(plan) => vec![statement(plan)],
+        Statement::Batch(batch) => batch.statements.iter().map(statement).collect(),
+        _ => return Err(CqlError::Server("not a statement that writes".to_owned())),
+    };
+    part_of_batch(&statements, execution.options, description, context)
 }
 
 fn check_kinds(statements: &[BatchStatement<'_>], kind: BatchKind) -> Result<(), CqlError> {
@@ -129,12 +182,16 @@ impl Coordinator for BatchCoordinator {
             reply::write_void(reply, self.options.version, self.options.stream);
             return Ok(Step::Done);
         }
-        let mut parts: BTreeMap<u16, Vec<BatchItem>> = BTreeMap::new();
+        // What one core owns; where that depends on the keyspace, each is by itself.
+        let mut parts: BTreeMap<(u16, Option<String>), Vec<BatchItem>> = BTreeMap::new();
+        let by_keyspace = u32::from(self.options.cores) == SLOT_COUNT;
         for item in self.items.drain(..) {
-            parts.entry(item.token.slot().core(self.options.cores).0).or_default().push(item);
+            let keyspace = by_keyspace.then(|| item.plan.table.keyspace.clone());
+            parts.entry((item.token.slot().core(self.options.cores).0, keyspace)).or_default().push(item);
         }
         let (timestamp, options, conditional) = (self.timestamp, self.options, self.conditional);
         let make = |items: Vec<BatchItem>| Part {
+            table: items.first().map_or(TableId(0), |item| item.plan.table.id),
             token: items.first().map_or(Token(0), |item| item.token),
             operation: Box::new(ModifyMany { items, timestamp, options, conditional }),
         };
@@ -148,6 +205,17 @@ fn is_error(frame: &[u8]) -> bool {
 }
 
 impl Operation for ModifyMany {
+    fn describe(&self, out: &mut Vec<u8>) -> bool {
+        write_long(out, self.options.nonce.cast_signed());
+        write_byte(out, self.timestamp.is_some().into());
+        write_long(out, self.timestamp.unwrap_or(0));
+        write_int(out, self.items.len() as i32);
+        for item in &self.items {
+            write_int(out, item.number.cast_signed());
+        }
+        true
+    }
+
     fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, out: &mut Vec<u8>) -> Result<(), Stop> {
         let start = out.len();
         match self.run_all(context, store, writes, out) {

@@ -29,7 +29,8 @@ pub struct Options {
     pub started: Now,
     /// What makes this request's `uuid()` and `now()` different from any other's, however often it runs.
     pub nonce: u64,
-    /// How many cores the node has: statements about many partitions make a part for each.
+    /// Statements about many partitions make a part for each core. In a cluster, where each slot may be served by another member, this
+    /// is [`base::SLOT_COUNT`].
     pub cores: u16,
     /// A result without pages may have this many bytes.
     pub result_bytes_max: u32,

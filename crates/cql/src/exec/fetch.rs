@@ -9,7 +9,7 @@ mod cursor;
 mod filter;
 mod gather;
 
-pub(super) use chunk::{Chunk, End, Extent, FetchPlan, Gathered};
+pub(super) use chunk::{Chunk, Described, End, Extent, FetchPlan, Gathered};
 pub(super) use cursor::{Cursor, Place};
 pub(super) use filter::BoundFilter;
 

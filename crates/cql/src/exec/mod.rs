@@ -18,10 +18,11 @@ mod rows;
 mod select;
 mod store;
 
-pub use batch::{BatchStatement, start_many};
+pub use batch::{BatchStatement, part_of_batch, part_of_modification, start_many};
 pub use bindings::{Bindings, Bound, Environment, OwnedValues};
 pub use execution::{Execution, Options, Work, start};
 pub use keys::{KeyRange, clustering_ranges, partition_keys, single_partition_key};
+pub use select::part_of_select;
 pub use store::MemoryStore;
 
 use crate::CqlError;

@@ -12,7 +12,7 @@ mod groups;
 mod output;
 mod paging;
 
-use super::fetch::{BoundFilter, Chunk, Cursor, Extent, FetchPlan, Gathered};
+use super::fetch::{BoundFilter, Chunk, Cursor, Described, Extent, FetchPlan, Gathered};
 use super::{Bound, Environment, Execution, Options, OwnedValues, keys};
 use crate::plan::{KeyTerm, Select, Statement, Term, TokenBound, TokenTerm};
 use crate::wire::{
@@ -21,7 +21,7 @@ use crate::wire::{
 use crate::{CqlError, value};
 use base::{Rng, SLOT_COUNT, Slot, Token};
 use evaluate::Surroundings;
-use model::operation::{Context, Coordinator, Part, Step};
+use model::operation::{Context, Coordinator, Operation, Part, Step};
 use output::{Output, Room, Taken};
 use paging::PagingState;
 use std::cell::RefCell;
@@ -86,23 +86,15 @@ pub(super) fn coordinate(execution: &Execution<'_>, context: &Context) -> Result
         limit_left = limit_left.min(state.limit_left);
         first_cursor = Some(skip_to(&mut extents, state.cursor)?);
     }
-    let filters = plan.filters.iter().map(|filter| BoundFilter::new(filter, &environment)).collect::<Result<Vec<_>, _>>()?;
-    let ranges = if plan.partition.is_empty() { Vec::new() } else { keys::clustering_ranges(&plan.table, &plan.clustering, &environment)? };
     let grouped = plan.group_by.is_some();
-    let fetch = Arc::new(FetchPlan {
-        plan: Arc::clone(plan),
-        ranges,
-        filters,
-        per_partition: match per_partition {
-            _ if grouped => NO_LIMIT,
-            limit if plan.distinct => limit.min(1),
-            // Each partition's rows come sorted, so no more than the first of each can be among the first of all.
-            limit if !plan.sort.is_empty() => limit.min(limit_left),
-            limit => limit,
-        },
-        now_s: options.now_s(context),
-        keyed: grouped,
-    });
+    let rows_of_partition = match per_partition {
+        _ if grouped => NO_LIMIT,
+        limit if plan.distinct => limit.min(1),
+        // Each partition's rows come sorted, so no more than the first of each can be among the first of all.
+        limit if !plan.sort.is_empty() => limit.min(limit_left),
+        limit => limit,
+    };
+    let fetch = Arc::new(fetch_plan(plan, &environment, rows_of_partition, options.now_s(context))?);
     // An aggregate over everything is one row, and what is to be sorted must all be there first.
     let page_size = options.page_size.filter(|_| plan.aggregates.is_empty() || grouped);
     let page_left = page_size.unwrap_or(NO_LIMIT);
@@ -123,7 +115,34 @@ pub(super) fn coordinate(execution: &Execution<'_>, context: &Context) -> Result
         output: Output::new(plan, room, groups_per_partition, first_cursor),
         extents,
         queue: VecDeque::new(),
+        ring_extents: 1,
     }))
+}
+
+/// What all chunks of a statement have in common.
+fn fetch_plan(plan: &Arc<Select>, environment: &Environment<'_>, per_partition: u32, now_s: u32) -> Result<FetchPlan, CqlError> {
+    let filters = plan.filters.iter().map(|filter| BoundFilter::new(filter, environment)).collect::<Result<Vec<_>, _>>()?;
+    let ranges = if plan.partition.is_empty() { Vec::new() } else { keys::clustering_ranges(&plan.table, &plan.clustering, environment)? };
+    Ok(FetchPlan { plan: Arc::clone(plan), ranges, filters, per_partition, now_s, keyed: plan.group_by.is_some() })
+}
+
+/// Makes a chunk of a SELECT again that [`Operation::describe`] has described elsewhere.
+///
+/// # Errors
+/// Values that cannot be keys, and descriptions that are of no chunk.
+pub fn part_of_select(execution: &Execution<'_>, description: &[u8], context: &Context) -> Result<Box<dyn Operation>, CqlError> {
+    let Statement::Select(plan) = &execution.prepared.statement else {
+        return Err(CqlError::Server("not a SELECT".to_owned()));
+    };
+    let damaged = || CqlError::Protocol("a part of a SELECT cannot be read".to_owned());
+    let described = Described::read(description).ok().flatten().ok_or_else(damaged)?;
+    let mut options = execution.options;
+    options.nonce = described.nonce;
+    let context = &options.fix(context, 0);
+    let environment = Environment { bindings: &execution.bindings, context };
+    let fetch = Arc::new(fetch_plan(plan, &environment, described.per_partition, described.now_s)?);
+    let Described { extent, cursor, rows_max, peek, nonce, .. } = described;
+    Ok(Box::new(Chunk { fetch, extent, cursor, rows_max, peek, nonce }))
 }
 
 /// What one shard looks through, and where it starts.
@@ -227,6 +246,8 @@ struct SelectCoordinator {
     extents: VecDeque<Range>,
     /// Extents asked for, in order.
     queue: VecDeque<Asked>,
+    /// How many pieces of the ring are asked for at the same time: more while they turn out to have little.
+    ring_extents: usize,
     output: Output,
 }
 
@@ -267,9 +288,11 @@ impl SelectCoordinator {
             match self.output.take(&self.fetch.plan, &gathered, &asked.range.cursor, surroundings)? {
                 Taken::AllOfExtent => {
                     self.queue.pop_front();
+                    self.ring_extents = (2 * self.ring_extents).min(EXTENTS_AT_ONCE);
                 }
                 Taken::Part => {
                     asked.range.cursor = gathered.cursor;
+                    self.ring_extents = 1;
                     return Ok(false);
                 }
                 Taken::TooMany => return Ok(false),
@@ -284,7 +307,7 @@ impl SelectCoordinator {
         // When everything is read anyway, all cores do it at the same time.
         let everything = !self.fetch.plan.aggregates.is_empty() && self.fetch.plan.group_by.is_none();
         let at_once = match self.extents.front().map(|range| range.extent) {
-            Some(Extent::Ring { .. }) if !everything => 1,
+            Some(Extent::Ring { .. }) if !everything => self.ring_extents,
             _ => EXTENTS_AT_ONCE,
         };
         while self.queue.len() < at_once
@@ -294,6 +317,7 @@ impl SelectCoordinator {
         }
         let (rows_max, peek) = self.output.rows_wanted();
         let part = |asked: &Asked| Part {
+            table: self.fetch.plan.table.id,
             token: asked.range.cursor.token,
             operation: Box::new(Chunk {
                 fetch: Arc::clone(&self.fetch),
@@ -301,6 +325,7 @@ impl SelectCoordinator {
                 cursor: asked.range.cursor.clone(),
                 rows_max,
                 peek,
+                nonce: self.options.nonce,
             }),
         };
         self.queue.iter().filter(|asked| asked.reply.is_none()).map(part).collect()

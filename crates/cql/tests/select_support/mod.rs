@@ -3,7 +3,7 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use base::{Now, TableId, Token};
-use cql::exec::{Bindings, Execution, Options, Work, start};
+use cql::exec::{Bindings, Execution, Options, Work, part_of_modification, part_of_select, start};
 use cql::plan::{Prepared, Statement, prepare};
 use cql::value::text::to_literal;
 use cql::wire::{Consistency, Frame, FrameHeader, ProtocolVersion, Response, ResultResponse, StreamId, Value, ValuesBuffer};
@@ -266,7 +266,14 @@ impl Node {
                     assert!(!parts.is_empty(), "{text} waits for nothing");
                     for part in parts {
                         let mut result = Vec::new();
-                        self.run_operation(part.token, &*part.operation, &mut result);
+                        // As on another node: made again from the request and what the part says of itself.
+                        let mut description = Vec::new();
+                        assert!(part.operation.describe(&mut description), "{text}: a part that cannot travel");
+                        let again = match &prepared.statement {
+                            Statement::Select(_) => part_of_select(&execution, &description, &self.context()),
+                            _ => part_of_modification(&execution, &description, &self.context()),
+                        };
+                        self.run_operation(part.token, &*again?, &mut result);
                         results.push(result);
                     }
                 }

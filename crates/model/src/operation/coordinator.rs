@@ -1,7 +1,7 @@
 //! Requests that need more than one partition: what to run next, given what came back.
 
 use super::Operation;
-use base::Token;
+use base::{TableId, Token};
 
 /// Drives a request over several partitions from the core that holds the connection.
 ///
@@ -33,7 +33,9 @@ pub enum Step {
 
 /// A part of a request.
 pub struct Part {
-    /// Runs on the core that owns this token.
+    /// A table of the keyspace that it is about.
+    pub table: TableId,
+    /// Runs on the core that owns this token, on the member of the cluster that serves its slot for the table's keyspace.
     pub token: Token,
     /// What runs; its reply is private to the coordinator.
     pub operation: Box<dyn Operation>,

@@ -183,6 +183,12 @@ pub trait Operation: Send {
     /// # Errors
     /// [`Stop`] from the store, unchanged.
     fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, reply: &mut Vec<u8>) -> Result<(), Stop>;
+
+    /// Appends what another node must know, besides the client's request, to make this part of it again; false if it cannot be made
+    /// elsewhere.
+    fn describe(&self, _: &mut Vec<u8>) -> bool {
+        false
+    }
 }
 
 /// When the engine may forget a row, given how long its table remembers deletions.

@@ -19,7 +19,7 @@ use super::filter::BoundFilter;
 use super::gather::Gather;
 use crate::exec::keys::KeyRange;
 use crate::plan::Select;
-use crate::wire::writer::{write_byte, write_int};
+use crate::wire::writer::{write_byte, write_int, write_long};
 use crate::wire::{Reader, WireError};
 use base::Token;
 use model::operation::{Context, Operation, RowStore, Stop, WriteSet};
@@ -67,6 +67,43 @@ pub(in crate::exec) struct Chunk {
     pub(in crate::exec) rows_max: u32,
     /// Whether, having given them, it looks for one more.
     pub(in crate::exec) peek: bool,
+    /// The request's: functions in its values give the same wherever the chunk runs.
+    pub(in crate::exec) nonce: u64,
+}
+
+/// What a chunk is besides its statement and values.
+///
+/// | bytes | description |
+/// |---|---|
+/// | 8 | nonce |
+/// | 4 + 4 | rows of a partition at most, seconds that expiry goes by |
+/// | 4 + 1 | rows at most, whether it looks for one more |
+/// | 1 + 8 | 0: the cursor's partition, 1: the ring up to this token |
+/// | … | a [`Cursor`] |
+pub(in crate::exec) struct Described {
+    pub(in crate::exec) nonce: u64,
+    pub(in crate::exec) per_partition: u32,
+    pub(in crate::exec) now_s: u32,
+    pub(in crate::exec) rows_max: u32,
+    pub(in crate::exec) peek: bool,
+    pub(in crate::exec) extent: Extent,
+    pub(in crate::exec) cursor: Cursor,
+}
+
+impl Described {
+    /// Reads what [`Chunk`] wrote.
+    ///
+    /// # Errors
+    /// When the bytes end too early.
+    pub(in crate::exec) fn read(bytes: &[u8]) -> Result<Option<Self>, WireError> {
+        let mut reader = Reader::new(bytes);
+        let nonce = reader.long()?.cast_unsigned();
+        let (per_partition, now_s) = (reader.int()?.cast_unsigned(), reader.int()?.cast_unsigned());
+        let (rows_max, peek) = (reader.int()?.cast_unsigned(), reader.byte()? != 0);
+        let (is_ring, until) = (reader.byte()? != 0, Token(reader.long()?));
+        let extent = if is_ring { Extent::Ring { until } } else { Extent::Partition };
+        Ok(Cursor::read(&mut reader)?.map(|cursor| Self { nonce, per_partition, now_s, rows_max, peek, extent, cursor }))
+    }
 }
 
 /// How a chunk ended.
@@ -112,6 +149,19 @@ impl<'a> Gathered<'a> {
 }
 
 impl Operation for Chunk {
+    fn describe(&self, out: &mut Vec<u8>) -> bool {
+        write_long(out, self.nonce.cast_signed());
+        write_int(out, self.fetch.per_partition.cast_signed());
+        write_int(out, self.fetch.now_s.cast_signed());
+        write_int(out, self.rows_max.cast_signed());
+        write_byte(out, self.peek.into());
+        let until = if let Extent::Ring { until } = self.extent { Some(until) } else { None };
+        write_byte(out, until.is_some().into());
+        write_long(out, until.map_or(0, |until| until.0));
+        self.cursor.write(out);
+        true
+    }
+
     fn run(&self, _: &Context, store: &dyn RowStore, _: &mut WriteSet, reply: &mut Vec<u8>) -> Result<(), Stop> {
         let start = reply.len();
         reply.extend_from_slice(&[0; HEADER_BYTES]);
