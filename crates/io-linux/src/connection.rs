@@ -1,6 +1,7 @@
 //! One connection: its socket, what waits to be sent, and how far its life is.
 //!
 //! ```text
+//! Connecting ──made──▶
 //! Open ──close, or the peer's end of stream──▶ Flushing ──all sent──▶ Lingering ──the peer's end of stream──▶ gone
 //!   └──── error ────────────────────────────────┴── error, or 5 s ─────┴─────────────────────────────────────▶ gone
 //! ```
@@ -15,6 +16,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 /// How far a connection's life is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
+    /// Asked for by this core and not made yet: takes output.
+    Connecting,
     /// In use.
     Open,
     /// The handler or the peer ended it; output remains.
@@ -74,6 +77,24 @@ impl Connection {
             queued: false,
             dirty: false,
         }
+    }
+
+    /// One that is being made: the kernel takes nothing yet.
+    pub(crate) fn connecting(socket: OwnedFd) -> Self {
+        Self { phase: Phase::Connecting, blocked: true, ..Self::new(socket) }
+    }
+
+    /// It is made, or has failed. Whether there was anything to send before.
+    pub(crate) fn made(&mut self) -> Result<bool, Errno> {
+        socket::finish_connecting(&self.socket)?;
+        (self.phase, self.blocked) = (Phase::Open, false);
+        Ok(self.unsent_bytes() > 0)
+    }
+
+    /// Whether the handler may write.
+    #[inline]
+    pub(crate) fn takes_output(&self) -> bool {
+        matches!(self.phase, Phase::Open | Phase::Connecting)
     }
 
     pub(crate) fn descriptor(&self) -> i32 {

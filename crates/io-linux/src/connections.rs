@@ -18,13 +18,33 @@ pub(crate) struct Connections {
 
 impl Connections {
     pub(crate) fn insert(&mut self, connection: Connection) -> ConnectionId {
+        let id = self.free_id();
+        self.slots[id.index as usize].connection = Some(connection);
+        id
+    }
+
+    /// The id of a connection that never was.
+    pub(crate) fn used_up(&mut self) -> ConnectionId {
+        let id = self.free_id();
+        self.use_up(id);
+        id
+    }
+
+    fn free_id(&mut self) -> ConnectionId {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot { generation: 0, connection: None });
             (self.slots.len() - 1) as u32
         });
-        let slot = &mut self.slots[index as usize];
-        slot.connection = Some(connection);
-        ConnectionId { index, generation: slot.generation }
+        ConnectionId { index, generation: self.slots[index as usize].generation }
+    }
+
+    /// An index whose generations are used up is not used again.
+    fn use_up(&mut self, id: ConnectionId) {
+        let slot = &mut self.slots[id.index as usize];
+        if let Some(generation) = slot.generation.checked_add(1) {
+            slot.generation = generation;
+            self.free.push(id.index);
+        }
     }
 
     pub(crate) fn get(&self, id: ConnectionId) -> Option<&Connection> {
@@ -39,13 +59,8 @@ impl Connections {
 
     pub(crate) fn remove(&mut self, id: ConnectionId) -> Option<Connection> {
         self.get(id)?;
-        let slot = &mut self.slots[id.index as usize];
-        // An index whose generations are used up is not used again.
-        if let Some(generation) = slot.generation.checked_add(1) {
-            slot.generation = generation;
-            self.free.push(id.index);
-        }
-        slot.connection.take()
+        self.use_up(id);
+        self.slots[id.index as usize].connection.take()
     }
 }
 
@@ -69,5 +84,8 @@ mod tests {
         assert_ne!(first, second);
         assert!(table.get(first).is_none());
         assert!(table.get_mut(second).is_some());
+        let never = table.used_up();
+        assert!(table.get(never).is_none());
+        assert_ne!(table.insert(connection()), never);
     }
 }

@@ -2,7 +2,10 @@
 //! operations, send.
 //!
 //! Invariants: the loop sleeps only when nothing is left to do; each source is taken in bounded bites, so none starves another; a
-//! connection's bytes are delivered in order and never after `closed`.
+//! connection's bytes are delivered in order and never after `closed`; the handler is never told of bytes or messages at a time before
+//! they came.
+
+mod outgoing;
 
 use crate::clock;
 use crate::connection::{Connection, Flush, Phase};
@@ -39,6 +42,10 @@ const TOKEN_LISTENERS: u64 = special(16);
 
 const fn special(number: u32) -> u64 {
     ((SPECIAL as u64) << 32) | number as u64
+}
+
+const fn token_of(connection: ConnectionId) -> u64 {
+    ((connection.index as u64) << 32) | connection.generation as u64
 }
 
 const CONNECTION_EVENTS: libc::c_int = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
@@ -112,6 +119,7 @@ impl<M: Send + 'static> EventLoop<M> {
             if matches!(self.watching, Watching::RestingUntil(at_us) if at_us <= self.reactor.now.monotonic_us) {
                 self.watch_listeners();
             }
+            self.bury_stillborn(&mut handler);
             self.deliver_completions(&mut handler);
             self.deliver_messages(&mut handler);
             self.read_on(&mut handler);
@@ -120,11 +128,13 @@ impl<M: Send + 'static> EventLoop<M> {
                 self.event(&mut handler, events, token);
             }
             self.cut_late_connections(&mut handler);
+            self.give_up_connecting(&mut handler);
             turn = handler.turn(&mut self.reactor);
             self.start_work();
             self.flush_dirty(&mut handler);
             // Closing connections may have made the handler send again.
             self.start_work();
+            self.watch_outgoing(&mut handler);
             if self.reactor.control.is_stopped() {
                 break;
             }
@@ -142,13 +152,15 @@ impl<M: Send + 'static> EventLoop<M> {
 
     /// Decides whether to sleep, and arms the timer for the earliest deadline.
     fn prepare_wait(&mut self, turn: Turn) -> Wait {
-        if turn == Turn::Again || !self.reactor.readable.is_empty() || self.reactor.disk.is_ready() {
+        let reactor = &mut self.reactor;
+        if turn == Turn::Again || !reactor.readable.is_empty() || !reactor.stillborn.is_empty() || reactor.disk.is_ready() {
             return Wait::Poll;
         }
         let now_us = self.reactor.now.monotonic_us;
         let deadlines = [
             if let Turn::At(at_us) = turn { Some(at_us) } else { None },
             self.reactor.ending.front().map(|(at_us, _)| *at_us),
+            self.reactor.connecting.front().map(|(at_us, _)| *at_us),
             if let Watching::RestingUntil(at_us) = self.watching { Some(at_us) } else { None },
             self.reactor.mailbox.is_backed_up().then_some(now_us + BACKED_UP_US),
         ];
@@ -199,7 +211,11 @@ impl<M: Send + 'static> EventLoop<M> {
             }
         }
         for from in 0..self.reactor.cores() {
-            for _ in 0..self.reactor.mailbox.inbound_len(usize::from(from)) {
+            let waiting = self.reactor.mailbox.inbound_len(usize::from(from));
+            if waiting > 0 {
+                self.reactor.now = clock::read_again(self.reactor.now);
+            }
+            for _ in 0..waiting {
                 match self.reactor.mailbox.receive(usize::from(from)) {
                     Some(Envelope::Message(message)) => handler.message(&mut self.reactor, base::CoreId(from), message),
                     Some(Envelope::Connection { socket, listener, peer }) => self.adopt(handler, socket, listener, peer),
@@ -224,6 +240,9 @@ impl<M: Send + 'static> EventLoop<M> {
     }
 
     fn connection_event<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H, id: ConnectionId, events: libc::c_int) {
+        if !self.is_made(handler, id, events) {
+            return;
+        }
         let Some(connection) = self.reactor.connections.get_mut(id) else { return };
         if events & libc::EPOLLOUT != 0 && connection.blocked {
             connection.blocked = false;
@@ -269,11 +288,12 @@ impl<M: Send + 'static> EventLoop<M> {
         match connection.receive(&mut self.receive_buffer) {
             Ok(0) => match phase {
                 Phase::Open => self.reactor.close(id),
-                Phase::Flushing => {}
+                Phase::Connecting | Phase::Flushing => {}
                 Phase::Lingering => self.remove(handler, id),
             },
             Ok(count) => {
                 if phase == Phase::Open {
+                    self.reactor.now = clock::read_again(self.reactor.now);
                     handler.received(&mut self.reactor, id, &self.receive_buffer[..count]);
                 }
                 self.reactor.mark_readable(id);
@@ -410,8 +430,7 @@ impl<M: Send + 'static> EventLoop<M> {
         let connection = Connection::new(socket);
         let descriptor = connection.descriptor();
         let id = self.reactor.connections.insert(connection);
-        let token = (u64::from(id.index) << 32) | u64::from(id.generation);
-        if let Err(Errno(code)) = self.epoll.add(descriptor, CONNECTION_EVENTS, token) {
+        if let Err(Errno(code)) = self.epoll.add(descriptor, CONNECTION_EVENTS, token_of(id)) {
             tracing::warn!(errno = code, "the kernel cannot watch another connection: closed");
             self.reactor.connections.remove(id);
             self.forget_connection(self.reactor.core().0);

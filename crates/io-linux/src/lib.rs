@@ -31,6 +31,7 @@ mod listener;
 mod machine;
 mod mailbox;
 mod mapped;
+mod outgoing;
 mod output_pool;
 mod reactor;
 mod signals;

@@ -4,12 +4,13 @@
 
 use crate::blobs::{BlobRequest, BlobSender};
 use crate::clock;
-use crate::connection::Phase;
+use crate::connection::{Connection, Phase};
 use crate::connections::Connections;
 use crate::control::Control;
 use crate::disk::DiskQueue;
 use crate::entropy::fill_with_entropy;
 use crate::mailbox::Mailbox;
+use crate::outgoing;
 use crate::output_pool::OutputPool;
 use base::CoreId;
 use io::{ConnectionId, DiskRequest, DiskTag, ListenerId, Now, Reactor};
@@ -17,9 +18,13 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// How long a connection may take to send its last bytes and to see its peer close.
 const CLOSE_US_MAX: u64 = 5_000_000;
+
+/// How long a connection may take to be made.
+const CONNECT_US_MAX: u64 = 3_000_000;
 
 /// What goes between cores.
 pub(crate) enum Envelope<M> {
@@ -42,6 +47,12 @@ pub struct LinuxReactor<M> {
     pub(crate) readable: Vec<ConnectionId>,
     /// Connections that end, by the monotonic time at which they are cut; all are given equally long, so this is in order.
     pub(crate) ending: VecDeque<(u64, ConnectionId)>,
+    /// Connections that are being made, by the monotonic time at which they are given up; in order, as above.
+    pub(crate) connecting: VecDeque<(u64, ConnectionId)>,
+    /// Those of them that nobody watches yet.
+    pub(crate) unwatched: Vec<ConnectionId>,
+    /// Connections that could not even be begun: the handler has not heard of it.
+    pub(crate) stillborn: Vec<ConnectionId>,
     pub(crate) disk: DiskQueue,
     blobs: BlobSender,
 }
@@ -57,6 +68,9 @@ impl<M> LinuxReactor<M> {
             dirty: Vec::new(),
             readable: Vec::new(),
             ending: VecDeque::new(),
+            connecting: VecDeque::new(),
+            unwatched: Vec::new(),
+            stillborn: Vec::new(),
             disk,
             blobs,
         }
@@ -105,7 +119,7 @@ impl<M: Send + 'static> Reactor for LinuxReactor<M> {
     #[inline]
     fn output(&mut self, id: ConnectionId) -> Option<&mut Vec<u8>> {
         let connection = self.connections.get_mut(id)?;
-        if connection.phase != Phase::Open {
+        if !connection.takes_output() {
             return None;
         }
         if !connection.dirty {
@@ -121,7 +135,7 @@ impl<M: Send + 'static> Reactor for LinuxReactor<M> {
     #[inline]
     fn put_output(&mut self, id: ConnectionId, output: Vec<u8>) {
         match self.connections.get_mut(id) {
-            Some(connection) if connection.phase == Phase::Open => connection.output = output,
+            Some(connection) if connection.takes_output() => connection.output = output,
             _ => self.pool.give(output),
         }
     }
@@ -140,11 +154,15 @@ impl<M: Send + 'static> Reactor for LinuxReactor<M> {
 
     fn close(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.get_mut(id) else { return };
-        if connection.phase == Phase::Open {
-            connection.phase = Phase::Flushing;
-            self.ending.push_back((self.now.monotonic_us + CLOSE_US_MAX, id));
-            self.mark_dirty(id);
-            self.mark_readable(id);
+        match connection.phase {
+            Phase::Open => {
+                connection.phase = Phase::Flushing;
+                self.ending.push_back((self.now.monotonic_us + CLOSE_US_MAX, id));
+                self.mark_dirty(id);
+                self.mark_readable(id);
+            }
+            Phase::Connecting => self.abort(id),
+            Phase::Flushing | Phase::Lingering => {}
         }
     }
 
@@ -154,6 +172,23 @@ impl<M: Send + 'static> Reactor for LinuxReactor<M> {
         connection.release(&mut self.pool);
         // Due before all others; the event loop tells the handler.
         self.ending.push_front((0, id));
+    }
+
+    fn connect(&mut self, to: SocketAddr, lands_on: Option<(CoreId, u16)>) -> ConnectionId {
+        match outgoing::connect(&to, lands_on) {
+            Ok(socket) => {
+                let id = self.connections.insert(Connection::connecting(socket));
+                self.control.cores[usize::from(self.core().0)].connections.fetch_add(1, Ordering::Relaxed);
+                self.connecting.push_back((self.now.monotonic_us + CONNECT_US_MAX, id));
+                self.unwatched.push(id);
+                id
+            }
+            Err(_) => {
+                let id = self.connections.used_up();
+                self.stillborn.push(id);
+                id
+            }
+        }
     }
 
     fn submit(&mut self, tag: DiskTag, request: DiskRequest) {

@@ -80,6 +80,44 @@ pub(crate) fn bind(socket: &OwnedFd, address: &SocketAddr) -> Result<(), Errno> 
     Ok(())
 }
 
+/// Starts connecting; the socket becomes writable when it is connected or has failed.
+pub(crate) fn connect(socket: &OwnedFd, to: &SocketAddr) -> Result<(), Errno> {
+    let (storage, length) = storage_of(to);
+    // SAFETY: the storage holds an address of `length` bytes.
+    match Errno::check(unsafe { libc::connect(socket.as_raw_fd(), (&raw const storage).cast(), length) }) {
+        Ok(_) | Err(Errno(libc::EINPROGRESS | libc::EINTR)) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Whether a socket that has become writable is connected, and not to itself: the kernel may choose the port that nobody listens on as the
+/// socket's own.
+pub(crate) fn finish_connecting(socket: &OwnedFd) -> Result<(), Errno> {
+    let mut error: libc::c_int = 0;
+    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the option's value is a live integer of the size given.
+    Errno::check(unsafe {
+        libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ERROR, (&raw mut error).cast(), &raw mut length)
+    })?;
+    if error != 0 {
+        return Err(Errno(error));
+    }
+    if local_address(socket)? == peer_address(socket)? {
+        return Err(Errno(libc::ECONNREFUSED));
+    }
+    Ok(())
+}
+
+/// The other side's address.
+fn peer_address(socket: &OwnedFd) -> Result<SocketAddr, Errno> {
+    // SAFETY: all-zero is a valid sockaddr_storage.
+    let mut storage: libc::sockaddr_storage = unsafe { zeroed() };
+    let mut length = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+    // SAFETY: address and length are valid for writing and agree.
+    Errno::check(unsafe { libc::getpeername(socket.as_raw_fd(), (&raw mut storage).cast(), &raw mut length) })?;
+    Ok(address_of(&storage))
+}
+
 /// The socket's own address.
 pub(crate) fn local_address(socket: &OwnedFd) -> Result<SocketAddr, Errno> {
     // SAFETY: all-zero is a valid sockaddr_storage.

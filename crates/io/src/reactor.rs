@@ -9,7 +9,7 @@ pub trait Reactor {
     /// What cores send one another.
     type Message: Send + 'static;
 
-    /// The time at the start of this batch of events.
+    /// The time: never before the arrival of what the handler was last called with, and it never goes back.
     fn now(&self) -> Now;
 
     /// This core.
@@ -39,6 +39,14 @@ pub trait Reactor {
 
     /// Closes a connection without sending its output, whose memory is free at once. `closed` follows.
     fn abort(&mut self, connection: ConnectionId);
+
+    /// Starts a connection to another machine; it belongs to this core. [`Handler::connected`] follows, or `closed` when it cannot be made
+    /// (refused, unreachable, no answer within a bounded time).
+    ///
+    /// What is appended to its output before it is made is sent once it is, and dropped when it is closed before. `lands_on` names a core of
+    /// the other side and how many it has: the local port is chosen for a listener there with [`crate::Placement::ByClientPort`], as far as
+    /// ports are free.
+    fn connect(&mut self, to: SocketAddr, lands_on: Option<(CoreId, u16)>) -> ConnectionId;
 
     /// Starts a disk operation.
     fn submit(&mut self, tag: DiskTag, request: DiskRequest);
@@ -76,6 +84,9 @@ pub enum Turn {
 pub trait Handler<R: Reactor> {
     /// A connection was accepted on `listener` and belongs to this core now.
     fn accepted(&mut self, reactor: &mut R, connection: ConnectionId, listener: ListenerId, peer: SocketAddr);
+
+    /// A connection that this core asked for is made.
+    fn connected(&mut self, _reactor: &mut R, _connection: ConnectionId) {}
 
     /// Bytes arrived, in order, in whatever cut the network made.
     fn received(&mut self, reactor: &mut R, connection: ConnectionId, bytes: &[u8]);

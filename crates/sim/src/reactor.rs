@@ -5,6 +5,7 @@ use base::{CoreId, Rng};
 use io::{ConnectionId, DiskRequest, DiskTag, Now, Reactor};
 use node::Message;
 use sim_disk::Disk;
+use std::net::SocketAddr;
 
 /// A core's window to its machine.
 pub struct SimReactor {
@@ -79,6 +80,14 @@ impl Reactor for SimReactor {
             connection.output.clear();
             connection.phase = Phase::Closing;
         }
+    }
+
+    /// This machine is alone: nobody answers.
+    fn connect(&mut self, _: SocketAddr, _: Option<(CoreId, u16)>) -> ConnectionId {
+        let id = ConnectionId { index: self.connections.len() as u32, generation: 0 };
+        self.connections.push(Connection::new(id));
+        self.abort(id);
+        id
     }
 
     fn submit(&mut self, tag: DiskTag, request: DiskRequest) {

@@ -5,6 +5,7 @@ mod closing;
 mod disk;
 mod ending;
 mod messages;
+mod outgoing;
 mod placement;
 mod scripted;
 mod stable_memory;

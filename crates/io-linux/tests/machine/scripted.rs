@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 #[derive(Debug)]
 pub(crate) enum Event<'a, M> {
     Accepted(ConnectionId, ListenerId, SocketAddr),
+    Connected(ConnectionId),
     Received(ConnectionId, &'a [u8]),
     Drained(ConnectionId),
     Closed(ConnectionId),
@@ -33,6 +34,9 @@ struct Scripted<M> {
 impl<M: Send + 'static> Handler<LinuxReactor<M>> for Scripted<M> {
     fn accepted(&mut self, reactor: &mut LinuxReactor<M>, connection: ConnectionId, listener: ListenerId, peer: SocketAddr) {
         (self.script)(reactor, Event::Accepted(connection, listener, peer));
+    }
+    fn connected(&mut self, reactor: &mut LinuxReactor<M>, connection: ConnectionId) {
+        (self.script)(reactor, Event::Connected(connection));
     }
     fn received(&mut self, reactor: &mut LinuxReactor<M>, connection: ConnectionId, bytes: &[u8]) {
         (self.script)(reactor, Event::Received(connection, bytes));

@@ -5,6 +5,7 @@ use base::{CoreId, Rng};
 use io::{ConnectionId, DiskRequest, DiskTag, Now, Reactor};
 use node::Message;
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// One core's.
@@ -76,6 +77,11 @@ impl Reactor for FakeReactor {
     fn close(&mut self, _: ConnectionId) {}
 
     fn abort(&mut self, _: ConnectionId) {}
+
+    /// There is nobody to connect to.
+    fn connect(&mut self, _: SocketAddr, _: Option<(CoreId, u16)>) -> ConnectionId {
+        ConnectionId { index: u32::MAX, generation: 0 }
+    }
 
     fn submit(&mut self, tag: DiskTag, request: DiskRequest) {
         self.disk.submit(tag, request);
