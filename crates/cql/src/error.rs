@@ -1,5 +1,7 @@
 //! What a statement can be answered with besides its result.
 
+use crate::wire::Consistency;
+
 /// An error in CQL's own terms: a code and a message as Cassandra words it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CqlError {
@@ -43,6 +45,22 @@ pub enum CqlError {
     /// 0x1500: a write failed on the device.
     #[error("{0}")]
     WriteFailure(String),
+    /// 0x1000: too few replicas, or none that may answer.
+    #[error("Cannot achieve consistency level {consistency}: {required} required, {alive} alive")]
+    Unavailable {
+        /// The level asked for.
+        consistency: Consistency,
+        /// How many replicas it needs.
+        required: u16,
+        /// How many there are that have everything.
+        alive: u16,
+    },
+    /// 0x1200: no answer in time.
+    #[error("Operation timed out: no answer of the replica that serves the partition")]
+    ReadTimeout(Consistency),
+    /// 0x1100: not acknowledged in time: it may have been done or not.
+    #[error("Operation timed out: the write was not acknowledged by all replicas in time; it may have been done or not")]
+    WriteTimeout(Consistency),
     /// 0x1003: a truncation failed.
     #[error("{0}")]
     Truncate(String),

@@ -58,6 +58,16 @@ pub fn write_error(out: &mut Vec<u8>, version: ProtocolVersion, stream: StreamId
         CqlError::Server(_) => ErrorKind::Server,
         CqlError::Overloaded(_) => ErrorKind::Overloaded,
         CqlError::Truncate(_) => ErrorKind::Truncate,
+        CqlError::Unavailable { consistency, required, alive } => {
+            ErrorKind::Unavailable { consistency: *consistency, required: (*required).into(), alive: (*alive).into() }
+        }
+        CqlError::ReadTimeout(consistency) => {
+            ErrorKind::ReadTimeout { progress: Progress { consistency: *consistency, ..progress }, data_present: DataPresent::No }
+        }
+        CqlError::WriteTimeout(consistency) => {
+            let progress = Progress { consistency: *consistency, ..progress };
+            ErrorKind::WriteTimeout { progress, write_type: WriteType::Simple, contentions: 0 }
+        }
         CqlError::ReadFailure(_) => ErrorKind::ReadFailure { progress, failures: Failures::default(), data_present: DataPresent::No },
         CqlError::WriteFailure(_) => ErrorKind::WriteFailure { progress, failures: Failures::default(), write_type: WriteType::Simple },
     };

@@ -298,3 +298,32 @@ fn queries_of_drivers_name_tables_and_columns_that_are_there() {
         }
     }
 }
+
+#[test]
+fn peers_are_the_other_members_of_the_cluster() {
+    let session = shop();
+    let peer = |last: u8, port| system::PeerView {
+        host_id: u128::from(last),
+        data_center: "datacenter1".to_owned(),
+        rack: format!("rack{last}"),
+        cql_address: ([127, 0, 0, last], port).into(),
+        node_address: ([127, 0, 0, last], 7000).into(),
+        tokens: vec![i64::from(last), -5],
+    };
+    let peers = [peer(2, 9042), peer(1, 9043)];
+    let view = NodeView { peers: &peers, ..view(&session.schema) };
+    let rows_of = |name: &str| {
+        let mut rows = Vec::new();
+        let table = system::table("system", name).unwrap();
+        system::rows(&table, &view, &mut |row| rows.push(row));
+        (table, rows)
+    };
+    let (table, rows) = rows_of("peers_v2");
+    assert_eq!(rows.len(), 2);
+    let value = |column| rows[1].values[table.column(column).unwrap().0].clone().unwrap();
+    assert_eq!((value("native_address"), value("native_port")), (vec![127, 0, 0, 1], 9043_i32.to_be_bytes().to_vec()));
+    assert_eq!(value("tokens"), [0, 0, 0, 2, 0, 0, 0, 2, b'-', b'5', 0, 0, 0, 1, b'1']);
+    let (table, rows) = rows_of("peers");
+    assert_eq!(rows.len(), 1, "a peer at this node's own address cannot be told from it");
+    assert_eq!(rows[0].values[table.column("rpc_address").unwrap().0].as_deref(), Some(&[127, 0, 0, 2][..]));
+}

@@ -7,7 +7,7 @@ use crate::config::NodeConfig;
 use crate::connections::{Connection, Connections};
 use crate::coordination::PART_BYTES_FIRST;
 use crate::message::Message;
-use crate::protocol::cql::{CoreStatements, SharedStatements};
+use crate::protocol::cql::{CoreStatements, Ring, SharedStatements};
 use crate::protocol::{Session, Workspaces};
 use crate::requests::{RequestId, Requests};
 use crate::schema_changes::{Marks, SchemaChanges};
@@ -53,6 +53,7 @@ pub struct Core {
     /// Error frames of requests that were refused while their connection may be in the middle of being served.
     pub(crate) refusals: Vec<(ConnectionId, Vec<u8>)>,
     pub(crate) marks: Marks,
+    pub(crate) ring: Arc<Ring>,
     /// When to look again for clients that do not read; only while there is too much to send.
     pub(crate) stalls_due_us: Option<u64>,
     on_ready: Option<OnReady>,
@@ -107,6 +108,7 @@ impl Core {
             part_bytes: PART_BYTES_FIRST,
             refusals: Vec::new(),
             marks: Marks::default(),
+            ring: Arc::default(),
             stalls_due_us: None,
             on_ready: parts.on_ready,
             on_failure: None,

@@ -1,9 +1,11 @@
 //! DESCRIBE CLUSTER.
 
 use super::{Description, columns};
-use crate::system::{self, NodeView, ring_tokens};
+use crate::system::{self, NodeView};
 use crate::value::build;
 use model::{DataType, Frozen};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// The cluster; with the ranges of the ring and who has them when the session uses a keyspace of users'.
@@ -23,15 +25,15 @@ pub(super) fn describe(view: &NodeView<'_>, keyspace: Option<&str>) -> Descripti
     description
 }
 
-/// A map from the end of each range to the nodes that have it.
+/// A map from the end of each range to the node whose it is first.
 fn range_ownership(view: &NodeView<'_>) -> Vec<u8> {
-    let mut tokens = ring_tokens().map(|token| token.to_string());
-    tokens.sort_unstable();
-    let mut owners = Vec::new();
-    let node = format!("/{}", view.node_address);
-    build::list([node.as_bytes()].into_iter(), &mut owners);
-    let mut out = (tokens.len() as u32).to_be_bytes().to_vec();
-    for token in &tokens {
+    let own = view.tokens.iter().map(|token| (token.to_string(), view.node_address));
+    let others = view.peers.iter().flat_map(|peer| peer.tokens.iter().map(|token| (token.to_string(), peer.node_address)));
+    let ranges: BTreeMap<String, SocketAddr> = own.chain(others).collect();
+    let mut out = (ranges.len() as u32).to_be_bytes().to_vec();
+    for (token, owner) in &ranges {
+        let mut owners = Vec::new();
+        build::list([format!("/{owner}").as_bytes()].into_iter(), &mut owners);
         build::field(Some(token.as_bytes()), &mut out);
         build::field(Some(&owners), &mut out);
     }

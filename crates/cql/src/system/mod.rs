@@ -16,7 +16,7 @@ mod row;
 mod schema_tables;
 
 pub use catalog::{Catalog, catalog, is_system_keyspace, is_virtual_keyspace, keyspace, table};
-pub use node_view::{ClientView, NodeView, RING_TOKENS, ring_tokens};
+pub use node_view::{ClientView, NodeView, PeerView, RING_TOKENS, ring_tokens};
 pub use row::SystemRow;
 
 use model::Table;
@@ -38,6 +38,8 @@ pub fn rows(table: &Table, view: &NodeView<'_>, visit: &mut dyn FnMut(SystemRow)
     let mut rows = RowBuilder::new(table, visit);
     match (table.keyspace.as_str(), table.name.as_str()) {
         ("system", "local") => node_tables::local(view, &mut rows),
+        ("system", "peers") => node_tables::peers(view, &mut rows),
+        ("system", "peers_v2") => node_tables::peers_v2(view, &mut rows),
         ("system_views", "clients") => node_tables::clients(view, &mut rows),
         ("system_views", "settings") => node_tables::settings(view, &mut rows),
         ("system_schema", "keyspaces") => schema_tables::keyspaces(view.schema, &mut rows),

@@ -1,14 +1,10 @@
-//! Rows of the tables about the node: `system.local`, `system_views.clients`, `system_views.settings`.
-//!
-//! `system.peers` and `system.peers_v2` are empty as long as there is one node.
+//! Rows of the tables about the node and its cluster: `system.local`, `system.peers`, `system.peers_v2`, `system_views.clients`,
+//! `system_views.settings`.
 
 use super::row::{RowBuilder, bigint, boolean, inet, int, pairs, text, texts, uuid};
-use super::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, NodeView, PARTITIONER, RELEASE_VERSION, ring_tokens};
+use super::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, NodeView, PARTITIONER, RELEASE_VERSION};
 
 pub(super) fn local(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
-    let mut tokens = ring_tokens().map(|token| token.to_string());
-    // A set is in the order of its elements' bytes.
-    tokens.sort_unstable();
     rows.row([
         ("key", text("local")),
         ("bootstrapped", text("COMPLETED")),
@@ -28,8 +24,51 @@ pub(super) fn local(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
         ("rpc_address", inet(view.cql_address.ip())),
         ("rpc_port", int(view.cql_address.port().into())),
         ("schema_version", uuid(view.schema.version)),
-        ("tokens", texts(tokens.iter().map(String::as_str))),
+        ("tokens", token_set(view.tokens)),
     ]);
+}
+
+/// A set is in the order of its elements' bytes.
+fn token_set(tokens: &[i64]) -> Option<Vec<u8>> {
+    let mut tokens: Vec<String> = tokens.iter().map(ToString::to_string).collect();
+    tokens.sort_unstable();
+    texts(tokens.iter().map(String::as_str))
+}
+
+/// Drivers that ask here know a node by its address alone, so a peer that shares this node's is not shown.
+pub(super) fn peers(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
+    for peer in view.peers.iter().filter(|peer| peer.cql_address.ip() != view.cql_address.ip()) {
+        rows.row([
+            ("peer", inet(peer.node_address.ip())),
+            ("data_center", text(&peer.data_center)),
+            ("host_id", uuid(peer.host_id)),
+            ("preferred_ip", inet(peer.node_address.ip())),
+            ("rack", text(&peer.rack)),
+            ("release_version", text(RELEASE_VERSION)),
+            ("rpc_address", inet(peer.cql_address.ip())),
+            ("schema_version", uuid(view.schema.version)),
+            ("tokens", token_set(&peer.tokens)),
+        ]);
+    }
+}
+
+pub(super) fn peers_v2(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
+    for peer in view.peers {
+        rows.row([
+            ("peer", inet(peer.node_address.ip())),
+            ("peer_port", int(peer.node_address.port().into())),
+            ("data_center", text(&peer.data_center)),
+            ("host_id", uuid(peer.host_id)),
+            ("native_address", inet(peer.cql_address.ip())),
+            ("native_port", int(peer.cql_address.port().into())),
+            ("preferred_ip", inet(peer.node_address.ip())),
+            ("preferred_port", int(peer.node_address.port().into())),
+            ("rack", text(&peer.rack)),
+            ("release_version", text(RELEASE_VERSION)),
+            ("schema_version", uuid(view.schema.version)),
+            ("tokens", token_set(&peer.tokens)),
+        ]);
+    }
 }
 
 pub(super) fn clients(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {

@@ -23,12 +23,33 @@ pub struct NodeView<'a> {
     pub cql_address: SocketAddr,
     /// Where other nodes reach it.
     pub node_address: SocketAddr,
+    /// The ends of the ranges of the ring whose first replica the node is.
+    pub tokens: &'a [i64],
+    /// The other members of the cluster.
+    pub peers: &'a [PeerView],
     /// When it was started, in seconds since the epoch.
     pub started_s: u32,
     /// Who is connected.
     pub clients: &'a [ClientView<'a>],
     /// The configuration, by key.
     pub settings: &'a [(&'a str, String)],
+}
+
+/// Another member of the cluster.
+#[derive(Clone, Debug)]
+pub struct PeerView {
+    /// Its id, a UUID.
+    pub host_id: u128,
+    /// Its data centre.
+    pub data_center: String,
+    /// Its rack.
+    pub rack: String,
+    /// Where drivers reach it.
+    pub cql_address: SocketAddr,
+    /// Where other nodes reach it.
+    pub node_address: SocketAddr,
+    /// The ends of the ranges of the ring whose first replica it is.
+    pub tokens: Vec<i64>,
 }
 
 /// A connected client.
@@ -48,7 +69,7 @@ pub struct ClientView<'a> {
     pub requests: u64,
 }
 
-/// The tokens of the one node that owns the whole ring: the ends of [`RING_TOKENS`] equal ranges.
+/// The tokens of a node that owns the whole ring by itself: the ends of [`RING_TOKENS`] equal ranges.
 #[must_use]
 pub fn ring_tokens() -> [i64; RING_TOKENS] {
     // The ends leave out the smallest token, which the partitioner never gives, and take in the largest.

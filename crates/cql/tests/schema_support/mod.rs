@@ -7,7 +7,7 @@ use cql::describe::{self, Description};
 use cql::language::{self, Statement};
 use cql::system::{self, NodeView, SystemRow};
 use model::Schema;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// A schema and the keyspace that the session uses.
 pub struct Session {
@@ -74,6 +74,8 @@ impl Session {
     }
 }
 
+static TOKENS: LazyLock<[i64; system::RING_TOKENS]> = LazyLock::new(system::ring_tokens);
+
 /// The node of all tests.
 pub fn view(schema: &Schema) -> NodeView<'_> {
     NodeView {
@@ -84,6 +86,8 @@ pub fn view(schema: &Schema) -> NodeView<'_> {
         host_id: 0x6f4a_5bc9_5a95_481b_aa48_9111_b420_c2bc,
         cql_address: "127.0.0.1:9042".parse().unwrap(),
         node_address: "127.0.0.1:7000".parse().unwrap(),
+        tokens: &*TOKENS,
+        peers: &[],
         started_s: 1_700_000_000,
         clients: &[],
         settings: &[],

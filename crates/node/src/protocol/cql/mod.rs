@@ -8,6 +8,7 @@ pub use prepared::SharedStatements;
 
 pub(crate) use prepared::CoreStatements;
 pub(crate) use statements::Statements;
+pub(crate) use view::Ring;
 
 use crate::schema_changes::{SchemaFailure, SchemaOutcome};
 use cql::wire::{self, Opcode, ProtocolVersion, StreamId};

@@ -3,8 +3,22 @@
 use crate::core::Core;
 use cql::CqlError;
 use cql::exec::{Execution, MemoryStore};
-use cql::system::{self, NodeView};
+use cql::system::{self, NodeView, PeerView};
 use model::operation::Context;
+
+/// Who has what of the ring, as drivers see it.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    pub(crate) tokens: Vec<i64>,
+    pub(crate) peers: Vec<PeerView>,
+}
+
+impl Default for Ring {
+    /// This node has all of it.
+    fn default() -> Self {
+        Self { tokens: system::ring_tokens().to_vec(), peers: Vec::new() }
+    }
+}
 
 impl Core {
     /// The options of SUPPORTED: Cassandra's, and ScyllaDB's that make its drivers open a connection to each core.
@@ -39,6 +53,8 @@ impl Core {
             host_id: self.config.host_id,
             cql_address: address,
             node_address: address,
+            tokens: &self.ring.tokens,
+            peers: &self.ring.peers,
             started_s: self.config.started_s,
             clients: &[],
             settings: &[],
