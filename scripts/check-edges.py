@@ -34,6 +34,7 @@ TABLE = {
 # Only for tests, benches and examples.
 TESTS = {
     "engine": ["sim-disk"],
+    "shard": ["sim-disk"],
     "node": ["sim"],
 }
 PREFIX = "tarndb-"

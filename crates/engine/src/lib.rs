@@ -56,7 +56,7 @@ pub use format::witness::{Witness, read_witnesses};
 pub use inspect::{Contents, Found, SegmentHead, SegmentInfo, check_checkpoint, visit_page, walk_segment};
 pub use key::{CachePolicy, Key, Kind, Row, Sequence};
 pub use location::SegmentId;
-pub use received::{ReceivedRow, ReceivedRows};
+pub use received::{EncodedRow, ReceivedRows};
 pub use recovery::{DamageReport, RecoveryProgress};
 pub use resident::resident_of;
 pub use scan::{Direction, PartitionCursor, PartitionScan, READ_AHEAD_MAX, TableCursor, TablePosition, TableRow, TableScan};

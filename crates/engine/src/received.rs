@@ -10,6 +10,7 @@
 //!
 //! The bytes come from outside: [`ReceivedRows`] checks them as it goes, and nothing of a record is looked at before its lengths are known to fit.
 
+use crate::batch::WriteBatch;
 use crate::error::ReceivedError;
 use crate::format::record::{FLAG_CONTINUES, FLAG_PURGE, FLAG_STARTS, FLAG_TOMBSTONE, Record};
 use crate::key::{Key, Kind};
@@ -19,9 +20,9 @@ use crate::resident::is_resident;
 /// Flags that a received row may have.
 const FLAGS_ALLOWED: u8 = FLAG_PURGE | FLAG_TOMBSTONE | FLAG_CONTINUES | FLAG_STARTS;
 
-/// A row as another shard has sent it.
+/// A row as a batch has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReceivedRow<'a> {
+pub struct EncodedRow<'a> {
     /// What names it.
     pub key: Key<'a>,
     /// What the engine may do with it.
@@ -30,6 +31,26 @@ pub struct ReceivedRow<'a> {
     pub row: &'a [u8],
     /// All of it, as it was sent and can be sent on, padding included.
     pub encoded: &'a [u8],
+}
+
+impl<'a> EncodedRow<'a> {
+    fn new(record: &Record<'a>, encoded: &'a [u8]) -> Self {
+        let row = record.row();
+        Self { key: record.key(), kind: row.kind, row: row.bytes, encoded }
+    }
+}
+
+impl WriteBatch {
+    /// The rows, in the order in which they were added.
+    pub fn rows(&self) -> impl Iterator<Item = EncodedRow<'_>> {
+        let mut rest = self.bytes();
+        std::iter::from_fn(move || {
+            let record = (!rest.is_empty()).then(|| Record::trusted(rest))?;
+            let (encoded, after) = rest.split_at(padded(record.length()));
+            rest = after;
+            Some(EncodedRow::new(&record, encoded))
+        })
+    }
 }
 
 /// The rows in bytes from outside, one by one; after an error it ends.
@@ -46,7 +67,7 @@ impl<'a> ReceivedRows<'a> {
         Self { bytes, at: 0 }
     }
 
-    fn read(&self) -> Option<ReceivedRow<'a>> {
+    fn read(&self) -> Option<EncodedRow<'a>> {
         let record = Record::plausible(&self.bytes[self.at..])?;
         let flags = record.flags();
         let is_known = flags & !FLAGS_ALLOWED == 0 && (flags & FLAG_TOMBSTONE == 0 || flags & FLAG_PURGE != 0);
@@ -58,13 +79,12 @@ impl<'a> ReceivedRows<'a> {
         if !is_blank(&encoded[..4]) || !is_blank(&encoded[8..15]) || !is_blank(&encoded[record.length()..]) {
             return None;
         }
-        let row = record.row();
-        Some(ReceivedRow { key: record.key(), kind: row.kind, row: row.bytes, encoded })
+        Some(EncodedRow::new(&record, encoded))
     }
 }
 
 impl<'a> Iterator for ReceivedRows<'a> {
-    type Item = Result<ReceivedRow<'a>, ReceivedError>;
+    type Item = Result<EncodedRow<'a>, ReceivedError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.at >= self.bytes.len() {
@@ -84,7 +104,6 @@ impl<'a> Iterator for ReceivedRows<'a> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::WriteBatch;
     use base::{Rng, TableId, Token};
 
     fn key(number: u64, partition: &[u8]) -> Key<'_> {
@@ -116,6 +135,7 @@ mod tests {
             let mut received = WriteBatch::new();
             received.append_received(sent.bytes()).unwrap();
             assert_eq!((received.bytes(), received.len(), received.has_live()), (sent.bytes(), sent.len(), sent.has_live()));
+            assert!(sent.rows().map(Ok).eq(ReceivedRows::new(sent.bytes())));
         }
     }
 

@@ -41,6 +41,28 @@ pub enum ShardError {
     /// A row cannot be read.
     #[error(transparent)]
     Read(Stop),
+    /// Another member is the primary of the slot, or nobody is for the moment. Nothing was done.
+    #[error("{}", Stop::NotPrimary)]
+    NotPrimary,
+    /// The node has ceased to be the primary before the other members had the write: it may have been done, or not.
+    #[error("this node ceased to be the primary of the slot before the other replicas had the write; it may or may not have been applied")]
+    OutcomeUnknown,
+    /// A row from another member is none.
+    #[error("the row received is not well formed")]
+    Malformed,
+}
+
+impl From<Stop> for ShardError {
+    /// Anything but a miss, which is no failure.
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::NotReady => Self::NotReady,
+            Stop::UnknownTable => Self::UnknownTable,
+            Stop::NotPrimary => Self::NotPrimary,
+            Stop::Miss => Self::Busy,
+            Stop::Damaged { .. } => Self::Read(stop),
+        }
+    }
 }
 
 impl ShardError {

@@ -3,13 +3,24 @@
 //! An operation's way: [`Shard::run`] → rows in memory → staged writes → one atomic group in the log → reply. When a row is missing the caller
 //! parks the operation; the shard reads the row and runs it again, and gives the reply through [`Shard::next_finished`]. A write that need not
 //! know the row is kept as a delta instead (`deltas`).
+//!
+//! In a cluster the node says which slots are served here ([`Shard::serve`]), sends what was written ([`Shard::written`]) and says how far
+//! others have it ([`Shard::set_committed`]); until then replies wait (`held`). A secondary writes what it is sent ([`Shard::apply_received`]).
 
 mod deltas;
 mod error;
+mod held;
 mod parked;
+mod replicated;
+mod replication;
 mod shard;
 mod store;
 
+#[cfg(test)]
+mod tests;
+
 pub use deltas::stored_tables;
 pub use error::ShardError;
+pub use replicated::Receipt;
+pub use replication::{Access, KeyspaceNumber, Serving, SetId, Written};
 pub use shard::{Durability, Outcome, Shard, Ticket, decode_truncations};

@@ -1,6 +1,6 @@
 //! Operations that wait for rows from the device, or for the device to catch up with writers.
 
-use crate::Ticket;
+use crate::{Access, Ticket};
 use base::{TableId, Token};
 use model::operation::Operation;
 use std::collections::VecDeque;
@@ -11,6 +11,7 @@ pub(crate) struct Parked {
     pub(crate) operation: Box<dyn Operation>,
     /// Where it met what it waits for.
     pub(crate) at: Option<(TableId, Token)>,
+    pub(crate) access: Access,
 }
 
 /// All of them, by the number the engine knows them by.

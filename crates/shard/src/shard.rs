@@ -2,7 +2,9 @@
 
 use crate::ShardError;
 use crate::deltas::{Deltas, companion};
+use crate::held::{Finished, HeldReplies};
 use crate::parked::{Parked, ParkedOperations};
+use crate::replication::{Access, Replication, Spread};
 use crate::store::EngineStore;
 use base::{Compression, Now, TableId, Token};
 use engine::{Engine, Key, Kind, Miss, Sequence, WriteBatch, WriteError};
@@ -11,7 +13,7 @@ use model::Table;
 use model::operation::{Context, Operation, StagedRow, Stop, WriteSet};
 use model::row::RowView;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// How many parked operations are run again before the core looks at its sockets.
@@ -30,8 +32,8 @@ pub struct Ticket(pub [u64; 2]);
 pub enum Outcome {
     /// It ran; its writes survive the death of the process, its reply is appended.
     Done,
-    /// It ran and its reply is appended, but must not be sent before the device has what it wrote, or what it read: [`Shard::hold`] it,
-    /// now.
+    /// It ran and its reply is appended, but must not be sent before the device or other members have what it wrote, or what it read:
+    /// [`Shard::hold`] it, now.
     Unsynced(Sequence),
     /// It needs something first: [`Shard::park`] it, now. Nothing was appended.
     Waits,
@@ -50,28 +52,34 @@ pub enum Durability {
 
 /// One core's data.
 pub struct Shard {
-    engine: Engine,
+    pub(crate) engine: Engine,
     durability: Durability,
-    /// Replies that wait for the device, by ascending sequence.
-    held: VecDeque<(Sequence, Ticket, Vec<u8>)>,
+    pub(crate) held: HeldReplies,
     writes: WriteSet,
     batch: WriteBatch,
     misses: RefCell<Vec<Miss>>,
-    deltas: Deltas,
+    pub(crate) deltas: Deltas,
     /// Rows that the operation that runs has merged with their deltas.
     whole: RefCell<WriteSet>,
     parked: ParkedOperations,
-    ready: Vec<u64>,
+    pub(crate) ready: Vec<u64>,
     /// The partition that the last operation asked for last.
     asked: Option<(TableId, Token)>,
     /// How large replies of parked operations have been: decays towards those of late.
     reply_bytes: usize,
-    finished: VecDeque<(Ticket, Result<Vec<u8>, ShardError>)>,
+    pub(crate) finished: Finished,
+    /// What is replicated, if anything is.
+    pub(crate) replication: Option<Box<Replication>>,
+    /// Whose rows the last operation could read.
+    access: Access,
+    /// Receivers whose rows wait for the device to take writes, and those that may try again.
+    pub(crate) receivers_waiting: Vec<u32>,
+    pub(crate) receivers_ready: Vec<u32>,
     tables: BTreeSet<TableId>,
     record_sets: BTreeMap<TableId, Arc<Table>>,
     truncations: BTreeMap<TableId, Sequence>,
     truncating: Vec<TableId>,
-    last_timestamp_us: i64,
+    pub(crate) last_timestamp_us: i64,
     nonce: u64,
     flushing: bool,
 }
@@ -90,7 +98,7 @@ impl Shard {
         Self {
             engine,
             durability,
-            held: VecDeque::new(),
+            held: HeldReplies::default(),
             writes: WriteSet::default(),
             batch: WriteBatch::new(),
             misses: RefCell::default(),
@@ -100,7 +108,11 @@ impl Shard {
             ready: Vec::new(),
             asked: None,
             reply_bytes: 0,
-            finished: VecDeque::new(),
+            finished: Finished::new(),
+            replication: None,
+            access: Access::Primary,
+            receivers_waiting: Vec::new(),
+            receivers_ready: Vec::new(),
             tables,
             record_sets: BTreeMap::new(),
             truncations,
@@ -134,7 +146,17 @@ impl Shard {
     /// Runs an operation if all it needs is in memory, and appends its reply.
     #[inline]
     pub fn run(&mut self, context: &Context, operation: &dyn Operation, reply: &mut Vec<u8>) -> Outcome {
+        self.run_with(context, Access::Primary, operation, reply)
+    }
+
+    /// As [`Shard::run`], and says whose rows the operation may read.
+    #[inline]
+    pub fn run_with(&mut self, context: &Context, access: Access, operation: &dyn Operation, reply: &mut Vec<u8>) -> Outcome {
         let start = reply.len();
+        if let Some(replication) = &mut self.replication {
+            self.access = access;
+            replication.begin(context.now.monotonic_us, access);
+        }
         self.writes.clear();
         self.whole.get_mut().clear();
         self.misses.get_mut().clear();
@@ -146,6 +168,7 @@ impl Shard {
             newest: Cell::new(Sequence(0)),
             deltas: &self.deltas,
             whole: &self.whole,
+            replication: self.replication.as_deref(),
             now_s: context.now_s(),
         };
         let outcome = match operation.run(context, &store, &mut self.writes, reply) {
@@ -154,16 +177,14 @@ impl Shard {
                 // What one client has been shown must not vanish for the next.
                 let may_vanish = self.durability == Durability::Device && newest > self.engine.durable_sequence();
                 self.settle_deltas(context.now);
-                return if may_vanish { Outcome::Unsynced(newest) } else { Outcome::Done };
+                return if may_vanish || self.waits_for_others() { Outcome::Unsynced(newest) } else { Outcome::Done };
             }
-            Ok(()) => self.apply(context.now),
+            Ok(()) => self.apply(context),
             Err(Stop::Miss) => {
                 self.asked = store.asked.get();
                 Outcome::Waits
             }
-            Err(Stop::NotReady) => Outcome::Failed(ShardError::NotReady),
-            Err(Stop::UnknownTable) => Outcome::Failed(ShardError::UnknownTable),
-            Err(stop @ Stop::Damaged { .. }) => Outcome::Failed(ShardError::Read(stop)),
+            Err(stop) => Outcome::Failed(stop.into()),
         };
         if !matches!(outcome, Outcome::Done | Outcome::Unsynced(_)) {
             reply.truncate(start);
@@ -171,32 +192,51 @@ impl Shard {
         outcome
     }
 
-    /// Keeps a reply until the device has its writes.
+    #[inline]
+    fn waits_for_others(&self) -> bool {
+        self.replication.as_ref().is_some_and(|replication| replication.waits())
+    }
+
+    /// Keeps the reply of the operation that has just run until the device, or the other members, have its writes; no other may have run
+    /// since.
     pub fn hold(&mut self, ticket: Ticket, sequence: Sequence, reply: Vec<u8>) {
-        self.engine.request_flush();
-        self.held.push_back((sequence, ticket, reply));
+        let is_for_device = self.durability == Durability::Device && sequence > self.engine.durable_sequence();
+        if is_for_device {
+            self.engine.request_flush();
+        }
+        let device = is_for_device.then_some(sequence);
+        let touched = self.replication.iter_mut().flat_map(|replication| replication.take_touched());
+        self.held.hold(ticket, reply, device, touched);
     }
 
     /// Lets go the replies whose writes the device has; all, as failures, if it never will.
     fn release_held(&mut self) {
-        let durable = self.engine.durable_sequence();
-        while self.held.front().is_some_and(|(sequence, _, _)| *sequence <= durable) {
-            let Some((_, ticket, reply)) = self.held.pop_front() else { break };
-            self.finished.push_back((ticket, Ok(reply)));
-        }
+        self.held.durable(self.engine.durable_sequence(), self.replication.as_deref(), &mut self.finished);
         if self.engine.poisoned().is_some() {
-            self.finished.extend(self.held.drain(..).map(|(_, ticket, _)| (ticket, Err(ShardError::Poisoned))));
+            self.held.fail_unsynced(&mut self.finished);
         }
     }
 
-    fn apply(&mut self, now: Now) -> Outcome {
-        match write_out(&mut self.engine, &self.writes, &mut self.batch, now, &self.deltas) {
+    fn apply(&mut self, context: &Context) -> Outcome {
+        let now = context.now;
+        let written = match &mut self.replication {
+            None => write_out(&mut self.engine, self.writes.rows(), &mut self.batch, now, &self.deltas),
+            Some(replication) => {
+                let spread = match replication.spread(self.writes.rows()) {
+                    Ok(spread) => spread,
+                    Err(stop) => return Outcome::Failed(stop.into()),
+                };
+                let written = write_spread(&mut self.engine, &self.writes, &mut self.batch, now, &self.deltas, replication, spread);
+                if let Ok(sequence) = written {
+                    replication.wrote(spread, &self.batch, sequence, context.timestamp_us);
+                }
+                written
+            }
+        };
+        match written {
             Ok(sequence) => {
                 self.settle_deltas(now);
-                match self.durability {
-                    Durability::Memory => Outcome::Done,
-                    Durability::Device => Outcome::Unsynced(sequence),
-                }
+                if self.durability == Durability::Device || self.waits_for_others() { Outcome::Unsynced(sequence) } else { Outcome::Done }
             }
             Err(WriteError::Miss(miss)) => {
                 self.misses.borrow_mut().push(miss);
@@ -234,7 +274,7 @@ impl Shard {
 
     /// Keeps the operation for which [`Shard::run`] has just said [`Outcome::Waits`]; no other may have run since.
     pub fn park(&mut self, ticket: Ticket, operation: Box<dyn Operation>) {
-        let number = self.parked.insert(Parked { ticket, operation, at: self.asked });
+        let number = self.parked.insert(Parked { ticket, operation, at: self.asked, access: self.access });
         self.wait(number);
     }
 
@@ -254,6 +294,9 @@ impl Shard {
         let next = self.engine.tick(now);
         self.deltas.count(now.monotonic_us, &self.engine, &self.tables);
         self.engine.take_ready(&mut self.ready);
+        if self.replication.is_some() {
+            self.wake_receivers();
+        }
         for _ in 0..RERUNS_PER_TURN / WARM_OPERATIONS {
             let next = &self.ready[self.ready.len().saturating_sub(WARM_OPERATIONS)..];
             for (table, token) in next.iter().filter_map(|number| self.parked.get(*number)?.at) {
@@ -278,7 +321,7 @@ impl Shard {
     }
 
     /// Whether a write that waits would be done now, or refused for good: one that waits for what never comes must hear of it.
-    fn answers_writers(&self) -> bool {
+    pub(crate) fn answers_writers(&self) -> bool {
         self.engine.writable() || self.engine.is_full() || self.engine.poisoned().is_some() || self.flushing
     }
 
@@ -286,7 +329,7 @@ impl Shard {
         let Some(parked) = self.parked.remove(number) else { return };
         let context = self.context(now);
         let mut reply = Vec::with_capacity(self.reply_bytes);
-        let outcome = match self.run(&context, &*parked.operation, &mut reply) {
+        let outcome = match self.run_with(&context, parked.access, &*parked.operation, &mut reply) {
             Outcome::Done => Ok(reply),
             Outcome::Unsynced(sequence) => {
                 self.engine.finish(number);
@@ -314,7 +357,7 @@ impl Shard {
     /// Whether a turn would find something to do at once.
     #[must_use]
     pub fn has_runnable(&self) -> bool {
-        !self.ready.is_empty() || !self.finished.is_empty()
+        !self.ready.is_empty() || !self.finished.is_empty() || !self.receivers_ready.is_empty()
     }
 
     /// A disk operation of the engine has ended.
@@ -395,10 +438,36 @@ fn key_of<'a>(staged: &StagedRow<'a>) -> Key<'a> {
     Key { table: partition.table, token: partition.token, partition: partition.bytes, clustering: staged.clustering }
 }
 
+/// As [`write_out`]; rows of one slot come to lie together.
+fn write_spread(
+    engine: &mut Engine,
+    writes: &WriteSet,
+    batch: &mut WriteBatch,
+    now: Now,
+    deltas: &Deltas,
+    replication: &Replication,
+    spread: Spread,
+) -> Result<Sequence, WriteError> {
+    match spread {
+        Spread::One(_) => write_out(engine, writes.rows(), batch, now, deltas),
+        Spread::Several => {
+            let mut rows: Vec<StagedRow<'_>> = writes.rows().collect();
+            rows.sort_by_key(|row| replication.place_of(row).ok().flatten());
+            write_out(engine, rows.into_iter(), batch, now, deltas)
+        }
+    }
+}
+
 #[inline]
-fn write_out(engine: &mut Engine, writes: &WriteSet, batch: &mut WriteBatch, now: Now, deltas: &Deltas) -> Result<Sequence, WriteError> {
+fn write_out<'a>(
+    engine: &mut Engine,
+    rows: impl Iterator<Item = StagedRow<'a>>,
+    batch: &mut WriteBatch,
+    now: Now,
+    deltas: &Deltas,
+) -> Result<Sequence, WriteError> {
     batch.clear();
-    for staged in writes.rows() {
+    for staged in rows {
         let mut key = key_of(&staged);
         if staged.is_delta {
             key.table = companion(key.table);

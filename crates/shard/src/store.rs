@@ -1,7 +1,8 @@
 //! The engine as operations see it.
 
 use crate::deltas::{Deltas, companion};
-use base::{TableId, Token};
+use crate::replication::Replication;
+use base::{Slot, TableId, Token};
 use engine::{CachePolicy, Engine, Key, Miss, PartitionScan, ReadError, Row, Sequence, TableCursor, TablePosition, TableRow, TableScan};
 use model::operation::{Basis, Direction, PartitionKey, Position, RowStore, ScannedRow, Stop, Visit, WriteSet};
 use model::row::{ElementOrder, RowKind, RowView, merge};
@@ -30,6 +31,7 @@ pub(crate) struct EngineStore<'a> {
     pub(crate) deltas: &'a Deltas,
     /// Rows that were merged with their deltas, to be written whole; empty ones need not be, only their deltas are outdated.
     pub(crate) whole: &'a RefCell<WriteSet>,
+    pub(crate) replication: Option<&'a Replication>,
     pub(crate) now_s: u32,
 }
 
@@ -105,7 +107,33 @@ impl<'a> EngineStore<'a> {
 
     #[inline]
     fn saw(&self, row: &Row<'_>) {
-        self.newest.set(self.newest.get().max(row.sequence));
+        self.saw_sequence(row.sequence);
+    }
+
+    #[inline]
+    fn saw_sequence(&self, sequence: Sequence) {
+        self.newest.set(self.newest.get().max(sequence));
+        if let Some(replication) = self.replication {
+            replication.saw(sequence);
+        }
+    }
+
+    /// The operation goes to a partition: whether it may.
+    #[inline]
+    fn enter(&self, table: TableId, token: Token) -> Result<(), Stop> {
+        self.replication.map_or(Ok(()), |replication| replication.enter(table, token.slot()))
+    }
+
+    /// A scan of a table has come to this token: whether it may see what lies between.
+    #[inline]
+    fn pass(&self, table: TableId, next: &Cell<u16>, token: Token) -> Result<(), Stop> {
+        let Some(replication) = self.replication else { return Ok(()) };
+        let slot = token.slot();
+        if next.get() <= slot.0 {
+            replication.enter_all(table, Slot(next.get()), slot)?;
+            next.set(slot.0 + 1);
+        }
+        Ok(())
     }
 
     #[cold]
@@ -134,7 +162,7 @@ impl EngineStore<'_> {
     }
 
     /// A scan of rows and deltas, which are in the same order.
-    fn scan_merged(&self, scan: &TableScan<'_>, visit: &mut dyn FnMut(ScannedRow<'_>) -> Visit) -> Result<(), Stop> {
+    fn scan_merged(&self, scan: &TableScan<'_>, next_slot: &Cell<u16>, visit: &mut dyn FnMut(ScannedRow<'_>) -> Visit) -> Result<(), Stop> {
         let deltas = TableScan { table: companion(scan.table), ..*scan };
         let mut rows = Walk::new(self.engine.scan_table(scan).map_err(|error| self.stop(error))?);
         let mut deltas = Walk::new(self.engine.scan_table(&deltas).map_err(|error| self.stop(error))?);
@@ -148,7 +176,7 @@ impl EngineStore<'_> {
                 }
             };
             let (at, order) = match (row, delta) {
-                (None, None) => return Ok(()),
+                (None, None) => return self.pass(scan.table, next_slot, scan.to),
                 (Some(row), None) => (row, Ordering::Less),
                 (None, Some(delta)) => (delta, Ordering::Greater),
                 (Some(row), Some(delta)) => match row.place().cmp(&delta.place()) {
@@ -165,8 +193,9 @@ impl EngineStore<'_> {
                 self.merge(&row.bytes, &delta.bytes, &mut whole);
                 (bytes, newest) = (&whole, delta.sequence);
             }
-            self.newest.set(self.newest.get().max(newest));
             let Some(token) = at.token else { return Ok(()) };
+            self.pass(scan.table, next_slot, token)?;
+            self.saw_sequence(newest);
             let partition = PartitionKey { table: scan.table, token, bytes: &at.partition };
             if visit(ScannedRow { partition, clustering: &[], row: bytes }) == Visit::Stop {
                 return Ok(());
@@ -250,6 +279,7 @@ impl RowStore for EngineStore<'_> {
     #[inline]
     fn get(&self, partition: &PartitionKey<'_>, clustering: &[u8]) -> Result<Option<&[u8]>, Stop> {
         let key = Key { table: partition.table, token: partition.token, partition: partition.bytes, clustering };
+        self.enter(partition.table, partition.token)?;
         self.asked.set(Some((partition.table, partition.token)));
         if !self.deltas.is_empty() && clustering.is_empty() {
             self.engine.warm(companion(partition.table), partition.token);
@@ -268,6 +298,10 @@ impl RowStore for EngineStore<'_> {
     }
 
     fn basis(&self, partition: &PartitionKey<'_>) -> Result<Basis<'_>, Stop> {
+        // Others may have the row in memory: what is written has to be the same everywhere.
+        if self.replication.is_some_and(|replication| replication.is_replicated(partition.table)) {
+            return self.get(partition, &[]).map(Basis::Row);
+        }
         match self.engine.get(&key_of(partition, partition.table), CachePolicy::Keep) {
             Err(ReadError::Miss(miss)) => {
                 let delta = self.engine.get(&key_of(partition, companion(partition.table)), CachePolicy::Keep);
@@ -316,6 +350,7 @@ impl RowStore for EngineStore<'_> {
             policy: CachePolicy::Keep,
             read_ahead: READ_AHEAD,
         };
+        self.enter(partition.table, partition.token)?;
         let mut cursor = self.engine.scan_partition(&scan).map_err(|error| self.stop(error))?;
         while let Some((clustering, row)) = cursor.next().map_err(|error| self.stop(error))? {
             self.saw(&row);
@@ -348,18 +383,20 @@ impl RowStore for EngineStore<'_> {
             start = TablePosition::After { token: from.token, partition: from.partition, clustering: LAST_CLUSTERING };
         }
         let scan = TableScan { table, from: start, to: until, policy: CachePolicy::Bypass, read_ahead: READ_AHEAD };
+        let next_slot = Cell::new(from.token.slot().0);
         if self.has_deltas(table) {
-            return self.scan_merged(&scan, visit);
+            return self.scan_merged(&scan, &next_slot, visit);
         }
         let mut cursor = self.engine.scan_table(&scan).map_err(|error| self.stop(error))?;
         while let Some(found) = cursor.next().map_err(|error| self.stop(error))? {
+            self.pass(table, &next_slot, found.token)?;
             self.saw(&found.row);
             let partition = PartitionKey { table, token: found.token, bytes: found.partition };
             if visit(ScannedRow { partition, clustering: found.clustering, row: found.row.bytes }) == Visit::Stop {
-                break;
+                return Ok(());
             }
         }
-        Ok(())
+        self.pass(table, &next_slot, until)
     }
 
     fn record_set(&self, table: TableId) -> Option<&Table> {

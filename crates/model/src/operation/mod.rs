@@ -97,6 +97,9 @@ pub enum Stop {
     /// The table has just been dropped.
     #[error("the table does not exist any more")]
     UnknownTable,
+    /// Another member of the cluster is the primary of these rows, or nobody is for the moment.
+    #[error("this node is not the primary of the slot; ask another, or try again in a moment")]
+    NotPrimary,
 }
 
 /// What a write finds under its key: see [`RowStore::basis`].

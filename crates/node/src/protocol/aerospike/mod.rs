@@ -16,8 +16,10 @@ pub(crate) fn failure(error: &ShardError) -> ResultCode {
         ShardError::Full { .. } | ShardError::IndexFull { .. } => ResultCode::OUT_OF_MEMORY,
         ShardError::Busy => ResultCode::DEVICE_OVERLOAD,
         ShardError::TooLarge { .. } => ResultCode::RECORD_TOO_BIG,
-        ShardError::NotReady => ResultCode::PARTITION_UNAVAILABLE,
-        ShardError::UnknownTable | ShardError::Read(_) | ShardError::Poisoned => ResultCode::SERVER_ERROR,
+        ShardError::NotReady | ShardError::NotPrimary => ResultCode::PARTITION_UNAVAILABLE,
+        ShardError::UnknownTable | ShardError::Read(_) | ShardError::Poisoned | ShardError::OutcomeUnknown | ShardError::Malformed => {
+            ResultCode::SERVER_ERROR
+        }
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn failure(error: &ShardError) -> CqlError {
         ShardError::Full { .. } | ShardError::Busy | ShardError::IndexFull { .. } => CqlError::Overloaded(message),
         ShardError::TooLarge { .. } | ShardError::UnknownTable => CqlError::Invalid(message),
         ShardError::Read(_) => CqlError::ReadFailure(message),
-        ShardError::Poisoned => CqlError::WriteFailure(message),
-        ShardError::NotReady => CqlError::Server(message),
+        ShardError::Poisoned | ShardError::OutcomeUnknown => CqlError::WriteFailure(message),
+        ShardError::NotReady | ShardError::NotPrimary | ShardError::Malformed => CqlError::Server(message),
     }
 }

@@ -1,0 +1,123 @@
+//! Replies that wait: for the device, or for other members to have what the operation wrote or saw.
+//!
+//! A reply waits in one queue at a time: the device's, or that of a replica set. Let go there, it goes on to the next that it needs. So a member
+//! that does not answer holds back the replies of its own sets only.
+//!
+//! Invariant: within a queue replies go in the order in which they came. One that waits for less than the one before it waits no longer
+//! than that.
+
+use crate::replication::{Replication, SetId, Slots, Touched};
+use crate::{ShardError, Ticket};
+use engine::Sequence;
+use std::collections::VecDeque;
+
+/// Replies that are done, with their tickets.
+pub(crate) type Finished = VecDeque<(Ticket, Result<Vec<u8>, ShardError>)>;
+
+struct Reply {
+    ticket: Ticket,
+    bytes: Vec<u8>,
+    /// What it has not waited for yet.
+    rest: Vec<Touched>,
+    /// The slots that it is about, those of all waits that are over and to come; empty where nothing is replicated.
+    slots: Option<Slots>,
+    more_slots: Vec<Slots>,
+    wrote: bool,
+}
+
+/// All replies that wait.
+#[derive(Default)]
+pub(crate) struct HeldReplies {
+    device: VecDeque<(Sequence, Reply)>,
+    /// By set.
+    sets: Vec<VecDeque<(Sequence, Reply)>>,
+}
+
+impl Reply {
+    /// Why the client hears nothing better.
+    fn lost(&self) -> ShardError {
+        if self.wrote { ShardError::OutcomeUnknown } else { ShardError::NotPrimary }
+    }
+
+    fn is_served(&self, replication: &Replication) -> bool {
+        self.slots.iter().chain(&self.more_slots).all(|slots| replication.serves_all(slots))
+    }
+}
+
+impl HeldReplies {
+    /// Keeps a reply until the device has this sequence, if it has to, and the sets have theirs.
+    pub(crate) fn hold(&mut self, ticket: Ticket, bytes: Vec<u8>, device: Option<Sequence>, mut touched: impl Iterator<Item = Touched>) {
+        let first = touched.next();
+        // Of these most replies need none, so that nothing is allocated.
+        let rest: Vec<Touched> = touched.collect();
+        let wrote = first.iter().chain(&rest).any(|touched| touched.wrote);
+        let more_slots = rest.iter().map(|touched| touched.slots).collect();
+        let mut reply = Reply { ticket, bytes, rest, slots: first.map(|first| first.slots), more_slots, wrote };
+        match (device, first) {
+            (Some(sequence), first) => {
+                reply.rest.extend(first);
+                self.device.push_back((sequence, reply));
+            }
+            (None, Some(first)) => self.queue(first, reply),
+            (None, None) => self.device.push_back((Sequence(0), reply)),
+        }
+    }
+
+    fn queue(&mut self, wait: Touched, reply: Reply) {
+        let number = usize::from(wait.set.0);
+        if self.sets.len() <= number {
+            self.sets.resize_with(number + 1, VecDeque::new);
+        }
+        self.sets[number].push_back((wait.sequence, reply));
+    }
+
+    /// The reply has waited enough where it was.
+    fn go_on(&mut self, mut reply: Reply, replication: Option<&Replication>, finished: &mut Finished) {
+        while let Some(next) = reply.rest.pop() {
+            if replication.is_some_and(|replication| replication.committed(next.set) < next.sequence) {
+                return self.queue(next, reply);
+            }
+        }
+        finished.push_back((reply.ticket, Ok(reply.bytes)));
+    }
+
+    /// The device has all up to this sequence.
+    pub(crate) fn durable(&mut self, durable: Sequence, replication: Option<&Replication>, finished: &mut Finished) {
+        while self.device.front().is_some_and(|(sequence, _)| *sequence <= durable) {
+            let Some((_, reply)) = self.device.pop_front() else { return };
+            self.go_on(reply, replication, finished);
+        }
+    }
+
+    /// A set has got further.
+    pub(crate) fn committed(&mut self, set: SetId, replication: &Replication, finished: &mut Finished) {
+        let committed = replication.committed(set);
+        while let Some(queue) = self.sets.get_mut(usize::from(set.0))
+            && queue.front().is_some_and(|(sequence, _)| *sequence <= committed)
+            && let Some((_, reply)) = queue.pop_front()
+        {
+            self.go_on(reply, Some(replication), finished);
+        }
+    }
+
+    /// Gives up those that are about a slot which is not served here any more.
+    pub(crate) fn fail_unserved(&mut self, replication: &Replication, finished: &mut Finished) {
+        for queue in self.sets.iter_mut().chain([&mut self.device]) {
+            if queue.iter().all(|(_, reply)| reply.is_served(replication)) {
+                continue;
+            }
+            for (sequence, reply) in std::mem::take(queue) {
+                if reply.is_served(replication) {
+                    queue.push_back((sequence, reply));
+                } else {
+                    finished.push_back((reply.ticket, Err(reply.lost())));
+                }
+            }
+        }
+    }
+
+    /// Gives up those that wait for the device: it takes nothing more.
+    pub(crate) fn fail_unsynced(&mut self, finished: &mut Finished) {
+        finished.extend(self.device.drain(..).map(|(_, reply)| (reply.ticket, Err(ShardError::Poisoned))));
+    }
+}

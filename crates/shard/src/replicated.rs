@@ -1,0 +1,133 @@
+//! What the node tells a shard of the cluster, and asks of it: slots served, writes to send, writes received.
+
+use crate::deltas::companion;
+use crate::{KeyspaceNumber, Serving, SetId, Shard, ShardError, Written};
+use base::{Now, Slot, TableId};
+use engine::{Key, Sequence, WriteBatch, WriteError};
+use model::row::is_well_formed;
+
+/// Numbers of receivers, as the engine knows them: those of parked operations are below.
+const RECEIVER: u64 = 1 << 40;
+
+/// What became of rows from another member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Receipt {
+    /// They are written, the last with this sequence.
+    Applied(Sequence),
+    /// Something has to be read, or reclaimed, first: the receiver will be among [`Shard::take_received_ready`] and then tries again.
+    Waits,
+}
+
+impl Shard {
+    /// The tables that are replicated, with their keyspaces; nothing is until this is called. What a keyspace's slots are is told by
+    /// [`Shard::serve`]: at first none is served.
+    pub fn set_replicated(&mut self, tables: impl Iterator<Item = (TableId, KeyspaceNumber)>) {
+        self.replication.get_or_insert_default().set_tables(tables);
+    }
+
+    /// What this member is to a slot from now on. Replies that wait go on waiting for the set that the slot had when they ran; when slots
+    /// are lost, [`Shard::fail_unserved`] has to follow, before anything else is told of them.
+    pub fn serve(&mut self, keyspace: KeyspaceNumber, slot: Slot, serving: Serving) {
+        self.replication.get_or_insert_default().serve(keyspace, slot, serving);
+    }
+
+    /// Until when (monotonic) this member may serve at all.
+    pub fn set_lease(&mut self, until_us: u64) {
+        self.replication.get_or_insert_default().set_lease(until_us);
+    }
+
+    /// All members of a set have what was written in it up to this sequence; `u64::MAX` is for a set of which nobody need have it yet.
+    pub fn set_committed(&mut self, set: SetId, sequence: Sequence) {
+        let Some(replication) = &mut self.replication else { return };
+        replication.set_committed(set, sequence);
+        self.held.committed(set, replication, &mut self.finished);
+    }
+
+    /// The sequence of the last write in a set since the start.
+    #[must_use]
+    pub fn last_written(&self, set: SetId) -> Sequence {
+        self.replication.as_ref().map_or(Sequence(0), |replication| replication.last_written(set))
+    }
+
+    /// Ends the replies that are about slots which are not served any more: [`ShardError::OutcomeUnknown`] for writes,
+    /// [`ShardError::NotPrimary`] for reads.
+    pub fn fail_unserved(&mut self) {
+        let Some(replication) = &self.replication else { return };
+        self.held.fail_unserved(replication, &mut self.finished);
+    }
+
+    /// What was written in replicated tables since [`Shard::clear_written`], in order.
+    pub fn written(&self) -> impl Iterator<Item = Written<'_>> {
+        self.replication.iter().flat_map(|replication| replication.written())
+    }
+
+    /// All of [`Shard::written`] was taken.
+    pub fn clear_written(&mut self) {
+        if let Some(replication) = &mut self.replication {
+            replication.clear_written();
+        }
+    }
+
+    /// Write timestamps from now on are above this one: it came with rows of another member.
+    pub fn raise_timestamp(&mut self, timestamp_us: i64) {
+        self.last_timestamp_us = self.last_timestamp_us.max(timestamp_us);
+    }
+
+    /// Writes rows that another member has sent, as one group. `receiver` is the caller's number for what waits here: one batch at a time each.
+    ///
+    /// # Errors
+    /// `Malformed`; otherwise as for writes. Nothing was written.
+    pub fn apply_received(&mut self, now: Now, receiver: u32, batch: &WriteBatch) -> Result<Receipt, ShardError> {
+        if !batch.rows().all(|row| is_well_formed(row.row)) {
+            return Err(ShardError::Malformed);
+        }
+        let waiter = RECEIVER | u64::from(receiver);
+        let outcome = match self.engine.apply(now, batch) {
+            Ok(sequence) => Ok(Receipt::Applied(sequence)),
+            Err(WriteError::Miss(miss)) => {
+                self.engine.fetch(&miss, waiter);
+                return Ok(Receipt::Waits);
+            }
+            Err(WriteError::Busy) => {
+                self.receivers_waiting.push(receiver);
+                return Ok(Receipt::Waits);
+            }
+            Err(error) => Err(ShardError::of_write(&error)),
+        };
+        self.engine.finish(waiter);
+        if outcome.is_ok() && !self.deltas.is_empty() {
+            // What they were to be merged with is overwritten.
+            for row in batch.rows().filter(|row| row.key.clustering.is_empty()) {
+                self.engine.forget(&Key { table: companion(row.key.table), ..row.key });
+            }
+        }
+        outcome
+    }
+
+    /// The receiver's batch is given up.
+    pub fn forget_received(&mut self, receiver: u32) {
+        self.engine.finish(RECEIVER | u64::from(receiver));
+        self.receivers_waiting.retain(|waiting| *waiting != receiver);
+        self.receivers_ready.retain(|ready| *ready != receiver);
+    }
+
+    /// Receivers that may try again.
+    pub fn take_received_ready(&mut self) -> impl Iterator<Item = u32> + '_ {
+        self.receivers_ready.drain(..)
+    }
+
+    /// Sorts out receivers from what the engine says is ready, and those that waited for room.
+    pub(crate) fn wake_receivers(&mut self) {
+        let ready = &mut self.receivers_ready;
+        self.ready.retain(|number| {
+            let is_operation = *number < RECEIVER;
+            if !is_operation {
+                ready.push((*number & u64::from(u32::MAX)) as u32);
+            }
+            is_operation
+        });
+        if !self.receivers_waiting.is_empty() && self.answers_writers() {
+            self.receivers_ready.append(&mut self.receivers_waiting);
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! What a shard knows of replication: which slots it serves, what it has written that others must get, and how far they have it.
+//!
+//! The node tells, for each slot of a keyspace, whether this member is its primary, and of which *replica set*: the other members that must
+//! have what is written before it is acknowledged. Sets are numbers of the node's choice; here one is two sequences, `written` and
+//! `committed`, and the replies that wait for it.
+//!
+//! An operation that runs
+//! 1. is refused when it touches a slot that is not served here, or when the lease has ended: before anything is written;
+//! 2. leaves what it wrote in the outbox, a piece a slot, for the node to send;
+//! 3. waits for every set whose rows it wrote, or saw while others may not have them yet.
+//!
+//! Invariants: nobody is shown what may still be lost; while everything written in a set is committed, reading in it notes nothing; rows of tables
+//! that are not replicated cost a look at one `Option`.
+
+use base::{SLOT_COUNT, Slot, TableId};
+use engine::{Sequence, WriteBatch};
+use model::operation::{StagedRow, Stop};
+use std::cell::{Cell, RefCell};
+
+/// Buffers larger than this are not kept.
+const KEPT_BYTES_MAX: usize = 4 << 20;
+
+/// A keyspace of replicated tables, as the node numbers them: dense from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KeyspaceNumber(pub u16);
+
+/// Members besides this one that have the same slots, as the node numbers them: dense from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SetId(pub u16);
+
+impl SetId {
+    /// How many there may be.
+    pub const COUNT_MAX: u16 = u16::MAX - 1;
+}
+
+/// What this member is to a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Serving {
+    /// Not its primary: operations are refused.
+    No,
+    /// Its primary, and nobody else has it: what is written is committed.
+    Alone,
+    /// Its primary: what is written goes to the outbox, and is committed when the set is so far.
+    With(SetId),
+}
+
+/// Whose rows an operation may read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Those of slots that are served here, under the lease: linearizable.
+    #[default]
+    Primary,
+    /// Those of any slot, as they are here; for reads that allow it. Writes are refused as ever.
+    AnyReplica,
+}
+
+/// What one member's write of one slot was: to be sent to those that have the slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written<'a> {
+    /// Of these tables.
+    pub keyspace: KeyspaceNumber,
+    /// All rows are of it.
+    pub slot: Slot,
+    /// The slot's set.
+    pub set: SetId,
+    /// The sequence of the last row: what the set has to be committed up to. Grows from one to the next.
+    pub sequence: Sequence,
+    /// Of the operation: other members' later writes must have larger ones.
+    pub timestamp_us: i64,
+    /// The rows, for [`WriteBatch::append_received`].
+    pub rows: &'a [u8],
+}
+
+/// Slots `first..=last` of a keyspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slots {
+    pub(crate) keyspace: KeyspaceNumber,
+    pub(crate) first: Slot,
+    pub(crate) last: Slot,
+}
+
+/// A reason for a reply to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Touched {
+    pub(crate) set: SetId,
+    pub(crate) sequence: Sequence,
+    pub(crate) slots: Slots,
+    pub(crate) wrote: bool,
+}
+
+/// A slot that an operation is in, if it is of a replicated table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    keyspace: KeyspaceNumber,
+    slot: Slot,
+    set: SetId,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Set {
+    written: Sequence,
+    committed: Sequence,
+}
+
+struct Piece {
+    place: Place,
+    sequence: Sequence,
+    timestamp_us: i64,
+    /// Where its rows end in the outbox's bytes.
+    end: usize,
+}
+
+/// Where the rows of a batch go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Spread {
+    One(Option<Place>),
+    Several,
+}
+
+/// One word a slot.
+struct SlotMap(Box<[u16; SLOT_COUNT as usize]>);
+
+const NOT_SERVED: u16 = u16::MAX;
+const ALONE: u16 = SetId::COUNT_MAX;
+
+/// The state of replication.
+#[derive(Default)]
+pub(crate) struct Replication {
+    /// By table.
+    tables: Vec<(TableId, KeyspaceNumber)>,
+    keyspaces: Vec<SlotMap>,
+    sets: Vec<Set>,
+    /// From this time on (monotonic) operations are refused.
+    lease_until_us: u64,
+    /// What the operation that runs has to wait for.
+    touched: RefCell<Vec<Touched>>,
+    /// Where the operation that runs is; `None` where nothing is replicated, or nothing is asked.
+    place: Cell<Option<Place>>,
+    /// Of the operation that runs: whether it may go anywhere, and whether the lease lasts.
+    access: Access,
+    is_leased: bool,
+    pieces: Vec<Piece>,
+    bytes: Vec<u8>,
+}
+
+impl Replication {
+    fn keyspace_of(&self, table: TableId) -> Option<KeyspaceNumber> {
+        let position = self.tables.binary_search_by_key(&table, |(table, _)| *table).ok()?;
+        Some(self.tables[position].1)
+    }
+
+    pub(crate) fn is_replicated(&self, table: TableId) -> bool {
+        self.keyspace_of(table).is_some()
+    }
+
+    pub(crate) fn set_tables(&mut self, tables: impl Iterator<Item = (TableId, KeyspaceNumber)>) {
+        self.tables.clear();
+        self.tables.extend(tables);
+        self.tables.sort_unstable();
+    }
+
+    pub(crate) fn serve(&mut self, keyspace: KeyspaceNumber, slot: Slot, serving: Serving) {
+        let number = usize::from(keyspace.0);
+        while self.keyspaces.len() <= number {
+            self.keyspaces.push(SlotMap(Box::new([NOT_SERVED; SLOT_COUNT as usize])));
+        }
+        self.keyspaces[number].0[usize::from(slot.0)] = match serving {
+            Serving::No => NOT_SERVED,
+            Serving::Alone => ALONE,
+            Serving::With(set) => {
+                assert!(set.0 < SetId::COUNT_MAX, "sets are dense numbers");
+                let least = usize::from(set.0) + 1;
+                self.sets.resize_with(self.sets.len().max(least), Set::default);
+                set.0
+            }
+        };
+    }
+
+    pub(crate) fn set_lease(&mut self, until_us: u64) {
+        self.lease_until_us = until_us;
+    }
+
+    fn word(&self, keyspace: KeyspaceNumber, slot: Slot) -> u16 {
+        self.keyspaces.get(usize::from(keyspace.0)).map_or(NOT_SERVED, |map| map.0[usize::from(slot.0)])
+    }
+
+    /// Whether a slot is served here, whatever the lease.
+    pub(crate) fn serves_all(&self, slots: &Slots) -> bool {
+        (slots.first.0..=slots.last.0).all(|slot| self.word(slots.keyspace, Slot(slot)) != NOT_SERVED)
+    }
+
+    /// An operation begins.
+    pub(crate) fn begin(&mut self, now_us: u64, access: Access) {
+        self.touched.get_mut().clear();
+        self.place.set(None);
+        self.access = access;
+        self.is_leased = now_us < self.lease_until_us;
+    }
+
+    /// The operation goes to a slot of a table: whether it may.
+    pub(crate) fn enter(&self, table: TableId, slot: Slot) -> Result<(), Stop> {
+        self.place.set(None);
+        if self.access == Access::AnyReplica {
+            return Ok(());
+        }
+        self.place.set(self.locate(table, slot)?);
+        Ok(())
+    }
+
+    fn locate(&self, table: TableId, slot: Slot) -> Result<Option<Place>, Stop> {
+        let Some(keyspace) = self.keyspace_of(table) else { return Ok(None) };
+        match self.word(keyspace, slot) {
+            NOT_SERVED => Err(Stop::NotPrimary),
+            _ if !self.is_leased => Err(Stop::NotPrimary),
+            ALONE => Ok(None),
+            set => Ok(Some(Place { keyspace, slot, set: SetId(set) })),
+        }
+    }
+
+    /// A scan of a table passes these slots.
+    pub(crate) fn enter_all(&self, table: TableId, first: Slot, last: Slot) -> Result<(), Stop> {
+        if self.access == Access::AnyReplica || !self.is_replicated(table) {
+            return Ok(());
+        }
+        (first.0..=last.0).try_for_each(|slot| self.enter(table, Slot(slot)))
+    }
+
+    /// The operation has seen a row of this sequence where it is.
+    #[inline]
+    pub(crate) fn saw(&self, sequence: Sequence) {
+        let Some(place) = self.place.get() else { return };
+        let Set { written, committed } = self.sets[usize::from(place.set.0)];
+        if written > committed && sequence > committed {
+            // What is newer than all that was written in the set was committed before the slot came to it.
+            self.touch(place, sequence.min(written), false);
+        }
+    }
+
+    fn touch(&self, place: Place, sequence: Sequence, wrote: bool) {
+        let Place { keyspace, slot, set } = place;
+        let mut touched = self.touched.borrow_mut();
+        // Scans stay in a slot for a while.
+        if let Some(known) = touched.iter_mut().rev().find(|known| known.set == set && known.slots.keyspace == keyspace) {
+            known.sequence = known.sequence.max(sequence);
+            known.slots.first = known.slots.first.min(slot);
+            known.slots.last = known.slots.last.max(slot);
+            known.wrote |= wrote;
+        } else {
+            touched.push(Touched { set, sequence, slots: Slots { keyspace, first: slot, last: slot }, wrote });
+        }
+    }
+
+    /// Where rows go that are about to be written, if they may be written here at all.
+    pub(crate) fn spread<'a>(&self, mut rows: impl Iterator<Item = StagedRow<'a>>) -> Result<Spread, Stop> {
+        let Some(first) = rows.next() else { return Ok(Spread::One(None)) };
+        let place = self.place_of(&first)?;
+        let mut spread = Spread::One(place);
+        for row in rows {
+            if self.place_of(&row)? != place {
+                spread = Spread::Several;
+            }
+        }
+        Ok(spread)
+    }
+
+    /// Where a row goes.
+    pub(crate) fn place_of(&self, row: &StagedRow<'_>) -> Result<Option<Place>, Stop> {
+        self.locate(row.partition.table, row.partition.token.slot())
+    }
+
+    /// A batch was written, its last row with this sequence; rows of one place lie together in it.
+    pub(crate) fn wrote(&mut self, spread: Spread, batch: &WriteBatch, last: Sequence, timestamp_us: i64) {
+        match spread {
+            Spread::One(None) => {}
+            Spread::One(Some(place)) => {
+                self.bytes.extend_from_slice(batch.bytes());
+                self.end_piece(place, last, timestamp_us);
+            }
+            Spread::Several => {
+                let mut current = None;
+                // Of each row the sequence before its own.
+                for (before_row, row) in (last.0 - batch.len() as u64..).zip(batch.rows()) {
+                    let place = self.locate(row.key.table, row.key.token.slot()).ok().flatten();
+                    if let Some(before) = current.filter(|_| current != place) {
+                        self.end_piece(before, Sequence(before_row), timestamp_us);
+                    }
+                    if place.is_some() {
+                        self.bytes.extend_from_slice(row.encoded);
+                    }
+                    current = place;
+                }
+                if let Some(place) = current {
+                    self.end_piece(place, last, timestamp_us);
+                }
+            }
+        }
+    }
+
+    fn end_piece(&mut self, place: Place, sequence: Sequence, timestamp_us: i64) {
+        self.pieces.push(Piece { place, sequence, timestamp_us, end: self.bytes.len() });
+        let set = &mut self.sets[usize::from(place.set.0)];
+        set.written = sequence;
+        if sequence > set.committed {
+            self.touch(place, sequence, true);
+        }
+    }
+
+    /// What was written since the outbox was emptied.
+    pub(crate) fn written(&self) -> impl Iterator<Item = Written<'_>> {
+        let mut start = 0;
+        self.pieces.iter().map(move |piece| {
+            let Place { keyspace, slot, set } = piece.place;
+            let rows = &self.bytes[std::mem::replace(&mut start, piece.end)..piece.end];
+            Written { keyspace, slot, set, sequence: piece.sequence, timestamp_us: piece.timestamp_us, rows }
+        })
+    }
+
+    pub(crate) fn clear_written(&mut self) {
+        self.pieces.clear();
+        self.bytes.clear();
+        self.bytes.shrink_to(KEPT_BYTES_MAX);
+    }
+
+    /// Whether the operation that ran has to wait for others.
+    #[inline]
+    pub(crate) fn waits(&self) -> bool {
+        !self.touched.borrow().is_empty()
+    }
+
+    /// What the operation that ran has to wait for.
+    pub(crate) fn take_touched(&mut self) -> impl Iterator<Item = Touched> + '_ {
+        self.touched.get_mut().drain(..)
+    }
+
+    pub(crate) fn set_committed(&mut self, set: SetId, sequence: Sequence) {
+        if let Some(set) = self.sets.get_mut(usize::from(set.0)) {
+            set.committed = sequence;
+        }
+    }
+
+    pub(crate) fn committed(&self, set: SetId) -> Sequence {
+        self.sets.get(usize::from(set.0)).map_or(Sequence(0), |set| set.committed)
+    }
+
+    pub(crate) fn last_written(&self, set: SetId) -> Sequence {
+        self.sets.get(usize::from(set.0)).map_or(Sequence(0), |set| set.written)
+    }
+}
