@@ -1,4 +1,6 @@
 //! A connection: the core's end, the client's end, and a wire between them that holds so many bytes.
+//!
+//! Of a connection between two machines each has such an end; a [`crate::Network`] is the client of both.
 
 use io::ConnectionId;
 use std::collections::VecDeque;
@@ -6,6 +8,8 @@ use std::collections::VecDeque;
 /// How far it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
+    /// The core has asked for it.
+    Connecting,
     /// Both ends are there.
     Open,
     /// The core, or the client, has ended it; its output is still being sent.
@@ -32,6 +36,12 @@ pub struct Connection {
     pub(crate) blocked: bool,
     /// The client has gone: nothing of it is delivered any more.
     pub(crate) hung_up: bool,
+    /// What the core asked for is made.
+    pub(crate) made: bool,
+    /// After what is in `to_core` comes the end.
+    pub(crate) ended: bool,
+    /// The other end is another machine's.
+    pub(crate) linked: bool,
     /// The most that ever waited in `output`.
     pub output_most: usize,
 }
@@ -47,10 +57,10 @@ pub(crate) enum Flushed {
 }
 
 impl Connection {
-    pub(crate) fn new(id: ConnectionId) -> Self {
+    pub(crate) fn new(id: ConnectionId, phase: Phase) -> Self {
         Self {
             id,
-            phase: Phase::Open,
+            phase,
             to_core: VecDeque::new(),
             output: Vec::new(),
             to_client: Vec::new(),
@@ -58,13 +68,47 @@ impl Connection {
             reading: true,
             blocked: false,
             hung_up: false,
+            made: false,
+            ended: false,
+            linked: false,
             output_most: 0,
         }
     }
 
+    /// The other end is gone, and what was under way with it; the core does not know yet.
+    pub(crate) fn cut(&mut self) {
+        self.hung_up = true;
+        self.phase = Phase::Closing;
+        self.to_core.clear();
+    }
+
+    /// Whether what the core asked for has been made, and it does not know yet. It knows now.
+    pub(crate) fn is_made(&mut self) -> bool {
+        let news = self.phase == Phase::Connecting && self.made;
+        if news {
+            self.phase = Phase::Open;
+        }
+        news
+    }
+
+    /// Whether the core has nothing to do about it.
+    pub(crate) fn waits(&self) -> bool {
+        match self.phase {
+            Phase::Connecting => !self.made,
+            Phase::Open => (!self.reading || (self.to_core.is_empty() && !self.ended)) && !self.has_room(),
+            Phase::Closing => false,
+            Phase::Gone => true,
+        }
+    }
+
+    /// Whether a network has made room for output that waits.
+    fn has_room(&self) -> bool {
+        self.linked && !self.output.is_empty() && self.window > self.to_client.len()
+    }
+
     /// Gives the wire as much as it takes.
     pub(crate) fn flush(&mut self) -> Flushed {
-        if self.phase == Phase::Gone {
+        if matches!(self.phase, Phase::Connecting | Phase::Gone) {
             return Flushed::Nothing;
         }
         self.output_most = self.output_most.max(self.output.len());

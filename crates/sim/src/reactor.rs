@@ -20,9 +20,45 @@ pub struct SimReactor {
     pub(crate) dice: Rng,
     pub(crate) accepting: bool,
     pub(crate) stopped: bool,
+    pub(crate) asked: Vec<Asked>,
+}
+
+/// A connection that a core wants.
+pub(crate) struct Asked {
+    pub(crate) connection: ConnectionId,
+    pub(crate) to: SocketAddr,
+    pub(crate) lands_on: Option<(CoreId, u16)>,
 }
 
 impl SimReactor {
+    pub(crate) fn new(core: CoreId, cores: u16, now: Now, disk: Disk, dice: Rng) -> Self {
+        Self {
+            core,
+            cores,
+            now,
+            connections: Vec::new(),
+            disk,
+            outbox: Vec::new(),
+            blobs: Vec::new(),
+            dice,
+            accepting: false,
+            stopped: false,
+            asked: Vec::new(),
+        }
+    }
+
+    /// A connection in the place of one that is gone, or in a new one.
+    pub(crate) fn open(&mut self, place: Option<usize>, phase: Phase) -> ConnectionId {
+        let index = place.unwrap_or(self.connections.len());
+        let generation = place.map_or(0, |index| self.connections[index].id.generation + 1);
+        let id = ConnectionId { index: index as u32, generation };
+        match place {
+            Some(index) => self.connections[index] = Connection::new(id, phase),
+            None => self.connections.push(Connection::new(id, phase)),
+        }
+        id
+    }
+
     pub(crate) fn get(&self, id: ConnectionId) -> Option<&Connection> {
         self.connections.get(id.index as usize).filter(|connection| connection.id == id)
     }
@@ -48,7 +84,9 @@ impl Reactor for SimReactor {
     }
 
     fn output(&mut self, id: ConnectionId) -> Option<&mut Vec<u8>> {
-        self.get_mut(id).filter(|connection| connection.phase == Phase::Open).map(|connection| &mut connection.output)
+        self.get_mut(id)
+            .filter(|connection| matches!(connection.phase, Phase::Open | Phase::Connecting))
+            .map(|connection| &mut connection.output)
     }
 
     fn put_output(&mut self, id: ConnectionId, output: Vec<u8>) {
@@ -68,26 +106,28 @@ impl Reactor for SimReactor {
     }
 
     fn close(&mut self, id: ConnectionId) {
-        if let Some(connection) = self.get_mut(id)
-            && connection.phase == Phase::Open
-        {
-            connection.phase = Phase::Closing;
+        match self.get_mut(id) {
+            Some(connection) if connection.phase == Phase::Open => connection.phase = Phase::Closing,
+            Some(connection) if connection.phase == Phase::Connecting => connection.cut(),
+            _ => {}
         }
     }
 
     fn abort(&mut self, id: ConnectionId) {
-        if let Some(connection) = self.get_mut(id) {
+        if let Some(connection) = self.get_mut(id)
+            && connection.phase != Phase::Gone
+        {
             connection.output.clear();
             connection.phase = Phase::Closing;
         }
     }
 
-    /// This machine is alone: nobody answers.
-    fn connect(&mut self, _: SocketAddr, _: Option<(CoreId, u16)>) -> ConnectionId {
-        let id = ConnectionId { index: self.connections.len() as u32, generation: 0 };
-        self.connections.push(Connection::new(id));
-        self.abort(id);
-        id
+    fn connect(&mut self, to: SocketAddr, lands_on: Option<(CoreId, u16)>) -> ConnectionId {
+        // What a connection that is gone has sent may still have to be taken.
+        let place = self.connections.iter().position(|old| old.phase == Phase::Gone && old.to_client.is_empty());
+        let connection = self.open(place, Phase::Connecting);
+        self.asked.push(Asked { connection, to, lands_on });
+        connection
     }
 
     fn submit(&mut self, tag: DiskTag, request: DiskRequest) {
@@ -107,6 +147,10 @@ impl Reactor for SimReactor {
 
     fn start_accepting(&mut self) {
         self.accepting = true;
+    }
+
+    fn stop_accepting(&mut self) {
+        self.accepting = false;
     }
 
     fn stop(&mut self) {

@@ -37,6 +37,12 @@ impl Remains {
         }
     }
 
+    /// The machine is replaced by a new one, with nothing on it.
+    pub fn wipe(&mut self, setup: &Setup) {
+        let trace = std::mem::replace(&mut self.trace, Trace::new());
+        *self = Self { now: self.now, trace, ..Self::none(setup) };
+    }
+
     /// The next start sees another time: clocks are set, forth and back.
     pub fn shift_clock(&mut self, by_us: i64) {
         self.now.wall_us += by_us;

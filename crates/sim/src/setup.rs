@@ -2,7 +2,7 @@
 
 use crate::planted::Planted;
 use engine::Config;
-use io::Now;
+use io::{Now, Placement};
 use node::{AerospikeConfig, NodeConfig, Protocol};
 use shard::Durability;
 use std::sync::OnceLock;
@@ -11,6 +11,12 @@ use std::sync::OnceLock;
 pub(crate) const MIRRORS: usize = 3;
 /// The store's id: known here, so that what is on a disk can be read by others than the engine.
 const STORE: u64 = 0x7A5E;
+
+/// Where nodes listen, in the order of their listeners: CQL, its shard-aware port, Aerospike, other nodes.
+pub(crate) const LISTENERS: [(u16, Placement); 4] =
+    [(9042, Placement::Spread), (19042, Placement::ByClientPort), (3000, Placement::Spread), (NODE_PORT, Placement::ByClientPort)];
+/// Where nodes listen for one another.
+pub const NODE_PORT: u16 = 7000;
 
 /// Sizes and policies of a node.
 #[derive(Clone, Debug)]

@@ -1,0 +1,130 @@
+//! How a machine starts: on nothing, or on what another one left.
+
+use super::{Machine, Station};
+use crate::planted::Planted;
+use crate::reactor::SimReactor;
+use crate::remains::Remains;
+use crate::setup::Setup;
+use base::{CoreId, Rng, TableId};
+use engine::Engine;
+use io::{Handler, Now, Turn};
+use model::{Schema, schema_blob};
+use node::{Core, CoreParts, SCHEMA_BLOB, SharedStatements, truncations_blob};
+use shard::{Shard, decode_truncations};
+use sim_disk::{Disk, Fault, Faults, Stable};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// What a core's handler is made with.
+pub struct CoreEnv<'a> {
+    /// Which core.
+    pub core: CoreId,
+    /// The time.
+    pub now: Now,
+    /// Its disk.
+    pub disk: &'a Disk,
+    /// Its stable memory.
+    pub stable: &'a Stable,
+    /// The machine's die.
+    pub dice: &'a mut Rng,
+}
+
+impl<H: Handler<SimReactor>> Machine<H> {
+    /// A machine whose cores are `make`'s.
+    pub fn assemble(setup: &Setup, remains: Remains, mut make: impl FnMut(CoreEnv<'_>) -> H) -> Self {
+        let Remains { disks, stables, blobs, now, mut trace } = remains;
+        trace.add("start", &[now.monotonic_us, now.wall_us as u64]);
+        let mut dice = Rng::new(setup.seed ^ now.monotonic_us);
+        let stations = disks.into_iter().zip(stables).enumerate().map(|(core, (mut disk, stable))| {
+            if setup.planted == Some(Planted::SkippedFlush) {
+                disk.faults = Faults::none().with(Fault::LyingSync, Faults::ALWAYS);
+            }
+            stable.reopen();
+            let core = CoreId(core as u16);
+            let handler = make(CoreEnv { core, now, disk: &disk, stable: &stable, dice: &mut dice });
+            let reactor = SimReactor::new(core, setup.cores, now, disk, Rng::new(dice.next_u64()));
+            Station { core: handler, reactor, stable, turn: Turn::Again }
+        });
+        let stations = stations.collect();
+        Self {
+            stations,
+            mail: BTreeMap::new(),
+            blob_queue: VecDeque::new(),
+            blobs,
+            now,
+            dice,
+            dead: false,
+            bite_us: setup.bite_us,
+            blob_failures: 0,
+            planted: setup.planted,
+            trace,
+            arrivals: VecDeque::new(),
+            accepted: Vec::new(),
+        }
+    }
+}
+
+impl Machine {
+    /// A node with empty data that accepts clients.
+    pub fn start(setup: &Setup) -> Self {
+        Self::restart(setup, Remains::none(setup))
+    }
+
+    /// A node on what another left; ready once it has recovered.
+    pub fn restart(setup: &Setup, remains: Remains) -> Self {
+        let mut machine = Self::boot(setup, remains);
+        let ready = machine.run_until(|machine| machine.is_accepting());
+        assert!(ready, "the node does not become ready");
+        machine
+    }
+
+    /// As [`Machine::restart`], without waiting until it is ready.
+    pub fn boot(setup: &Setup, remains: Remains) -> Self {
+        let blobs = &remains.blobs;
+        let schema = Arc::new(blobs.get(SCHEMA_BLOB).map_or_else(Schema::empty, |bytes| schema_blob::decode(bytes).unwrap()));
+        let statements = Arc::new(SharedStatements::new(1 << 20));
+        let config = Arc::new(setup.node_config(remains.now));
+        let tables: BTreeSet<TableId> =
+            schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values()).map(|table| table.id).collect();
+        let truncations = |core| blobs.get(&truncations_blob(core)).map_or_else(BTreeMap::new, |blob| decode_truncations(blob).unwrap());
+        let mut all_truncations: Vec<_> = (0..setup.cores).map(|core| truncations(CoreId(core))).collect();
+        Self::assemble(setup, remains, |CoreEnv { core, now, disk, stable, dice }| {
+            let truncations = std::mem::take(&mut all_truncations[usize::from(core.0)]);
+            let stored = shard::stored_tables(tables.iter().copied());
+            let marks = stored.iter().map(|table| (*table, truncations.get(table).copied().unwrap_or_default())).collect();
+            let stable = Planted::stable(setup.planted, stable.clone());
+            let engine = Engine::open(setup.engine_config(core.0, disk.len()), stable, &marks, now).unwrap();
+            let nonce = (dice.next_u64() >> 16) | (u64::from(core.0) << 48);
+            Core::new(CoreParts {
+                core,
+                cores: setup.cores,
+                config: Arc::clone(&config),
+                schema: Arc::clone(&schema),
+                shard: Shard::new(engine, setup.durability, tables.clone(), truncations, nonce),
+                statements: Arc::clone(&statements),
+                on_ready: None,
+            })
+        })
+    }
+
+    /// The engine of a core, to look at.
+    #[must_use]
+    pub fn engine(&self, core: u16) -> &Engine {
+        self.stations[usize::from(core)].core.shard().engine()
+    }
+
+    /// For messages: how each core's engine is doing.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let describe = |station: &Station<Core>| {
+            let engine = station.core.shard().engine();
+            let (writable, full, poisoned) = (engine.writable(), engine.is_full(), engine.poisoned());
+            format!(
+                "writable {writable}, full {full}, poisoned {poisoned:?}, disk idle {}, {:?}",
+                station.reactor.disk.next_us(0).is_none(),
+                engine.stats()
+            )
+        };
+        self.stations.iter().map(describe).collect::<Vec<_>>().join("; ")
+    }
+}

@@ -1,0 +1,252 @@
+//! The machine: cores on disks, stable memory and blobs, what survives its end, and how it starts again.
+//!
+//! It runs [`node::Core`]s, or any other handler that tests give it. By itself it has a clock of its own and no network: clients are moved
+//! by whoever holds it. A [`crate::Network`] moves several of them, and says what time it is.
+
+mod boot;
+mod turns;
+
+use crate::connection::{Connection, Phase};
+use crate::planted::Planted;
+use crate::reactor::{Asked, SimReactor};
+use crate::remains::{Loss, Remains};
+use crate::trace::Trace;
+use base::{Rng, checksum};
+use io::{ConnectionId, DiskTag, Handler, ListenerId, Now, Turn};
+use node::{Core, Message, SCHEMA_BLOB};
+use sim_disk::{Disk, Stable};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{Ipv4Addr, SocketAddr};
+
+pub use boot::CoreEnv;
+pub(crate) use turns::Rest;
+
+/// Whoever waits for something waits no longer than this.
+pub(crate) const STEPS_MAX: u32 = 300_000;
+
+/// A core with what it stands on.
+struct Station<H> {
+    core: H,
+    reactor: SimReactor,
+    stable: Stable,
+    turn: Turn,
+}
+
+/// A connection that the kernel has made and a core has not been told of.
+pub(crate) struct Arrival {
+    pub(crate) core: u16,
+    pub(crate) listener: ListenerId,
+    pub(crate) peer: SocketAddr,
+    /// The network's name for it.
+    pub(crate) link: u64,
+}
+
+/// A node's cores and everything around them.
+pub struct Machine<H = Core> {
+    stations: Vec<Station<H>>,
+    mail: BTreeMap<(u16, u16), VecDeque<Message>>,
+    blob_queue: VecDeque<(u16, DiskTag, String, Vec<u8>)>,
+    blobs: BTreeMap<String, Vec<u8>>,
+    now: Now,
+    dice: Rng,
+    dead: bool,
+    bite_us: u64,
+    /// In so many of a hundred, a blob cannot be stored.
+    blob_failures: u64,
+    planted: Option<Planted>,
+    trace: Trace,
+    arrivals: VecDeque<Arrival>,
+    accepted: Vec<(u64, u16, ConnectionId)>,
+}
+
+impl<H: Handler<SimReactor>> Machine<H> {
+    /// Ends the machine in the middle of whatever it does.
+    pub fn end(mut self, loss: Loss) -> Remains {
+        self.trace.add("end", &[loss as u64, self.now.monotonic_us]);
+        let arrived = self.dice.below(self.blob_queue.len() as u64 + 1) as usize;
+        for (_, _, name, bytes) in self.blob_queue.drain(..arrived).collect::<Vec<_>>() {
+            self.store_blob(name, bytes);
+        }
+        let (mut disks, mut stables) = (Vec::new(), Vec::new());
+        for station in self.stations {
+            let (mut disk, stable) = (station.reactor.disk, station.stable);
+            disk.lose_process(&mut self.dice);
+            if loss == Loss::Power {
+                disk.lose_power(&mut self.dice);
+                stable.lose_power(&mut self.dice);
+            }
+            disks.push(disk);
+            stables.push(stable);
+        }
+        let now = Now { monotonic_us: self.now.monotonic_us + 1_000, wall_us: self.now.wall_us + 1_000 };
+        for disk in &disks {
+            self.trace.add("left", &[disk.len(), u64::from(checksum(disk.bytes())), disk.events().len() as u64]);
+        }
+        Remains { disks, stables, blobs: self.blobs, now, trace: self.trace }
+    }
+
+    /// Asks the node to end, as SIGTERM does, and waits until it has.
+    pub fn drain(&mut self) {
+        self.ask_to_end();
+        let ended = self.run_until(Self::has_ended);
+        assert!(ended, "the node does not end");
+    }
+
+    /// Asks the node to end, as SIGTERM does.
+    pub fn ask_to_end(&mut self) {
+        for core in 0..self.stations.len() {
+            self.call(core, |core, reactor| core.stopping(reactor));
+        }
+    }
+
+    /// Whether the node has ended by itself.
+    pub fn has_ended(&mut self) -> bool {
+        self.stations.iter().any(|station| station.reactor.stopped)
+    }
+
+    /// Whether the node lets clients in.
+    #[must_use]
+    pub fn is_accepting(&self) -> bool {
+        self.stations.iter().any(|station| station.reactor.accepting)
+    }
+
+    /// The process dies within a write to the stable memory of `core`, so many bytes from now.
+    pub fn light_fuse(&mut self, core: u16, bytes: usize) {
+        self.stations[usize::from(core)].stable.light_fuse(bytes);
+    }
+
+    /// The disk of a core, to make it fail.
+    pub fn disk(&mut self, core: u16) -> &mut Disk {
+        &mut self.stations[usize::from(core)].reactor.disk
+    }
+
+    /// All disks, by core.
+    pub fn disks(&self) -> impl Iterator<Item = &Disk> {
+        self.stations.iter().map(|station| &station.reactor.disk)
+    }
+
+    /// From now on so many of a hundred blobs cannot be stored: the file system is full.
+    pub fn fail_blobs(&mut self, of_hundred: u64) {
+        self.blob_failures = of_hundred;
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// The time.
+    #[must_use]
+    pub fn now(&self) -> Now {
+        self.now
+    }
+
+    /// Whether the process is dead: nothing happens any more.
+    #[must_use]
+    pub fn is_dead(&self) -> bool {
+        self.dead
+    }
+
+    /// The machine's die, for whoever needs chance that belongs to the seed.
+    pub fn dice(&mut self) -> &mut Rng {
+        &mut self.dice
+    }
+
+    /// How many cores.
+    #[must_use]
+    pub fn cores(&self) -> u16 {
+        self.stations.len() as u16
+    }
+
+    /// Lets time pass.
+    pub fn sleep(&mut self, us: u64) {
+        let until = self.now.monotonic_us + us;
+        while self.now.monotonic_us < until && !self.dead {
+            self.step();
+        }
+    }
+
+    /// A client of CQL connects to a core.
+    pub fn accept(&mut self, core: u16) -> (u16, ConnectionId) {
+        self.accept_on(core, ListenerId(0))
+    }
+
+    /// A client connects to a core, on one of the listeners that [`crate::Setup`] makes: CQL, CQL's shard-aware one, Aerospike.
+    pub fn accept_on(&mut self, core: u16, listener: ListenerId) -> (u16, ConnectionId) {
+        self.accept_from(core, listener, SocketAddr::from((Ipv4Addr::LOCALHOST, 40_000)))
+    }
+
+    fn accept_from(&mut self, core: u16, listener: ListenerId, peer: SocketAddr) -> (u16, ConnectionId) {
+        let reactor = &mut self.stations[usize::from(core)].reactor;
+        let gone = reactor.connections.iter().position(|connection| connection.phase == Phase::Gone);
+        let id = reactor.open(gone, Phase::Open);
+        self.call(usize::from(core), |core, reactor| core.accepted(reactor, id, listener, peer));
+        (core, id)
+    }
+
+    /// The connection, unless another one has its place.
+    pub fn connection(&mut self, (core, id): (u16, ConnectionId)) -> Option<&mut Connection> {
+        self.stations[usize::from(core)].reactor.get_mut(id)
+    }
+
+    /// The kernel has made a connection; its core is told in its next turn.
+    pub(crate) fn arrive(&mut self, arrival: Arrival) {
+        self.arrivals.push_back(arrival);
+    }
+
+    /// What became of those that arrived: the network's name, the core, the connection there.
+    pub(crate) fn take_accepted(&mut self) -> Vec<(u64, u16, ConnectionId)> {
+        std::mem::take(&mut self.accepted)
+    }
+
+    /// What cores have asked to be connected to, each with its core.
+    pub(crate) fn take_asked(&mut self) -> Vec<(u16, Asked)> {
+        let cores = self.stations.iter_mut().enumerate();
+        cores.flat_map(|(core, station)| station.reactor.asked.drain(..).map(move |asked| (core as u16, asked))).collect()
+    }
+
+    /// The client goes away without a word.
+    pub fn hang_up(&mut self, (core, id): (u16, ConnectionId)) {
+        let reactor = &mut self.stations[usize::from(core)].reactor;
+        if let Some(connection) = reactor.get_mut(id)
+            && connection.phase != Phase::Gone
+        {
+            connection.cut();
+        }
+    }
+
+    /// Takes steps until `holds`; false if it never does.
+    pub fn run_until(&mut self, mut holds: impl FnMut(&mut Self) -> bool) -> bool {
+        (0..STEPS_MAX).any(|_| {
+            self.step();
+            holds(self)
+        })
+    }
+
+    fn store_blob(&mut self, name: String, bytes: Vec<u8>) {
+        if self.planted != Some(Planted::ForgottenTruncations) || name == SCHEMA_BLOB {
+            self.blobs.insert(name, bytes);
+        }
+    }
+
+    /// Calls a core's handler and takes along what it sent. `None`, and nothing of it, when the process died within.
+    fn call<T>(&mut self, core: usize, act: impl FnOnce(&mut H, &mut SimReactor) -> T) -> Option<T> {
+        if self.dead {
+            return None;
+        }
+        let station = &mut self.stations[core];
+        let result = act(&mut station.core, &mut station.reactor);
+        if station.stable.has_blown() {
+            self.dead = true;
+            return None;
+        }
+        for (to, message) in station.reactor.outbox.drain(..) {
+            self.mail.entry((core as u16, to.0)).or_default().push_back(message);
+        }
+        for (tag, name, bytes) in station.reactor.blobs.drain(..) {
+            self.blob_queue.push_back((core as u16, tag, name, bytes));
+        }
+        Some(result)
+    }
+}
