@@ -6,7 +6,9 @@
 //!
 //! In a cluster the node says which slots are served here ([`Shard::serve`]), sends what was written ([`Shard::written`]) and says how far
 //! others have it ([`Shard::set_committed`]); until then replies wait (`held`). A secondary writes what it is sent ([`Shard::apply_received`]).
+//! Rows that another member lacks are given by slot or by key (`catch_up`).
 
+mod catch_up;
 mod deltas;
 mod error;
 mod held;
@@ -19,6 +21,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
+pub use catch_up::{Bite, RowKey, SlotDigest, SlotScan};
 pub use deltas::stored_tables;
 pub use error::ShardError;
 pub use replicated::Receipt;

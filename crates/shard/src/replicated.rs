@@ -1,13 +1,13 @@
 //! What the node tells a shard of the cluster, and asks of it: slots served, writes to send, writes received.
 
-use crate::deltas::companion;
 use crate::{KeyspaceNumber, Serving, SetId, Shard, ShardError, Written};
 use base::{Now, Slot, TableId};
-use engine::{Key, Sequence, WriteBatch, WriteError};
+use engine::{Sequence, WriteBatch, WriteError};
 use model::row::is_well_formed;
 
-/// Numbers of receivers, as the engine knows them: those of parked operations are below.
+/// Numbers of receivers and of scans, as the engine knows them: those of parked operations are below.
 const RECEIVER: u64 = 1 << 40;
+pub(crate) const SCANNER: u64 = 2 << 40;
 
 /// What became of rows from another member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl Shard {
                 return Ok(Receipt::Waits);
             }
             Err(WriteError::Busy) => {
-                self.receivers_waiting.push(receiver);
+                self.waiting_for_room.push(waiter);
                 return Ok(Receipt::Waits);
             }
             Err(error) => Err(ShardError::of_write(&error)),
@@ -98,7 +98,7 @@ impl Shard {
         if outcome.is_ok() && !self.deltas.is_empty() {
             // What they were to be merged with is overwritten.
             for row in batch.rows().filter(|row| row.key.clustering.is_empty()) {
-                self.engine.forget(&Key { table: companion(row.key.table), ..row.key });
+                self.forget_delta(&row.key);
             }
         }
         outcome
@@ -106,28 +106,40 @@ impl Shard {
 
     /// The receiver's batch is given up.
     pub fn forget_received(&mut self, receiver: u32) {
-        self.engine.finish(RECEIVER | u64::from(receiver));
-        self.receivers_waiting.retain(|waiting| *waiting != receiver);
-        self.receivers_ready.retain(|ready| *ready != receiver);
+        self.forget_waiter(RECEIVER | u64::from(receiver));
+    }
+
+    /// The scan is given up, between two of its bites.
+    pub fn forget_scan(&mut self, number: u32) {
+        self.forget_waiter(SCANNER | u64::from(number));
+    }
+
+    fn forget_waiter(&mut self, waiter: u64) {
+        self.engine.finish(waiter);
+        self.waiting_for_room.retain(|waiting| *waiting != waiter);
+        self.waiters_ready.retain(|ready| *ready != waiter);
     }
 
     /// Receivers that may try again.
     pub fn take_received_ready(&mut self) -> impl Iterator<Item = u32> + '_ {
-        self.receivers_ready.drain(..)
+        self.take_waiters(RECEIVER)
     }
 
-    /// Sorts out receivers from what the engine says is ready, and those that waited for room.
-    pub(crate) fn wake_receivers(&mut self) {
-        let ready = &mut self.receivers_ready;
-        self.ready.retain(|number| {
-            let is_operation = *number < RECEIVER;
-            if !is_operation {
-                ready.push((*number & u64::from(u32::MAX)) as u32);
-            }
-            is_operation
-        });
-        if !self.receivers_waiting.is_empty() && self.answers_writers() {
-            self.receivers_ready.append(&mut self.receivers_waiting);
+    /// Scans that may go on.
+    pub fn take_scans_ready(&mut self) -> impl Iterator<Item = u32> + '_ {
+        self.take_waiters(SCANNER)
+    }
+
+    fn take_waiters(&mut self, kind: u64) -> impl Iterator<Item = u32> + '_ {
+        self.waiters_ready.extract_if(.., move |waiter| *waiter & kind != 0).map(|waiter| waiter as u32)
+    }
+
+    /// Sorts out receivers and scans from what the engine says is ready, and those that waited for room.
+    pub(crate) fn wake_waiters(&mut self) {
+        let Self { ready, waiters_ready, .. } = self;
+        waiters_ready.extend(ready.extract_if(.., |number| *number >= RECEIVER));
+        if !self.waiting_for_room.is_empty() && self.answers_writers() {
+            self.waiters_ready.append(&mut self.waiting_for_room);
         }
     }
 }

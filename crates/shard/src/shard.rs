@@ -72,9 +72,9 @@ pub struct Shard {
     pub(crate) replication: Option<Box<Replication>>,
     /// Whose rows the last operation could read.
     access: Access,
-    /// Receivers whose rows wait for the device to take writes, and those that may try again.
-    pub(crate) receivers_waiting: Vec<u32>,
-    pub(crate) receivers_ready: Vec<u32>,
+    /// Receivers and scans that wait for the device to take writes, and those that may try again.
+    pub(crate) waiting_for_room: Vec<u64>,
+    pub(crate) waiters_ready: Vec<u64>,
     tables: BTreeSet<TableId>,
     record_sets: BTreeMap<TableId, Arc<Table>>,
     truncations: BTreeMap<TableId, Sequence>,
@@ -111,8 +111,8 @@ impl Shard {
             finished: Finished::new(),
             replication: None,
             access: Access::Primary,
-            receivers_waiting: Vec::new(),
-            receivers_ready: Vec::new(),
+            waiting_for_room: Vec::new(),
+            waiters_ready: Vec::new(),
             tables,
             record_sets: BTreeMap::new(),
             truncations,
@@ -295,7 +295,7 @@ impl Shard {
         self.deltas.count(now.monotonic_us, &self.engine, &self.tables);
         self.engine.take_ready(&mut self.ready);
         if self.replication.is_some() {
-            self.wake_receivers();
+            self.wake_waiters();
         }
         for _ in 0..RERUNS_PER_TURN / WARM_OPERATIONS {
             let next = &self.ready[self.ready.len().saturating_sub(WARM_OPERATIONS)..];
@@ -357,7 +357,7 @@ impl Shard {
     /// Whether a turn would find something to do at once.
     #[must_use]
     pub fn has_runnable(&self) -> bool {
-        !self.ready.is_empty() || !self.finished.is_empty() || !self.receivers_ready.is_empty()
+        !self.ready.is_empty() || !self.finished.is_empty() || !self.waiters_ready.is_empty()
     }
 
     /// A disk operation of the engine has ended.

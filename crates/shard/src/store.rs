@@ -44,6 +44,12 @@ impl ElementOrder for NoElements {
     }
 }
 
+/// Appends what a row is with its delta.
+pub(crate) fn merge_delta(row: &[u8], delta: &[u8], now_s: u32, out: &mut Vec<u8>) -> RowKind {
+    // What may be forgotten only the protocol knows.
+    merge(RowView::new(row), RowView::new(delta), None, &NoElements, now_s, u32::MAX, out)
+}
+
 impl<'a> EngineStore<'a> {
     /// What a read of a partition's only row has given, with its delta.
     #[inline]
@@ -101,8 +107,7 @@ impl<'a> EngineStore<'a> {
     }
 
     fn merge(&self, row: &[u8], delta: &[u8], out: &mut Vec<u8>) -> RowKind {
-        // What may be forgotten only the protocol knows.
-        merge(RowView::new(row), RowView::new(delta), None, &NoElements, self.now_s, u32::MAX, out)
+        merge_delta(row, delta, self.now_s, out)
     }
 
     #[inline]

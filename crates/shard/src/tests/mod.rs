@@ -1,25 +1,43 @@
 //! A shard over a disk that does not exist, with operations that read and write what they are told to.
 #![allow(clippy::unwrap_used)]
 
+mod catch_up;
 mod replication;
 
-use crate::{Access, Durability, KeyspaceNumber, Outcome, Receipt, Serving, SetId, Shard, ShardError, Ticket, stored_tables};
+use crate::{Access, Durability, KeyspaceNumber, Outcome, Receipt, RowKey, Serving, SetId, Shard, ShardError, Ticket, stored_tables};
 use base::{Now, Rng, Slot, TableId, Token};
 use engine::{Config, Engine, Sequence, WriteBatch};
 use model::ColumnId;
-use model::operation::{Context, Operation, PartitionKey, RowStore, Stop, WriteSet};
-use model::row::{Content, RowView, RowWriter, Stamp};
+use model::operation::{Basis, Context, Operation, PartitionKey, RowStore, Stop, WriteSet};
+use model::row::{Content, Deletion, RowView, RowWriter, Stamp};
 use sim_disk::{Disk, Stable};
 use std::collections::{BTreeMap, BTreeSet};
 
 const TABLE: TableId = TableId(5);
+/// Its rows lie in one partition a slot.
+const WIDE: TableId = TableId(8);
+/// When deleted rows may be purged.
+const PURGE_S: u32 = 2_000;
 const KEYSPACE: KeyspaceNumber = KeyspaceNumber(0);
 
-/// A partition with one row: its slot, and a number in it.
+/// A row: its slot, and a number in it. Small ones are partitions with one row, larger ones rows of a wide partition.
 type Place = (u16, u16);
 
-fn token(place: Place) -> Token {
-    Token::from_biased(u64::from(place.0) << 52 | u64::from(place.1))
+const WIDE_FROM: u16 = 1000;
+
+fn key_of(place: Place) -> RowKey {
+    let tail = |tail: u16| Token::from_biased(u64::from(place.0) << 52 | u64::from(tail));
+    if place.1 < WIDE_FROM {
+        RowKey { table: TABLE, token: tail(place.1), partition: place.1.to_be_bytes().to_vec(), clustering: Vec::new() }
+    } else {
+        RowKey { table: WIDE, token: tail(7), partition: b"wide".to_vec(), clustering: [&[0x10], &place.1.to_be_bytes()[..]].concat() }
+    }
+}
+
+/// The inverse of [`key_of`].
+fn place_of(key: &engine::Key<'_>) -> Place {
+    let bytes = if key.table == TABLE { key.partition } else { &key.clustering[1..] };
+    (key.token.slot().0, u16::from_be_bytes(bytes.try_into().unwrap()))
 }
 
 fn row(value: u64) -> Vec<u8> {
@@ -31,8 +49,16 @@ fn row(value: u64) -> Vec<u8> {
     out
 }
 
+/// What is left of a row that was deleted.
+fn deleted(value: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    RowWriter::new(&mut out, Stamp::at(0), false, Some(Deletion { timestamp: value as i64, deleted_at_s: 1 })).finish();
+    out
+}
+
+/// 0 for a row without cells.
 fn value_of(row: &[u8]) -> u64 {
-    let cell = RowView::new(row).cells().last().unwrap();
+    let Some(cell) = RowView::new(row).cells().last() else { return 0 };
     let Content::Value(bytes) = cell.content else { panic!("the cell has a value") };
     u64::from_be_bytes(bytes.try_into().unwrap())
 }
@@ -42,19 +68,22 @@ fn value_of(row: &[u8]) -> u64 {
 struct Work {
     reads: Vec<Place>,
     writes: Vec<(Place, u64)>,
+    removes: Vec<Place>,
+    /// Written as a delta if the row is on the device.
+    updates: Vec<(Place, u64)>,
     /// Slots whose rows are scanned.
     scan: Option<(u16, u16)>,
 }
 
 impl Operation for Work {
-    fn run(&self, _: &Context, store: &dyn RowStore, writes: &mut WriteSet, reply: &mut Vec<u8>) -> Result<(), Stop> {
+    fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, reply: &mut Vec<u8>) -> Result<(), Stop> {
         for place in &self.reads {
-            let bytes = place.1.to_be_bytes();
-            let row = store.get(&PartitionKey { table: TABLE, token: token(*place), bytes: &bytes }, &[])?;
+            let key = key_of(*place);
+            let row = store.get(&partition_of(&key), &key.clustering)?;
             reply.extend(row.map_or(0, value_of).to_be_bytes());
         }
         if let Some((first, last)) = self.scan {
-            let from = model::operation::Position { token: token((first, 0)), partition: &[], clustering: &[] };
+            let from = model::operation::Position { token: key_of((first, 0)).token, partition: &[], clustering: &[] };
             let until = Token::from_biased(u64::from(last) << 52 | ((1 << 52) - 1));
             store.scan_table(TABLE, from, until, &mut |row| {
                 reply.extend(value_of(row.row).to_be_bytes());
@@ -62,12 +91,38 @@ impl Operation for Work {
             })?;
         }
         for (place, value) in &self.writes {
-            let bytes = place.1.to_be_bytes();
-            writes.begin(&PartitionKey { table: TABLE, token: token(*place), bytes: &bytes }, &[]).extend(row(*value));
+            let key = key_of(*place);
+            writes.begin(&partition_of(&key), &key.clustering).extend(row(*value));
             writes.end(None);
+        }
+        for place in &self.removes {
+            let key = key_of(*place);
+            writes.begin(&partition_of(&key), &key.clustering).extend(deleted(context.timestamp_us as u64));
+            writes.end(Some(PURGE_S));
+        }
+        for (place, value) in &self.updates {
+            let key = key_of(*place);
+            let partition = partition_of(&key);
+            let basis = store.basis(&partition)?;
+            let is_delta = matches!(basis, Basis::Delta(_));
+            let (Basis::Row(before) | Basis::Delta(before)) = basis;
+            let merged = before.map_or_else(
+                || row(*value),
+                |before| {
+                    let mut merged = Vec::new();
+                    crate::store::merge_delta(before, &row(*value), 0, &mut merged);
+                    merged
+                },
+            );
+            writes.begin(&partition, &[]).extend(merged);
+            if is_delta { writes.end_delta() } else { writes.end(None) }
         }
         Ok(())
     }
+}
+
+fn partition_of(key: &RowKey) -> PartitionKey<'_> {
+    PartitionKey { table: key.table, token: key.token, bytes: &key.partition }
 }
 
 fn read(places: &[Place]) -> Work {
@@ -89,6 +144,8 @@ type Heard = Result<Vec<u64>, ShardError>;
 struct Member {
     shard: Shard,
     disk: Disk,
+    stable: Stable,
+    config: Config,
     now: Now,
     rng: Rng,
     next_ticket: u64,
@@ -100,20 +157,33 @@ impl Member {
         let config = Config { segment_bytes: 16 << 10, flush_interval_us: 5_000, ..Config::new(7, 0, 0, 160 * (16 << 10), memory_bytes) };
         let stable = Stable::new(config.stable_bytes(3));
         let now = Now { monotonic_us: 1, wall_us: 1_000_000_000 };
-        let tables: BTreeMap<TableId, Sequence> = stored_tables([TABLE]).into_iter().map(|table| (table, Sequence(0))).collect();
-        let engine = Engine::open(config, Box::new(stable), &tables, now).unwrap();
-        let shard = Shard::new(engine, durability, BTreeSet::from([TABLE]), BTreeMap::new(), 1);
-        let mut member = Self { shard, disk: Disk::new(), now, rng: Rng::new(3), next_ticket: 0, heard: BTreeMap::new() };
+        Self::over(config, Disk::new(), stable, now, durability)
+    }
+
+    fn over(mut config: Config, disk: Disk, stable: Stable, now: Now, durability: Durability) -> Self {
+        config.file_bytes = disk.len();
+        let tables: BTreeMap<TableId, Sequence> = stored_tables([TABLE, WIDE]).into_iter().map(|table| (table, Sequence(0))).collect();
+        let engine = Engine::open(config.clone(), Box::new(stable.clone()), &tables, now).unwrap();
+        let shard = Shard::new(engine, durability, BTreeSet::from([TABLE, WIDE]), BTreeMap::new(), 1);
+        let mut member = Self { shard, disk, stable, config, now, rng: Rng::new(3), next_ticket: 0, heard: BTreeMap::new() };
         while !member.shard.is_ready() {
             member.turn();
         }
         member
     }
 
+    /// The process dies and comes back.
+    fn restart(self) -> Self {
+        let Self { shard, mut disk, stable, config, now, mut rng, .. } = self;
+        drop(shard);
+        disk.lose_process(&mut rng);
+        Self::over(config, disk, stable, now, Durability::Memory)
+    }
+
     /// One that is a primary of slots, each with its set, and has a lease for ever.
     fn primary(memory_bytes: usize, slots: &[(u16, Serving)]) -> Self {
         let mut member = Self::new(memory_bytes, Durability::Memory);
-        member.shard.set_replicated([(TABLE, KEYSPACE)].into_iter());
+        member.shard.set_replicated([(WIDE, KEYSPACE), (TABLE, KEYSPACE)].into_iter());
         member.shard.set_lease(u64::MAX);
         slots.iter().for_each(|(slot, serving)| member.shard.serve(KEYSPACE, Slot(*slot), *serving));
         member

@@ -57,7 +57,7 @@ fn a_row_is_shown_when_its_set_has_it() {
 fn what_a_write_saw_has_to_be_committed_too() {
     let mut member = two_sets();
     member.start(write(&[((1, 0), 10)]));
-    let number = member.start(Work { reads: vec![(1, 0)], writes: vec![((3, 0), 11)], scan: None });
+    let number = member.start(Work { reads: vec![(1, 0)], writes: vec![((3, 0), 11)], ..Work::default() });
     member.committed(TWO, ALL);
     assert!(member.heard.is_empty());
     member.committed(ONE, Sequence(1));
@@ -109,7 +109,8 @@ fn only_the_primary_serves_and_only_under_its_lease() {
 fn who_waits_for_a_slot_that_is_lost_hears_of_it() {
     let mut member = two_sets();
     let (lost, kept) = (member.start(write(&[((1, 0), 10)])), member.start(write(&[((2, 0), 11)])));
-    let (reader, both) = (member.start(read(&[(1, 0)])), member.start(Work { reads: vec![(1, 0)], writes: vec![((3, 0), 4)], scan: None }));
+    let (reader, both) =
+        (member.start(read(&[(1, 0)])), member.start(Work { reads: vec![(1, 0)], writes: vec![((3, 0), 4)], ..Work::default() }));
     member.shard.serve(KEYSPACE, Slot(1), Serving::No);
     member.shard.fail_unserved();
     member.hear();
@@ -224,7 +225,7 @@ fn nobody_hears_of_what_may_be_lost() {
                         let Some((_, sequence, bytes)) = links[secondary].pop_front() else { break };
                         secondaries[secondary].receive(&bytes);
                         for row in engine::ReceivedRows::new(&bytes).flatten() {
-                            let place = (row.key.token.slot().0, u16::from_be_bytes(row.key.partition.try_into().unwrap()));
+                            let place = place_of(&row.key);
                             stored[secondary].insert((place, value_of(row.row)));
                         }
                         acknowledged[secondary] = sequence;
@@ -243,7 +244,7 @@ fn nobody_hears_of_what_may_be_lost() {
             }
             for written in primary.shard.written() {
                 for row in engine::ReceivedRows::new(written.rows).flatten() {
-                    let place = (row.key.token.slot().0, u16::from_be_bytes(row.key.partition.try_into().unwrap()));
+                    let place = place_of(&row.key);
                     rows.insert(place, value_of(row.row));
                 }
                 for secondary in (0..2).filter(|number| has(*number, written.set)) {

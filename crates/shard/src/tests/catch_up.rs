@@ -1,0 +1,197 @@
+//! Slots that are copied, compared and wiped, and rows that are given by key.
+
+use super::*;
+use crate::{Bite, SlotDigest, SlotScan};
+use engine::ReceivedRows;
+
+const SLOTS: u16 = 3;
+const TABLES: [TableId; 2] = [WIDE, TABLE];
+
+impl Member {
+    /// Calls again and again until the end.
+    fn in_bites(&mut self, mut bite: impl FnMut(&mut Shard, Now) -> Bite) -> u64 {
+        let mut waits = 0;
+        for _ in 0..100_000 {
+            let now = self.now;
+            match bite(&mut self.shard, now) {
+                Bite::End => return waits,
+                Bite::More => {}
+                Bite::Waits => {
+                    waits += 1;
+                    for _ in 0..1000 {
+                        self.turn();
+                        if self.shard.take_scans_ready().any(|number| number == 4) {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        panic!("a walk over a slot ends");
+    }
+
+    fn digest(&mut self, slot: u16) -> SlotDigest {
+        let (mut scan, mut digest) = (SlotScan::new(TABLES, Slot(slot)), SlotDigest::default());
+        self.in_bites(|shard, now| shard.digest_slot(now, 4, &mut scan, 3000, &mut digest).unwrap());
+        assert_eq!(scan.damaged(), 0);
+        digest
+    }
+
+    /// All rows of a slot, a group a bite.
+    fn copy(&mut self, slot: u16) -> Vec<Vec<u8>> {
+        let (mut scan, mut groups) = (SlotScan::new(TABLES, Slot(slot)), Vec::new());
+        self.in_bites(|shard, now| {
+            let mut batch = WriteBatch::new();
+            // As if the walk had stopped here and been taken up from its position.
+            if let Some(position) = scan.position().cloned() {
+                scan = SlotScan::after(TABLES, Slot(slot), position);
+            }
+            let bite = shard.scan_slot(now, 4, &mut scan, 3000, &mut batch).unwrap();
+            assert!(batch.is_empty() || bite != Bite::Waits);
+            groups.push(batch.bytes().to_vec());
+            bite
+        });
+        groups
+    }
+
+    fn wipe(&mut self, slot: u16) {
+        let mut scan = SlotScan::new(TABLES, Slot(slot));
+        self.in_bites(|shard, now| shard.wipe_slot(now, 4, &mut scan, 3000).unwrap());
+    }
+
+    /// The rows of keys, a group a bite.
+    fn images(&mut self, keys: &[RowKey]) -> Vec<WriteBatch> {
+        let (mut groups, mut done) = (Vec::new(), 0);
+        self.in_bites(|shard, now| {
+            let mut batch = WriteBatch::new();
+            let Some(count) = shard.images(now, 4, &keys[done..], 3000, &mut batch).unwrap() else { return Bite::Waits };
+            done += count;
+            groups.push(batch);
+            if done < keys.len() { Bite::More } else { Bite::End }
+        });
+        groups
+    }
+}
+
+fn any_place(rng: &mut Rng) -> Place {
+    (rng.below(u64::from(SLOTS)) as u16, if rng.below(2) == 0 { rng.below(120) } else { 1000 + rng.below(400) } as u16)
+}
+
+/// Random writes, deletions and updates; what should be there.
+fn some_work(member: &mut Member, rng: &mut Rng, steps: u64, rows: &mut BTreeMap<Place, u64>) {
+    for step in 1..=steps {
+        let place = any_place(rng);
+        let value = steps * 1000 + step;
+        let work = match rng.below(4) {
+            0 => {
+                rows.remove(&place);
+                Work { removes: vec![place], ..Work::default() }
+            }
+            1 if place.1 < WIDE_FROM && rows.contains_key(&place) => {
+                rows.insert(place, value);
+                Work { updates: vec![(place, value)], ..Work::default() }
+            }
+            _ => {
+                rows.insert(place, value);
+                write(&[(place, value)])
+            }
+        };
+        assert_eq!(member.ask(work), Some(Ok(vec![])));
+        if step % 40 == 0 {
+            member.turn();
+        }
+    }
+}
+
+fn check(member: &mut Member, rows: &BTreeMap<Place, u64>, slots: std::ops::Range<u16>) {
+    for place in slots.flat_map(|slot| (0..120).chain(1000..1400).map(move |number| (slot, number))) {
+        assert_eq!(member.ask(read(&[place])), Some(Ok(vec![rows.get(&place).copied().unwrap_or(0)])), "{place:?}");
+    }
+}
+
+#[test]
+fn a_copied_slot_has_the_same_rows_whatever_they_were_before() {
+    let (mut deltas, mut waits) = (0, 0);
+    for seed in 0..12 {
+        let mut rng = Rng::new(seed);
+        let (mut one, mut other) = (Member::new(600 << 10, Durability::Memory), Member::new(600 << 10, Durability::Memory));
+        let (mut rows, mut old) = (BTreeMap::new(), BTreeMap::new());
+        some_work(&mut one, &mut rng, 2500, &mut rows);
+        some_work(&mut other, &mut rng, 300, &mut old);
+        if seed % 2 == 0 {
+            (one, other) = (one.restart(), other.restart());
+        }
+        deltas += one.shard.engine().table_rows(engine::resident_of(TABLE));
+        for slot in 0..SLOTS - 1 {
+            other.wipe(slot);
+            assert_eq!(other.digest(slot), SlotDigest::default());
+            let reads = one.shard.engine().stats().device_reads;
+            for group in one.copy(slot) {
+                other.receive(&group);
+            }
+            waits += u64::from(one.shard.engine().stats().device_reads > reads);
+            assert_eq!(one.digest(slot), other.digest(slot), "seed {seed}, slot {slot}");
+        }
+        assert_ne!(one.digest(SLOTS - 1), other.digest(SLOTS - 1));
+        for mut member in [other.restart(), one.restart()] {
+            check(&mut member, &rows, 0..SLOTS - 1);
+        }
+    }
+    assert!(deltas > 100 && waits > 10, "{deltas} deltas, {waits} slots were read from the device");
+}
+
+#[test]
+fn what_was_wiped_stays_away() {
+    let mut rng = Rng::new(2);
+    let mut member = Member::new(2 << 20, Durability::Memory);
+    let mut rows = BTreeMap::new();
+    for value in 1..2000 {
+        let place = any_place(&mut rng);
+        rows.insert(place, value);
+        assert_eq!(member.ask(write(&[(place, value)])), Some(Ok(vec![])));
+    }
+    let written = rows.len() as u64;
+    member.wipe(1);
+    rows.retain(|place, _| place.0 != 1);
+    check(&mut member, &rows, 0..SLOTS);
+    let mut member = member.restart();
+    check(&mut member, &rows, 0..SLOTS);
+    // What is left goes when the segments before it have gone, and does not come back.
+    (0..SLOTS).for_each(|slot| member.wipe(slot));
+    rows.clear();
+    for round in 0..300 {
+        let writes: Vec<(Place, u64)> = (0..8).map(|number| ((0, number), round + 1)).collect();
+        rows.extend(writes.iter().copied());
+        assert_eq!(member.ask(write(&writes)), Some(Ok(vec![])));
+        member.turn();
+    }
+    let after = member.shard.engine().stats().rows;
+    assert!(written > 900 && after < written / 10, "of {written} rows there are {after}");
+    let mut member = member.restart();
+    assert_eq!([member.digest(0).rows, member.digest(1).rows, member.digest(2).rows], [8, 0, 0]);
+    check(&mut member, &rows, 0..SLOTS);
+}
+
+#[test]
+fn images_of_keys_make_rows_equal_and_say_when_there_is_none() {
+    for seed in 0..6 {
+        let mut rng = Rng::new(seed);
+        let (mut one, mut other) = (Member::new(600 << 10, Durability::Memory), Member::new(600 << 10, Durability::Memory));
+        let (mut rows, mut old) = (BTreeMap::new(), BTreeMap::new());
+        some_work(&mut one, &mut rng, 1500, &mut rows);
+        some_work(&mut other, &mut rng, 500, &mut old);
+        one = one.restart();
+        let places: Vec<Place> = (0..SLOTS).flat_map(|slot| (0..120).chain(1000..1400).map(move |number| (slot, number))).collect();
+        let keys: Vec<RowKey> = places.iter().map(|place| key_of(*place)).collect();
+        let images = one.images(&keys);
+        let given = images.iter().flat_map(|group| ReceivedRows::new(group.bytes()).flatten().map(|row| place_of(&row.key)));
+        assert!(given.eq(places.iter().copied()));
+        for group in images {
+            other.receive(group.bytes());
+        }
+        for slot in 0..SLOTS {
+            assert_eq!(one.digest(slot), other.digest(slot));
+        }
+        check(&mut other, &rows, 0..SLOTS);
+    }
+}
