@@ -1,0 +1,142 @@
+//! Proposals of this process that have no outcome yet.
+
+use super::{Event, Metadata, ProposalId};
+use crate::command::{COMMAND_BYTES_MAX, Command, Outcome, PROPOSAL_TIMEOUT, Refused};
+use crate::envelope::{Envelope, Proposal};
+use crate::metadata::timing::PROPOSAL_RETRY_US;
+use base::NodeId;
+use std::collections::BTreeMap;
+
+/// The most that wait for their outcome.
+const PENDING_MAX: usize = 1024;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Proposals {
+    last: u64,
+    pending: BTreeMap<u64, Pending>,
+    /// The one that says that this process has started.
+    start: Option<u64>,
+    /// To whom the pending ones have been sent.
+    leader: Option<NodeId>,
+}
+
+#[derive(Debug)]
+struct Pending {
+    data: Vec<u8>,
+    until_us: u64,
+    retry_us: u64,
+}
+
+impl Proposals {
+    pub(super) fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Ends those whose time is over.
+    pub(super) fn expire(&mut self, now_us: u64, events: &mut Vec<Event>) {
+        self.pending.retain(|number, pending| {
+            let waits = now_us < pending.until_us;
+            if !waits {
+                events.push(Event::Done { proposal: ProposalId(*number), outcome: Outcome::Unknown });
+            }
+            waits
+        });
+    }
+
+    /// Ends all: nothing will be heard of them.
+    pub(super) fn fail(&mut self, events: &mut Vec<Event>) {
+        for (number, _) in std::mem::take(&mut self.pending) {
+            events.push(Event::Done { proposal: ProposalId(number), outcome: Outcome::Unknown });
+        }
+    }
+
+    /// Proposal `number` of this process has been decided.
+    pub(super) fn decided(&mut self, number: u64, outcome: &Outcome) -> Option<Event> {
+        if self.start == Some(number) {
+            self.start = None;
+        }
+        self.pending.remove(&number)?;
+        Some(Event::Done { proposal: ProposalId(number), outcome: outcome.clone() })
+    }
+}
+
+impl Metadata {
+    /// Brings `command` before the group. Its outcome comes as [`Event::Done`], at latest after [`PROPOSAL_TIMEOUT`].
+    pub fn propose(&mut self, command: Command) -> ProposalId {
+        let number = self.proposals.last + 1;
+        self.proposals.last = number;
+        let refused = match &self.group {
+            _ if command.is_leaders() => Some(Refused::LeaderOnly),
+            Some(group) if group.has_failed() => Some(Refused::StorageFailed),
+            _ if self.proposals.pending.len() >= PENDING_MAX => {
+                Some(Refused::TooMany { what: "pending proposals", limit: PENDING_MAX as u32 })
+            }
+            _ => None,
+        };
+        if self.group.is_none() {
+            self.events.push(Event::Done { proposal: ProposalId(number), outcome: Outcome::Unknown });
+            return ProposalId(number);
+        }
+        let data = self.encode_proposal(number, command);
+        let too_large = (data.len() > COMMAND_BYTES_MAX).then_some(Refused::TooLarge { bytes: data.len() as u64 });
+        if let Some(refused) = refused.or(too_large) {
+            self.events.push(Event::Done { proposal: ProposalId(number), outcome: Outcome::Refused(refused) });
+            return ProposalId(number);
+        }
+        let until_us = self.now_us + PROPOSAL_TIMEOUT.as_micros() as u64;
+        self.proposals.pending.insert(number, Pending { data, until_us, retry_us: self.now_us });
+        self.forward_proposals();
+        self.progress();
+        ProposalId(number)
+    }
+
+    fn encode_proposal(&self, number: u64, command: Command) -> Vec<u8> {
+        let node = self.node().unwrap_or(NodeId(u32::MAX));
+        Proposal { node, incarnation: self.profile.incarnation, number, command }.encode()
+    }
+
+    /// Tells the group of this process, if it knows of another one.
+    pub(super) fn propose_start(&mut self) {
+        let Some(member) = self.node().and_then(|node| self.state.member(node)) else { return };
+        let previous = member.profile.incarnation;
+        if previous == self.profile.incarnation || self.proposals.start.is_some_and(|number| self.proposals.pending.contains_key(&number)) {
+            return;
+        }
+        let command = Command::Started { node: member.id, previous, profile: self.profile.clone() };
+        let ProposalId(number) = self.propose(command);
+        self.proposals.start = Some(number);
+    }
+
+    /// Brings pending proposals to the leader: at once to a new one, else from time to time.
+    pub(super) fn forward_proposals(&mut self) {
+        let (Some(group), me) = (&mut self.group, self.identity.as_ref().map(|identity| identity.node)) else { return };
+        let Some(leader) = group.leader() else { return };
+        let is_new = self.proposals.leader.replace(leader) != Some(leader);
+        for pending in self.proposals.pending.values_mut() {
+            if !is_new && self.now_us < pending.retry_us {
+                continue;
+            }
+            pending.retry_us = self.now_us + PROPOSAL_RETRY_US;
+            if Some(leader) == me {
+                group.propose(pending.data.clone());
+            } else {
+                self.messages.push((leader, Envelope::Forward(pending.data.clone()).encode()));
+            }
+        }
+    }
+
+    /// Another member's proposal.
+    pub(super) fn receive_proposal(&mut self, from: NodeId, data: Vec<u8>) {
+        let Some(group) = self.group.as_mut().filter(|group| group.is_leader()) else { return };
+        if Proposal::decode(&data).is_ok_and(|proposal| proposal.node == from && !proposal.command.is_leaders()) {
+            group.propose(data);
+        }
+    }
+
+    /// A command that follows from what only the leader sees.
+    pub(super) fn propose_as_leader(&mut self, command: Command) -> bool {
+        let data = self.encode_proposal(0, command);
+        self.group.as_mut().is_some_and(|group| group.propose(data))
+    }
+}

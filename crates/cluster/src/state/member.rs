@@ -1,0 +1,158 @@
+//! A member of the cluster, and what its process says of itself.
+
+use crate::codec::{CodecError, Reader, Writer};
+use base::NodeId;
+
+/// What a process says of itself when it starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// Of the data directory, made at its first start.
+    pub host_id: u128,
+    /// Of the process: random at each start.
+    pub incarnation: u64,
+    /// Where other nodes reach it, `host:port`.
+    pub node_address: String,
+    /// Where CQL's clients reach it, `host:port`.
+    pub cql_address: String,
+    /// CQL's shard-aware port; 0 without.
+    pub shard_aware_port: u16,
+    /// Where Aerospike's clients reach it, `host:port`.
+    pub aerospike_address: Option<String>,
+    /// How many shards it has.
+    pub cores: u16,
+    /// What fails together with it.
+    pub rack: String,
+    /// The data centre's name.
+    pub data_center: String,
+    /// The program's version.
+    pub version: String,
+}
+
+/// A member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its id.
+    pub id: NodeId,
+    /// What its newest process said.
+    pub profile: Profile,
+    /// Of the process before; 0 if there was none. A connection from it is refused.
+    pub previous_incarnation: u64,
+    /// Where it stands.
+    pub state: MemberState,
+    /// Whether it is to be emptied. It stays so while it is down.
+    pub leaving: bool,
+    /// What its place among the slots is drawn from: its own id, or the place of the member that it replaced.
+    pub place: u64,
+}
+
+/// Where a member stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MemberState {
+    /// It is heard.
+    Up,
+    /// It is not, and all its leases are over.
+    Down,
+    /// It is heard, and being emptied.
+    Draining,
+    /// It is no member any more. Its id is never used again.
+    Removed,
+}
+
+impl MemberState {
+    /// The word for people.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Down => "down",
+            Self::Draining => "draining",
+            Self::Removed => "removed",
+        }
+    }
+}
+
+impl Member {
+    /// Whether it is heard and may serve.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        matches!(self.state, MemberState::Up | MemberState::Draining)
+    }
+
+    /// Whether slots are placed on it.
+    #[must_use]
+    pub fn is_placeable(&self) -> bool {
+        !self.leaving && matches!(self.state, MemberState::Up | MemberState::Down)
+    }
+
+    /// What it is when it is heard again.
+    pub(super) fn heard(&self) -> MemberState {
+        if self.leaving { MemberState::Draining } else { MemberState::Up }
+    }
+
+    pub(super) fn encode(&self, writer: &mut Writer) {
+        writer.node(self.id);
+        self.profile.encode(writer);
+        writer.u64(self.previous_incarnation);
+        writer.u8(match self.state {
+            MemberState::Up => 0,
+            MemberState::Down => 1,
+            MemberState::Draining => 2,
+            MemberState::Removed => 3,
+        });
+        writer.u8(u8::from(self.leaving));
+        writer.varint(self.place);
+    }
+
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, CodecError> {
+        Ok(Self {
+            id: reader.node("member")?,
+            profile: Profile::decode(reader)?,
+            previous_incarnation: reader.u64("incarnation")?,
+            state: match reader.u8("member's state")? {
+                0 => MemberState::Up,
+                1 => MemberState::Down,
+                2 => MemberState::Draining,
+                3 => MemberState::Removed,
+                found => return Err(CodecError::Unknown { what: "member's state", found: u64::from(found) }),
+            },
+            leaving: reader.flag("leaving")?,
+            place: reader.varint("place")?,
+        })
+    }
+}
+
+impl Profile {
+    pub(crate) fn encode(&self, writer: &mut Writer) {
+        writer.u128(self.host_id);
+        writer.u64(self.incarnation);
+        writer.text(&self.node_address);
+        writer.text(&self.cql_address);
+        writer.varint(u64::from(self.shard_aware_port));
+        writer.u8(u8::from(self.aerospike_address.is_some()));
+        if let Some(address) = &self.aerospike_address {
+            writer.text(address);
+        }
+        writer.varint(u64::from(self.cores));
+        writer.text(&self.rack);
+        writer.text(&self.data_center);
+        writer.text(&self.version);
+    }
+
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, CodecError> {
+        Ok(Self {
+            host_id: reader.u128("host id")?,
+            incarnation: reader.u64("incarnation")?,
+            node_address: reader.text("node address")?,
+            cql_address: reader.text("CQL address")?,
+            shard_aware_port: reader.varint_up_to(u64::from(u16::MAX), "shard-aware port")? as u16,
+            aerospike_address: if reader.flag("Aerospike address")? { Some(reader.text("Aerospike address")?) } else { None },
+            cores: match reader.varint_up_to(u64::from(base::SLOT_COUNT), "cores")? {
+                0 => return Err(CodecError::Inconsistent { what: "cores" }),
+                cores => cores as u16,
+            },
+            rack: reader.text("rack")?,
+            data_center: reader.text("data centre")?,
+            version: reader.text("version")?,
+        })
+    }
+}

@@ -1,0 +1,466 @@
+//! The state that all members agree on, as a function of the commands that the metadata group has decided.
+//!
+//! [`State::apply`] is pure: equal states and commands give equal states, on every member. It ends with a step (`settle`) that brings the
+//! assignments of slots nearer to where they belong. A state is a value: what a command does not touch is shared with the one before.
+
+mod encoding;
+mod member;
+mod placement;
+mod settle;
+mod slots;
+mod status;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use encoding::STATE_BYTES_MAX;
+pub use member::{Member, MemberState, Profile};
+pub use settle::LEARNER_SLOTS_MAX;
+pub use slots::{Assignment, FACTOR_MAX, SlotMap};
+pub use status::{MemberStatus, Status};
+
+use crate::command::{Command, Outcome, Refused, SlotEpochs};
+use crate::nodes::NodeSet;
+use base::{Epoch, NodeId, SLOT_COUNT, Slot};
+use model::{Keyspace, Schema, schema_blob};
+use placement::Placement;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The most members that there may ever have been: ids are not used again.
+pub const MEMBERS_MAX: u32 = 4096;
+/// The most keyspaces: the slot map of each takes about 50 KB in a snapshot.
+pub const KEYSPACES_MAX: u32 = 150;
+
+/// What all members agree on.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// The cluster's id, drawn when it was founded; 0 before anything is known.
+    pub cluster_id: u128,
+    /// The cluster's name.
+    pub cluster_name: String,
+    /// The log index of the newest entry in it.
+    pub version: u64,
+    /// All members there have ever been.
+    pub members: BTreeMap<NodeId, Member>,
+    /// The schema.
+    pub schema: Arc<Schema>,
+    /// Who holds the slots of each keyspace of the schema.
+    pub keyspaces: BTreeMap<String, Arc<SlotMap>>,
+    placement: Arc<Placement>,
+}
+
+impl State {
+    /// What a process knows before it has heard anything.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self {
+            cluster_id: 0,
+            cluster_name: String::new(),
+            version: 0,
+            members: BTreeMap::new(),
+            schema: Arc::new(Schema::empty()),
+            keyspaces: BTreeMap::new(),
+            placement: Arc::default(),
+        }
+    }
+
+    /// A cluster of one member, which has all that is in `schema`.
+    #[must_use]
+    pub fn founded(cluster_id: u128, cluster_name: String, profile: Profile, schema: Schema, version: u64) -> Self {
+        let mut state = Self { cluster_id, cluster_name, version, schema: Arc::new(schema), ..Self::empty() };
+        let id = NodeId(1);
+        let member = Member { id, profile, previous_incarnation: 0, state: MemberState::Up, leaving: false, place: 1 };
+        state.members.insert(id, member);
+        state.follow_schema();
+        state.settle();
+        state
+    }
+
+    /// The state after `command`, which is entry `index` of the log.
+    pub fn apply(&mut self, index: u64, command: &Command) -> Outcome {
+        self.version = index;
+        let outcome = match command {
+            Command::Join { profile, replaces } => self.join(profile, *replaces),
+            Command::Started { node, previous, profile } => self.started(*node, *previous, profile),
+            Command::Down { node } => self.down(*node),
+            Command::Up { node, incarnation } => self.up(*node, *incarnation),
+            Command::HandedOver { up_to } => self.handed_over(*up_to),
+            Command::Schema { expected, document } => self.change_schema(*expected, document),
+            Command::InSync { node, slots } => self.in_sync(*node, slots),
+            Command::DropReplica { node, slots } => self.drop_replica(*node, slots),
+            Command::Drain { node } => self.drain(*node),
+            Command::Remove { node, force } => self.remove(*node, *force),
+        };
+        if !matches!(outcome, Outcome::Refused(_)) {
+            self.settle();
+        }
+        outcome
+    }
+
+    /// The entry `index` is one without a command.
+    pub(crate) fn pass(&mut self, index: u64) {
+        self.version = index;
+    }
+
+    /// The member `node`, unless it was removed.
+    #[must_use]
+    pub fn member(&self, node: NodeId) -> Option<&Member> {
+        self.members.get(&node).filter(|member| member.state != MemberState::Removed)
+    }
+
+    /// Who holds `slot` of `keyspace`.
+    #[must_use]
+    pub fn assignment(&self, keyspace: &str, slot: Slot) -> Option<&Assignment> {
+        self.keyspaces.get(keyspace)?.slots.get(usize::from(slot.0))
+    }
+
+    /// Whether any slot's primary may still wait for the one before.
+    pub(crate) fn has_handovers(&self) -> bool {
+        self.keyspaces.values().filter(|map| !map.settled).any(|map| map.slots.iter().any(|slot| slot.handover_from.is_some()))
+    }
+
+    fn epoch(&self) -> Epoch {
+        Epoch(self.version)
+    }
+
+    fn join(&mut self, profile: &Profile, replaces: Option<NodeId>) -> Outcome {
+        if let Some(known) = self.members.values_mut().find(|member| member.profile.host_id == profile.host_id) {
+            if known.state == MemberState::Removed {
+                return Outcome::Refused(Refused::Gone { node: known.id });
+            }
+            // Its incarnation changes by `Started` only, which is compared: an old copy of this command must not bring back an old process.
+            known.profile = Profile { incarnation: known.profile.incarnation, ..profile.clone() };
+            return Outcome::Joined(known.id);
+        }
+        let last = self.members.keys().next_back().map_or(0, |id| id.0);
+        if last >= MEMBERS_MAX {
+            return Outcome::Refused(Refused::TooMany { what: "members", limit: MEMBERS_MAX });
+        }
+        let id = NodeId(last + 1);
+        let mut place = u64::from(id.0);
+        if let Some(old) = replaces {
+            place = match self.live_member(old) {
+                Err(refused) => return Outcome::Refused(refused),
+                Ok(member) => member.place,
+            };
+        }
+        let member = Member { id, profile: profile.clone(), previous_incarnation: 0, state: MemberState::Up, leaving: false, place };
+        self.members.insert(id, member);
+        if let Some(old) = replaces
+            && let Outcome::Refused(refused) = self.remove(old, false)
+        {
+            self.members.remove(&id);
+            return Outcome::Refused(refused);
+        }
+        self.follow_factors();
+        Outcome::Joined(id)
+    }
+
+    fn started(&mut self, node: NodeId, previous: u64, profile: &Profile) -> Outcome {
+        let member = match self.live_member(node) {
+            Ok(member) => member,
+            Err(refused) => return Outcome::Refused(refused),
+        };
+        let known = member.profile.incarnation;
+        if known == profile.incarnation {
+            return Outcome::Done;
+        }
+        if known != previous || member.profile.host_id != profile.host_id {
+            return Outcome::Refused(Refused::OtherProcess { node });
+        }
+        member.previous_incarnation = previous;
+        member.profile = profile.clone();
+        member.state = member.heard();
+        self.follow_factors();
+        // What the process before had not yet stored may be missing, and whoever is in sync with it has it.
+        self.change_slots(|state, assignment| {
+            if assignment.in_sync.contains(&node) && assignment.in_sync.has_other_than(node) {
+                state.take_out(assignment, node);
+            }
+            assignment.learners.remove(node);
+            if assignment.handover_from == Some(node) {
+                assignment.handover_from = None;
+            }
+        });
+        self.unsettle();
+        Outcome::Done
+    }
+
+    fn down(&mut self, node: NodeId) -> Outcome {
+        match self.live_member(node) {
+            Err(refused) => Outcome::Refused(refused),
+            Ok(member) => {
+                member.state = MemberState::Down;
+                self.unsettle();
+                Outcome::Done
+            }
+        }
+    }
+
+    fn up(&mut self, node: NodeId, incarnation: u64) -> Outcome {
+        match self.live_member(node) {
+            Err(refused) => Outcome::Refused(refused),
+            Ok(member) if member.profile.incarnation != incarnation => Outcome::Refused(Refused::OtherProcess { node }),
+            Ok(member) => {
+                member.state = member.heard();
+                self.unsettle();
+                Outcome::Done
+            }
+        }
+    }
+
+    fn handed_over(&mut self, up_to: Epoch) -> Outcome {
+        self.change_slots(|_, assignment| {
+            if assignment.term <= up_to {
+                assignment.handover_from = None;
+            }
+        });
+        Outcome::Done
+    }
+
+    fn change_schema(&mut self, expected: u128, document: &[u8]) -> Outcome {
+        let found = self.schema.version;
+        if found != expected {
+            return Outcome::Refused(Refused::SchemaChanged { found });
+        }
+        let schema = match schema_blob::decode(document) {
+            Ok(schema) if schema.version != found => schema,
+            _ => return Outcome::Refused(Refused::BadSchema),
+        };
+        if !self.members.values().any(|member| member.state != MemberState::Removed) {
+            return Outcome::Refused(Refused::BadSchema);
+        }
+        if schema.keyspaces.len() > KEYSPACES_MAX as usize {
+            return Outcome::Refused(Refused::TooMany { what: "keyspaces", limit: KEYSPACES_MAX });
+        }
+        self.schema = Arc::new(schema);
+        self.follow_schema();
+        Outcome::Done
+    }
+
+    fn in_sync(&mut self, node: NodeId, slots: &[SlotEpochs]) -> Outcome {
+        let is_up = self.member(node).is_some_and(Member::is_up);
+        self.change_slots_of(slots, |_, assignment| {
+            let fits = is_up && assignment.learners.remove(node);
+            if fits {
+                assignment.in_sync.insert(node);
+            }
+            fits
+        })
+    }
+
+    fn drop_replica(&mut self, node: NodeId, slots: &[SlotEpochs]) -> Outcome {
+        self.change_slots_of(slots, |_, assignment| assignment.primary != node && assignment.in_sync.remove(node))
+    }
+
+    fn drain(&mut self, node: NodeId) -> Outcome {
+        let others = self.members.values().any(|member| member.id != node && member.is_placeable());
+        match self.live_member(node) {
+            Err(refused) => Outcome::Refused(refused),
+            Ok(_) if !others => Outcome::Refused(Refused::OnlyMember { node }),
+            Ok(member) => {
+                member.leaving = true;
+                if member.state == MemberState::Up {
+                    member.state = MemberState::Draining;
+                }
+                Outcome::Done
+            }
+        }
+    }
+
+    fn remove(&mut self, node: NodeId, force: bool) -> Outcome {
+        let Some(member) = self.members.get(&node) else {
+            return Outcome::Refused(Refused::NoSuchMember { node });
+        };
+        if member.state == MemberState::Removed {
+            return Outcome::Removed { lost: 0 };
+        }
+        if !self.members.values().any(|other| other.id != node && other.is_placeable()) {
+            return Outcome::Refused(Refused::OnlyMember { node });
+        }
+        let is_up = member.is_up();
+        let (mut held, mut alone) = (0, 0);
+        for assignment in self.keyspaces.values().flat_map(|map| &map.slots) {
+            held += u32::from(assignment.holds(node));
+            alone += u32::from(assignment.in_sync.contains(&node) && !assignment.in_sync.has_other_than(node));
+        }
+        if is_up && held > 0 {
+            return Outcome::Refused(Refused::InUse { node, slots: held });
+        }
+        if alone > 0 && !force {
+            return Outcome::Refused(Refused::LastHolder { node, slots: alone });
+        }
+        self.members.get_mut(&node).expect("looked up above").state = MemberState::Removed;
+        self.follow_factors();
+        self.change_slots(|state, assignment| {
+            assignment.learners.remove(node);
+            if assignment.in_sync.contains(&node) {
+                if !assignment.in_sync.has_other_than(node) {
+                    state.resurrect(assignment);
+                }
+                state.take_out(assignment, node);
+            }
+            if assignment.handover_from == Some(node) {
+                assignment.handover_from = None;
+            }
+        });
+        Outcome::Removed { lost: alone }
+    }
+
+    fn live_member(&mut self, node: NodeId) -> Result<&mut Member, Refused> {
+        match self.members.get_mut(&node) {
+            None => Err(Refused::NoSuchMember { node }),
+            Some(member) if member.state == MemberState::Removed => Err(Refused::Gone { node }),
+            Some(member) => Ok(member),
+        }
+    }
+
+    /// Takes `node` out of the replicas in sync, where there is another; if it was primary, another one is from now on.
+    fn take_out(&self, assignment: &mut Assignment, node: NodeId) {
+        assignment.in_sync.remove(node);
+        if assignment.primary == node {
+            let next = assignment.in_sync.iter().copied().find(|node| self.is_up(*node)).unwrap_or(assignment.in_sync[0]);
+            self.take_over(assignment, next, None);
+        }
+    }
+
+    /// `next` is primary from now on. Whoever was still stepping down before goes on doing so.
+    fn take_over(&self, assignment: &mut Assignment, next: NodeId, from: Option<NodeId>) {
+        assignment.handover_from = from.or(assignment.handover_from).filter(|from| *from != next && self.is_up(*from));
+        assignment.primary = next;
+        assignment.term = self.epoch();
+    }
+
+    /// The last holder is given up: who has learnt the most, or anyone, stands for the slot.
+    fn resurrect(&self, assignment: &mut Assignment) {
+        let placeable = || self.members.values().filter(|member| member.state != MemberState::Removed).map(|member| member.id);
+        let heir = assignment.learners.iter().copied().chain(placeable().filter(|node| self.is_up(*node))).chain(placeable()).next();
+        let heir = heir.expect("there is another member: its removal was checked");
+        assignment.learners.remove(heir);
+        assignment.in_sync.insert(heir);
+    }
+
+    /// Has every keyspace looked at again.
+    fn unsettle(&mut self) {
+        for map in self.keyspaces.values_mut().filter(|map| map.settled) {
+            Arc::make_mut(map).settled = false;
+        }
+    }
+
+    fn is_up(&self, node: NodeId) -> bool {
+        self.members.get(&node).is_some_and(Member::is_up)
+    }
+
+    /// Lets `change` change any assignment; those that did get a new epoch.
+    fn change_slots(&mut self, mut change: impl FnMut(&Self, &mut Assignment)) {
+        let mut keyspaces = std::mem::take(&mut self.keyspaces);
+        for map in keyspaces.values_mut() {
+            let mut changed = Vec::new();
+            for (slot, assignment) in map.slots.iter().enumerate() {
+                let mut next = assignment.clone();
+                change(self, &mut next);
+                if next != *assignment {
+                    changed.push((slot, next));
+                }
+            }
+            put(map, changed, self.epoch());
+        }
+        self.keyspaces = keyspaces;
+    }
+
+    /// Lets `change` change the assignments at `slots` whose epochs are as expected.
+    fn change_slots_of(&mut self, slots: &[SlotEpochs], mut change: impl FnMut(&Self, &mut Assignment) -> bool) -> Outcome {
+        let (mut changed, mut passed_over) = (0, 0);
+        let epoch = self.epoch();
+        let mut keyspaces = std::mem::take(&mut self.keyspaces);
+        for SlotEpochs { keyspace, slots } in slots {
+            let Some(map) = keyspaces.get_mut(keyspace) else {
+                passed_over += slots.len() as u32;
+                continue;
+            };
+            let mut changes = Vec::new();
+            for (slot, expected) in slots {
+                let assignment = map.at(*slot);
+                let mut next = assignment.clone();
+                if assignment.epoch == *expected && change(self, &mut next) {
+                    changes.push((usize::from(slot.0), next));
+                } else {
+                    passed_over += 1;
+                }
+            }
+            changed += changes.len() as u32;
+            put(map, changes, epoch);
+        }
+        self.keyspaces = keyspaces;
+        Outcome::Slots { changed, passed_over }
+    }
+
+    /// Makes the keyspaces' slot maps those of the schema.
+    fn follow_schema(&mut self) {
+        let schema = Arc::clone(&self.schema);
+        self.keyspaces.retain(|name, _| schema.keyspaces.contains_key(name));
+        self.follow_factors();
+        self.refresh_placement();
+        for (name, keyspace) in &schema.keyspaces {
+            if !self.keyspaces.contains_key(name) {
+                let map = self.new_map(self.factor(keyspace));
+                self.keyspaces.insert(name.clone(), Arc::new(map));
+            }
+        }
+    }
+
+    /// Makes the keyspaces' factors those of the schema and the data centres there are.
+    fn follow_factors(&mut self) {
+        let mut keyspaces = std::mem::take(&mut self.keyspaces);
+        for (name, map) in &mut keyspaces {
+            let factor = self.schema.keyspaces.get(name).map_or(map.factor, |keyspace| self.factor(keyspace));
+            if factor != map.factor {
+                let map = Arc::make_mut(map);
+                map.factor = factor;
+                map.settled = false;
+            }
+        }
+        self.keyspaces = keyspaces;
+    }
+
+    /// How many replicas `keyspace` asks for, in the data centres that there are; one at least.
+    fn factor(&self, keyspace: &Keyspace) -> u8 {
+        let parameters = &keyspace.replication.parameters;
+        let number = |text: &String| text.split('/').next().and_then(|number| number.parse::<u32>().ok()).unwrap_or(0);
+        let sum: u32 = if keyspace.replication.class.ends_with("NetworkTopologyStrategy") {
+            let members = self.members.values().filter(|member| member.state != MemberState::Removed);
+            let centres: BTreeSet<&String> = members.map(|member| &member.profile.data_center).collect();
+            centres.into_iter().filter_map(|centre| parameters.get(centre)).map(number).fold(0, u32::saturating_add)
+        } else {
+            parameters.get("replication_factor").map_or(1, number)
+        };
+        sum.clamp(1, u32::from(FACTOR_MAX)) as u8
+    }
+
+    /// A map for a keyspace without rows: whoever is up has all there is.
+    fn new_map(&self, factor: u8) -> SlotMap {
+        let epoch = self.epoch();
+        let anyone = self.members.values().filter(|member| member.state != MemberState::Removed).map(|member| member.id);
+        let fallback = anyone.clone().find(|node| self.is_up(*node)).or_else(|| anyone.clone().next());
+        let fallback = fallback.expect("a cluster has a member");
+        let assign = |slot: usize| {
+            let up = self.placement.targets(slot, factor).iter().copied().filter(|node| self.is_up(*node));
+            let primary = up.clone().next().unwrap_or(fallback);
+            let in_sync: NodeSet = up.chain([primary]).collect();
+            Assignment { epoch, term: epoch, primary, handover_from: None, in_sync, learners: NodeSet::new() }
+        };
+        SlotMap { factor, slots: (0..SLOT_COUNT as usize).map(assign).collect(), settled: false }
+    }
+}
+
+/// Puts changed assignments in their places, at `epoch`.
+fn put(map: &mut Arc<SlotMap>, changes: Vec<(usize, Assignment)>, epoch: Epoch) {
+    if changes.is_empty() {
+        return;
+    }
+    let map = Arc::make_mut(map);
+    map.settled = false;
+    for (slot, assignment) in changes {
+        map.slots[slot] = Assignment { epoch, ..assignment };
+    }
+}

@@ -1,0 +1,140 @@
+//! Brings the assignments of slots nearer to where they belong; runs after each command.
+//!
+//! For each slot, with its *targets* (`placement`), in this order:
+//!
+//! 1. A primary that is down is replaced by a replica in sync that is up, the first in the order of targets. If none is up, the slot stays as it is:
+//!    unavailable, for what was acknowledged may be on those that are down only.
+//! 2. Members that are down leave the replicas in sync, as one that is up is among them now.
+//! 3. Learners that are down or no targets leave.
+//! 4. The first target takes over as primary when it is in sync and up, once the handover before is over.
+//! 5. Members that are no targets leave the replicas in sync when all targets are in sync and no handover is under way.
+//! 6. Targets that are up and not in sync become learners: slots that lack replicas first, a bounded number for each member.
+//!
+//! A member that is down keeps its place among the targets: nothing moves while it restarts.
+
+use super::slots::Assignment;
+use super::{SlotMap, State, put};
+use base::NodeId;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How many slots, over all keyspaces, a member is filled with at a time.
+pub const LEARNER_SLOTS_MAX: usize = 512;
+
+impl State {
+    pub(super) fn settle(&mut self) {
+        self.refresh_placement();
+        let mut keyspaces = std::mem::take(&mut self.keyspaces);
+        for map in keyspaces.values_mut().filter(|map| !map.settled) {
+            let mut changes = Vec::new();
+            for (slot, assignment) in map.slots.iter().enumerate() {
+                let mut next = assignment.clone();
+                self.settle_slot(&mut next, self.placement.targets(slot, map.factor));
+                if next != *assignment {
+                    changes.push((slot, next));
+                }
+            }
+            put(map, changes, self.epoch());
+        }
+        self.keyspaces = keyspaces;
+        self.admit_learners();
+        let mut keyspaces = std::mem::take(&mut self.keyspaces);
+        for map in keyspaces.values_mut().filter(|map| !map.settled) {
+            if self.map_is_settled(map) {
+                Arc::make_mut(map).settled = true;
+            }
+        }
+        self.keyspaces = keyspaces;
+    }
+
+    /// Follows the members.
+    pub(super) fn refresh_placement(&mut self) {
+        if let Some(placement) = self.placement.refreshed(&self.members) {
+            self.placement = Arc::new(placement);
+            self.unsettle();
+        }
+    }
+
+    /// Whether nothing is to be moved, filled or handed over: each slot is where it belongs.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.keyspaces.values().all(|map| map.settled || self.map_is_settled(map))
+    }
+
+    fn map_is_settled(&self, map: &SlotMap) -> bool {
+        map.slots.iter().enumerate().all(|(slot, assignment)| is_settled(assignment, self.placement.targets(slot, map.factor)))
+    }
+
+    /// Steps 1 to 5.
+    fn settle_slot(&self, assignment: &mut Assignment, targets: &[NodeId]) {
+        let up = |node: &NodeId| self.is_up(*node);
+        if !up(&assignment.primary) {
+            let in_sync = &assignment.in_sync;
+            let next = targets.iter().chain(in_sync).copied().find(|node| up(node) && in_sync.contains(node));
+            if let Some(next) = next {
+                self.take_over(assignment, next, None);
+            }
+        }
+        if up(&assignment.primary) {
+            assignment.in_sync.retain(|node| self.is_up(node));
+        }
+        assignment.learners.retain(|node| self.is_up(node) && targets.contains(&node));
+        if assignment.handover_from.is_some_and(|from| !self.is_up(from)) {
+            assignment.handover_from = None;
+        }
+        if let Some(first) = targets.first().copied()
+            && first != assignment.primary
+            && up(&first)
+            && assignment.in_sync.contains(&first)
+            && assignment.handover_from.is_none()
+        {
+            self.take_over(assignment, first, Some(assignment.primary));
+        }
+        let complete = targets.iter().all(|node| assignment.in_sync.contains(node));
+        if complete && !targets.is_empty() && assignment.handover_from.is_none() {
+            let primary = assignment.primary;
+            assignment.in_sync.retain(|node| node == primary || targets.contains(&node));
+        }
+    }
+
+    /// Step 6.
+    fn admit_learners(&mut self) {
+        let mut room: BTreeMap<NodeId, usize> = BTreeMap::new();
+        for node in self.keyspaces.values().filter(|map| !map.settled).flat_map(|map| &map.slots).flat_map(|slot| &slot.learners) {
+            let left = room.entry(*node).or_insert(LEARNER_SLOTS_MAX);
+            *left = left.saturating_sub(1);
+        }
+        let mut keyspaces = std::mem::take(&mut self.keyspaces);
+        for lacking in [true, false] {
+            for map in keyspaces.values_mut().filter(|map| !map.settled) {
+                let mut changes = Vec::new();
+                for (slot, assignment) in map.slots.iter().enumerate() {
+                    let targets = self.placement.targets(slot, map.factor);
+                    if (assignment.in_sync.len() < targets.len()) != lacking || !self.is_up(assignment.primary) {
+                        continue;
+                    }
+                    let mut next = None;
+                    for target in targets.iter().filter(|target| self.is_up(**target) && !assignment.holds(**target)) {
+                        let left = room.entry(*target).or_insert(LEARNER_SLOTS_MAX);
+                        if *left > 0 {
+                            *left -= 1;
+                            next.get_or_insert_with(|| assignment.clone()).learners.insert(*target);
+                        }
+                    }
+                    changes.extend(next.map(|next| (slot, next)));
+                }
+                put(map, changes, self.epoch());
+            }
+        }
+        self.keyspaces = keyspaces;
+    }
+}
+
+/// Whether nothing is left to do while the members stay as they are.
+fn is_settled(assignment: &Assignment, targets: &[NodeId]) -> bool {
+    targets.first() == Some(&assignment.primary)
+        && assignment.handover_from.is_none()
+        && assignment.learners.is_empty()
+        && assignment.in_sync.len() == targets.len()
+        && targets.iter().all(|node| assignment.in_sync.contains(node))
+}

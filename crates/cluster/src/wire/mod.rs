@@ -1,0 +1,19 @@
+//! What goes over a connection between two nodes: frames, and the messages with which a connection begins.
+//!
+//! ```text
+//! who connects                         who listens
+//!   Hello  ──────────────────────────►  accept: cluster, version, member, process
+//!          ◄──────────────────────────  Welcome (who it is) or Refusal, after which it closes
+//!   a member:  Metadata and data frames both ways
+//!   a joiner:  Join ────────────────►   JoinReply or Refusal
+//! ```
+
+mod frame;
+mod hello;
+mod join;
+#[cfg(test)]
+mod tests;
+
+pub use frame::{BODY_BYTES_MAX, DATA_KINDS, Frame, FrameError, FrameReader, HEADER_BYTES, Kind, append_frame};
+pub use hello::{Hello, PROTOCOL_VERSION, Refusal, RefusalMessage, accept};
+pub use join::{Join, JoinReply};

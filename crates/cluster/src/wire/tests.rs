@@ -1,0 +1,1 @@
+//! Frames and first messages against bytes that are not theirs.
