@@ -4,9 +4,9 @@ use crate::connection::Phase;
 use crate::machine::{Machine, STEPS_MAX};
 use crate::statement::{Bound, Statement};
 use cql::wire::{
-    Batch, BatchBuffer, BatchStatement, Compression, CompressionWorkspace, Consistency, Direction, Execute, FRAME_BODY_BYTES_MAX,
-    FrameDecoder, FrameEncoder, FrameFlags, Opcode, Prepare, ProtocolVersion, Query, QueryParameters, Request, Response, ResultResponse,
-    StreamId, Value, ValuesBuffer, write_register, write_startup,
+    Batch, BatchBuffer, BatchStatement, Compression, CompressionWorkspace, Direction, Execute, FRAME_BODY_BYTES_MAX, FrameDecoder,
+    FrameEncoder, FrameFlags, Opcode, Prepare, ProtocolVersion, Query, QueryParameters, Request, Response, ResultResponse, StreamId, Value,
+    ValuesBuffer, write_register, write_startup,
 };
 use io::ConnectionId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,11 +71,14 @@ pub struct Client {
     /// The core, and the connection there.
     pub end: (u16, ConnectionId),
     version: ProtocolVersion,
+    compression: Option<Compression>,
     decoder: FrameDecoder,
     encoder: FrameEncoder,
     workspace: CompressionWorkspace,
     streams: BTreeSet<i16>,
     replies: BTreeMap<i16, Reply>,
+    /// The stream of the first request, until it is answered.
+    starting: Option<i16>,
     /// How many events came.
     pub events: usize,
 }
@@ -83,27 +86,55 @@ pub struct Client {
 impl Client {
     /// Connects to a core and says STARTUP.
     pub fn connect(machine: &mut Machine, core: u16, version: ProtocolVersion, compression: Option<Compression>) -> Self {
+        let mut client = Self::begin(machine, core, version, compression);
+        let ready = (0..STEPS_MAX).any(|_| {
+            let ready = client.is_ready(machine);
+            if !ready {
+                machine.step();
+            }
+            ready
+        });
+        assert!(ready, "the server does not answer STARTUP");
+        client
+    }
+
+    /// As [`Client::connect`], for who moves the machine: nothing may be sent before [`Client::is_ready`].
+    pub fn begin(machine: &mut Machine, core: u16, version: ProtocolVersion, compression: Option<Compression>) -> Self {
         let mut client = Self {
             end: machine.accept(core),
             version,
+            compression,
             decoder: FrameDecoder::new(Direction::Response, FRAME_BODY_BYTES_MAX),
             encoder: FrameEncoder::new(Direction::Request),
             workspace: CompressionWorkspace::new(),
             streams: BTreeSet::new(),
             replies: BTreeMap::new(),
+            starting: None,
             events: 0,
         };
         let options = [("CQL_VERSION", "3.0.0")].into_iter().chain(compression.map(|name| ("COMPRESSION", name.name())));
-        let stream = client.write(machine, Opcode::Startup, |body, _| write_startup(body, options));
-        let reply = client.wait(machine, stream);
-        // A process whose fuse is lit may die of what it does in the background; nothing that is asked of it has a reply then.
-        if matches!(reply, Reply::Nothing) && machine.is_dead() {
-            return client;
-        }
-        reply.done();
-        client.decoder.startup_agreed(version, compression).unwrap();
-        client.encoder.startup_agreed(version, compression).unwrap();
+        client.starting = Some(client.write(machine, Opcode::Startup, |body, _| write_startup(body, options)));
         client
+    }
+
+    /// Whether the server has answered STARTUP, or is gone.
+    ///
+    /// # Panics
+    /// When it has answered with an error.
+    pub fn is_ready(&mut self, machine: &mut Machine) -> bool {
+        let Some(stream) = self.starting else { return true };
+        match self.poll(machine, stream) {
+            None => return false,
+            // A process whose fuse is lit may die of what it does in the background; nothing that is asked of it has a reply then.
+            Some(Reply::Nothing) => {}
+            Some(reply) => {
+                reply.done();
+                self.decoder.startup_agreed(self.version, self.compression).unwrap();
+                self.encoder.startup_agreed(self.version, self.compression).unwrap();
+            }
+        }
+        self.starting = None;
+        true
     }
 
     /// Connects to a core in a way that the seed picks.
@@ -124,7 +155,7 @@ impl Client {
     pub fn send(&mut self, machine: &mut Machine, statement: &Statement) -> i16 {
         let values = buffer(&statement.values);
         let version = self.version;
-        let mut parameters = QueryParameters::new(Consistency::LocalOne, values.as_values(version));
+        let mut parameters = QueryParameters::new(statement.consistency, values.as_values(version));
         parameters.page_size = statement.page_size;
         parameters.paging_state = statement.paging_state.as_deref();
         parameters.common.timestamp = statement.timestamp;
@@ -137,7 +168,7 @@ impl Client {
             let common = parameters.common;
             return self.write(machine, Opcode::Batch, |body, version| {
                 let statements = batch.as_statements(version);
-                Request::Batch(Batch { kind: *kind, statements, consistency: Consistency::LocalOne, common }).write(body, version).unwrap();
+                Request::Batch(Batch { kind: *kind, statements, consistency: statement.consistency, common }).write(body, version).unwrap();
             });
         }
         match &statement.id {
@@ -211,7 +242,8 @@ impl Client {
         self.replies.remove(&stream).or(over.then_some(Reply::Nothing))
     }
 
-    fn is_over(&self, machine: &mut Machine) -> bool {
+    /// Whether the server has ended the connection.
+    pub fn is_over(&self, machine: &mut Machine) -> bool {
         machine.is_dead() || machine.connection(self.end).is_none_or(|connection| connection.phase == Phase::Gone)
     }
 

@@ -15,6 +15,7 @@
 
 mod cells;
 mod client;
+mod cluster;
 mod connection;
 mod explain;
 mod linearizability;
@@ -32,6 +33,7 @@ mod workload;
 
 pub use cells::{Cells, Least};
 pub use client::{Client, Reply};
+pub use cluster::{ClusterOutcome, run_cluster_seed};
 pub use connection::{Connection, Phase};
 pub use explain::{Explainer, Reported};
 pub use linearizability::{Event, Operation, Value, Verdict, Violation, check};
@@ -44,6 +46,6 @@ pub use run::{Outcome, run_seed};
 pub use seeds::{Seeded, first_seed, seeds};
 pub use setup::{NODE_PORT, Setup};
 pub use sim_disk::{Disk, Fault, FaultEvent, Faults, Stable};
-pub use statement::{Bound, Statement, int, text};
+pub use statement::{Bound, Statement, bigint, int, text};
 pub use trace::Trace;
 pub use workload::{DamagedReads, Trouble, Workload};

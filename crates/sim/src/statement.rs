@@ -1,6 +1,6 @@
 //! Statements with everything that goes with them.
 
-use cql::wire::BatchKind;
+use cql::wire::{BatchKind, Consistency};
 
 /// A value, or null.
 pub type Bound = Option<Vec<u8>>;
@@ -17,8 +17,14 @@ pub fn text(text: &str) -> Bound {
     Some(text.as_bytes().to_vec())
 }
 
+/// A `bigint`.
+#[must_use]
+pub fn bigint(number: i64) -> Bound {
+    Some(number.to_be_bytes().to_vec())
+}
+
 /// A statement with everything that goes with it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Statement {
     pub(crate) text: String,
     pub(crate) id: Option<Vec<u8>>,
@@ -27,6 +33,22 @@ pub struct Statement {
     pub(crate) paging_state: Option<Vec<u8>>,
     pub(crate) timestamp: Option<i64>,
     pub(crate) batch: Option<(BatchKind, Vec<Statement>)>,
+    pub(crate) consistency: Consistency,
+}
+
+impl Default for Statement {
+    fn default() -> Self {
+        Self {
+            text: String::new(),
+            id: None,
+            values: Vec::new(),
+            page_size: None,
+            paging_state: None,
+            timestamp: None,
+            batch: None,
+            consistency: Consistency::LocalOne,
+        }
+    }
 }
 
 impl Statement {
@@ -59,6 +81,13 @@ impl Statement {
     #[must_use]
     pub fn at(mut self, timestamp: i64) -> Self {
         self.timestamp = Some(timestamp);
+        self
+    }
+
+    /// The same at another consistency level.
+    #[must_use]
+    pub fn with(mut self, consistency: Consistency) -> Self {
+        self.consistency = consistency;
         self
     }
 

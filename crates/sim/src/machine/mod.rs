@@ -115,6 +115,13 @@ impl<H: Handler<SimReactor>> Machine<H> {
         self.stations[usize::from(core)].stable.light_fuse(bytes);
     }
 
+    /// The process does not die after all.
+    pub fn quench_fuse(&mut self, core: u16) {
+        if !self.dead {
+            self.stations[usize::from(core)].stable.reopen();
+        }
+    }
+
     /// The disk of a core, to make it fail.
     pub fn disk(&mut self, core: u16) -> &mut Disk {
         &mut self.stations[usize::from(core)].reactor.disk

@@ -5,6 +5,8 @@ use io::Now;
 
 /// A clock's rate is off by at most so much.
 const DRIFT_PPM_MAX: u64 = 20_000;
+/// Wall clocks are off by at most so much, until somebody sets them.
+const WALL_OFF_US_MAX: u64 = 10_000;
 const MILLION: i128 = 1_000_000;
 
 /// The clocks of one machine, as functions of the true time.
@@ -23,7 +25,7 @@ impl Clock {
             true_us,
             monotonic_us: 1 + dice.below(1_000_000_000_000),
             drift_ppm: dice.below(2 * DRIFT_PPM_MAX + 1) as i64 - DRIFT_PPM_MAX as i64,
-            wall_ahead_us: dice.below(4_000_000) as i64 - 2_000_000,
+            wall_ahead_us: dice.below(2 * WALL_OFF_US_MAX) as i64 - WALL_OFF_US_MAX as i64,
         }
     }
 

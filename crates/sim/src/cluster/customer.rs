@@ -1,0 +1,220 @@
+//! A client of the cluster: connected to any node, one operation under way, patient for a while.
+
+use super::Shop;
+use super::ledger::{Asked, RowId, Table};
+use crate::client::{Client, Reply};
+use crate::connection::Phase;
+use crate::linearizability::{Operation, Outcome, Value};
+use crate::network::Network;
+use crate::statement::{Bound, Statement, bigint, int};
+use cql::wire::{BatchKind, Consistency, ProtocolVersion};
+
+/// A client hangs up when it has waited so long.
+const PATIENCE_US: u64 = 6_000_000;
+/// After an error a client does nothing for so long at most.
+const REST_US_MAX: u64 = 100_000;
+
+const SERVER_ERROR: i32 = 0x0000;
+const PROTOCOL_ERROR: i32 = 0x000A;
+const UNAVAILABLE: i32 = 0x1000;
+const OVERLOADED: i32 = 0x1001;
+const BOOTSTRAPPING: i32 = 0x1002;
+const WRITE_TIMEOUT: i32 = 0x1100;
+const READ_TIMEOUT: i32 = 0x1200;
+const READ_FAILURE: i32 = 0x1300;
+const WRITE_FAILURE: i32 = 0x1500;
+
+struct Line {
+    node: usize,
+    boot: u64,
+    client: Client,
+    opened_us: u64,
+}
+
+struct Waiting {
+    stream: i16,
+    asked: Asked,
+    /// A read that any replica may answer.
+    anywhere: bool,
+    asked_us: u64,
+}
+
+/// A client.
+#[derive(Default)]
+pub(super) struct Customer {
+    line: Option<Line>,
+    waiting: Option<Waiting>,
+    rests_until_us: u64,
+}
+
+impl Customer {
+    /// Takes what has come, or asks for something.
+    pub(super) fn advance(&mut self, network: &mut Network, shop: &mut Shop) {
+        if !self.has_line(network) {
+            self.give_up(network, shop);
+            self.connect(network);
+            return;
+        }
+        if let Some(waiting) = self.waiting.take() {
+            self.listen(network, shop, waiting);
+        } else if network.now_us() >= self.rests_until_us {
+            self.ask(network, shop);
+        }
+    }
+
+    /// Whether nothing is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.waiting.is_none()
+    }
+
+    /// Hangs up; what was under way has an unknown outcome.
+    pub(super) fn give_up(&mut self, network: &mut Network, shop: &mut Shop) {
+        if let Some(waiting) = self.waiting.take() {
+            shop.lose(waiting.asked);
+        }
+        if let Some(line) = self.line.take()
+            && network.boots(line.node) == line.boot
+            && let Some(machine) = network.machine(line.node)
+        {
+            machine.hang_up(line.client.end);
+        }
+    }
+
+    /// Whether it is connected, and has not been kept waiting for too long.
+    fn has_line(&mut self, network: &mut Network) -> bool {
+        let now_us = network.now_us();
+        let Some(line) = &mut self.line else { return false };
+        let boots = network.boots(line.node);
+        let Some(machine) = network.machine(line.node) else { return false };
+        if boots != line.boot || line.client.is_over(machine) {
+            return false;
+        }
+        if !line.client.is_ready(machine) {
+            return now_us - line.opened_us < PATIENCE_US;
+        }
+        self.waiting.as_ref().is_none_or(|waiting| now_us - waiting.asked_us < PATIENCE_US)
+    }
+
+    fn connect(&mut self, network: &mut Network) {
+        let now_us = network.now_us();
+        if now_us < self.rests_until_us {
+            return;
+        }
+        let count = network.len() as u64;
+        let node = network.dice().below(count) as usize;
+        let (boot, awake, core) = (network.boots(node), network.is_awake(node), network.dice().next_u64());
+        self.rests_until_us = now_us + network.dice().below(REST_US_MAX);
+        if let Some(machine) = network.machine(node).filter(|machine| awake && machine.is_accepting()) {
+            let core = (core % u64::from(machine.cores())) as u16;
+            let client = Client::begin(machine, core, ProtocolVersion::V4, None);
+            self.line = Some(Line { node, boot, client, opened_us: now_us });
+        }
+    }
+
+    fn ask(&mut self, network: &mut Network, shop: &mut Shop) {
+        let now_us = network.now_us();
+        let Some(line) = &mut self.line else { return };
+        let Some(machine) = network.machine(line.node) else { return };
+        let open = machine.connection(line.client.end).is_some_and(|connection| connection.phase == Phase::Open);
+        if !open || !line.client.is_ready(machine) {
+            return;
+        }
+        let Some((row, operation)) = shop.choose() else { return };
+        let consistency = shop.consistency(&operation);
+        let statement = statement(row, &operation, consistency);
+        let asked = shop.ledger.ask(row, operation);
+        let anywhere = matches!(operation, Operation::Read(_)) && consistency == Consistency::One;
+        let stream = line.client.send(machine, &statement);
+        self.waiting = Some(Waiting { stream, asked, anywhere, asked_us: now_us });
+    }
+
+    fn listen(&mut self, network: &mut Network, shop: &mut Shop, waiting: Waiting) {
+        let Some(line) = &mut self.line else { return };
+        let Some(machine) = network.machine(line.node) else { return };
+        let Some(reply) = line.client.poll(machine, waiting.stream) else {
+            self.waiting = Some(waiting);
+            return;
+        };
+        match reply {
+            Reply::Nothing => shop.lose(waiting.asked),
+            Reply::Error { code, message } => {
+                shop.refused(code);
+                match code {
+                    // Nothing was done.
+                    UNAVAILABLE | OVERLOADED | BOOTSTRAPPING => shop.ask_again(waiting.asked),
+                    SERVER_ERROR | WRITE_TIMEOUT | WRITE_FAILURE | READ_TIMEOUT | READ_FAILURE => shop.lose(waiting.asked),
+                    PROTOCOL_ERROR => panic!("{message}"),
+                    _ => panic!("{:?}: error {code:#x}: {message}", waiting.asked),
+                }
+                self.rests_until_us = network.now_us() + network.dice().below(REST_US_MAX);
+                // Another node may do better.
+                if network.dice().below(4) == 0 {
+                    self.give_up(network, shop);
+                }
+            }
+            reply => {
+                let told = told(&waiting.asked.operation, waiting.asked.row, reply);
+                match told {
+                    Operation::Read(value) if waiting.anywhere => shop.ledger.seen_anywhere(waiting.asked.row, value),
+                    told => shop.ledger.answer(waiting.asked, told),
+                }
+            }
+        }
+    }
+}
+
+/// The statement that does an operation.
+fn statement(row: RowId, operation: &Operation, consistency: Consistency) -> Statement {
+    let (table, key) = (row.table(), int(row.key));
+    let new = |text: String| Statement::new(text).with(consistency);
+    let value = |value: i64| bigint(value);
+    match (row.table, *operation) {
+        (Table::Counts, Operation::Read(_)) => new(format!("SELECT n FROM {table} WHERE k = ?")).bind([key]),
+        (Table::Counts, Operation::Add(by)) => new(format!("UPDATE {table} SET n = n + ? WHERE k = ?")).bind([value(by), key]),
+        (Table::Pairs, Operation::Read(_)) => new(format!("SELECT v FROM {table} WHERE k = ?")).bind([key]),
+        (Table::Pairs, Operation::Write(Some(new_value))) => {
+            let insert =
+                |c| Statement::new(format!("INSERT INTO {table} (k, c, v) VALUES (?, ?, ?)")).bind([key.clone(), int(c), value(new_value)]);
+            Statement::batch(BatchKind::Unlogged, vec![insert(0), insert(1)]).with(consistency)
+        }
+        (_, Operation::Read(_)) => new(format!("SELECT v FROM {table} WHERE k = ?")).bind([key]),
+        (_, Operation::Write(None)) => new(format!("DELETE FROM {table} WHERE k = ?")).bind([key]),
+        (_, Operation::Write(Some(to))) => new(format!("INSERT INTO {table} (k, v) VALUES (?, ?)")).bind([key, value(to)]),
+        (_, Operation::CompareAndSet { expected: None, new: to, .. }) => {
+            new(format!("INSERT INTO {table} (k, v) VALUES (?, ?) IF NOT EXISTS")).bind([key, value(to.unwrap_or(0))])
+        }
+        (_, Operation::CompareAndSet { expected: Some(expected), new: Some(to), .. }) => {
+            new(format!("UPDATE {table} SET v = ? WHERE k = ? IF v = ?")).bind([value(to), key, value(expected)])
+        }
+        (_, Operation::CompareAndSet { expected: Some(expected), new: None, .. }) => {
+            new(format!("DELETE FROM {table} WHERE k = ? IF v = ?")).bind([key, value(expected)])
+        }
+        (_, Operation::Add(_)) => unreachable!("only counters are added to"),
+    }
+}
+
+/// An operation with what its reply says.
+fn told(operation: &Operation, row: RowId, reply: Reply) -> Operation {
+    match (*operation, reply) {
+        (Operation::Read(_), Reply::Rows { rows, .. }) => {
+            let value = rows.first().and_then(|row| number(&row[0]));
+            if row.table == Table::Pairs {
+                assert!(rows.is_empty() || rows.len() == 2, "{row:?}: a batch was done in part: {rows:?}");
+                assert!(rows.iter().all(|row| number(&row[0]) == value), "{row:?}: a batch was done in part: {rows:?}");
+            }
+            Operation::Read(value)
+        }
+        (Operation::CompareAndSet { expected, new, .. }, Reply::Rows { rows, .. }) => {
+            let applied = rows[0][0].as_deref() == Some(&[1]);
+            let seen = || if rows[0].len() > 1 { rows[0].last().and_then(number) } else { None };
+            let outcome = if applied { Outcome::Applied } else { Outcome::Refused(seen()) };
+            Operation::CompareAndSet { expected, new, outcome }
+        }
+        (operation, Reply::Done) => operation,
+        (operation, reply) => panic!("{row:?}: {operation:?} was answered with {reply:?}"),
+    }
+}
+
+fn number(cell: &Bound) -> Value {
+    cell.as_deref().map(|bytes| i64::from_be_bytes(bytes.try_into().unwrap()))
+}

@@ -1,0 +1,230 @@
+//! Clusters under trouble: nodes of a [`Network`], clients at any of them, faults; then peace, and what must be true then.
+//!
+//! 1. **Faults**: processes die, power goes, machines pause, directions are cut, links and disks are slow, clocks are set, members join and
+//!    are drained. Clients read and write all the while, and note when they asked and what they were told.
+//! 2. **Peace**: everything that broke is mended. The cluster must become whole by itself, in bounded time; then every row is read.
+//!
+//! Promised: the history of each row is linearizable, the last reads included, so no acknowledged write is lost; batches of a partition are
+//! done whole or not at all; a read at ONE gives something that was written.
+
+mod customer;
+mod ledger;
+mod shop;
+mod trouble;
+
+use crate::client::Client;
+use crate::machine::Machine;
+use crate::network::Network;
+use crate::setup::Setup;
+use crate::statement::Statement;
+use base::Rng;
+use cql::wire::{Consistency, ProtocolVersion};
+use customer::Customer;
+use ledger::Table;
+use shard::Durability;
+use shop::Shop;
+use std::collections::BTreeMap;
+use trouble::Trouble;
+
+/// How many clients there are.
+const CUSTOMERS: usize = 5;
+/// In peace the cluster is whole after so long at most.
+const PEACE_US_MAX: u64 = 60_000_000;
+/// Nothing that anybody waits for takes more steps.
+const STEPS_MAX: u32 = 3_000_000;
+
+/// What a seed of a cluster came to.
+#[derive(Clone, Debug, Default)]
+pub struct ClusterOutcome {
+    /// The digest of its trace.
+    pub digest: u64,
+    /// Events in the trace.
+    pub events: u64,
+    /// Operations that were answered.
+    pub acknowledged: u64,
+    /// Operations whose outcome is unknown.
+    pub unknown: u64,
+    /// Rows whose history would take too long to check.
+    pub undecided: u64,
+    /// Errors by their code.
+    pub errors: BTreeMap<i32, u64>,
+    /// Troubles by their name.
+    pub troubles: BTreeMap<&'static str, u64>,
+}
+
+impl ClusterOutcome {
+    /// Adds another seed's figures.
+    pub fn add(&mut self, other: &Self) {
+        self.events += other.events;
+        self.acknowledged += other.acknowledged;
+        self.unknown += other.unknown;
+        self.undecided += other.undecided;
+        for (code, count) in &other.errors {
+            *self.errors.entry(*code).or_default() += count;
+        }
+        for (name, count) in &other.troubles {
+            *self.troubles.entry(name).or_default() += count;
+        }
+    }
+}
+
+/// Runs a seed.
+///
+/// # Panics
+/// When a promise is broken.
+#[must_use]
+pub fn run_cluster_seed(seed: u64) -> ClusterOutcome {
+    let mut dice = Rng::new(seed ^ 0xC1_057E);
+    let setup = choose_setup(seed, &mut dice);
+    let nodes = 1;
+    let mut network = Network::new(seed, Box::new(Machine::boot));
+    for node in 0..nodes {
+        network.add(&Setup { seed: seed << 8 | node, ..setup.clone() });
+    }
+    let mut run = Run {
+        shop: Shop::new(seed, vec![1]),
+        trouble: Trouble::new(&setup, dice.next_u64()),
+        customers: (0..CUSTOMERS).map(|_| Customer::default()).collect(),
+        network,
+    };
+    run.found();
+    run.suffer(2_000_000 + dice.below(8_000_000));
+    run.make_peace();
+    run.read_all();
+    run.shop.ledger.check();
+    run.outcome()
+}
+
+fn choose_setup(seed: u64, dice: &mut Rng) -> Setup {
+    Setup {
+        cores: 1 + dice.below(2) as u16,
+        durability: if dice.below(2) == 0 { Durability::Device } else { Durability::Memory },
+        ..Setup::small(seed)
+    }
+}
+
+/// A seed on its way.
+struct Run {
+    network: Network,
+    shop: Shop,
+    trouble: Trouble,
+    customers: Vec<Customer>,
+}
+
+impl Run {
+    /// The first nodes find one another, and get their tables.
+    fn found(&mut self) {
+        self.wait_for("the first nodes are ready", |network| (0..network.len()).all(|node| is_ready(network, node)));
+        for factor in self.shop.factors.clone() {
+            let replication = format!("{{'class': 'SimpleStrategy', 'replication_factor': {factor}}}");
+            self.call(&format!("CREATE KEYSPACE r{factor} WITH replication = {replication}"));
+            for table in Table::ALL {
+                let columns = match table {
+                    Table::Rows => "k int PRIMARY KEY, v bigint",
+                    Table::Counts => "k int PRIMARY KEY, n counter",
+                    Table::Pairs => "k int, c int, v bigint, PRIMARY KEY (k, c)",
+                };
+                self.call(&format!("CREATE TABLE r{factor}.{} ({columns})", table.name()));
+            }
+        }
+        self.wait_for("the first nodes are in sync", is_whole);
+    }
+
+    /// Asks the first node for something that must be done.
+    fn call(&mut self, text: &str) {
+        let network = &mut self.network;
+        let mut client = Client::begin(network.machine(0).unwrap(), 0, ProtocolVersion::V4, None);
+        let ready = network.run_until(|network| client.is_ready(network.machine(0).unwrap()));
+        assert!(ready, "the first node does not answer");
+        let stream = client.send(network.machine(0).unwrap(), &Statement::new(text).with(Consistency::Quorum));
+        let mut reply = None;
+        network.run_until(|network| {
+            reply = client.poll(network.machine(0).unwrap(), stream);
+            reply.is_some()
+        });
+        reply.unwrap().done();
+        network.machine(0).unwrap().hang_up(client.end);
+    }
+
+    fn wait_for(&mut self, what: &str, mut holds: impl FnMut(&mut Network) -> bool) {
+        let until_us = self.network.now_us() + PEACE_US_MAX;
+        for _ in 0..STEPS_MAX {
+            self.network.step();
+            if holds(&mut self.network) {
+                return;
+            }
+            if self.network.now_us() > until_us {
+                break;
+            }
+        }
+        panic!("{what}: not within {PEACE_US_MAX} µs");
+    }
+
+    /// Work and trouble.
+    fn suffer(&mut self, us: u64) {
+        let until_us = self.network.now_us() + us;
+        while self.network.now_us() < until_us {
+            self.trouble.advance(&mut self.network);
+            self.step();
+        }
+    }
+
+    fn step(&mut self) {
+        self.network.step();
+        for customer in &mut self.customers {
+            customer.advance(&mut self.network, &mut self.shop);
+        }
+    }
+
+    /// Everything is mended; the cluster becomes whole while clients go on.
+    fn make_peace(&mut self) {
+        self.trouble.end(&mut self.network);
+        let until_us = self.network.now_us() + PEACE_US_MAX;
+        while !is_whole(&mut self.network) {
+            self.step();
+            assert!(self.network.now_us() < until_us, "the cluster does not become whole");
+        }
+        self.shop.pausing = true;
+        let idle = |run: &mut Self| run.customers.iter().all(Customer::is_idle);
+        (0..STEPS_MAX).find(|_| {
+            self.step();
+            idle(self)
+        });
+        assert!(idle(self), "a client waits for ever");
+        self.shop.closed = true;
+    }
+
+    /// Reads every row, as clients do who try again until they are answered.
+    fn read_all(&mut self) {
+        let before = self.shop.ledger.acknowledged;
+        let rows = self.shop.ledger.rows();
+        self.shop.first = rows.iter().map(|row| (*row, crate::linearizability::Operation::Read(None))).collect();
+        let until_us = self.network.now_us() + PEACE_US_MAX;
+        while self.shop.ledger.acknowledged - before < rows.len() as u64 {
+            self.step();
+            assert!(self.network.now_us() < until_us, "rows cannot be read in peace: {:?}", self.shop.errors);
+        }
+    }
+
+    fn outcome(self) -> ClusterOutcome {
+        let (ledger, trace) = (&self.shop.ledger, self.network.trace());
+        ClusterOutcome {
+            digest: trace.digest(),
+            events: trace.events(),
+            acknowledged: ledger.acknowledged,
+            unknown: ledger.unknown,
+            undecided: ledger.undecided,
+            errors: self.shop.errors,
+            troubles: self.trouble.counts,
+        }
+    }
+}
+
+fn is_ready(network: &mut Network, node: usize) -> bool {
+    network.machine(node).is_some_and(|machine| machine.is_accepting())
+}
+
+/// Whether everybody is there, and every replica has everything.
+fn is_whole(network: &mut Network) -> bool {
+    (0..network.len()).all(|node| is_ready(network, node))
+}

@@ -1,0 +1,110 @@
+//! What clients do next, and what they have been told so far.
+
+use super::ledger::{Asked, Ledger, RowId, Table};
+use crate::linearizability::{Operation, Outcome};
+use base::Rng;
+use cql::wire::Consistency;
+use std::collections::BTreeMap;
+
+/// Rows of a table.
+const KEYS: u64 = 8;
+/// Of so many operations, one reads at ONE.
+const ANYWHERE: u64 = 10;
+
+/// What is shared by all clients.
+pub(super) struct Shop {
+    dice: Rng,
+    pub(super) ledger: Ledger,
+    /// A keyspace of each of these replication factors.
+    pub(super) factors: Vec<u8>,
+    /// Values are never written twice.
+    written: i64,
+    /// Errors by their code.
+    pub(super) errors: BTreeMap<i32, u64>,
+    /// Clients that are idle begin nothing.
+    pub(super) pausing: bool,
+    /// Only what is in `first` is asked for, and again until it is answered.
+    pub(super) closed: bool,
+    /// Clients ask for something once in so many steps.
+    pub(super) leisure: u64,
+    /// The next operations, before any other.
+    pub(super) first: Vec<(RowId, Operation)>,
+}
+
+impl Shop {
+    pub(super) fn new(seed: u64, factors: Vec<u8>) -> Self {
+        let mut dice = Rng::new(seed ^ 0x5_40B);
+        let leisure = [2, 10, 40][dice.below(3) as usize];
+        Self {
+            dice,
+            ledger: Ledger::default(),
+            factors,
+            written: 0,
+            errors: BTreeMap::new(),
+            pausing: false,
+            closed: false,
+            leisure,
+            first: Vec::new(),
+        }
+    }
+
+    /// An operation for a client that has none.
+    pub(super) fn choose(&mut self) -> Option<(RowId, Operation)> {
+        if let Some(first) = self.first.pop() {
+            return Some(first);
+        }
+        if self.pausing || self.dice.below(self.leisure) > 0 {
+            return None;
+        }
+        let factor = self.factors[self.dice.below(self.factors.len() as u64) as usize];
+        let table = [Table::Rows, Table::Rows, Table::Rows, Table::Counts, Table::Pairs][self.dice.below(5) as usize];
+        let row = RowId { factor, table, key: self.dice.below(KEYS) as i32 };
+        self.written += 1;
+        let new = Some(self.written);
+        let operation = match (table, self.dice.below(8)) {
+            (_, 0..=2) => Operation::Read(None),
+            (Table::Counts, number) => Operation::Add(if number == 3 { 5 } else { 1 }),
+            (Table::Rows, 3 | 4) => {
+                let seen = self.ledger.last_seen(row);
+                let expected = if self.dice.below(4) == 0 { None } else { seen };
+                let new = if expected.is_some() && self.dice.below(5) == 0 { None } else { new };
+                Operation::CompareAndSet { expected, new, outcome: Outcome::Unknown }
+            }
+            (_, 5) if self.dice.below(2) == 0 => Operation::Write(None),
+            _ => Operation::Write(new),
+        };
+        Some((row, operation))
+    }
+
+    /// At which level an operation is asked for: reads at ONE may be answered by a replica that lags, all others are linearizable.
+    pub(super) fn consistency(&mut self, operation: &Operation) -> Consistency {
+        let levels = [Consistency::Quorum, Consistency::Quorum, Consistency::LocalQuorum, Consistency::All];
+        let level = levels[self.dice.below(4) as usize];
+        match operation {
+            Operation::Read(_) if !self.closed && self.dice.below(ANYWHERE) == 0 => Consistency::One,
+            Operation::Read(_) if self.dice.below(4) == 0 => Consistency::Serial,
+            Operation::Read(_) => level,
+            // A write has all that are in sync, whatever it asks for.
+            _ if self.dice.below(2) == 0 => Consistency::One,
+            _ => level,
+        }
+    }
+
+    /// An operation got no answer that says what became of it.
+    pub(super) fn lose(&mut self, asked: Asked) {
+        self.ledger.lose(asked);
+        self.ask_again(asked);
+    }
+
+    /// An operation was not done: what must be read in the end is asked for again.
+    pub(super) fn ask_again(&mut self, asked: Asked) {
+        if self.closed && matches!(asked.operation, Operation::Read(_)) {
+            self.first.push((asked.row, asked.operation));
+        }
+    }
+
+    /// A client was told an error.
+    pub(super) fn refused(&mut self, code: i32) {
+        *self.errors.entry(code).or_default() += 1;
+    }
+}
