@@ -166,6 +166,27 @@ impl Group {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn describe(&self) -> String {
+        let raft = &self.raw.raft;
+        let log = &raft.raft_log;
+        format!(
+            "{:?} in term {}, log {}..{}, committed {}, persisted {}, {:?}, failed {}, storing {} {} {}, progress {:?}",
+            raft.state,
+            raft.term,
+            log.first_index(),
+            log.last_index(),
+            log.committed,
+            log.persisted,
+            self.raw.store().applied.group,
+            self.failed,
+            self.flight.is_some(),
+            self.unsaved.is_some(),
+            self.snapshot_unsaved,
+            raft.prs().iter().collect::<Vec<_>>(),
+        )
+    }
+
     /// Whether the entry is in the leader's log now.
     pub(super) fn propose(&mut self, data: Vec<u8>) -> bool {
         self.raw.propose(Vec::new(), data).is_ok()

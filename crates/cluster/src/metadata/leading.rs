@@ -1,11 +1,11 @@
 //! What the leader of the metadata group does besides leading it: grants leases, sees who is silent, and keeps the group's members.
 //!
 //! It grants a lease only while it surely leads: a majority of the voters was in its term at some time (`contact`, on its own clock: when it sent the newest
-//! grant that they have echoed from within the term). A lease ends at latest [`HORIZON_US`] after that time, and so after the election of any later
+//! grant that they have echoed from within the term). A lease ends at latest `HORIZON_US` after that time, and so after the election of any later
 //! leader, which needs one of that majority.
 
 use super::group::{Change, Group};
-use super::timing::{DOWN_AFTER_US, HANDOVER_WAIT_US, HORIZON_US, LEASE_US, VOTER_DOWN_US};
+use super::timing::{LEASE_US, VOTER_DOWN_US, Waits};
 use super::{Event, Metadata};
 use crate::command::Command;
 use crate::envelope::{Envelope, Grant, Heartbeat, Proposal};
@@ -89,9 +89,9 @@ impl Leading {
     }
 
     /// How long a lease may be from now on.
-    fn lease_us(&self, group: &Group, me: NodeId, now_us: u64) -> u64 {
+    fn lease_us(&self, group: &Group, me: NodeId, now_us: u64, waits: Waits) -> u64 {
         let age_us = now_us.saturating_sub(self.contact(group, me, now_us));
-        let lease_us = HORIZON_US.saturating_sub(age_us).min(LEASE_US);
+        let lease_us = waits.horizon_us.saturating_sub(age_us).min(LEASE_US);
         if self.ready && lease_us >= LEASE_US_MIN { lease_us } else { 0 }
     }
 }
@@ -134,6 +134,9 @@ impl Metadata {
             }
         } else if let Ok(Proposal { node, incarnation, number, command }) = Proposal::decode(&entry.data) {
             let outcome = Arc::make_mut(&mut self.state).apply(entry.index, &command);
+            if let (Command::Down { node }, Some(leading)) = (&command, &mut self.leading) {
+                leading.falling.remove(node);
+            }
             if Some(node) == self.node() && incarnation == self.profile.incarnation {
                 done.extend(self.proposals.decided(number, &outcome));
             }
@@ -176,12 +179,11 @@ impl Metadata {
             *leading = Leading::new(term, now_us);
         }
         leading.ready |= applied_own;
-        leading.falling.retain(|node| self.state.member(*node).is_some_and(Member::is_up));
         let stands = self.state.member(me).is_some_and(|member| member.is_up() && member.profile.incarnation == self.profile.incarnation);
         if !stands || !leading.ready {
             self.lease.lose();
         } else if group.has_applied_all() {
-            let lease_us = leading.lease_us(group, me, now_us);
+            let lease_us = leading.lease_us(group, me, now_us, self.waits);
             let until_us = if lease_us == 0 { 0 } else { now_us + lease_us };
             self.lease.set(if self.is_alone() { u64::MAX } else { until_us });
         }
@@ -204,7 +206,7 @@ impl Metadata {
             heard.last_us = now_us;
             heard.applied = heartbeat.applied;
             if member.is_up() && !leading.falling.contains(&from) {
-                lease_us = leading.lease_us(group, me, now_us);
+                lease_us = leading.lease_us(group, me, now_us, self.waits);
             } else if !member.is_up() && leading.ready {
                 rises = leading.rising.get(&from).is_none_or(|proposed_us| now_us >= proposed_us + RETRY_US);
             }
@@ -244,7 +246,7 @@ impl Metadata {
 
     fn declare_down(&mut self, me: NodeId) {
         let Some(leading) = &mut self.leading else { return };
-        let now_us = self.now_us;
+        let (now_us, waits) = (self.now_us, self.waits);
         let state = &self.state;
         leading.down_since.retain(|node, _| state.member(*node).is_some_and(|member| !member.is_up()));
         let mut silent = Vec::new();
@@ -255,8 +257,8 @@ impl Metadata {
             }
             let heard_us = leading.heard.get(&member.id).map_or(leading.since_us, |heard| heard.last_us);
             let granted_us = leading.granted.get(&member.id).copied().unwrap_or(0);
-            let is_silent =
-                now_us >= leading.since_us + HANDOVER_WAIT_US && now_us >= heard_us.max(granted_us).max(leading.since_us) + DOWN_AFTER_US;
+            let is_silent = now_us >= leading.since_us + waits.new_leader_us
+                && now_us >= heard_us.max(granted_us).max(leading.since_us) + waits.down_after_us;
             if is_silent && !leading.falling.contains(&member.id) {
                 silent.push(member.id);
             }
@@ -279,7 +281,7 @@ impl Metadata {
                     leading.handover = Some((Epoch(self.state.version), self.now_us));
                 }
             }
-            Some((up_to, since_us)) if self.now_us >= since_us + HANDOVER_WAIT_US => {
+            Some((up_to, since_us)) if self.now_us >= since_us + self.waits.handover_us => {
                 leading.handover = None;
                 self.propose_as_leader(Command::HandedOver { up_to });
             }

@@ -13,6 +13,8 @@
 mod group;
 mod leading;
 mod lease;
+#[cfg(test)]
+mod net;
 mod proposals;
 #[cfg(test)]
 mod tests;
@@ -34,7 +36,7 @@ use model::Schema;
 use proposals::Proposals;
 use raft::eraftpb::{ConfState, HardState};
 use std::sync::Arc;
-use timing::{STOPPED_US, TICK_US};
+use timing::{STOPPED_US, TICK_US, Waits};
 
 /// Identifies a proposal of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -109,6 +111,7 @@ pub struct Metadata {
     leading: Option<Leading>,
     lease: Lease,
     proposals: Proposals,
+    waits: Waits,
     next_tick_us: u64,
     last_turn_us: u64,
     messages: Vec<(NodeId, Vec<u8>)>,
@@ -174,6 +177,7 @@ impl Metadata {
             leading: None,
             lease: Lease::default(),
             proposals: Proposals::default(),
+            waits: Waits::default(),
             next_tick_us: now.monotonic_us + TICK_US,
             last_turn_us: now.monotonic_us,
             messages: Vec::new(),
@@ -355,6 +359,12 @@ impl Metadata {
     /// What has happened since the last call, in order.
     pub fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
+    }
+
+    #[cfg(test)]
+    fn describe(&self) -> String {
+        let group = self.group.as_ref().map(Group::describe);
+        format!("lease until {} at {}, group {group:?}, {:?}, {:?}", self.lease.until_us(), self.now_us, self.proposals, self.leading)
     }
 
     fn observe(&mut self, now: Now) {

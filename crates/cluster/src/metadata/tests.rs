@@ -1,5 +1,7 @@
 //! The metadata group on a network that does not exist.
 
+use super::net::Net;
+use super::timing::Waits;
 use super::*;
 use crate::command::Refused;
 
@@ -68,4 +70,228 @@ fn a_founder_is_a_cluster_by_itself() {
     assert_eq!(metadata.lease_until_us(), u64::MAX);
     assert!(matches!(Metadata::restore(&blobs, "other", profile(1, 13), at(0), 3), Err(RestoreError::OtherCluster { .. })));
     assert!(matches!(Metadata::restore(&blobs, "test", profile(2, 13), at(0), 3), Err(RestoreError::OtherHost { .. })));
+}
+
+fn converge(net: &mut Net, seed: u64) {
+    for _ in 0..120 {
+        if net.has_converged() {
+            return;
+        }
+        net.run_ms(250);
+    }
+    panic!("seed {seed}: no convergence: {:?}\n{}", net.newest().status(), net.describe());
+}
+
+#[test]
+fn three_members_join_and_share_the_slots() {
+    let mut net = Net::new(1, Waits::default());
+    net.run_ms(200);
+    net.change_schema(1);
+    net.run_ms(200);
+    net.add(2);
+    net.add(3);
+    net.run_ms(2000);
+    converge(&mut net, 1);
+    let status = net.newest().status();
+    assert_eq!(status.members.len(), 3);
+    assert!(status.members.iter().all(|member| member.primaries > 1200), "{status:?}");
+    assert_eq!((status.unavailable_slots, status.short_slots), (0, 0));
+}
+
+#[test]
+fn a_dead_leader_is_down_in_three_seconds_and_its_slots_have_primaries() {
+    for seed in 0..8 {
+        let mut net = three(seed, Waits::default());
+        let leader = leader(&net);
+        net.kill(leader);
+        net.run_ms(2_800);
+        let status = net.newest().status();
+        assert_eq!(status.unavailable_slots, 0, "seed {seed}: {status:?}");
+    }
+}
+
+#[test]
+fn a_dead_follower_is_down_in_two_seconds() {
+    for seed in 0..8 {
+        let mut net = three(seed, Waits::default());
+        let leader = leader(&net);
+        let follower = (1..=3).find(|host| *host != leader).expect("there are three");
+        net.kill(follower);
+        net.run_ms(1_600);
+        let status = net.newest().status();
+        assert_eq!(status.unavailable_slots, 0, "seed {seed}: {status:?}");
+    }
+}
+
+/// Three members with a keyspace of factor 3 or so, settled.
+fn three(seed: u64, waits: Waits) -> Net {
+    let mut net = Net::new(seed, waits);
+    net.add(2);
+    net.add(3);
+    net.run_ms(2_000);
+    while net.newest().schema.keyspaces.values().all(|keyspace| keyspace.replication.parameters["replication_factor"] == "1") {
+        net.change_schema(1);
+        net.run_ms(500);
+    }
+    net.run_ms(1_000);
+    converge(&mut net, seed);
+    net
+}
+
+fn leader(net: &Net) -> u128 {
+    let (host, _) = net
+        .machines
+        .iter()
+        .find(|(_, machine)| machine.metadata.as_ref().is_some_and(|metadata| metadata.leader() == metadata.node()))
+        .expect("a settled group has a leader");
+    *host
+}
+
+/// Faults of all kinds for a while, then none: everybody agrees, and what was acknowledged holds. Gives the checksum of all that was sent.
+fn run_seed(seed: u64, waits: Waits) -> u32 {
+    let mut net = Net::new(seed, waits);
+    let mut rng = Rng::new(seed ^ 0xFA17);
+    let members = 1 + rng.below(5) as u128;
+    for host in 2..=members {
+        net.add(host);
+    }
+    net.run_ms(1_500);
+    for _ in 0..12 {
+        let host = 1 + rng.below(u64::from(members as u32)) as u128;
+        let other = 1 + rng.below(u64::from(members as u32)) as u128;
+        match rng.below(14) {
+            0 | 1 => net.kill(host),
+            2 => {
+                net.kill(host);
+                net.start(host);
+            }
+            3 => net.stop(host, 100_000 + rng.below(3_000_000)),
+            4 => _ = net.cuts.insert((host, other)),
+            5 => net.cuts.extend([(host, other), (other, host)]),
+            6 | 7 => {
+                for other in (1..=members).filter(|other| *other != host) {
+                    net.cuts.extend([(host, other), (other, host)]);
+                }
+            }
+            8 => net.loss_percent = rng.below(30),
+            9 => net.machines.get_mut(&host).expect("a machine").disk_fails = true,
+            10 => net.machines.get_mut(&host).expect("a machine").disk_us = 500 + rng.below(400_000),
+            11 => net.propose(other, Command::Drain { node: NodeId(host as u32) }),
+            12 => net.cuts.clear(),
+            _ => net.start(host),
+        }
+        for _ in 0..2 {
+            let proposer = 1 + rng.below(u64::from(members as u32)) as u128;
+            net.change_schema(proposer);
+            net.run_ms(rng.below(900));
+        }
+        if rng.below(3) == 0 {
+            net.cuts.clear();
+            net.start(host);
+        }
+    }
+    net.heal();
+    net.run_ms(1_000);
+    converge(&mut net, seed);
+    net.check_acknowledged();
+    net.trace()
+}
+
+fn seeds() -> std::ops::Range<u64> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    match number("TARNDB_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("TARNDB_SEEDS").unwrap_or(25),
+    }
+}
+
+#[test]
+fn faults_of_all_kinds_never_break_a_promise() {
+    for seed in seeds() {
+        println!("TARNDB_SEED={seed} cargo test -p tarndb-cluster faults_of_all_kinds");
+        run_seed(seed, Waits::default());
+    }
+}
+
+#[test]
+fn the_same_seed_sends_the_same_bytes() {
+    for seed in 0..4 {
+        assert_eq!(run_seed(seed, Waits::default()), run_seed(seed, Waits::default()), "seed {seed}");
+    }
+}
+
+/// The leader is cut off from all voters but still heard by a member without a vote, while the others elect another one.
+fn run_split_leader(seed: u64, waits: Waits, checks_quorum: bool) {
+    let mut net = three(seed, waits);
+    net.checks_quorum = checks_quorum;
+    net.add(4);
+    net.run_ms(3_000);
+    converge(&mut net, seed);
+    let leader = leader(&net);
+    let voters: Vec<u128> = net.voters();
+    assert_eq!(voters.len(), 3);
+    for voter in voters.into_iter().filter(|voter| *voter != leader) {
+        net.cuts.extend([(leader, voter), (voter, leader)]);
+        let loner = (1..=4).find(|host| !net.voters().contains(host)).expect("four members, three voters");
+        net.cuts.extend([(loner, voter), (voter, loner)]);
+    }
+    net.run_ms(6_000);
+    net.heal();
+    converge(&mut net, seed);
+}
+
+/// Members restart one after another, so that slots go from one to another and back, while others hear nobody for a moment.
+fn run_handovers(seed: u64, waits: Waits) {
+    let mut net = three(seed, waits);
+    for round in 0..20 {
+        let restarted = 1 + round % 3;
+        net.kill(restarted);
+        net.start(restarted);
+        let before_ms = net.rng.below(400);
+        net.run_ms(before_ms);
+        let deaf = 1 + (round + 1 + u128::from(net.rng.below(2) as u32)) % 3;
+        net.cuts.extend((1..=3).filter(|host| *host != deaf).map(|host| (host, deaf)));
+        net.run_ms(600);
+        net.cuts.clear();
+        net.run_ms(1_500);
+    }
+    converge(&mut net, seed);
+}
+
+#[test]
+fn leases_hold_while_a_leader_is_cut_off_and_slots_change_hands() {
+    for seed in 0..4 {
+        run_split_leader(seed, Waits::default(), true);
+        run_split_leader(seed, Waits::default(), false);
+        run_handovers(seed, Waits::default());
+    }
+}
+
+/// How many of these runs break a promise.
+fn broken(run: impl Fn(u64) + std::panic::RefUnwindSafe, seeds: std::ops::Range<u64>) -> usize {
+    seeds.filter(|seed| std::panic::catch_unwind(|| run(*seed)).is_err()).count()
+}
+
+#[test]
+fn a_leader_that_grants_without_a_majority_is_found() {
+    let waits = Waits { horizon_us: u64::MAX / 2, ..Waits::default() };
+    assert!(broken(|seed| run_split_leader(seed, waits, false), 0..4) > 0);
+}
+
+#[test]
+fn a_member_that_is_taken_for_down_too_early_is_found() {
+    let waits = Waits { down_after_us: 400_000, ..Waits::default() };
+    assert!(broken(|seed| _ = run_seed(seed, waits), 0..20) > 0);
+}
+
+#[test]
+fn a_new_leader_that_does_not_wait_is_found() {
+    let waits = Waits { new_leader_us: 0, down_after_us: 0, ..Waits::default() };
+    assert!(broken(|seed| _ = run_seed(seed, waits), 0..20) > 0);
+}
+
+#[test]
+fn a_handover_that_is_not_waited_for_is_found() {
+    let waits = Waits { handover_us: 0, ..Waits::default() };
+    assert!(broken(|seed| run_handovers(seed, waits), 0..10) > 0);
 }

@@ -1,0 +1,514 @@
+//! Members of a metadata group on one thread: a network that delays, loses and cuts, disks that are slow or fail, clocks that run at different rates,
+//! processes that are killed or stopped. What must always hold is checked after every step.
+
+use super::tests::profile;
+use super::timing::Waits;
+use super::{Blobs, Event, Metadata, ProposalId};
+use crate::command::{Command, Outcome, SlotEpochs};
+use crate::envelope::Envelope;
+use crate::raft_log::LOG_BLOB;
+use crate::state::{Member, MemberState, State};
+use base::{Epoch, NodeId, Now, Rng, Slot};
+use model::{Keyspace, Replication, Schema, schema_blob};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Slots whose primaries are watched.
+const WATCHED: u16 = 12;
+const STEP_US: u64 = 5_000;
+
+/// See the module.
+pub(super) struct Net {
+    pub(super) rng: Rng,
+    pub(super) now_us: u64,
+    pub(super) machines: BTreeMap<u128, Machine>,
+    flying: BTreeMap<(u64, u64), (u128, u128, Vec<u8>)>,
+    count: u64,
+    /// From and to of cut directions.
+    pub(super) cuts: BTreeSet<(u128, u128)>,
+    pub(super) loss_percent: u64,
+    waits: Waits,
+    hashes: BTreeMap<u64, (u32, u128)>,
+    newest: Arc<State>,
+    /// Schema versions that somebody proposed, with what they were made from; those that were acknowledged.
+    proposed: BTreeMap<u128, u128>,
+    pub(super) acknowledged: BTreeSet<u128>,
+    pub(super) unknown: usize,
+    /// Whether the library's own check is on: that a leader without a majority steps down, and that nobody votes against a leader that is heard.
+    pub(super) checks_quorum: bool,
+    trace: u32,
+}
+
+/// A machine: a disk, a clock, and a process that comes and goes.
+pub(super) struct Machine {
+    pub(super) metadata: Option<Metadata>,
+    blobs: Blobs,
+    has_joined: bool,
+    rate_ppm: i64,
+    offset_us: u64,
+    incarnation: u64,
+    due_us: u64,
+    stopped_until_us: u64,
+    inbox: Vec<(u128, Vec<u8>)>,
+    writing: Vec<(u64, String, Vec<u8>)>,
+    pub(super) disk_us: u64,
+    pub(super) disk_fails: bool,
+    schemas: BTreeMap<ProposalId, u128>,
+    joins: BTreeMap<ProposalId, u128>,
+    /// Term of each watched slot that this process is primary of, and from when it serves it.
+    serves: BTreeMap<(String, u16), (Epoch, u64)>,
+    sync_at_us: u64,
+}
+
+impl Machine {
+    fn local_us(&self, true_us: u64) -> u64 {
+        self.offset_us + (true_us as i64 + true_us as i64 * self.rate_ppm / 1_000_000) as u64
+    }
+
+    fn now(&self, true_us: u64) -> Now {
+        Now { monotonic_us: self.local_us(true_us), wall_us: 0 }
+    }
+
+    fn may_serve(&self, true_us: u64) -> bool {
+        self.metadata.as_ref().is_some_and(|metadata| self.local_us(true_us) < metadata.lease_until_us())
+    }
+}
+
+impl Net {
+    /// One founder, on machine 1.
+    pub(super) fn new(seed: u64, waits: Waits) -> Self {
+        let mut net = Self {
+            rng: Rng::new(seed),
+            now_us: 0,
+            machines: BTreeMap::new(),
+            flying: BTreeMap::new(),
+            count: 0,
+            cuts: BTreeSet::new(),
+            loss_percent: 0,
+            waits,
+            hashes: BTreeMap::new(),
+            newest: Arc::new(State::empty()),
+            proposed: BTreeMap::new(),
+            acknowledged: BTreeSet::new(),
+            unknown: 0,
+            checks_quorum: true,
+            trace: 0,
+        };
+        net.add(1);
+        net
+    }
+
+    /// A machine that joins; the first one founds.
+    pub(super) fn add(&mut self, host: u128) {
+        let machine = Machine {
+            metadata: None,
+            blobs: Blobs::default(),
+            has_joined: false,
+            rate_ppm: self.rng.below(40_001) as i64 - 20_000,
+            offset_us: self.rng.below(1 << 30),
+            incarnation: 0,
+            due_us: 0,
+            stopped_until_us: 0,
+            inbox: Vec::new(),
+            writing: Vec::new(),
+            disk_us: 500,
+            disk_fails: false,
+            schemas: BTreeMap::new(),
+            joins: BTreeMap::new(),
+            serves: BTreeMap::new(),
+            sync_at_us: 0,
+        };
+        self.machines.insert(host, machine);
+        self.start(host);
+    }
+
+    /// Starts the machine's process, if it does not run.
+    pub(super) fn start(&mut self, host: u128) {
+        let (seed, incarnation) = (self.rng.next_u64(), self.rng.next_u64() | 1);
+        let waits = self.waits;
+        let now_us = self.now_us;
+        let machine = self.machines.get_mut(&host).expect("a machine");
+        if machine.metadata.is_some() {
+            return;
+        }
+        let (now, profile) = (machine.now(now_us), profile(host, incarnation));
+        let mut metadata = if machine.blobs.log.is_empty() {
+            match host {
+                1 => Metadata::found("net", profile, Schema::empty(), now, seed),
+                _ => Metadata::join("net", profile, None, now, seed),
+            }
+        } else {
+            Metadata::restore(&machine.blobs, "net", profile, now, seed).expect("blobs are replaced as a whole")
+        };
+        metadata.waits = waits;
+        machine.metadata = Some(metadata);
+        (machine.incarnation, machine.due_us, machine.disk_fails) = (incarnation, now_us, false);
+        machine.serves.clear();
+    }
+
+    /// Ends the machine's process. What was being written is there or not.
+    pub(super) fn kill(&mut self, host: u128) {
+        let keeps = self.rng.below(2) == 0;
+        let machine = self.machines.get_mut(&host).expect("a machine");
+        machine.metadata = None;
+        machine.inbox.clear();
+        for (_, name, bytes) in machine.writing.drain(..) {
+            if keeps {
+                store(&mut machine.blobs, &name, bytes);
+            }
+        }
+        machine.schemas.clear();
+        machine.joins.clear();
+    }
+
+    /// The machine's process does nothing for a while; what is sent to it waits.
+    pub(super) fn stop(&mut self, host: u128, for_us: u64) {
+        let until_us = self.now_us + for_us;
+        self.machines.get_mut(&host).expect("a machine").stopped_until_us = until_us;
+    }
+
+    pub(super) fn run_ms(&mut self, ms: u64) {
+        let end_us = self.now_us + ms * 1000;
+        while self.now_us < end_us {
+            self.now_us += self.rng.below(STEP_US) + 1;
+            self.deliver();
+            let hosts: Vec<u128> = self.machines.keys().copied().collect();
+            for host in hosts {
+                self.step(host);
+            }
+            self.check();
+        }
+    }
+
+    fn deliver(&mut self) {
+        while let Some(entry) = self.flying.first_entry().filter(|entry| entry.key().0 <= self.now_us) {
+            let (from, to, bytes) = entry.remove();
+            if !self.cuts.contains(&(from, to))
+                && let Some(machine) = self.machines.get_mut(&to)
+                && machine.metadata.is_some()
+            {
+                machine.inbox.push((from, bytes));
+            }
+        }
+    }
+
+    fn step(&mut self, host: u128) {
+        let now_us = self.now_us;
+        let machine = self.machines.get_mut(&host).expect("a machine");
+        if now_us < machine.stopped_until_us {
+            return;
+        }
+        let now = machine.now(now_us);
+        let Some(metadata) = &mut machine.metadata else { return };
+        if let Some(group) = &mut metadata.group {
+            group.raw.raft.check_quorum = self.checks_quorum;
+        }
+        for (from, bytes) in std::mem::take(&mut machine.inbox) {
+            if let Some(node) = member_of(&self.newest, from) {
+                metadata.receive(now, node, &bytes);
+            }
+        }
+        let (done, waiting): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut machine.writing).into_iter().partition(|(due_us, ..)| *due_us <= now_us);
+        machine.writing = waiting;
+        for (_, name, bytes) in done {
+            if machine.disk_fails {
+                metadata.written(now, &name, Err(()));
+            } else {
+                store(&mut machine.blobs, &name, bytes);
+                metadata.written::<()>(now, &name, Ok(()));
+            }
+        }
+        // A timer that is due, or now and then one that is not.
+        if machine.local_due(now_us) || self.rng.below(20) == 0 {
+            let metadata = machine.metadata.as_mut().expect("it runs");
+            let due = metadata.turn(now);
+            machine.due_us = due.unwrap_or(u64::MAX);
+        }
+        self.flush(host);
+        self.ask_to_join(host);
+        self.fill(host);
+    }
+
+    fn flush(&mut self, host: u128) {
+        let now_us = self.now_us;
+        let machine = self.machines.get_mut(&host).expect("a machine");
+        let now = machine.now(now_us);
+        let Some(metadata) = &mut machine.metadata else { return };
+        let events = metadata.take_events();
+        let messages = metadata.take_messages();
+        let writes = metadata.take_writes();
+        if !events.is_empty() || !messages.is_empty() {
+            // As a node does: whatever happened may have set an earlier timer.
+            machine.due_us = metadata.turn(now).unwrap_or(u64::MAX);
+        }
+        for (name, bytes) in writes {
+            let due_us = now_us + self.rng.below(machine.disk_us * 2);
+            machine.writing.push((due_us, name, bytes));
+        }
+        for event in events {
+            self.observe(host, event);
+        }
+        for (to, bytes) in messages {
+            self.trace = base::checksum_parts(&[&self.trace.to_le_bytes(), &bytes]);
+            assert!(Envelope::decode(&bytes).is_ok());
+            let Some(to) = self.newest.members.get(&to).map(|member| member.profile.host_id) else { continue };
+            if self.rng.below(100) >= self.loss_percent {
+                let slow = if self.rng.below(50) == 0 { 300_000 } else { 3_000 };
+                self.count += 1;
+                self.flying.insert((now_us + 100 + self.rng.below(slow), self.count), (host, to, bytes));
+            }
+        }
+    }
+
+    fn observe(&mut self, host: u128, event: Event) {
+        match event {
+            Event::Applied { state } => self.applied(host, state),
+            Event::StorageFailed { .. } => {
+                let machine = &self.machines[&host];
+                assert_eq!(machine.metadata.as_ref().expect("it runs").lease_until_us(), 0);
+            }
+            Event::Done { proposal, outcome } => {
+                let machine = self.machines.get_mut(&host).expect("a machine");
+                self.unknown += usize::from(outcome == Outcome::Unknown);
+                if let Some(version) = machine.schemas.remove(&proposal)
+                    && outcome == Outcome::Done
+                {
+                    self.acknowledged.insert(version);
+                }
+                if let Some(joiner) = machine.joins.remove(&proposal)
+                    && let Outcome::Joined(node) = outcome
+                {
+                    let reply = machine.metadata.as_ref().expect("it runs").join_reply(node);
+                    let now_us = self.now_us;
+                    let joiner = self.machines.get_mut(&joiner).expect("a machine");
+                    let now = joiner.now(now_us);
+                    if let Some(metadata) = &mut joiner.metadata {
+                        metadata.joined(now, &reply);
+                        joiner.has_joined = true;
+                        joiner.due_us = now_us;
+                    }
+                }
+            }
+        }
+    }
+
+    fn applied(&mut self, host: u128, state: Arc<State>) {
+        let hash = base::checksum(&state.encode());
+        let (known, first) = *self.hashes.entry(state.version).or_insert((hash, host));
+        assert_eq!(known, hash, "hosts {first} and {host} differ at entry {}", state.version);
+        if state.version > self.newest.version {
+            check_progress(&self.newest, &state);
+            self.newest = Arc::clone(&state);
+        }
+        let machine = self.machines.get_mut(&host).expect("a machine");
+        let me = machine.metadata.as_ref().and_then(Metadata::node);
+        let now_us = machine.local_us(self.now_us);
+        let mut serves = BTreeMap::new();
+        for (keyspace, map) in &state.keyspaces {
+            for slot in 0..WATCHED {
+                let assignment = map.at(Slot(slot));
+                if Some(assignment.primary) == me {
+                    let key = (keyspace.clone(), slot);
+                    let wait_us = if assignment.handover_from.is_some() { self.waits.handover_us } else { 0 };
+                    let fresh = (assignment.term, now_us + wait_us);
+                    let kept = machine.serves.get(&key).filter(|(term, _)| *term == assignment.term).copied();
+                    serves.insert(key, kept.unwrap_or(fresh));
+                }
+            }
+        }
+        machine.serves = serves;
+    }
+
+    /// A process that is no member asks one that is.
+    fn ask_to_join(&mut self, host: u128) {
+        let Some(request) = self.machines[&host].metadata.as_ref().and_then(Metadata::join_request) else { return };
+        let asked = self.rng.below(self.machines.len() as u64) as u128 + 1;
+        if self.rng.below(100) > 0 || self.cuts.contains(&(host, asked)) {
+            return;
+        }
+        let Some(contact) = self.machines.get_mut(&asked) else { return };
+        if let Some(metadata) = contact.metadata.as_mut().filter(|metadata| metadata.node().is_some()) {
+            let proposal = metadata.propose(Metadata::join_command(request));
+            contact.joins.insert(proposal, host);
+        }
+    }
+
+    /// A primary that may serve says of its learners that they have all.
+    fn fill(&mut self, host: u128) {
+        let now_us = self.now_us;
+        let machine = self.machines.get_mut(&host).expect("a machine");
+        if !machine.may_serve(now_us) || now_us < machine.sync_at_us {
+            return;
+        }
+        machine.sync_at_us = now_us + 100_000;
+        let Some(metadata) = &mut machine.metadata else { return };
+        let (state, me) = (Arc::clone(metadata.state()), metadata.node());
+        let mut by_node: BTreeMap<NodeId, BTreeMap<String, Vec<(Slot, Epoch)>>> = BTreeMap::new();
+        for (keyspace, map) in &state.keyspaces {
+            for (slot, assignment) in map.slots.iter().enumerate() {
+                if Some(assignment.primary) == me
+                    && let Some(learner) = assignment.learners.first()
+                {
+                    let slots = by_node.entry(*learner).or_default().entry(keyspace.clone()).or_default();
+                    slots.push((Slot(slot as u16), assignment.epoch));
+                }
+            }
+        }
+        for (node, keyspaces) in by_node {
+            let slots = keyspaces.into_iter().map(|(keyspace, slots)| SlotEpochs { keyspace, slots }).collect();
+            metadata.propose(Command::InSync { node, slots });
+        }
+    }
+
+    /// Proposes a schema with one keyspace more, or with other factors, at `host`.
+    pub(super) fn change_schema(&mut self, host: u128) {
+        let version = u128::from(self.rng.next_u64());
+        let factor = [1, 2, 3][self.rng.below(3) as usize];
+        let name = format!("ks{}", self.rng.below(2));
+        let Some(metadata) = self.machines.get_mut(&host).and_then(|machine| machine.metadata.as_mut()) else { return };
+        let mut schema = (*metadata.state().schema).clone();
+        let expected = std::mem::replace(&mut schema.version, version);
+        schema.keyspaces.insert(name.clone(), Arc::new(keyspace(&name, factor)));
+        let proposal = metadata.propose(Command::Schema { expected, document: schema_blob::encode(&schema) });
+        self.proposed.insert(version, expected);
+        self.machines.get_mut(&host).expect("a machine").schemas.insert(proposal, version);
+    }
+
+    pub(super) fn propose(&mut self, host: u128, command: Command) {
+        if let Some(metadata) = self.machines.get_mut(&host).and_then(|machine| machine.metadata.as_mut()) {
+            metadata.propose(command);
+        }
+    }
+
+    /// What must hold at any time.
+    fn check(&mut self) {
+        let now_us = self.now_us;
+        let mut serving: BTreeMap<(String, u16), u128> = BTreeMap::new();
+        for (host, machine) in self.machines.iter().filter(|(_, machine)| machine.may_serve(now_us)) {
+            let Some(node) = machine.metadata.as_ref().and_then(Metadata::node) else { continue };
+            let known = self.newest.members.get(&node).filter(|member| member.profile.incarnation == machine.incarnation);
+            let is_down = known.is_some_and(|member| matches!(member.state, MemberState::Down | MemberState::Removed));
+            assert!(!is_down, "host {host} has a lease while it is down in the state, at {now_us} us");
+            for (key, (_, from_us)) in &machine.serves {
+                if machine.local_us(now_us) >= *from_us
+                    && let Some(other) = serving.insert(key.clone(), *host)
+                {
+                    panic!("hosts {other} and {host} both serve {key:?} at {now_us} us");
+                }
+            }
+        }
+    }
+
+    /// Everybody is there and connected again.
+    pub(super) fn heal(&mut self) {
+        self.cuts.clear();
+        self.loss_percent = 0;
+        let hosts: Vec<u128> = self.machines.keys().copied().collect();
+        for host in hosts {
+            let machine = self.machines.get_mut(&host).expect("a machine");
+            (machine.stopped_until_us, machine.disk_us) = (0, 500);
+            if machine.disk_fails {
+                self.kill(host);
+            }
+            self.start(host);
+        }
+    }
+
+    /// Whether all running members have the same settled state, and all are up.
+    pub(super) fn has_converged(&self) -> bool {
+        let members: Vec<&Metadata> = self.machines.values().filter_map(|machine| machine.metadata.as_ref()).collect();
+        let versions: BTreeSet<u64> = members.iter().map(|metadata| metadata.state().version).collect();
+        let present = self.newest.members.values().filter(|member| member.state != MemberState::Removed);
+        versions.len() == 1
+            && versions.contains(&self.newest.version)
+            && self.newest.is_settled()
+            && present.clone().all(|member: &Member| member.is_up())
+            && present.count() == members.iter().filter(|metadata| metadata.node().is_some()).count()
+    }
+
+    /// Every acknowledged schema is among those that led to the newest one.
+    pub(super) fn check_acknowledged(&self) {
+        let mut line = BTreeSet::new();
+        let mut version = self.newest.schema.version;
+        while line.insert(version) && version != 0 {
+            version = self.proposed[&version];
+        }
+        assert!(self.acknowledged.is_subset(&line), "an acknowledged schema is lost");
+    }
+
+    pub(super) fn newest(&self) -> &Arc<State> {
+        &self.newest
+    }
+
+    /// The machines whose members vote.
+    pub(super) fn voters(&self) -> Vec<u128> {
+        let group =
+            self.machines.values().filter_map(|machine| machine.metadata.as_ref()?.group.as_ref()).max_by_key(|group| group.committed());
+        let ids: Vec<NodeId> = group.map(|group| group.voters().collect()).unwrap_or_default();
+        ids.iter().filter_map(|id| self.newest.members.get(id)).map(|member| member.profile.host_id).collect()
+    }
+
+    /// What each machine makes of the situation.
+    pub(super) fn describe(&self) -> String {
+        let line = |(host, machine): (&u128, &Machine)| match &machine.metadata {
+            None => format!("host {host}: no process\n"),
+            Some(metadata) => format!(
+                "host {host}: member {:?}, entry {}, leader {:?}, serves {}, {}\n",
+                metadata.node(),
+                metadata.state().version,
+                metadata.leader(),
+                machine.may_serve(self.now_us),
+                metadata.describe(),
+            ),
+        };
+        self.machines.iter().map(line).collect()
+    }
+
+    pub(super) fn trace(&self) -> u32 {
+        self.trace
+    }
+}
+
+impl Machine {
+    fn local_due(&self, true_us: u64) -> bool {
+        self.local_us(true_us) >= self.due_us
+    }
+}
+
+fn store(blobs: &mut Blobs, name: &str, bytes: Vec<u8>) {
+    match name {
+        LOG_BLOB => blobs.log = bytes,
+        _ => blobs.snapshot = Some(bytes),
+    }
+}
+
+fn member_of(state: &State, host: u128) -> Option<NodeId> {
+    state.members.values().find(|member| member.profile.host_id == host).map(|member| member.id)
+}
+
+/// Epochs grow, and terms with the primary.
+fn check_progress(old: &State, new: &State) {
+    for (name, map) in &new.keyspaces {
+        let Some(before) = old.keyspaces.get(name) else { continue };
+        for (before, after) in before.slots.iter().zip(&map.slots) {
+            assert!(after.in_sync.contains(&after.primary));
+            assert!(after.epoch >= before.epoch && (after.epoch > before.epoch || after == before));
+            assert!(after.term >= before.term && (after.term > before.term || after.primary == before.primary));
+        }
+    }
+}
+
+/// A keyspace without tables.
+pub(crate) fn keyspace(name: &str, factor: u8) -> Keyspace {
+    Keyspace {
+        name: name.to_owned(),
+        replication: Replication {
+            class: "org.apache.cassandra.locator.SimpleStrategy".to_owned(),
+            parameters: BTreeMap::from([("replication_factor".to_owned(), factor.to_string())]),
+        },
+        durable_writes: true,
+        tables: BTreeMap::new(),
+        types: BTreeMap::new(),
+    }
+}
