@@ -233,7 +233,6 @@ impl Operation for ModifyMany {
 
 impl ModifyMany {
     fn run_all(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, out: &mut Vec<u8>) -> Result<(), Failure> {
-        let now_s = self.options.now_s(context);
         let conditional_timestamp = if self.conditional {
             match self.check_conditions(context, store, writes, out)? {
                 Some(timestamp) => Some(timestamp),
@@ -242,21 +241,44 @@ impl ModifyMany {
         } else {
             None
         };
-        let mut list_sequence = 0;
-        for item in &self.items {
-            let bindings = item.values.bindings();
-            let context = &self.options.fix(context, item.item);
-            let environment = Environment { bindings: &bindings, context };
-            let own = modify::timestamp(item.plan.timestamp.as_ref(), &environment)?;
-            let timestamp = conditional_timestamp.or(own).or(self.timestamp).or(self.options.timestamp).unwrap_or(context.timestamp_us);
-            let mut writer = modify::Writer { environment: &environment, store, writes: &mut *writes, now_s, list_sequence };
-            writer.apply(&item.plan, &item.key(), timestamp)?;
-            list_sequence = writer.list_sequence;
+        let least = self.write(context, store, writes, conditional_timestamp, i64::MIN)?;
+        if least > context.timestamp_us {
+            // As for a statement alone: what is acknowledged must be seen, wherever the clock stands.
+            writes.clear();
+            self.write(context, store, writes, conditional_timestamp, least)?;
         }
         if !self.conditional {
             reply::write_void(out, self.options.version, self.options.stream);
         }
         Ok(())
+    }
+
+    /// Stages what all statements write, those without a timestamp with one of at least `least`. Gives the least one that is above all that
+    /// these have written over.
+    fn write(
+        &self,
+        context: &Context,
+        store: &dyn RowStore,
+        writes: &mut WriteSet,
+        conditional_timestamp: Option<i64>,
+        least: i64,
+    ) -> Result<i64, Failure> {
+        let now_s = self.options.now_s(context);
+        let (mut list_sequence, mut above) = (0, i64::MIN);
+        for item in &self.items {
+            let bindings = item.values.bindings();
+            let context = &self.options.fix(context, item.item);
+            let environment = Environment { bindings: &bindings, context };
+            let own = modify::timestamp(item.plan.timestamp.as_ref(), &environment)?;
+            let given = conditional_timestamp.or(own).or(self.timestamp).or(self.options.timestamp);
+            let tracked = given.is_none().then_some(above);
+            let mut writer =
+                modify::Writer { environment: &environment, store, writes: &mut *writes, now_s, list_sequence, least: tracked };
+            writer.apply(&item.plan, &item.key(), given.unwrap_or(context.timestamp_us.max(least)))?;
+            list_sequence = writer.list_sequence;
+            above = writer.least.unwrap_or(above);
+        }
+        Ok(above)
     }
 
     /// Appends the outcome of the conditions and gives the timestamp to write with, if they hold.
@@ -275,7 +297,7 @@ impl ModifyMany {
             let bindings = item.values.bindings();
             let context = &self.options.fix(context, item.item);
             let environment = Environment { bindings: &bindings, context };
-            let writer = modify::Writer { environment: &environment, store, writes: &mut *writes, now_s, list_sequence: 0 };
+            let writer = modify::Writer { environment: &environment, store, writes: &mut *writes, now_s, list_sequence: 0, least: None };
             let existing = condition::existing(&writer, &item.plan, &item.key())?;
             applied &= condition::holds(&writer, &item.plan, &existing)?;
             rows.push(existing);
@@ -283,7 +305,7 @@ impl ModifyMany {
         }
         let bindings = Bindings::default();
         let environment = Environment { bindings: &bindings, context };
-        let writer = modify::Writer { environment: &environment, store, writes, now_s, list_sequence: 0 };
+        let writer = modify::Writer { environment: &environment, store, writes, now_s, list_sequence: 0, least: None };
         let statements: Vec<_> = plans.into_iter().zip(&rows).collect();
         if let Some(item) = self.items.first() {
             condition::write_outcome(&writer, out, &self.options, &item.key(), applied, &statements);

@@ -35,6 +35,8 @@ pub(super) struct Writer<'a> {
     pub(super) now_s: u32,
     /// Makes list positions of one operation different.
     pub(super) list_sequence: u64,
+    /// Where the timestamp is this shard's own: the least one that is above all that is written over.
+    pub(super) least: Option<i64>,
 }
 
 /// Runs a statement on its only partition and appends the reply frame.
@@ -51,12 +53,20 @@ pub(super) fn run_single(
     let mut scratch = Vec::new();
     let key = keys::single_partition_key(&plan.table, &plan.partition, &environment, &mut scratch)?;
     let partition = PartitionKey { table: plan.table.id, token: value::token(key), bytes: key };
-    let mut writer = Writer { environment: &environment, store, writes, now_s: options.now_s(context), list_sequence: 0 };
+    let mut writer = Writer { environment: &environment, store, writes, now_s: options.now_s(context), list_sequence: 0, least: None };
     if plan.is_conditional() {
         return super::condition::run_single(&mut writer, plan, &partition, options, out);
     }
-    let timestamp = timestamp(plan.timestamp.as_ref(), &environment)?.or(options.timestamp).unwrap_or(context.timestamp_us);
+    let given = timestamp(plan.timestamp.as_ref(), &environment)?.or(options.timestamp);
+    let timestamp = given.unwrap_or(context.timestamp_us);
+    writer.least = given.is_none().then_some(i64::MIN);
     writer.apply(plan, &partition, timestamp)?;
+    if let Some(least) = writer.least.take().filter(|least| *least > timestamp) {
+        // The clock was set back, or the row was written by a member whose clock is ahead: what is acknowledged must be seen all the same.
+        writer.writes.clear();
+        writer.list_sequence = 0;
+        writer.apply(plan, &partition, least)?;
+    }
     reply::write_void(out, options.version, options.stream);
     Ok(())
 }
@@ -360,10 +370,14 @@ impl Writer<'_> {
         let old = match &staged {
             Some(row) => Some(row.as_slice()),
             // Where a delta was staged the row is not in memory: this stops, and all is run again when it is.
-            None => match stored {
-                Some(stored) => stored,
-                None => store.get(partition, clustering)?,
-            },
+            None => {
+                let stored = match stored {
+                    Some(stored) => stored,
+                    None => store.get(partition, clustering)?,
+                };
+                self.least = self.least.map(|least| after_all(least, stored.map(RowView::new), hidden_by));
+                stored
+            }
         };
         let encoded = encode(self, old.map(RowView::new), &mut update);
         let kind = match encoded {

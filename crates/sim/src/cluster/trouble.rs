@@ -15,7 +15,7 @@ const QUIET_US_MAX: u64 = 1_500_000;
 pub(super) struct Trouble {
     dice: Rng,
     durability: Durability,
-    /// Whether wall clocks may be set, back too.
+    /// Whether wall clocks are set, back too. A node that is not of a cluster merges writes with rows that it has not read.
     sets_clocks: bool,
     next_us: u64,
     /// How often what happened.

@@ -6,7 +6,7 @@ use io::Now;
 /// A clock's rate is off by at most so much.
 const DRIFT_PPM_MAX: u64 = 20_000;
 /// Wall clocks are off by at most so much, until somebody sets them.
-const WALL_OFF_US_MAX: u64 = 10_000;
+const WALL_OFF_US_MAX: u64 = 2_000_000;
 const MILLION: i128 = 1_000_000;
 
 /// The clocks of one machine, as functions of the true time.
