@@ -17,6 +17,8 @@ mod lease;
 mod net;
 mod proposals;
 #[cfg(test)]
+pub(crate) mod test_parts;
+#[cfg(test)]
 mod tests;
 mod timing;
 

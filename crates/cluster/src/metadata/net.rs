@@ -1,7 +1,7 @@
 //! Members of a metadata group on one thread: a network that delays, loses and cuts, disks that are slow or fail, clocks that run at different rates,
 //! processes that are killed or stopped. What must always hold is checked after every step.
 
-use super::tests::profile;
+use super::test_parts::{keyspace, profile};
 use super::timing::Waits;
 use super::{Blobs, Event, Metadata, ProposalId};
 use crate::command::{Command, Outcome, SlotEpochs};
@@ -9,7 +9,7 @@ use crate::envelope::Envelope;
 use crate::raft_log::LOG_BLOB;
 use crate::state::{Member, MemberState, State};
 use base::{Epoch, NodeId, Now, Rng, Slot};
-use model::{Keyspace, Replication, Schema, schema_blob};
+use model::{Schema, schema_blob};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -496,19 +496,5 @@ fn check_progress(old: &State, new: &State) {
             assert!(after.epoch >= before.epoch && (after.epoch > before.epoch || after == before));
             assert!(after.term >= before.term && (after.term > before.term || after.primary == before.primary));
         }
-    }
-}
-
-/// A keyspace without tables.
-pub(crate) fn keyspace(name: &str, factor: u8) -> Keyspace {
-    Keyspace {
-        name: name.to_owned(),
-        replication: Replication {
-            class: "org.apache.cassandra.locator.SimpleStrategy".to_owned(),
-            parameters: BTreeMap::from([("replication_factor".to_owned(), factor.to_string())]),
-        },
-        durable_writes: true,
-        tables: BTreeMap::new(),
-        types: BTreeMap::new(),
     }
 }

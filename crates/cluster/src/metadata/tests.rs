@@ -1,24 +1,10 @@
 //! The metadata group on a network that does not exist.
 
 use super::net::Net;
+use super::test_parts::profile;
 use super::timing::Waits;
 use super::*;
 use crate::command::Refused;
-
-pub(super) fn profile(host: u128, incarnation: u64) -> Profile {
-    Profile {
-        host_id: host,
-        incarnation,
-        node_address: format!("10.0.0.{host}:7000"),
-        cql_address: format!("10.0.0.{host}:9042"),
-        shard_aware_port: 19042,
-        aerospike_address: None,
-        cores: 2,
-        rack: "rack1".to_owned(),
-        data_center: "datacenter1".to_owned(),
-        version: "0.1.0".to_owned(),
-    }
-}
 
 fn at(ms: u64) -> Now {
     Now { monotonic_us: ms * 1000, wall_us: 0 }

@@ -176,6 +176,9 @@ impl State {
         self.change_slots(|state, assignment| {
             if assignment.in_sync.contains(&node) && assignment.in_sync.has_other_than(node) {
                 state.take_out(assignment, node);
+            } else if assignment.primary == node {
+                // A term of its own: what the process before has sent, or has proposed, is not this one's.
+                assignment.term = state.epoch();
             }
             assignment.learners.remove(node);
             if assignment.handover_from == Some(node) {
@@ -240,8 +243,8 @@ impl State {
 
     fn in_sync(&mut self, node: NodeId, slots: &[SlotEpochs]) -> Outcome {
         let is_up = self.member(node).is_some_and(Member::is_up);
-        self.change_slots_of(slots, |_, assignment| {
-            let fits = is_up && assignment.learners.remove(node);
+        self.change_slots_of(slots, |state, assignment| {
+            let fits = is_up && state.is_up(assignment.primary) && assignment.learners.remove(node);
             if fits {
                 assignment.in_sync.insert(node);
             }
