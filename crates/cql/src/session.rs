@@ -39,6 +39,13 @@ pub struct Client {
 const REPLY_BYTES_FIRST: usize = 256 << 10;
 
 impl Client {
+    /// The client of a request that another member has sent on.
+    #[must_use]
+    pub fn elsewhere(version: ProtocolVersion, keyspace: Option<String>) -> Self {
+        let address = (std::net::Ipv4Addr::UNSPECIFIED, 0).into();
+        Self { version, keyspace, address, in_flight: 0, reply_bytes: REPLY_BYTES_FIRST }
+    }
+
     /// How large the replies that are still to come may be together.
     #[must_use]
     pub fn outstanding_bytes(&self) -> usize {

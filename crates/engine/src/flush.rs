@@ -97,6 +97,12 @@ impl Flush {
 }
 
 impl Engine {
+    /// The sequence of the row that was written last.
+    #[must_use]
+    pub fn last_sequence(&self) -> Sequence {
+        self.log.last_sequence()
+    }
+
     /// The last sequence that the device has, with all before it: what survives the loss of power.
     #[must_use]
     pub fn durable_sequence(&self) -> Sequence {

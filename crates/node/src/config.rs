@@ -1,5 +1,6 @@
 //! What a node is told about itself.
 
+use crate::cluster::ClusterConfig;
 use crate::protocol::Protocol;
 use aerospike::exec::Namespace;
 use cql::wire::FRAME_BODY_BYTES_MAX;
@@ -22,6 +23,8 @@ pub struct NodeConfig {
     pub protocols: Vec<Protocol>,
     /// What Aerospike clients are told.
     pub aerospike: AerospikeConfig,
+    /// How it takes part in a cluster; none for a node by itself.
+    pub cluster: Option<ClusterConfig>,
     /// Where clients connect: known once the listeners are open,
     /// which is before there are clients.
     pub listening: OnceLock<Listening>,
@@ -64,6 +67,8 @@ pub struct Listening {
     pub shard_aware_port: u16,
     /// For Aerospike, if anybody listens.
     pub aerospike: Option<SocketAddr>,
+    /// For other nodes, if clustering is on.
+    pub node: Option<SocketAddr>,
 }
 
 impl NodeConfig {
@@ -78,7 +83,7 @@ impl NodeConfig {
     }
 
     pub(crate) fn listening(&self) -> Listening {
-        let nowhere = Listening { cql: (Ipv4Addr::LOCALHOST, 0).into(), shard_aware_port: 0, aerospike: None };
+        let nowhere = Listening { cql: (Ipv4Addr::LOCALHOST, 0).into(), shard_aware_port: 0, aerospike: None, node: None };
         self.listening.get().copied().unwrap_or(nowhere)
     }
 }

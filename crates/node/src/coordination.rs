@@ -1,5 +1,6 @@
 //! Requests that are answered later: parts of them on this core and on others, one step after the other.
 
+use crate::cluster::{Place, Route};
 use crate::core::Core;
 use crate::message::{Message, PartId};
 use crate::protocol::{AnyCoordinator, Reply};
@@ -7,7 +8,7 @@ use crate::requests::{COORDINATED_REQUEST_BYTES, Coordinated, Request, RequestId
 use base::CoreId;
 use io::{ConnectionId, Reactor};
 use model::operation::{Operation, Part, Step};
-use shard::{Outcome, ShardError};
+use shard::{Access, Outcome, ShardError};
 
 /// How many steps of requests over many partitions a core takes between two looks at its sockets.
 const CONTINUATIONS_PER_TURN: usize = 4;
@@ -23,17 +24,21 @@ impl Core {
     }
 
     /// Starts a request over several partitions.
+    #[allow(clippy::too_many_arguments, reason = "a request, how it is answered and how it travels")]
     pub(crate) fn coordinate<R: Reactor<Message = Message>>(
         &mut self,
         reactor: &mut R,
         connection: ConnectionId,
         reply: Reply,
         coordinator: AnyCoordinator,
+        route: Option<Route>,
         bytes: usize,
         out: &mut Vec<u8>,
     ) -> Started {
         let bytes = bytes + COORDINATED_REQUEST_BYTES;
-        let request = Request { connection, reply, work: Work::Coordinated(Coordinated::new(coordinator, bytes)), bytes };
+        let work = Work::Coordinated(Coordinated::new(coordinator, bytes));
+        let route = route.map(|route| (route, Vec::new()));
+        let request = Request { work, route, ..Request::single(connection, reply, bytes) };
         let id = self.requests.insert(request);
         if !self.has_room_for_parts() {
             self.continuations.push_back(id);
@@ -82,13 +87,23 @@ impl Core {
     /// Sends parts to the cores that own them.
     fn run_parts<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: RequestId, parts: Vec<Part>) {
         self.parts_out += parts.len();
-        for (part, Part { table: _, token, operation }) in parts.into_iter().enumerate() {
+        if let Some((_, places)) = self.requests.get_mut(id).and_then(|request| request.route.as_mut()) {
+            places.clear();
+            places.extend(parts.iter().map(|Part { table, token, operation }| {
+                let mut description = Vec::new();
+                let travels = operation.describe(&mut description);
+                Place { table: *table, token: *token, description: travels.then_some(description) }
+            }));
+        }
+        for (part, Part { table, token, operation }) in parts.into_iter().enumerate() {
             let part = PartId { request: id, part: part as u16 };
             let owner = token.slot().core(self.cores);
-            if owner == self.core {
-                self.run_part(reactor, self.core, part, operation);
+            if self.cluster.as_ref().is_some_and(|cluster| !cluster.is_primary(table, token.slot())) {
+                self.route(reactor, part);
+            } else if owner == self.core {
+                self.run_part(reactor, self.core, part, Access::Primary, operation);
             } else {
-                reactor.send(owner, Message::Run { part, operation });
+                reactor.send(owner, Message::Run { part, access: Access::Primary, operation });
             }
         }
     }
@@ -99,11 +114,12 @@ impl Core {
         reactor: &mut R,
         origin: CoreId,
         part: PartId,
+        access: Access,
         operation: Box<dyn Operation>,
     ) {
         let context = self.context(reactor);
         let mut reply = Vec::new();
-        let outcome = match self.shard.run(&context, &*operation, &mut reply) {
+        let outcome = match self.shard.run_with(&context, access, &*operation, &mut reply) {
             Outcome::Done => Ok(reply),
             Outcome::Unsynced(sequence) => {
                 self.shard.hold(Ticket { origin, part }.into(), sequence, reply);
@@ -129,16 +145,26 @@ impl Core {
             reactor.send(origin, Message::Ran { part, outcome });
             return;
         }
+        if let Err(ShardError::NotPrimary) = outcome
+            && self.requests.get_mut(part.request).is_some_and(|request| request.route.is_some())
+        {
+            // Nothing was done: another member may.
+            return self.route(reactor, part);
+        }
         if part.part != PartId::WHOLE {
             self.parts_out -= 1;
             let bytes = outcome.as_ref().map_or(0, Vec::len);
             self.part_bytes = bytes.max(self.part_bytes - self.part_bytes / 16);
         }
         let Some(request) = self.requests.get_mut(part.request) else { return };
-        let connection = request.connection;
+        let (connection, asker) = (request.connection, request.asker);
         match (&mut request.work, outcome) {
             // No part of it runs before it is started again.
             (Work::Declaration(_), _) => {}
+            (Work::Single, outcome) if let Some(asker) = asker => {
+                self.requests.remove(part.request);
+                self.answer_asker(reactor, asker, outcome);
+            }
             (Work::Single, Ok(frame)) => {
                 self.requests.remove(part.request);
                 self.deliver(reactor, connection, &frame);

@@ -3,12 +3,13 @@
 //! Bytes come in through [`io::Handler`]; a request runs at once when its partition is here and in memory, and its reply is written straight
 //! into the connection's output. Everything else waits in [`Requests`] and is answered later. Nothing here blocks or reads a clock.
 
+use crate::cluster::{Asker, ClusterCore, Forward, MetadataBlobs};
 use crate::config::NodeConfig;
 use crate::connections::{Connection, Connections};
 use crate::coordination::PART_BYTES_FIRST;
 use crate::message::Message;
 use crate::protocol::cql::{CoreStatements, Ring, SharedStatements};
-use crate::protocol::{Session, Workspaces};
+use crate::protocol::{Protocol, Session, Workspaces};
 use crate::requests::{RequestId, Requests};
 use crate::schema_changes::{Marks, SchemaChanges};
 use base::CoreId;
@@ -54,6 +55,7 @@ pub struct Core {
     pub(crate) refusals: Vec<(ConnectionId, Vec<u8>)>,
     pub(crate) marks: Marks,
     pub(crate) ring: Arc<Ring>,
+    pub(crate) cluster: Option<Box<ClusterCore>>,
     /// When to look again for clients that do not read; only while there is too much to send.
     pub(crate) stalls_due_us: Option<u64>,
     on_ready: Option<OnReady>,
@@ -83,6 +85,8 @@ pub struct CoreParts {
     pub shard: Shard,
     /// The node's prepared statements.
     pub statements: Arc<SharedStatements>,
+    /// For core 0 of a node with clustering.
+    pub metadata: MetadataBlobs,
     /// On core 0: called once, when the node accepts clients.
     pub on_ready: Option<OnReady>,
 }
@@ -91,6 +95,10 @@ impl Core {
     /// A core that accepts clients once all cores have recovered.
     #[must_use]
     pub fn new(parts: CoreParts) -> Self {
+        let cluster = parts.config.cluster.clone().map(|config| {
+            let metadata = (parts.core == CoreId(0)).then_some(parts.metadata);
+            Box::new(ClusterCore::new(config, parts.config.cluster_name.clone(), parts.config.host_id, metadata))
+        });
         let mut core = Self {
             changes: (parts.core == CoreId(0)).then(SchemaChanges::default),
             core: parts.core,
@@ -109,6 +117,7 @@ impl Core {
             refusals: Vec::new(),
             marks: Marks::default(),
             ring: Arc::default(),
+            cluster,
             stalls_due_us: None,
             on_ready: parts.on_ready,
             on_failure: None,
@@ -194,10 +203,16 @@ impl Core {
 impl<R: Reactor<Message = Message>> Handler<R> for Core {
     fn accepted(&mut self, _: &mut R, connection: ConnectionId, listener: ListenerId, peer: SocketAddr) {
         let protocol = self.config.protocol(listener);
+        if protocol == Protocol::Node {
+            return self.node_accepted(connection);
+        }
         self.connections.insert(Connection::new(connection, Session::new(protocol, peer, self.config.frame_body_bytes_max)));
     }
 
     fn received(&mut self, reactor: &mut R, connection: ConnectionId, bytes: &[u8]) {
+        if self.is_node_connection(connection) {
+            return self.node_received(reactor, connection, bytes);
+        }
         self.serve(reactor, connection, bytes);
     }
 
@@ -212,7 +227,10 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         self.resume_one(reactor, connection);
     }
 
-    fn closed(&mut self, _: &mut R, connection: ConnectionId) {
+    fn closed(&mut self, reactor: &mut R, connection: ConnectionId) {
+        if self.is_node_connection(connection) {
+            return self.node_closed(reactor, connection);
+        }
         self.forget(connection);
     }
 
@@ -226,8 +244,17 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
 
     fn message(&mut self, reactor: &mut R, from: CoreId, message: Message) {
         match message {
-            Message::Run { part, operation } => self.run_part(reactor, from, part, operation),
+            Message::Run { part, access, operation } => self.run_part(reactor, from, part, access, operation),
             Message::Ran { part, outcome } => self.part_done(reactor, self.core, part, outcome),
+            Message::Forward { from, id, version, part, request } => {
+                let forward = Forward { id, version, part: part.as_deref(), request: &request };
+                self.run_forwarded(reactor, Asker::Core { core: from, id }, &forward);
+            }
+            Message::Forwarded { id, outcome } => self.routed_answered(reactor, id, outcome),
+            Message::View(view) => self.apply_view(reactor, view),
+            Message::Lease(until_us) => self.apply_lease(until_us),
+            Message::Propose(command) => self.propose(*command),
+            Message::Metadata { from, body } => self.metadata_received(reactor, from, &body),
             Message::ChangeSchema(request) => self.change_schema(reactor, *request),
             Message::ShardSchema(schema) => self.apply_shard_schema(reactor, &schema),
             Message::Schema(update) => self.apply_schema(reactor, &update),
@@ -242,6 +269,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
                 self.cores_recovered += 1;
                 if self.cores_recovered == self.cores {
                     reactor.start_accepting();
+                    self.start_metadata(reactor);
                     if let Some(on_ready) = self.on_ready.take() {
                         on_ready();
                     }
@@ -273,16 +301,24 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         self.resume(reactor);
         let stalls_due_us = self.close_stalled(reactor);
         let marks_due_us = self.store_marks_again(reactor);
+        let cluster_due_us = self.cluster_turn(reactor);
         for (tag, request) in self.shard.take_requests() {
             debug_assert!(tag.0 < NODE_TAGS);
             reactor.submit(tag, request);
         }
         self.report_progress(reactor);
-        if (!self.continuations.is_empty() && self.has_room_for_parts()) || self.shard.has_runnable() {
+        let has_room = !self.continuations.is_empty() && self.has_room_for_parts();
+        if has_room || self.shard.has_runnable() || cluster_due_us == Some(0) {
             return Turn::Again;
         }
         let delayed_due_us = self.delayed.iter().map(|(until_us, _)| *until_us);
-        next.into_iter().chain(delayed_due_us).chain(stalls_due_us).chain(marks_due_us).min().map_or(Turn::Idle, Turn::At)
+        next.into_iter()
+            .chain(delayed_due_us)
+            .chain(cluster_due_us)
+            .chain(stalls_due_us)
+            .chain(marks_due_us)
+            .min()
+            .map_or(Turn::Idle, Turn::At)
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! [`Core`] is one core's part and implements [`io::Handler`]; the production reactor and the simulator drive the same code.
 
+mod cluster;
 mod config;
 mod connections;
 mod coordination;
@@ -12,7 +13,9 @@ mod requests;
 mod schema_changes;
 mod serving;
 
+pub use crate::cluster::{ClusterConfig, MetadataBlobs, Planted, View};
 pub use crate::core::{Core, CoreParts, OnFailure, OnReady};
+pub use ::cluster::{LOG_BLOB, SNAPSHOT_BLOB};
 pub use config::{AerospikeConfig, Listening, NodeConfig, SCHEMA_BLOB, truncations_blob};
 pub use message::Message;
 pub use protocol::Protocol;

@@ -1,13 +1,14 @@
 //! What cores of a node say to one another.
 
+use crate::cluster::View;
 use crate::requests::RequestId;
 use crate::schema_changes::SchemaOutcome;
 use aerospike::exec::Need;
-use base::{CoreId, TableId};
+use base::{CoreId, NodeId, TableId};
 use io::DiskError;
 use model::Schema;
 use model::operation::Operation;
-use shard::ShardError;
+use shard::{Access, ShardError};
 use std::sync::Arc;
 
 /// A message from one core to another.
@@ -16,6 +17,8 @@ pub enum Message {
     Run {
         /// Whose request it is a part of.
         part: PartId,
+        /// Whose rows it may read.
+        access: Access,
         /// What to run.
         operation: Box<dyn Operation>,
     },
@@ -25,6 +28,40 @@ pub enum Message {
         part: PartId,
         /// Its reply.
         outcome: Result<Vec<u8>, ShardError>,
+    },
+    /// Run a client's request, or a part of it, whose form is that in which it travels between members; answer with
+    /// [`Message::Forwarded`].
+    Forward {
+        /// Who asks.
+        from: CoreId,
+        /// The asker's name for it.
+        id: u32,
+        /// The version of the metadata that the asker goes by.
+        version: u64,
+        /// Which part; all of it without.
+        part: Option<Vec<u8>>,
+        /// The request.
+        request: Arc<[u8]>,
+    },
+    /// What came of [`Message::Forward`].
+    Forwarded {
+        /// The asker's name for it.
+        id: u32,
+        /// What came of it.
+        outcome: Result<Vec<u8>, ShardError>,
+    },
+    /// From core 0: the cluster is this now.
+    View(Arc<View>),
+    /// From core 0: until this time (monotonic, in microseconds) this member may serve what it is the primary of.
+    Lease(u64),
+    /// To core 0: the metadata should be changed.
+    Propose(Box<cluster::Command>),
+    /// To core 0: a frame for it that another core has received.
+    Metadata {
+        /// Who has sent it.
+        from: NodeId,
+        /// The message.
+        body: Vec<u8>,
     },
     /// To core 0: change the schema.
     ChangeSchema(Box<SchemaRequest>),

@@ -1,5 +1,6 @@
 //! Requests whose reply comes later.
 
+use crate::cluster::{Asker, Place, Route};
 use crate::protocol::{AnyCoordinator, Reply};
 use io::ConnectionId;
 use model::operation::Part;
@@ -32,6 +33,10 @@ pub(crate) struct Request {
     pub(crate) connection: ConnectionId,
     /// How it is answered.
     pub(crate) reply: Reply,
+    /// Who has sent it on for its client, who is then at another core or member.
+    pub(crate) asker: Option<Asker>,
+    /// In a cluster: how it, or each of the parts that are out, is run elsewhere.
+    pub(crate) route: Option<(Route, Vec<Place>)>,
     /// What it waits for.
     pub(crate) work: Work,
     /// Memory it holds while it waits, in bytes.
@@ -70,6 +75,13 @@ pub(crate) struct Coordinated {
     pub(crate) pending: Vec<Part>,
     /// Memory that it holds besides results.
     pub(crate) bytes: usize,
+}
+
+impl Request {
+    /// A request of a client of this core that is a whole reply away from its end.
+    pub(crate) fn single(connection: ConnectionId, reply: Reply, bytes: usize) -> Self {
+        Self { connection, reply, asker: None, route: None, work: Work::Single, bytes }
+    }
 }
 
 impl Coordinated {

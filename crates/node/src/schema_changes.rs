@@ -8,6 +8,7 @@
 //!
 //! Shards come first: what one core plans with the new schema finds its table and columns on every other.
 
+use crate::cluster::following;
 use crate::config::{SCHEMA_BLOB, truncations_blob};
 use crate::core::{Core, node_tag};
 use crate::message::{Message, SchemaAction, SchemaRequest, SchemaUpdate};
@@ -26,6 +27,10 @@ const SCHEMA_TAG: u64 = 0;
 const TRUNCATION_TAG: u64 = 1;
 /// Marks of truncations whose client has been told that they could not be stored.
 const MARKS_TAG: u64 = 2;
+/// Blobs of the cluster's metadata.
+pub(crate) const METADATA_TAG: u64 = 3;
+/// How long after a failure a schema that the cluster has decided is stored again.
+const SCHEMA_AGAIN_US: u64 = 1_000_000;
 /// How long after a failure marks are stored again: until they are, the shard reclaims no space.
 const MARKS_AGAIN_US: u64 = 1_000_000;
 
@@ -53,6 +58,12 @@ pub enum SchemaFailure {
     /// The disk did not take the schema.
     #[error("The schema could not be stored: {0}; nothing was changed")]
     NotStored(DiskError),
+    /// The cluster has not decided.
+    #[error("The cluster has not decided on the change in time; it may still be made")]
+    Undecided,
+    /// The cluster has refused it.
+    #[error("{0}")]
+    Refused(cluster::Refused),
     /// The disk did not take the mark of a truncation.
     #[error("The truncation could not be stored: {0}; the rows are gone, but may return after a restart: truncate again")]
     TruncationNotStored(DiskError),
@@ -63,6 +74,27 @@ pub enum SchemaFailure {
 pub(crate) struct SchemaChanges {
     waiting: VecDeque<SchemaRequest>,
     current: Option<Change>,
+    /// In a cluster: the change that has been proposed.
+    proposed: Option<Proposed>,
+    /// In a cluster: changes that are decided, until every member has them.
+    decided: Vec<Decided>,
+    /// When to store a schema again that could not be stored.
+    store_due_us: Option<u64>,
+}
+
+/// A change that the cluster is to decide on.
+struct Proposed {
+    request: SchemaRequest,
+    done: SchemaDone,
+}
+
+/// A change that the cluster has made.
+struct Decided {
+    request: SchemaRequest,
+    done: SchemaDone,
+    /// Of the metadata.
+    version: u64,
+    schema_version: u128,
 }
 
 /// On every core: the blob with its truncation marks on its way to the disk.
@@ -75,7 +107,8 @@ pub(crate) struct Marks {
 
 /// The change that is under way.
 struct Change {
-    request: SchemaRequest,
+    /// Who asked; nobody here if the cluster has decided it.
+    request: Option<SchemaRequest>,
     update: Arc<SchemaUpdate>,
     warnings: Vec<String>,
     stage: Stage,
@@ -114,11 +147,21 @@ impl Core {
     fn next_change<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
         loop {
             let Some(changes) = &mut self.changes else { return };
-            if changes.current.is_some() {
+            if changes.current.is_some() || changes.proposed.is_some() {
+                return;
+            }
+            if self.cluster.as_ref().is_some_and(|cluster| !cluster.is_at_newest()) {
+                // `settle_schema` comes back to it.
                 return;
             }
             let Some(request) = changes.waiting.pop_front() else { return };
             match self.resolve(reactor, &request) {
+                Ok(Resolved::Change { update, warnings, .. }) if self.cluster.is_some() => {
+                    self.propose_schema(self.schema.version, schema_blob::encode(&update.schema));
+                    if let Some(changes) = &mut self.changes {
+                        changes.proposed = Some(Proposed { request, done: SchemaDone { events: update.events, warnings } });
+                    }
+                }
                 Err(failure) => request.end(reactor, Err(failure)),
                 Ok(Resolved::Unchanged) => request.end(reactor, Ok(SchemaDone { events: Vec::new(), warnings: Vec::new() })),
                 Ok(Resolved::Change { update, warnings, store }) => {
@@ -128,8 +171,7 @@ impl Core {
                         reactor.submit(node_tag(SCHEMA_TAG), DiskRequest::ReplaceBlob { name: SCHEMA_BLOB.to_owned(), bytes });
                     }
                     if let Some(changes) = &mut self.changes {
-                        changes.current =
-                            Some(Change { request, update, warnings, stage: Stage::Shards, cores_left: self.cores, failure: None });
+                        changes.current = Some(Change::new(Some(request), update, warnings, self.cores));
                     }
                     if !store {
                         // Shards have the tables already.
@@ -142,6 +184,11 @@ impl Core {
 
     fn resolve<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, request: &SchemaRequest) -> Result<Resolved, SchemaFailure> {
         match &request.action {
+            SchemaAction::Truncate(tables) if self.cluster.is_some() => {
+                let schema = Arc::new(following::emptied(&self.schema, tables));
+                let update = SchemaUpdate { schema, dropped: Vec::new(), truncated: Vec::new(), events: Vec::new() };
+                Ok(Resolved::Change { update, warnings: Vec::new(), store: true })
+            }
             SchemaAction::Truncate(tables) => Ok(Resolved::Change {
                 update: SchemaUpdate {
                     schema: Arc::clone(&self.schema),
@@ -169,7 +216,7 @@ impl Core {
                     table_uuid: random_uuid(reactor),
                     now_us: reactor.now().wall_us,
                     data_center: &self.config.data_center,
-                    nodes: 1,
+                    nodes: self.cluster.as_ref().map_or(1, |cluster| cluster.view.peers.len() + 1),
                 };
                 let outcome = ddl::apply(&self.schema, keyspace.as_deref(), statement, &environment).map_err(CqlError::from)?;
                 let Some(change) = outcome.change else { return Ok(Resolved::Unchanged) };
@@ -204,11 +251,18 @@ impl Core {
     /// A blob of the node has been written, or not.
     pub(crate) fn blob_written<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, tag: DiskTag, result: &Result<(), DiskError>) {
         match (tag.0, result) {
+            (METADATA_TAG, result) => self.metadata_written(reactor, result),
             (SCHEMA_TAG, Ok(())) => self.publish(reactor),
+            (SCHEMA_TAG, Err(error)) if self.cluster.is_some() => {
+                tracing::error!(%error, "the schema could not be stored; until it is, this member does not follow the cluster");
+                if let Some(changes) = &mut self.changes {
+                    changes.store_due_us = Some(reactor.now().monotonic_us + SCHEMA_AGAIN_US);
+                }
+            }
             (SCHEMA_TAG, Err(error)) => {
                 tracing::error!(%error, "the schema could not be stored; the change is refused");
                 let current = self.changes.as_mut().and_then(|changes| changes.current.take());
-                if let Some(Change { request, .. }) = current {
+                if let Some(Change { request: Some(request), .. }) = current {
                     request.end(reactor, Err(SchemaFailure::NotStored(error.clone())));
                 }
                 self.next_change(reactor);
@@ -294,8 +348,69 @@ impl Core {
         for core in 0..self.cores {
             reactor.send(base::CoreId(core), Message::Announce(Arc::clone(&update)));
         }
-        request.end(reactor, outcome);
+        if let Some(request) = request {
+            request.end(reactor, outcome);
+        }
         self.next_change(reactor);
+    }
+
+    /// On core 0: the cluster has decided on another schema than this node's; brings it to all cores, one change at a time.
+    pub(crate) fn follow_schema<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, schema: &Arc<Schema>) {
+        let now_us = reactor.now().monotonic_us;
+        let Some(changes) = &mut self.changes else { return };
+        if let Some(change) = &changes.current {
+            // It could not be stored, and it is time to try again.
+            if changes.store_due_us.is_some_and(|due_us| now_us >= due_us) {
+                changes.store_due_us = None;
+                let bytes = schema_blob::encode(&change.update.schema);
+                reactor.submit(node_tag(SCHEMA_TAG), DiskRequest::ReplaceBlob { name: SCHEMA_BLOB.to_owned(), bytes });
+            }
+            return;
+        }
+        let schema = Arc::new(following::with_known_tables(&self.schema, schema));
+        let bytes = schema_blob::encode(&schema);
+        let dropped = following::dropped_tables(&self.schema, &schema);
+        let events = following::differences(&self.schema, &schema);
+        let update = Arc::new(SchemaUpdate { schema, dropped, truncated: Vec::new(), events });
+        changes.current = Some(Change::new(None, update, Vec::new(), self.cores));
+        reactor.submit(node_tag(SCHEMA_TAG), DiskRequest::ReplaceBlob { name: SCHEMA_BLOB.to_owned(), bytes });
+    }
+
+    /// On core 0: what has become of the change that was proposed.
+    pub(crate) fn schema_decided<R: Reactor<Message = Message>>(
+        &mut self,
+        reactor: &mut R,
+        outcome: &cluster::Outcome,
+        state: &cluster::State,
+    ) {
+        let Some(changes) = &mut self.changes else { return };
+        let Some(Proposed { request, done }) = changes.proposed.take() else { return };
+        match outcome {
+            cluster::Outcome::Refused(cluster::Refused::SchemaChanged { .. }) => changes.waiting.push_front(request),
+            cluster::Outcome::Refused(refused) => request.end(reactor, Err(SchemaFailure::Refused(refused.clone()))),
+            cluster::Outcome::Unknown => request.end(reactor, Err(SchemaFailure::Undecided)),
+            _ => {
+                let (version, schema_version) = (state.version, state.schema.version);
+                changes.decided.push(Decided { request, done, version, schema_version });
+            }
+        }
+    }
+
+    /// On core 0: goes on with changes as far as the cluster has come.
+    pub(crate) fn settle_schema<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        let Some(cluster) = &self.cluster else { return };
+        let Some(changes) = &mut self.changes else { return };
+        let is_waiting = !changes.waiting.is_empty();
+        let schema_version = self.schema.version;
+        if !changes.decided.is_empty() && changes.current.is_none() {
+            let is_over = |decided: &mut Decided| decided.schema_version == schema_version || cluster.view.version() >= decided.version;
+            for decided in changes.decided.extract_if(.., |decided| is_over(decided) && cluster.is_everywhere(decided.version)) {
+                decided.request.end(reactor, Ok(decided.done));
+            }
+        }
+        if is_waiting && cluster.is_at_newest() {
+            self.next_change(reactor);
+        }
     }
 
     /// On the core that asked: the change is done or was refused.
@@ -307,6 +422,12 @@ impl Core {
         let mut reply = Vec::new();
         request.reply.write_schema_outcome(outcome, &mut reply);
         self.deliver(reactor, request.connection, &reply);
+    }
+}
+
+impl Change {
+    fn new(request: Option<SchemaRequest>, update: Arc<SchemaUpdate>, warnings: Vec<String>, cores: u16) -> Self {
+        Self { request, update, warnings, stage: Stage::Shards, cores_left: cores, failure: None }
     }
 }
 

@@ -89,6 +89,7 @@ impl Inbound {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::{Purpose, begin_append, push_item};
     use base::{Epoch, Slot, TableId};

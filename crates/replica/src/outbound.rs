@@ -2,7 +2,7 @@
 //!
 //! Invariant: items are kept until they are acknowledged, in order, so that a broken connection costs nothing but sending them again.
 
-use crate::wire::{Item, begin_append, push_item};
+use crate::wire::{ITEM_HEAD_BYTES, Item, begin_append, push_item};
 use base::{Epoch, Slot, TableId};
 use std::collections::VecDeque;
 
@@ -95,18 +95,25 @@ impl Outbound {
         }
     }
 
+    /// Nobody over there waits for it any more.
+    pub fn clear(&mut self) {
+        self.pending.clear();
+        self.acknowledged(u64::MAX);
+    }
+
     /// There is a new connection: all that is not acknowledged goes again.
     pub fn restart(&mut self) {
         self.sent = self.dead;
     }
 
-    /// Forgets items of slots for which `keep` is false: this node is not their primary any more, or not in this term.
-    pub fn retain(&mut self, mut keep: impl FnMut(TableId, Slot, Epoch) -> bool) {
+    /// Forgets items for which `keep` is false, given their slot and rows: this node is not the slot's primary any more, or not in this term.
+    pub fn retain(&mut self, mut keep: impl FnMut(TableId, Slot, Epoch, &[u8]) -> bool) {
         let (mut kept, mut bytes, mut at, mut sent) = (VecDeque::new(), Vec::new(), self.dead, 0);
         for pending in self.pending.drain(..) {
             let range = at..at + pending.bytes;
             at = range.end;
-            if keep(pending.table, pending.slot, pending.term) {
+            let rows = &self.bytes[range.start + ITEM_HEAD_BYTES..range.end];
+            if keep(pending.table, pending.slot, pending.term, rows) {
                 if range.end <= self.sent {
                     sent += pending.bytes;
                 }
@@ -138,6 +145,7 @@ impl Outbound {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::{Append, Purpose};
     use base::Rng;
@@ -195,7 +203,7 @@ mod tests {
             let mut got = unsent(&mut stream, rng.below(1000) as usize);
             let acknowledged = got[rng.below(got.len() as u64) as usize];
             stream.acknowledged(acknowledged);
-            stream.retain(|_, slot, _| slot != Slot(1));
+            stream.retain(|_, slot, _, rows| slot != Slot(1) && rows.len() < 9);
             while let more @ [_, ..] = &*unsent(&mut stream, 60) {
                 got.extend_from_slice(more);
             }

@@ -21,7 +21,7 @@
 use base::{Epoch, Slot, TableId};
 
 const APPEND_HEAD_BYTES: usize = 16;
-const ITEM_HEAD_BYTES: usize = 36;
+pub(crate) const ITEM_HEAD_BYTES: usize = 36;
 
 /// Bytes that are no stream's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -180,6 +180,7 @@ const _: () = assert!(APPEND_HEAD_BYTES == 16 && ITEM_HEAD_BYTES == 24 + 12);
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use base::Rng;
 

@@ -2,7 +2,8 @@
 
 use crate::devices::{DEVICES_MAX, DeviceSpec};
 use crate::settings::{Durability, Pin, Settings, Size};
-use std::net::{IpAddr, Ipv4Addr};
+use base::NodeId;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -49,6 +50,28 @@ pub(crate) enum ConfigError {
     /// A namespace's name is not one.
     #[error("aerospike_namespaces has `{0}`: a name is 1 to 31 letters, digits, `_`, `-` or `$`, not one of the system's, and listed once")]
     Namespace(String),
+    /// Members tell each other where they are.
+    #[error("with clustering, listen must be the address at which other nodes and clients reach this node, not all addresses")]
+    NoAddress,
+    /// Only who joins takes a place.
+    #[error("replaces is given without join: name a member of the cluster")]
+    ReplacesNobody,
+    /// A name is missing or too long.
+    #[error("{key} must have 1 to {most} bytes")]
+    Name {
+        /// The setting.
+        key: &'static str,
+        /// The most bytes.
+        most: usize,
+    },
+    /// An address of a member is none.
+    #[error("join has `{address}`, which is not HOST:PORT of a node: {why}")]
+    Join {
+        /// What was given.
+        address: String,
+        /// What is wrong.
+        why: String,
+    },
     /// Two listeners have one port.
     #[error("{one} and {other} are both {port}: each needs its own port (0 picks a free one)")]
     SamePort {
@@ -78,6 +101,13 @@ pub(crate) struct Config {
     /// None: nobody listens on that port.
     pub(crate) aerospike_namespaces: Vec<String>,
     pub(crate) http_port: u16,
+    /// `None`: clustering is off.
+    pub(crate) node_port: Option<u16>,
+    pub(crate) join: Vec<SocketAddr>,
+    pub(crate) replaces: Option<NodeId>,
+    pub(crate) cluster_name: String,
+    pub(crate) data_center: String,
+    pub(crate) rack: String,
     /// `None`: as the data directory says, or all CPUs for a new one.
     pub(crate) cores: Option<u16>,
     pub(crate) memory_limit: Size,
@@ -94,6 +124,8 @@ pub(crate) struct Config {
 
 /// How many cores a node may have.
 pub(crate) const CORES: RangeInclusive<u64> = 1..=1024;
+/// The longest name of a cluster, data centre or rack.
+const NAME_BYTES_MAX: usize = 255;
 /// The longest name of a namespace.
 const NAMESPACE_BYTES_MAX: usize = 31;
 const MEMORY_LIMIT_LEAST: Size = Size(64 << 20);
@@ -103,7 +135,14 @@ pub(crate) const CAPACITY_LEAST: Size = Size(256 << 20);
 impl Config {
     /// Checks settings and fills in defaults.
     pub(crate) fn new(settings: Settings, host: Host) -> Result<Self, ConfigError> {
+        let join = settings.join.map_or_else(Vec::new, without_empty);
         let config = Self {
+            node_port: settings.node_port.or((!join.is_empty()).then_some(7000)),
+            join: join.iter().map(|address| resolve(address)).collect::<Result<_, _>>()?,
+            replaces: settings.replaces.map(NodeId),
+            cluster_name: settings.cluster_name.unwrap_or_else(|| "TarnDB".to_owned()),
+            data_center: settings.data_center.unwrap_or_else(|| "datacenter1".to_owned()),
+            rack: settings.rack.unwrap_or_else(|| "rack1".to_owned()),
             data_dir: settings.data_dir.unwrap_or_else(|| PathBuf::from("./tarndb-data")),
             listen: settings.listen.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
             cql_port: settings.cql_port.unwrap_or(9042),
@@ -145,6 +184,18 @@ impl Config {
         if !self.aerospike_namespaces.is_empty() {
             ports.push(("aerospike_port", self.aerospike_port));
         }
+        ports.extend(self.node_port.map(|port| ("node_port", port)));
+        if self.node_port.is_some() && self.listen.is_unspecified() {
+            return Err(ConfigError::NoAddress);
+        }
+        if self.replaces.is_some() && self.join.is_empty() {
+            return Err(ConfigError::ReplacesNobody);
+        }
+        for (key, name) in [("cluster_name", &self.cluster_name), ("data_center", &self.data_center), ("rack", &self.rack)] {
+            if name.is_empty() || name.len() > NAME_BYTES_MAX {
+                return Err(ConfigError::Name { key, most: NAME_BYTES_MAX });
+            }
+        }
         for (index, (one, port)) in ports.iter().copied().enumerate() {
             if let Some((other, _)) = ports[index + 1..].iter().find(|(_, other)| port != 0 && *other == port) {
                 return Err(ConfigError::SamePort { one, other, port });
@@ -152,6 +203,13 @@ impl Config {
         }
         Ok(())
     }
+}
+
+/// The address of another node.
+fn resolve(address: &str) -> Result<SocketAddr, ConfigError> {
+    let unknown = |why: String| ConfigError::Join { address: address.to_owned(), why };
+    let mut found = address.to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
+    found.next().ok_or_else(|| unknown("the name has no address".to_owned()))
 }
 
 /// An empty flag or variable is an empty list.

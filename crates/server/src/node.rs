@@ -9,7 +9,10 @@ use engine::{Engine, OpenError, Sequence};
 use io_linux::{CoreEnv, MappedMemory, MappedMemoryError};
 use model::Schema;
 use model::schema_blob::{self, SchemaBlobError};
-use node::{AerospikeConfig, Core, CoreParts, Listening, NodeConfig, Protocol, SCHEMA_BLOB, SharedStatements, truncations_blob};
+use node::{
+    AerospikeConfig, ClusterConfig, Core, CoreParts, LOG_BLOB, Listening, MetadataBlobs, NodeConfig, Protocol, SCHEMA_BLOB, SNAPSHOT_BLOB,
+    SharedStatements, truncations_blob,
+};
 use shard::{Durability, Shard, decode_truncations};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -63,6 +66,7 @@ pub(crate) enum NodeError {
 /// What all cores are made from.
 pub(crate) struct NodeParts {
     config: Arc<NodeConfig>,
+    metadata: MetadataBlobs,
     schema: Arc<Schema>,
     statements: Arc<SharedStatements>,
     truncations: Vec<BTreeMap<TableId, Sequence>>,
@@ -124,11 +128,18 @@ impl NodeParts {
             (0..cores).map(|core| MappedMemory::open(&data_dir.shard_buffer(core), stable_bytes)).collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
             config: Arc::new(NodeConfig {
-                cluster_name: "TarnDB".to_owned(),
-                data_center: "datacenter1".to_owned(),
-                rack: "rack1".to_owned(),
+                cluster_name: config.cluster_name.clone(),
+                data_center: config.data_center.clone(),
+                rack: config.rack.clone(),
                 host_id: identity::host_id(data_dir.identity),
-                protocols: vec![Protocol::Cql, Protocol::Cql, Protocol::Aerospike],
+                protocols: protocols(config),
+                cluster: config.node_port.map(|_| ClusterConfig {
+                    join: config.join.clone(),
+                    replaces: config.replaces,
+                    incarnation: random_number(),
+                    version: env!("CARGO_PKG_VERSION").to_owned(),
+                    planted: None,
+                }),
                 aerospike: AerospikeConfig::new(identity::host_id(data_dir.identity), config.aerospike_namespaces.clone()),
                 listening: OnceLock::new(),
                 started_s: std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs() as u32),
@@ -136,6 +147,7 @@ impl NodeParts {
                 unsent_bytes_max: UNSENT_BYTES_MAX,
                 requests_bytes_max: usize::try_from(requests_bytes).unwrap_or(usize::MAX),
             }),
+            metadata: MetadataBlobs { log: blobs.get(LOG_BLOB).cloned(), snapshot: blobs.get(SNAPSHOT_BLOB).cloned() },
             schema: Arc::new(schema),
             statements: Arc::new(SharedStatements::new(usize::try_from(statements_bytes).unwrap_or(usize::MAX))),
             truncations,
@@ -154,16 +166,22 @@ impl NodeParts {
 
     /// One factory a core, to be called on its thread.
     pub(crate) fn into_factories(self) -> Vec<impl FnOnce(&mut CoreEnv) -> Core + Send + 'static> {
-        let Self { config, schema, statements, truncations, memory, store, shard_bytes, shard_capacity, intervals, durability, cores } =
-            self;
+        let Self { config, metadata, schema, statements, truncations, memory, store, shard_bytes, shard_capacity, intervals, .. } = self;
+        let (durability, cores) = (self.durability, self.cores);
         let make = move |(truncations, memory): (BTreeMap<TableId, Sequence>, MappedMemory)| {
             let (config, schema, statements) = (Arc::clone(&config), Arc::clone(&schema), Arc::clone(&statements));
+            let metadata = metadata.clone();
             move |environment: &mut CoreEnv| {
                 let core = environment.core;
                 if let [cql, shard_aware, others @ ..] = &environment.addresses[..] {
                     // Every core sets the same.
                     let shard_aware_port = shard_aware.port();
-                    let _ = config.listening.set(Listening { cql: *cql, shard_aware_port, aerospike: others.first().copied() });
+                    let of = |protocol| {
+                        let position = config.protocols.iter().position(|known| *known == protocol)?;
+                        others.get(position.checked_sub(2)?).copied()
+                    };
+                    let (aerospike, node) = (of(Protocol::Aerospike), of(Protocol::Node));
+                    let _ = config.listening.set(Listening { cql: *cql, shard_aware_port, aerospike, node });
                 }
                 let file_bytes = environment.file_bytes.first().copied().unwrap_or(0);
                 let engine_config = engine_config(store, core.0, file_bytes, shard_capacity, shard_bytes, intervals);
@@ -180,12 +198,30 @@ impl NodeParts {
                 // The core's number in the top bits keeps the numbers of one start apart.
                 let nonce = (u64::from_le_bytes(nonce) >> 16) | (u64::from(core.0) << 48);
                 let shard = Shard::new(engine, durability, tables, truncations, nonce);
-                Core::new(CoreParts { core, cores, config, schema, shard, statements, on_ready: None })
+                Core::new(CoreParts { core, cores, config, schema, shard, statements, metadata, on_ready: None })
                     .with_on_failure(Box::new(move |error| fail(core, error)))
             }
         };
         truncations.into_iter().zip(memory).map(make).collect()
     }
+}
+
+/// What is spoken on each listener, in the order in which `start` opens them.
+fn protocols(config: &Config) -> Vec<Protocol> {
+    let mut protocols = vec![Protocol::Cql, Protocol::Cql];
+    if !config.aerospike_namespaces.is_empty() {
+        protocols.push(Protocol::Aerospike);
+    }
+    if config.node_port.is_some() {
+        protocols.push(Protocol::Node);
+    }
+    protocols
+}
+
+fn random_number() -> u64 {
+    let mut bytes = [0; 8];
+    io_linux::fill_with_entropy(&mut bytes);
+    u64::from_le_bytes(bytes)
 }
 
 /// A shard that cannot be opened ends the process: serving without its rows would be wrong.

@@ -36,6 +36,24 @@ pub(crate) struct Settings {
     /// The port for health checks; 0 picks a free one [default: 8080].
     #[arg(long, value_name = "PORT", env = "TARNDB_HTTP_PORT")]
     pub(crate) http_port: Option<u16>,
+    /// The port for other nodes, which switches clustering on; 0 picks a free one [default: none, and 7000 with join].
+    #[arg(long, value_name = "PORT", env = "TARNDB_NODE_PORT")]
+    pub(crate) node_port: Option<u16>,
+    /// Members of the cluster to join, HOST:PORT of their node ports, separated by commas; without any a new cluster is founded [default: none].
+    #[arg(long, value_delimiter = ',', value_name = "HOST:PORT", env = "TARNDB_JOIN")]
+    pub(crate) join: Option<Vec<String>>,
+    /// The number of the member, which is gone, whose place this node takes when it joins [default: none].
+    #[arg(long, value_name = "NODE", env = "TARNDB_REPLACES")]
+    pub(crate) replaces: Option<u32>,
+    /// The cluster's name: nodes of another one are kept out [default: TarnDB].
+    #[arg(long, value_name = "NAME", env = "TARNDB_CLUSTER_NAME")]
+    pub(crate) cluster_name: Option<String>,
+    /// The data centre's name [default: datacenter1].
+    #[arg(long, value_name = "NAME", env = "TARNDB_DATA_CENTER")]
+    pub(crate) data_center: Option<String>,
+    /// The rack's name: replicas of a row are placed in different racks where there are several [default: rack1].
+    #[arg(long, value_name = "NAME", env = "TARNDB_RACK")]
+    pub(crate) rack: Option<String>,
     /// How many cores to use, 1 to 1024 [default: as the data directory was made, at first the CPUs this process may use].
     #[arg(long, value_name = "N", env = "TARNDB_CORES")]
     pub(crate) cores: Option<u16>,
@@ -79,6 +97,12 @@ impl Settings {
             aerospike_port: self.aerospike_port.or(other.aerospike_port),
             aerospike_namespaces: self.aerospike_namespaces.or(other.aerospike_namespaces),
             http_port: self.http_port.or(other.http_port),
+            node_port: self.node_port.or(other.node_port),
+            join: self.join.or(other.join),
+            replaces: self.replaces.or(other.replaces),
+            cluster_name: self.cluster_name.or(other.cluster_name),
+            data_center: self.data_center.or(other.data_center),
+            rack: self.rack.or(other.rack),
             cores: self.cores.or(other.cores),
             memory_limit: self.memory_limit.or(other.memory_limit),
             capacity: self.capacity.or(other.capacity),

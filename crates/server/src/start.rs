@@ -45,6 +45,9 @@ fn start_cores(config: &Config, data_dir: &DataDir) -> Result<Machine, Failure> 
     if !config.aerospike_namespaces.is_empty() {
         listeners.push(spread(config.aerospike_port));
     }
+    if let Some(port) = config.node_port {
+        listeners.push(ListenerOptions { placement: Placement::ByClientPort, ..spread(port) });
+    }
     let options = Options {
         listeners,
         files: (0..data_dir.cores).map(|core| vec![data_dir.file(core)]).collect(),
@@ -64,9 +67,12 @@ fn start_cores(config: &Config, data_dir: &DataDir) -> Result<Machine, Failure> 
 /// Says that the node is ready: one line for programs, one for people.
 fn announce(config: &Config, data_dir: &DataDir, addresses: &[SocketAddr], http: SocketAddr) {
     let [cql, shard_aware, others @ ..] = addresses else { unreachable!("at least two listeners were opened") };
-    let aerospike = others.first().map_or(String::new(), |address| format!(" aerospike={address}"));
+    let has_aerospike = !config.aerospike_namespaces.is_empty();
+    let (aerospike, others) = others.split_at(usize::from(has_aerospike));
+    let named = |name, addresses: &[SocketAddr]| addresses.first().map_or(String::new(), |address| format!(" {name}={address}"));
+    let (aerospike, node) = (named("aerospike", aerospike), named("node", others));
     let ready = format!(
-        "tarndb ready version={} cql={cql} shard-aware={shard_aware}{aerospike} http={http} data={} cores={} memory_limit={}",
+        "tarndb ready version={} cql={cql} shard-aware={shard_aware}{aerospike}{node} http={http} data={} cores={} memory_limit={}",
         env!("CARGO_PKG_VERSION"),
         config.data_dir.display(),
         data_dir.cores,

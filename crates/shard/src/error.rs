@@ -47,6 +47,22 @@ pub enum ShardError {
     /// The node has ceased to be the primary before the other members had the write: it may have been done, or not.
     #[error("this node ceased to be the primary of the slot before the other replicas had the write; it may or may not have been applied")]
     OutcomeUnknown,
+    /// A read was not answered in time.
+    #[error("the member that serves the slot did not answer in time")]
+    NoAnswer,
+    /// Too few replicas have the slot's data, or none may serve it for the moment. Nothing was done.
+    #[error("{alive} replicas of the slot are alive and have everything, {required} are required")]
+    Unavailable {
+        /// The level that was asked for, as the protocol numbers it.
+        consistency: u16,
+        /// How many replicas it needs.
+        required: u16,
+        /// How many there are.
+        alive: u16,
+    },
+    /// Another member has refused it.
+    #[error("{0}")]
+    Elsewhere(String),
     /// A row from another member is none.
     #[error("the row received is not well formed")]
     Malformed,

@@ -93,6 +93,7 @@ impl Setup {
             host_id: 1,
             protocols: vec![Protocol::Cql, Protocol::Cql, Protocol::Aerospike],
             aerospike: AerospikeConfig::new(1, vec!["test".to_owned()]),
+            cluster: None,
             listening: OnceLock::new(),
             started_s: now.wall_s() as u32,
             frame_body_bytes_max: 1 << 20,

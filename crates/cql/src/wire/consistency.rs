@@ -44,6 +44,24 @@ impl Consistency {
         self as u16
     }
 
+    /// How many replicas of `factor` must have answered.
+    #[must_use]
+    pub fn required(self, factor: u16) -> u16 {
+        match self {
+            Self::Any | Self::One | Self::LocalOne => 1,
+            Self::Two => 2,
+            Self::Three => 3,
+            Self::All => factor,
+            Self::Quorum | Self::LocalQuorum | Self::EachQuorum | Self::Serial | Self::LocalSerial => factor / 2 + 1,
+        }
+    }
+
+    /// Whether a read may be answered by any replica, and so by one that lags.
+    #[must_use]
+    pub fn reads_any(self) -> bool {
+        matches!(self, Self::Any | Self::One | Self::LocalOne)
+    }
+
     /// Whether it is one of the two levels of lightweight transactions.
     #[must_use]
     pub fn is_serial(self) -> bool {

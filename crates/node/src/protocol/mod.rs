@@ -26,6 +26,8 @@ pub enum Protocol {
     Cql,
     /// Aerospike's.
     Aerospike,
+    /// What members of a cluster say to each other.
+    Node,
 }
 
 /// A connection's state.
@@ -68,7 +70,8 @@ pub(crate) enum AnyCoordinator {
 impl Session {
     pub(crate) fn new(protocol: Protocol, peer: SocketAddr, message_bytes_max: u32) -> Self {
         match protocol {
-            Protocol::Cql => Self::Cql(Box::new(cql_session::Session::new(peer, message_bytes_max))),
+            // Other nodes have no session.
+            Protocol::Cql | Protocol::Node => Self::Cql(Box::new(cql_session::Session::new(peer, message_bytes_max))),
             Protocol::Aerospike => Self::Aerospike(Box::new(aerospike_session::Session::new(peer, message_bytes_max))),
         }
     }
@@ -85,7 +88,7 @@ impl Session {
     ) -> Verdict {
         match self {
             Self::Cql(session) => {
-                let mut server = cql::Statements { core, reactor, connection };
+                let mut server = cql::Statements { core, reactor, connection, asker: None };
                 match session.receive(bytes, out, out_bytes_max, &mut workspaces.cql, &mut server) {
                     cql_session::Verdict::Continue => Verdict::Continue,
                     cql_session::Verdict::Pause => Verdict::Pause,

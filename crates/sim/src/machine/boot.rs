@@ -9,7 +9,7 @@ use base::{CoreId, Rng, TableId};
 use engine::Engine;
 use io::{Handler, Now, Turn};
 use model::{Schema, schema_blob};
-use node::{Core, CoreParts, SCHEMA_BLOB, SharedStatements, truncations_blob};
+use node::{Core, CoreParts, MetadataBlobs, SCHEMA_BLOB, SharedStatements, truncations_blob};
 use shard::{Shard, decode_truncations};
 use sim_disk::{Disk, Fault, Faults, Stable};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -102,6 +102,7 @@ impl Machine {
                 schema: Arc::clone(&schema),
                 shard: Shard::new(engine, setup.durability, tables.clone(), truncations, nonce),
                 statements: Arc::clone(&statements),
+                metadata: MetadataBlobs::default(),
                 on_ready: None,
             })
         })

@@ -9,7 +9,7 @@ use engine::Engine;
 use io::{ConnectionId, Handler, ListenerId, Now};
 use load::cql::client::{Client, PreparedStatement, Transport};
 use model::Schema;
-use node::{AerospikeConfig, Core, CoreParts, NodeConfig, Protocol, SharedStatements};
+use node::{AerospikeConfig, Core, CoreParts, MetadataBlobs, NodeConfig, Protocol, SharedStatements};
 use shard::{Durability, Shard};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -44,6 +44,7 @@ impl Machine {
             schema: Arc::new(Schema::empty()),
             shard,
             statements: Arc::new(SharedStatements::new(8 << 20)),
+            metadata: MetadataBlobs::default(),
             on_ready: None,
         });
         let mut machine = Self { core, reactor, disk_time: Duration::ZERO };
@@ -143,6 +144,7 @@ fn node_config(now: Now) -> NodeConfig {
         host_id: 1,
         protocols: vec![Protocol::Cql, Protocol::Cql, Protocol::Aerospike],
         aerospike: AerospikeConfig::new(1, vec!["test".to_owned()]),
+        cluster: None,
         listening: OnceLock::new(),
         started_s: now.wall_s() as u32,
         frame_body_bytes_max: 16 << 20,

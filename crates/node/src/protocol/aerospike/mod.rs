@@ -16,8 +16,9 @@ pub(crate) fn failure(error: &ShardError) -> ResultCode {
         ShardError::Full { .. } | ShardError::IndexFull { .. } => ResultCode::OUT_OF_MEMORY,
         ShardError::Busy => ResultCode::DEVICE_OVERLOAD,
         ShardError::TooLarge { .. } => ResultCode::RECORD_TOO_BIG,
-        ShardError::NotReady | ShardError::NotPrimary => ResultCode::PARTITION_UNAVAILABLE,
-        ShardError::UnknownTable | ShardError::Read(_) | ShardError::Poisoned | ShardError::OutcomeUnknown | ShardError::Malformed => {
+        ShardError::NotReady | ShardError::NotPrimary | ShardError::Unavailable { .. } => ResultCode::PARTITION_UNAVAILABLE,
+        ShardError::OutcomeUnknown | ShardError::NoAnswer => ResultCode::TIMEOUT,
+        ShardError::UnknownTable | ShardError::Read(_) | ShardError::Poisoned | ShardError::Malformed | ShardError::Elsewhere(_) => {
             ResultCode::SERVER_ERROR
         }
     }
@@ -27,7 +28,10 @@ pub(crate) fn failure(error: &ShardError) -> ResultCode {
 pub(crate) fn schema_failure(failure: &SchemaFailure) -> ResultCode {
     match failure {
         SchemaFailure::RecordSet(error) => exec::declaration_failure(error),
-        SchemaFailure::Statement(_) | SchemaFailure::NotStored(_) | SchemaFailure::TruncationNotStored(_) => ResultCode::SERVER_ERROR,
+        SchemaFailure::Undecided => ResultCode::TIMEOUT,
+        SchemaFailure::Statement(_) | SchemaFailure::NotStored(_) | SchemaFailure::TruncationNotStored(_) | SchemaFailure::Refused(_) => {
+            ResultCode::SERVER_ERROR
+        }
     }
 }
 

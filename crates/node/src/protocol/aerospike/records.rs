@@ -18,7 +18,7 @@ use aerospike::wire;
 use base::{CoreId, TableId};
 use io::{ConnectionId, Reactor};
 use model::operation::Operation;
-use shard::Outcome;
+use shard::{Access, Outcome};
 
 /// The size that a record may have.
 const RECORD_BYTES_MAX: u32 = 1 << 20;
@@ -55,8 +55,7 @@ impl<R: Reactor<Message = Message>> Server for Records<'_, R> {
             return Progress::Replied;
         }
         let core = &mut *self.core;
-        let request = Request { connection: self.connection, reply: Reply::AerospikeInfo, work: Waiting::Single, bytes: REQUEST_BYTES };
-        let request = core.requests.insert(request);
+        let request = core.requests.insert(Request::single(self.connection, Reply::AerospikeInfo, REQUEST_BYTES));
         let request = SchemaRequest { origin: core.core, request, action: SchemaAction::Truncate(tables) };
         self.reactor.send(CoreId(0), Message::ChangeSchema(Box::new(request)));
         Progress::Waiting
@@ -105,9 +104,9 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
     ) -> Result<Progress, ResultCode> {
         let context = self.core.context(self.reactor);
         let core = &mut *self.core;
-        let options = Options { namespaces: &core.config.aerospike.namespaces, cores: core.cores, record_bytes_max: RECORD_BYTES_MAX };
+        let options = Options { namespaces: &core.config.aerospike.namespaces, cores: core.pieces(), record_bytes_max: RECORD_BYTES_MAX };
         let bytes = REQUEST_BYTES + body.len();
-        let waits = |work| Request { connection: self.connection, reply: Reply::Aerospike(shape), work, bytes };
+        let waits = |work| Request { work, ..Request::single(self.connection, Reply::Aerospike(shape), bytes) };
         match exec::start(&core.schema, message, body, &options)? {
             Work::Record(record) if record.token().slot().core(core.cores) == core.core => {
                 // The hot path: this core owns the record.
@@ -130,13 +129,13 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
                 let (owner, operation): (CoreId, Box<dyn Operation>) = (record.token().slot().core(core.cores), record.to_operation());
                 check_waiting(core)?;
                 let part = PartId { request: core.requests.insert(waits(Waiting::Single)), part: PartId::WHOLE };
-                self.reactor.send(owner, Message::Run { part, operation });
+                self.reactor.send(owner, Message::Run { part, access: Access::Primary, operation });
                 Ok(Progress::Waiting)
             }
             Work::Coordinate(coordinator) => {
                 check_waiting(core)?;
                 let coordinator = AnyCoordinator::Aerospike(coordinator);
-                Ok(match core.coordinate(self.reactor, self.connection, Reply::Aerospike(shape), coordinator, bytes, out) {
+                Ok(match core.coordinate(self.reactor, self.connection, Reply::Aerospike(shape), coordinator, None, bytes, out) {
                     Started::Replied => Progress::Replied,
                     Started::Waiting => Progress::Waiting,
                 })

@@ -2,6 +2,7 @@
 
 mod prepared;
 mod statements;
+pub(crate) mod travel;
 mod view;
 
 pub use prepared::SharedStatements;
@@ -11,7 +12,7 @@ pub(crate) use statements::Statements;
 pub(crate) use view::Ring;
 
 use crate::schema_changes::{SchemaFailure, SchemaOutcome};
-use cql::wire::{self, Opcode, ProtocolVersion, StreamId};
+use cql::wire::{self, Consistency, Opcode, ProtocolVersion, StreamId};
 use cql::{CqlError, reply};
 use shard::ShardError;
 
@@ -52,7 +53,14 @@ pub(crate) fn failure(error: &ShardError) -> CqlError {
         ShardError::Full { .. } | ShardError::Busy | ShardError::IndexFull { .. } => CqlError::Overloaded(message),
         ShardError::TooLarge { .. } | ShardError::UnknownTable => CqlError::Invalid(message),
         ShardError::Read(_) => CqlError::ReadFailure(message),
-        ShardError::Poisoned | ShardError::OutcomeUnknown => CqlError::WriteFailure(message),
-        ShardError::NotReady | ShardError::NotPrimary | ShardError::Malformed => CqlError::Server(message),
+        ShardError::Poisoned => CqlError::WriteFailure(message),
+        ShardError::OutcomeUnknown => CqlError::WriteTimeout(Consistency::One),
+        ShardError::NotPrimary => CqlError::Unavailable { consistency: Consistency::One, required: 1, alive: 0 },
+        ShardError::Unavailable { consistency, required, alive } => {
+            let consistency = Consistency::try_from(*consistency).unwrap_or(Consistency::One);
+            CqlError::Unavailable { consistency, required: *required, alive: *alive }
+        }
+        ShardError::NoAnswer => CqlError::ReadTimeout(Consistency::One),
+        ShardError::NotReady | ShardError::Malformed | ShardError::Elsewhere(_) => CqlError::Server(message),
     }
 }

@@ -1,23 +1,27 @@
 //! QUERY, PREPARE, EXECUTE and BATCH: from a decoded request to work on shards.
 
 use super::prepared::weight;
+use super::travel::{self, Travelled};
 use super::{ReplyHeader, failure};
+use crate::cluster::{Asker, ClusterCore, Place, Route};
 use crate::coordination::{Started, Ticket};
 use crate::core::Core;
 use crate::message::{Message, PartId, SchemaAction, SchemaRequest};
 use crate::protocol::{AnyCoordinator, Reply};
-use crate::requests::{REQUEST_BYTES, Request, Work as Waiting};
-use base::CoreId;
-use cql::exec::{BatchStatement, Bindings, Execution, Options, Work, start, start_many};
+use crate::requests::{REQUEST_BYTES, Request};
+use base::{CoreId, TableId, Token};
+use cql::exec::{
+    BatchStatement, Bindings, Execution, Options, Work, part_of_batch, part_of_modification, part_of_select, start, start_many,
+};
 use cql::language::has_more_tokens;
 use cql::plan::{self, BatchKind, Prepared, Statement};
 use cql::reply::ResultColumn;
 use cql::session::{Client, Server};
-use cql::wire::{self, Opcode, QueryParameters, ResultColumns, StreamId};
+use cql::wire::{self, Consistency, Opcode, QueryParameters, ResultColumns, StreamId};
 use cql::{CqlError, reply, system};
 use io::{ConnectionId, Reactor};
-use model::operation::Context;
-use shard::Outcome;
+use model::operation::{Context, Operation};
+use shard::{Access, Outcome, ShardError};
 use std::sync::Arc;
 
 /// Serves one connection's statements while its bytes are being received.
@@ -25,6 +29,8 @@ pub(crate) struct Statements<'a, R> {
     pub(crate) core: &'a mut Core,
     pub(crate) reactor: &'a mut R,
     pub(crate) connection: ConnectionId,
+    /// Who has sent the statement on, if it is not the connection's own.
+    pub(crate) asker: Option<Asker>,
 }
 
 /// What a statement of a batch costs besides its values, and its plan if it is not prepared.
@@ -77,7 +83,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             timestamp: parameters.common.timestamp,
             skip_metadata: parameters.result_columns == ResultColumns::Skipped,
             now_s: parameters.common.now_in_seconds.map(|seconds| seconds.max(0).unsigned_abs()),
-            cores: self.core.cores,
+            cores: self.core.pieces(),
             result_bytes_max: self.core.config.result_bytes_max(),
         }
     }
@@ -101,33 +107,48 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         };
         let bindings = Bindings::new(&prepared.markers, &execute.parameters.values)?;
         let execution = Execution { prepared, bindings, options, paging_state: execute.parameters.paging_state };
+        let mut parked = None;
         if let Work::Partition(token) = start(&execution, &context)?
             && !is_virtual(prepared)
             && token.slot().core(core.cores) == core.core
         {
             // The hot path: this core owns the partition.
             let start = out.len();
-            match core.shard.run(&context, &execution, out) {
+            let access = access(core.cluster.as_deref(), prepared, token, options.consistency)?;
+            match core.shard.run_with(&context, access, &execution, out) {
                 Outcome::Done => return Ok(Progress::Replied),
+                // Another member may.
+                Outcome::Failed(ShardError::NotPrimary) => {}
                 Outcome::Failed(error) => return Err(failure(&error)),
                 waits => {
                     let bytes = REQUEST_BYTES + execution.bindings.bytes() + out.len() - start;
-                    let request = Request { connection: self.connection, reply: Reply::Cql(header), work: Waiting::Single, bytes };
+                    let request = Request { asker: self.asker, ..Request::single(self.connection, Reply::Cql(header), bytes) };
                     let part = PartId { request: core.requests.insert(request), part: PartId::WHOLE };
                     let ticket = Ticket { origin: core.core, part }.into();
-                    match waits {
-                        Outcome::Unsynced(sequence) => core.shard.hold(ticket, sequence, out.split_off(start)),
-                        _ => core.shard.park(ticket, execution.to_operation()),
+                    if let Outcome::Unsynced(sequence) = waits {
+                        core.shard.hold(ticket, sequence, out.split_off(start));
+                        return Ok(Progress::Waiting);
                     }
-                    return Ok(Progress::Waiting);
+                    core.shard.park(ticket, execution.to_operation());
+                    if core.cluster.is_none() {
+                        return Ok(Progress::Waiting);
+                    }
+                    parked = Some((part.request, token));
                 }
             }
         }
         let prepared = Arc::clone(prepared);
-        let values = execution.bindings.to_owned_values();
-        let paging_state = execution.paging_state.map(<[u8]>::to_vec);
-        let execution = Execution { prepared: &prepared, bindings: values.bindings(), options, paging_state: paging_state.as_deref() };
-        self.run(client, header, &execution, 0, &context, out)
+        let bindings = Bindings::new(&prepared.markers, &execute.parameters.values)?;
+        let execution = Execution { prepared: &prepared, bindings, options, paging_state: execute.parameters.paging_state };
+        if let Some((request, token)) = parked {
+            // It may have to run elsewhere when its turn comes.
+            let route = self.route_single(client, header, &wire::Request::Execute(*execute), &execution, token);
+            if let Some(request) = self.core.requests.get_mut(request) {
+                request.route = route;
+            }
+            return Ok(Progress::Waiting);
+        }
+        self.run(client, header, &wire::Request::Execute(*execute), &execution, 0, &context, out)
     }
 
     fn query(
@@ -143,14 +164,16 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let context = self.core.context(self.reactor);
         let options = self.options(header, &query.parameters, &context);
         let execution = Execution { prepared: &prepared, bindings, options, paging_state: query.parameters.paging_state };
-        self.run(client, header, &execution, weight(&prepared), &context, out)
+        self.run(client, header, &wire::Request::Query(*query), &execution, weight(&prepared), &context, out)
     }
 
     /// Runs any statement. Its plan takes `plan_bytes`, if it is kept for this request alone.
+    #[allow(clippy::too_many_arguments, reason = "a statement, its request and its reply")]
     fn run(
         &mut self,
         client: &mut Client,
         header: ReplyHeader,
+        request: &wire::Request<'_>,
         execution: &Execution<'_>,
         plan_bytes: usize,
         context: &Context,
@@ -164,29 +187,21 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             Work::Partition(token) => {
                 self.check_waiting()?;
                 let owner = token.slot().core(self.core.cores);
+                let access = access(self.core.cluster.as_deref(), execution.prepared, token, execution.options.consistency)?;
                 let bytes = REQUEST_BYTES + execution.bindings.bytes() + plan_bytes;
-                let request = Request { connection: self.connection, reply: Reply::Cql(header), work: Waiting::Single, bytes };
+                let route = self.route_single(client, header, request, execution, token);
+                let request = Request { asker: self.asker, route, ..Request::single(self.connection, Reply::Cql(header), bytes) };
                 let part = PartId { request: self.core.requests.insert(request), part: PartId::WHOLE };
                 // A part of this core is answered like any other: by `deliver`, once this connection's bytes are served.
-                self.reactor.send(owner, Message::Run { part, operation: execution.to_operation() });
+                self.reactor.send(owner, Message::Run { part, access, operation: execution.to_operation() });
                 Ok(Progress::Waiting)
             }
             Work::Coordinate(coordinator) => {
                 self.check_waiting()?;
                 let bytes = REQUEST_BYTES + execution.bindings.bytes() + plan_bytes;
-                Ok(
-                    match self.core.coordinate(
-                        self.reactor,
-                        self.connection,
-                        Reply::Cql(header),
-                        AnyCoordinator::Cql(coordinator),
-                        bytes,
-                        out,
-                    ) {
-                        Started::Replied => Progress::Replied,
-                        Started::Waiting => Progress::Waiting,
-                    },
-                )
+                let prepared = execution.prepared;
+                let route = self.route(client, header, request, &[prepared], execution.options.consistency, is_write(prepared));
+                Ok(self.coordinate(header, AnyCoordinator::Cql(coordinator), route, bytes, out))
             }
             Work::Other => self.run_other(client, header, execution.prepared, out),
         }
@@ -223,8 +238,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             }
         };
         self.check_waiting()?;
-        let request = Request { connection: self.connection, reply: Reply::Cql(header), work: Waiting::Single, bytes: REQUEST_BYTES };
-        let request = self.core.requests.insert(request);
+        let request = self.core.requests.insert(Request::single(self.connection, Reply::Cql(header), REQUEST_BYTES));
         let request = SchemaRequest { origin: self.core.core, request, action };
         self.reactor.send(CoreId(0), Message::ChangeSchema(Box::new(request)));
         Ok(Progress::Waiting)
@@ -251,8 +265,38 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         batch: &wire::Batch<'_>,
         out: &mut Vec<u8>,
     ) -> Result<Progress, CqlError> {
+        let (plans, bytes) = self.batch_plans(client, batch)?;
+        let statements = batch_statements(&plans)?;
+        let kind = match batch.kind {
+            wire::BatchKind::Logged => BatchKind::Logged,
+            wire::BatchKind::Unlogged => BatchKind::Unlogged,
+            wire::BatchKind::Counter => BatchKind::Counter,
+        };
+        let context = self.core.context(self.reactor);
+        let options = self.batch_options(header, batch, &context);
+        self.check_waiting()?;
+        match start_many(statements, None, kind, options, &context)? {
+            Work::Coordinate(coordinator) => {
+                let mut named: Vec<&Arc<Prepared>> = plans.iter().map(|(prepared, _)| prepared).collect();
+                named.sort_unstable_by_key(|prepared| prepared.id);
+                named.dedup_by_key(|prepared| prepared.id);
+                let route = self.route(client, header, &wire::Request::Batch(*batch), &named, batch.consistency, true);
+                Ok(self.coordinate(header, AnyCoordinator::Cql(coordinator), route, bytes, out))
+            }
+            Work::Partition(_) | Work::Other => Err(CqlError::Server("a batch is coordinated".to_owned())),
+        }
+    }
+
+    fn batch_options(&self, header: ReplyHeader, batch: &wire::Batch<'_>, context: &Context) -> Options {
+        let mut parameters = QueryParameters::new(batch.consistency, wire::Values::none(header.version));
+        parameters.common = batch.common;
+        self.options(header, &parameters, context)
+    }
+
+    /// The plans of a batch's statements, and the memory that it takes.
+    fn batch_plans<'r>(&mut self, client: &Client, batch: &wire::Batch<'r>) -> Result<(Vec<BatchPlan<'r>>, usize), CqlError> {
         let keyspace = batch.common.keyspace.or(client.keyspace.as_deref());
-        let mut plans: Vec<(Arc<Prepared>, wire::Values<'_>)> = Vec::with_capacity(batch.statements.len());
+        let mut plans: Vec<BatchPlan<'_>> = Vec::with_capacity(batch.statements.len());
         let mut bytes = REQUEST_BYTES;
         for (statement, values) in batch.statements.iter() {
             let prepared = match statement {
@@ -276,32 +320,119 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             }
             plans.push((prepared, values));
         }
-        let mut statements = Vec::with_capacity(plans.len());
-        for (prepared, values) in &plans {
-            let Statement::Modify(plan) = &prepared.statement else {
-                return Err(CqlError::invalid("Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed."));
-            };
-            statements.push(BatchStatement { plan: Arc::clone(plan), bindings: Bindings::new(&prepared.markers, values)? });
+        Ok((plans, bytes))
+    }
+
+    fn coordinate(
+        &mut self,
+        header: ReplyHeader,
+        coordinator: AnyCoordinator,
+        route: Option<Route>,
+        bytes: usize,
+        out: &mut Vec<u8>,
+    ) -> Progress {
+        match self.core.coordinate(self.reactor, self.connection, Reply::Cql(header), coordinator, route, bytes, out) {
+            Started::Replied => Progress::Replied,
+            Started::Waiting => Progress::Waiting,
         }
-        let kind = match batch.kind {
-            wire::BatchKind::Logged => BatchKind::Logged,
-            wire::BatchKind::Unlogged => BatchKind::Unlogged,
-            wire::BatchKind::Counter => BatchKind::Counter,
+    }
+
+    /// How a request is run elsewhere; none outside of a cluster, or if it came from elsewhere.
+    fn route(
+        &self,
+        client: &Client,
+        header: ReplyHeader,
+        request: &wire::Request<'_>,
+        prepared: &[&Arc<Prepared>],
+        consistency: Consistency,
+        is_write: bool,
+    ) -> Option<Route> {
+        if self.core.cluster.is_none() || self.asker.is_some() {
+            return None;
+        }
+        let request = travel::pack(header, client.keyspace.as_deref(), request, prepared)?;
+        Some(Route { request: Some(request.into()), consistency, is_write })
+    }
+
+    /// As [`Statements::route`], for a statement that one partition is enough for.
+    fn route_single(
+        &self,
+        client: &Client,
+        header: ReplyHeader,
+        request: &wire::Request<'_>,
+        execution: &Execution<'_>,
+        token: Token,
+    ) -> Option<(Route, Vec<Place>)> {
+        let prepared = execution.prepared;
+        let route = self.route(client, header, request, &[prepared], execution.options.consistency, is_write(prepared))?;
+        Some((route, vec![Place { table: table_of(prepared)?, token, description: None }]))
+    }
+
+    /// Serves what another core or member has sent on: a whole statement about one partition, or a part of any.
+    ///
+    /// # Errors
+    /// What the client is to hear.
+    pub(crate) fn travelled(&mut self, travelled: &Travelled<'_>, part: Option<&[u8]>, out: &mut Vec<u8>) -> Result<Started, CqlError> {
+        let header = ReplyHeader { version: travelled.header.version, stream: travelled.header.stream };
+        for (keyspace, text) in &travelled.texts {
+            let is_known = matches!(&travelled.request, wire::Request::Execute(execute) if self.core.statements.get(execute.id, &self.core.schema).is_some());
+            if !is_known {
+                let prepared = Arc::new(self.plan(*keyspace, text)?);
+                self.core.statements.insert(prepared)?;
+            }
+        }
+        let mut client = Client::elsewhere(header.version, travelled.keyspace.map(str::to_owned));
+        let Some(part) = part else {
+            let progress = match &travelled.request {
+                wire::Request::Execute(execute) => self.execute(&mut client, header, execute, out),
+                wire::Request::Query(query) => self.query(&mut client, header, query, out),
+                _ => Err(CqlError::Protocol("only statements travel".to_owned())),
+            };
+            return progress.map(|progress| match progress {
+                Progress::Replied => Started::Replied,
+                Progress::Waiting => Started::Waiting,
+            });
         };
-        let mut parameters = QueryParameters::new(batch.consistency, wire::Values::none(header.version));
-        parameters.common = batch.common;
+        let operation = self.part(&client, header, &travelled.request, part)?;
+        let bytes = REQUEST_BYTES + part.len();
+        let request = Request { asker: self.asker, ..Request::single(self.connection, Reply::Cql(header), bytes) };
+        let part = PartId { request: self.core.requests.insert(request), part: PartId::WHOLE };
+        self.core.run_part(self.reactor, self.core.core, part, Access::Primary, operation);
+        Ok(Started::Waiting)
+    }
+
+    /// Makes a part of a statement again.
+    fn part(
+        &mut self,
+        client: &Client,
+        header: ReplyHeader,
+        request: &wire::Request<'_>,
+        part: &[u8],
+    ) -> Result<Box<dyn Operation>, CqlError> {
         let context = self.core.context(self.reactor);
-        let options = self.options(header, &parameters, &context);
-        self.check_waiting()?;
-        match start_many(statements, None, kind, options, &context)? {
-            Work::Coordinate(coordinator) => Ok(
-                match self.core.coordinate(self.reactor, self.connection, Reply::Cql(header), AnyCoordinator::Cql(coordinator), bytes, out)
-                {
-                    Started::Replied => Progress::Replied,
-                    Started::Waiting => Progress::Waiting,
-                },
-            ),
-            Work::Partition(_) | Work::Other => Err(CqlError::Server("a batch is coordinated".to_owned())),
+        let (prepared, parameters) = match request {
+            wire::Request::Batch(batch) => {
+                let (plans, _) = self.batch_plans(client, batch)?;
+                let options = self.batch_options(header, batch, &context);
+                return part_of_batch(&batch_statements(&plans)?, options, part, &context);
+            }
+            wire::Request::Execute(execute) => {
+                let known = self.core.statements.get(execute.id, &self.core.schema).cloned();
+                let id = <[u8; 16]>::try_from(execute.id).unwrap_or_default();
+                (known.ok_or(CqlError::Unprepared(id))?, &execute.parameters)
+            }
+            wire::Request::Query(query) => {
+                let keyspace = query.parameters.common.keyspace.or(client.keyspace.as_deref());
+                (Arc::new(self.plan(keyspace, query.text)?), &query.parameters)
+            }
+            _ => return Err(CqlError::Protocol("only statements travel".to_owned())),
+        };
+        let bindings = Bindings::new(&prepared.markers, &parameters.values)?;
+        let options = self.options(header, parameters, &context);
+        let execution = Execution { prepared: &prepared, bindings, options, paging_state: parameters.paging_state };
+        match &prepared.statement {
+            Statement::Select(_) => part_of_select(&execution, part, &context),
+            _ => part_of_modification(&execution, part, &context),
         }
     }
 
@@ -322,6 +453,48 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         }
         Ok(())
     }
+}
+
+/// A statement of a batch: its plan and values.
+type BatchPlan<'r> = (Arc<Prepared>, wire::Values<'r>);
+
+fn batch_statements<'p>(plans: &'p [BatchPlan<'p>]) -> Result<Vec<BatchStatement<'p>>, CqlError> {
+    let statement = |(prepared, values): &'p BatchPlan<'p>| {
+        let Statement::Modify(plan) = &prepared.statement else {
+            return Err(CqlError::invalid("Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed."));
+        };
+        Ok(BatchStatement { plan: Arc::clone(plan), bindings: Bindings::new(&prepared.markers, values)? })
+    };
+    plans.iter().map(statement).collect()
+}
+
+/// A table that a statement is about.
+fn table_of(prepared: &Prepared) -> Option<TableId> {
+    match &prepared.statement {
+        Statement::Select(plan) => Some(plan.table.id),
+        Statement::Modify(plan) => Some(plan.table.id),
+        Statement::Batch(batch) => batch.statements.first().map(|plan| plan.table.id),
+        _ => None,
+    }
+}
+
+fn is_write(prepared: &Prepared) -> bool {
+    !matches!(prepared.statement, Statement::Select(_))
+}
+
+/// Whose rows a statement about one partition may read.
+///
+/// # Errors
+/// There are fewer replicas than the level asks for.
+#[inline]
+fn access(cluster: Option<&ClusterCore>, prepared: &Prepared, token: Token, consistency: Consistency) -> Result<Access, CqlError> {
+    let Some(cluster) = cluster else { return Ok(Access::Primary) };
+    let Some(table) = table_of(prepared) else { return Ok(Access::Primary) };
+    if !consistency.reads_any() {
+        return cluster.check_replicas(table, token, consistency).map(|()| Access::Primary);
+    }
+    let reads_any = !is_write(prepared) && cluster.may_read_here(table, token);
+    Ok(if reads_any { Access::AnyReplica } else { Access::Primary })
 }
 
 /// Whether a statement is about tables that have no shard.

@@ -1,0 +1,605 @@
+//! Bringing replicas to what their primary has.
+//!
+//! A learner asks the slot's primary to fill it (`WANTED`), and from then on gets its writes; beside them, on the same stream, it gets the image
+//! of every row. Because both come from one core in one order, what arrives last is what the row is. When all images are acknowledged the
+//! primary waits for the learner as for those in sync, and proposes that it be one of them.
+//!
+//! A replica that may have rows which the primary does not have, because a primary before this one sent them and did not live to see them
+//! acknowledged, asks for the images of these keys (`KEYS`). A new primary sends such rows of its own to the others before it serves.
+
+use super::frames::{Fill, KEYS, STEPPED_DOWN, Slots, WANTED, read_key, read_wanted, split_version, write_key, write_wanted};
+use super::links::Incoming;
+use super::roles::{Role, Target};
+use super::{ClusterCore, EarlyFrame, From};
+use crate::core::Core;
+use crate::message::Message;
+use base::{CoreId, NodeId, Slot};
+use cluster::wire::Kind;
+use cluster::{Command, SlotEpochs};
+use engine::{Key, WriteBatch};
+use io::{ConnectionId, Reactor};
+use shard::{Bite, KeyspaceNumber, RowKey, SlotScan};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Images go in groups of about this size.
+const BITE_BYTES: usize = 64 << 10;
+/// No more images are made for a replica that has so much to acknowledge.
+const PENDING_BYTES_MAX: usize = 1 << 20;
+/// A core makes so many bites a turn.
+const BITES_PER_TURN: usize = 4;
+/// Keys travel in frames of about this size.
+const KEYS_BYTES: usize = 256 << 10;
+/// What was proposed and has not come about is proposed again.
+const PROPOSE_AGAIN_US: u64 = 2_000_000;
+
+/// Something that a replica is to be sent.
+enum Job {
+    /// All rows of a slot.
+    Slot { place: (KeyspaceNumber, Slot), scan: SlotScan },
+    /// The rows of these keys, of any of its slots.
+    Keys(VecDeque<RowKey>),
+    /// What is sent by now has to be acknowledged; then the new primary serves these slots, as far as it waits for this replica.
+    Agreement(Vec<(KeyspaceNumber, Slot)>),
+}
+
+/// What is under way for one replica's core.
+#[derive(Default)]
+struct Filling {
+    jobs: VecDeque<Job>,
+    /// The shard's number for the walks.
+    number: u32,
+    /// Whether the job that runs waits for rows to be read.
+    waits: bool,
+    /// Slots whose images have all been sent, and the sequence that has to be acknowledged.
+    sent: Vec<((KeyspaceNumber, Slot), u64)>,
+    /// Slots that have been proposed, with the epoch and the time.
+    proposed: BTreeMap<(KeyspaceNumber, Slot), (u64, u64)>,
+    /// New primaries' slots, and the sequence that has to be acknowledged.
+    agreements: Vec<(Vec<(KeyspaceNumber, Slot)>, u64)>,
+}
+
+/// A write of a primary that is not known to be committed.
+struct Uncommitted {
+    from: Target,
+    sequence: u64,
+    place: (KeyspaceNumber, Slot),
+    keys: Vec<RowKey>,
+}
+
+/// All of a core.
+#[derive(Default)]
+pub(crate) struct Fillings {
+    by_target: BTreeMap<Target, Filling>,
+    numbers: u32,
+    /// As replica: slots to wipe, then to ask for.
+    wipes: VecDeque<((KeyspaceNumber, Slot), SlotScan)>,
+    wipe_waits: bool,
+    /// As replica: slots that are ready to be filled.
+    wanted: BTreeSet<(KeyspaceNumber, Slot)>,
+    uncommitted: VecDeque<Uncommitted>,
+    /// As replica: keys whose images the slot's primary has to send.
+    doubtful: BTreeMap<(KeyspaceNumber, Slot), BTreeSet<RowKey>>,
+    /// As former primary: slots to say so of.
+    stepped_down: Vec<((KeyspaceNumber, Slot), NodeId)>,
+}
+
+/// Frames that wait for newer metadata, at most.
+const EARLY_FRAMES_MAX: usize = 10_000;
+/// The shard's number for wiping.
+const WIPE: u32 = 0;
+
+/// A key that owns its bytes.
+pub(super) fn owned(key: &Key<'_>) -> RowKey {
+    RowKey { table: key.table, token: key.token, partition: key.partition.to_vec(), clustering: key.clustering.to_vec() }
+}
+
+impl Fillings {
+    /// A process of a member is no more.
+    pub(super) fn forget_member(&mut self, node: NodeId) {
+        self.by_target.retain(|target, _| target.0 != node);
+    }
+
+    /// A write of a primary has been applied here.
+    pub(super) fn applied(&mut self, from: Target, sequence: u64, place: (KeyspaceNumber, Slot), batch: &WriteBatch) {
+        let keys = batch.rows().map(|row| owned(&row.key)).collect();
+        self.uncommitted.push_back(Uncommitted { from, sequence, place, keys });
+    }
+
+    /// All up to `sequence` that came from there is committed.
+    pub(super) fn committed(&mut self, from: Target, sequence: u64) {
+        let is_done = |write: &Uncommitted| write.from == from && write.sequence <= sequence;
+        if self.uncommitted.front().is_some_and(is_done) || self.uncommitted.len() > 10_000 {
+            self.uncommitted.retain(|write| !is_done(write));
+        }
+    }
+
+    fn take_uncommitted(&mut self, place: (KeyspaceNumber, Slot)) -> BTreeSet<RowKey> {
+        let mut keys = self.doubtful.remove(&place).unwrap_or_default();
+        let (of_place, others) = std::mem::take(&mut self.uncommitted).into_iter().partition(|write| write.place == place);
+        let of_place: VecDeque<Uncommitted> = of_place;
+        self.uncommitted = others;
+        keys.extend(of_place.into_iter().flat_map(|write| write.keys));
+        keys
+    }
+
+    fn of(&mut self, target: Target) -> &mut Filling {
+        let Self { by_target, numbers, .. } = self;
+        by_target.entry(target).or_insert_with(|| {
+            *numbers += 1;
+            Filling { number: *numbers, ..Filling::default() }
+        })
+    }
+}
+
+impl ClusterCore {
+    /// As replica: slots whose primary is another than before; what the one before may have sent only here is asked for.
+    pub(super) fn follow_primary(&mut self, place: (KeyspaceNumber, Slot), own_writes: Vec<RowKey>) {
+        let mut keys = self.fillings.take_uncommitted(place);
+        keys.extend(own_writes);
+        if !keys.is_empty() {
+            self.fillings.doubtful.insert(place, keys);
+        }
+    }
+
+    /// As new primary: the others get what may be here alone. Gives whether there is anything to wait for.
+    pub(super) fn begin_agreement(&mut self, place: (KeyspaceNumber, Slot), own_writes: Vec<RowKey>) -> bool {
+        let mut keys = self.fillings.take_uncommitted(place);
+        keys.extend(own_writes);
+        let Some(set) = self.roles.get(place.0, place.1).and_then(|local| local.set) else { return false };
+        let others = self.roles.set(set).waits_for.clone();
+        if keys.is_empty() || others.is_empty() {
+            return false;
+        }
+        for target in others {
+            let jobs = &mut self.fillings.of(target).jobs;
+            jobs.push_back(Job::Keys(keys.iter().cloned().collect()));
+            jobs.push_back(Job::Agreement(vec![place]));
+        }
+        true
+    }
+
+    /// As learner: a slot is to be filled; what is here of it is of no use.
+    pub(super) fn want_slot(&mut self, place: (KeyspaceNumber, Slot)) {
+        self.fillings.wanted.remove(&place);
+        self.fillings.doubtful.remove(&place);
+        if self.fillings.wipes.iter().all(|(known, _)| *known != place) {
+            let scan = SlotScan::new(self.view.tables_of(place.0), place.1);
+            self.fillings.wipes.push_back((place, scan));
+        }
+    }
+
+    /// As former primary: the new one hears that it may serve.
+    pub(super) fn step_down(&mut self, place: (KeyspaceNumber, Slot), to: NodeId) {
+        self.fillings.stepped_down.push((place, to));
+    }
+
+    /// A slot is not this node's any more: its rows are of no use.
+    pub(super) fn leave_slot(&mut self, place: (KeyspaceNumber, Slot)) {
+        let _ = self.fillings.take_uncommitted(place);
+        let scan = SlotScan::new(self.view.tables_of(place.0), place.1);
+        self.fillings.wipes.push_back((place, scan));
+    }
+
+    /// Keeps a frame that goes by newer metadata than this core's; whether it is one.
+    pub(super) fn is_early(&mut self, from: From, kind: Kind, body: &[u8]) -> bool {
+        let Some((version, _)) = split_version(kind.0, body).filter(|(version, _)| *version > self.view.version()) else { return false };
+        if self.early_frames.len() < EARLY_FRAMES_MAX {
+            self.early_frames.push(EarlyFrame { version, from, kind: kind.0, body: body.to_vec() });
+        }
+        true
+    }
+}
+
+impl Core {
+    /// As learner, or replica of a new primary: there is a connection by which it can be asked.
+    pub(super) fn incoming_opened<R: Reactor<Message = Message>>(&mut self, _: &mut R, node: NodeId, connection: ConnectionId) {
+        let Some(cluster) = &mut self.cluster else { return };
+        let Some(core) = cluster.links.incoming.get(&connection).and_then(|incoming| incoming.hello.as_ref()).map(|hello| hello.core)
+        else {
+            return;
+        };
+        let Some(peer) = cluster.view.peers.get(&node) else { return };
+        let cores = peer.cores;
+        let learned = cluster.roles.iter().filter(|(_, slot, local)| {
+            local.role == Role::Learner && local.primary == Some(node) && slot.core(cores) == CoreId(core) && !local.filling.is_empty()
+        });
+        let learned: Vec<_> = learned.map(|(keyspace, slot, _)| (keyspace, slot)).collect();
+        for place in learned {
+            // It may not have arrived. One that has is not begun again.
+            cluster.fillings.wanted.insert(place);
+        }
+    }
+
+    /// What a replica asks of this primary; `None` if it makes no sense.
+    pub(super) fn request_of_replica<R: Reactor<Message = Message>>(
+        &mut self,
+        reactor: &mut R,
+        target: Target,
+        kind: Kind,
+        body: &[u8],
+    ) -> Option<()> {
+        let (_, body) = split_version(kind.0, body)?;
+        if kind.0 == WANTED {
+            let (fill, slots) = read_wanted(body)?;
+            self.fill_wanted(reactor, target, fill, &slots);
+        } else {
+            self.keys_wanted(target, body);
+        }
+        Some(())
+    }
+
+    /// What a primary, or one that was, has to say; `None` if it makes no sense.
+    pub(super) fn word_of_primary<R: Reactor<Message = Message>>(
+        &mut self,
+        reactor: &mut R,
+        node: NodeId,
+        kind: Kind,
+        body: &[u8],
+    ) -> Option<()> {
+        let (_, body) = split_version(kind.0, body)?;
+        let slots = Slots::read(body)?;
+        if kind.0 == STEPPED_DOWN {
+            self.stepped_down(reactor, node, &slots);
+        } else {
+            self.all_needed(node, &slots);
+        }
+        Some(())
+    }
+
+    /// Takes up frames for which the metadata has come.
+    pub(super) fn run_early_frames<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        let Some(cluster) = &mut self.cluster else { return };
+        let version = cluster.view.version();
+        let ripe: Vec<EarlyFrame> = cluster.early_frames.extract_if(.., |frame| frame.version <= version).collect();
+        for frame in ripe {
+            // Those that make no sense would have closed the connection, which may not be there any more.
+            let _ = match frame.from {
+                From::Link(target) => self.request_of_replica(reactor, target, Kind(frame.kind), &frame.body),
+                From::Member(node) => self.word_of_primary(reactor, node, Kind(frame.kind), &frame.body),
+            };
+        }
+    }
+
+    /// As primary: a replica asks to be filled.
+    fn fill_wanted<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: Target, fill: Fill, slots: &Slots) {
+        let Some(cluster) = &mut self.cluster else { return };
+        debug_assert_eq!(fill, Fill::All, "a difference is asked for by nobody yet");
+        let mut changed = Vec::new();
+        for (keyspace, slot, term) in slots.iter() {
+            let Some(keyspace) = cluster.view.number_of(keyspace) else { continue };
+            let is_learner = cluster.view.assignment(keyspace, slot).is_some_and(|assignment| assignment.learners.contains(&target.0));
+            let tables: Vec<_> = cluster.view.tables_of(keyspace).collect();
+            let Some(local) = cluster.roles.get_mut(keyspace, slot) else { continue };
+            if local.role != Role::Primary || local.term.0 != term || !is_learner || local.filling.contains(&target.0) {
+                continue;
+            }
+            local.filling.push(target.0);
+            let place = (keyspace, slot);
+            let filling = cluster.fillings.of(target);
+            filling.proposed.remove(&place);
+            filling.sent.retain(|(sent, _)| *sent != place);
+            filling.jobs.retain(|job| !matches!(job, Job::Slot { place: known, .. } if *known == place));
+            filling.jobs.push_back(Job::Slot { place, scan: SlotScan::new(tables, slot) });
+            changed.push(place);
+        }
+        self.serve_slots(reactor, &changed);
+    }
+
+    /// As primary: a replica may have other rows of these keys.
+    fn keys_wanted(&mut self, target: Target, mut body: &[u8]) {
+        let Some(cluster) = &mut self.cluster else { return };
+        let mut keys = VecDeque::new();
+        while let Some(key) = read_key(&mut body) {
+            let place = cluster.view.keyspace_of(key.table).map(|keyspace| (keyspace, key.token.slot()));
+            let is_mine =
+                place.and_then(|(keyspace, slot)| cluster.roles.get(keyspace, slot)).is_some_and(|local| local.role == Role::Primary);
+            if is_mine {
+                keys.push_back(owned(&key));
+            }
+        }
+        if !keys.is_empty() {
+            cluster.fillings.of(target).jobs.push_back(Job::Keys(keys));
+        }
+    }
+
+    /// As new primary: the one before serves these slots no more.
+    fn stepped_down<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, node: NodeId, slots: &Slots) {
+        let Some(cluster) = &mut self.cluster else { return };
+        let mut changed = Vec::new();
+        for (keyspace, slot, term) in slots.iter() {
+            let Some(keyspace) = cluster.view.number_of(keyspace) else { continue };
+            let from = cluster.view.assignment(keyspace, slot).and_then(|assignment| assignment.handover_from);
+            let Some(local) = cluster.roles.get_mut(keyspace, slot) else { continue };
+            if local.role == Role::Primary && local.term.0 == term && from == Some(node) {
+                local.waits.handover = false;
+                changed.push((keyspace, slot));
+            }
+        }
+        self.serve_slots(reactor, &changed);
+    }
+
+    /// As learner: the primary cannot fill it with a difference.
+    fn all_needed(&mut self, node: NodeId, slots: &Slots) {
+        let Some(cluster) = &mut self.cluster else { return };
+        for (keyspace, slot, term) in slots.iter() {
+            let Some(keyspace) = cluster.view.number_of(keyspace) else { continue };
+            let Some(local) = cluster.roles.get_mut(keyspace, slot) else { continue };
+            if local.role == Role::Learner && local.primary == Some(node) && local.term.0 == term {
+                local.filling.clear();
+                cluster.want_slot((keyspace, slot));
+            }
+        }
+    }
+
+    /// Goes on with everything that is under way. Gives whether there is more to do at once.
+    pub(super) fn fill<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> bool {
+        self.wipe(reactor);
+        self.ask(reactor);
+        let mut goes_on = false;
+        let ready: BTreeSet<u32> = self.shard.take_scans_ready().collect();
+        let Some(cluster) = &mut self.cluster else { return false };
+        if ready.contains(&WIPE) {
+            cluster.fillings.wipe_waits = false;
+        }
+        let targets: Vec<Target> = cluster.fillings.by_target.keys().copied().collect();
+        for target in targets {
+            if let Some(filling) = self.cluster.as_mut().and_then(|cluster| cluster.fillings.by_target.get_mut(&target)) {
+                filling.waits &= !ready.contains(&filling.number);
+            }
+            for _ in 0..BITES_PER_TURN {
+                if !self.fill_target(reactor, target) {
+                    break;
+                }
+                goes_on = true;
+            }
+            self.propose_filled(reactor, target);
+        }
+        goes_on || self.cluster.as_ref().is_some_and(|cluster| !cluster.fillings.wipes.is_empty() && !cluster.fillings.wipe_waits)
+    }
+
+    /// A bite of the first job of a replica. Gives whether another one may follow.
+    fn fill_target<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: Target) -> bool {
+        let now = reactor.now();
+        let Some(cluster) = &mut self.cluster else { return false };
+        let pending = cluster.links.outgoing.get(&target).map_or(usize::MAX, |link| link.stream.pending_bytes());
+        let Some(filling) = cluster.fillings.by_target.get_mut(&target) else { return false };
+        if filling.waits || pending > PENDING_BYTES_MAX {
+            return false;
+        }
+        let Some(job) = filling.jobs.front_mut() else { return false };
+        let sequence = self.shard.engine().last_sequence();
+        let mut batch = WriteBatch::new();
+        match job {
+            Job::Slot { place, scan } => {
+                let place = *place;
+                let bite = self.shard.scan_slot(now, filling.number, scan, BITE_BYTES, &mut batch);
+                let is_wanted = cluster.roles.get(place.0, place.1).is_some_and(|local| local.filling.contains(&target.0));
+                match bite {
+                    Err(error) => {
+                        tracing::warn!(core = self.core.0, node = target.0.0, %error, "a slot cannot be copied for now");
+                        filling.waits = true;
+                        return false;
+                    }
+                    Ok(_) if !is_wanted => {
+                        filling.jobs.pop_front();
+                        return true;
+                    }
+                    Ok(Bite::Waits) => filling.waits = true,
+                    Ok(Bite::More) => {}
+                    Ok(Bite::End) => {
+                        filling.jobs.pop_front();
+                        filling.sent.push((place, sequence.0));
+                    }
+                }
+                let is_sent = filling.sent.last().is_some_and(|(sent, _)| *sent == place);
+                if !batch.is_empty() {
+                    cluster.send_image(target, place.0, place.1, sequence, batch.bytes());
+                }
+                if is_sent {
+                    // From now on nothing is acknowledged that the replica does not have.
+                    if let Some(local) = cluster.roles.get_mut(place.0, place.1) {
+                        local.filled.push(target.0);
+                    }
+                    self.serve_slots(reactor, &[place]);
+                }
+                true
+            }
+            Job::Keys(keys) => {
+                let place_of = |key: &RowKey| (cluster.view.keyspace_of(key.table), key.token.slot());
+                let Some(first) = keys.front().map(place_of) else {
+                    filling.jobs.pop_front();
+                    return true;
+                };
+                let (Some(keyspace), slot) = first else {
+                    keys.pop_front();
+                    return true;
+                };
+                keys.make_contiguous();
+                let of_slot = keys.iter().take_while(|key| place_of(key) == first).count();
+                let (slice, _) = keys.as_slices();
+                match self.shard.images(now, filling.number, &slice[..of_slot], BITE_BYTES, &mut batch) {
+                    Err(error) => {
+                        tracing::warn!(core = self.core.0, node = target.0.0, %error, "rows cannot be copied for now");
+                        filling.waits = true;
+                        return false;
+                    }
+                    Ok(None) => filling.waits = true,
+                    Ok(Some(count)) => {
+                        keys.drain(..count);
+                        cluster.send_image(target, keyspace, slot, sequence, batch.bytes());
+                    }
+                }
+                true
+            }
+            Job::Agreement(places) => {
+                let places = std::mem::take(places);
+                filling.jobs.pop_front();
+                filling.agreements.push((places, sequence.0));
+                true
+            }
+        }
+    }
+
+    /// As primary: what a replica has acknowledged makes it one in sync, or lets a new primary serve.
+    fn propose_filled<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: Target) {
+        let now_us = reactor.now().monotonic_us;
+        let Some(cluster) = &mut self.cluster else { return };
+        let ClusterCore { fillings, links, roles, view, .. } = &mut **cluster;
+        let Some(filling) = fillings.by_target.get_mut(&target) else { return };
+        let committed = links.outgoing.get(&target).map_or(0, |link| link.stream.committed());
+        let mut slots = Vec::new();
+        filling.sent.retain(|(place, sequence)| {
+            let Some(local) = roles.get(place.0, place.1).filter(|local| local.filled.contains(&target.0)) else { return false };
+            let again =
+                filling.proposed.get(place).is_none_or(|(epoch, at_us)| *epoch != local.epoch.0 || now_us > at_us + PROPOSE_AGAIN_US);
+            if committed >= *sequence && again {
+                filling.proposed.insert(*place, (local.epoch.0, now_us));
+                if let Some(keyspace) = view.keyspaces.get(usize::from(place.0.0)) {
+                    slots.push(SlotEpochs { keyspace: keyspace.name.clone(), slots: vec![(place.1, local.epoch)] });
+                }
+            }
+            true
+        });
+        filling.proposed.retain(|place, _| filling.sent.iter().any(|(sent, _)| sent == place));
+        let mut agreed = Vec::new();
+        filling.agreements.retain(|(places, sequence)| {
+            let is_over = committed >= *sequence;
+            if is_over {
+                agreed.extend_from_slice(places);
+            }
+            !is_over
+        });
+        if !slots.is_empty() {
+            reactor.send(CoreId(0), Message::Propose(Box::new(Command::InSync { node: target.0, slots })));
+        }
+        if !agreed.is_empty() {
+            self.agreed(reactor, &agreed);
+        }
+    }
+
+    /// As new primary: a replica has what it needs of these slots.
+    fn agreed<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, places: &[(KeyspaceNumber, Slot)]) {
+        let Some(cluster) = &mut self.cluster else { return };
+        let is_open = |place: &(KeyspaceNumber, Slot)| {
+            let waits_for = |filling: &Filling| {
+                filling.agreements.iter().any(|(places, _)| places.contains(place))
+                    || filling.jobs.iter().any(|job| matches!(job, Job::Agreement(places) if places.contains(place)))
+            };
+            cluster.fillings.by_target.values().any(waits_for)
+        };
+        let over: Vec<_> = places.iter().filter(|place| !is_open(place)).copied().collect();
+        for place in &over {
+            if let Some(local) = cluster.roles.get_mut(place.0, place.1) {
+                local.waits.agreement = false;
+            }
+        }
+        self.serve_slots(reactor, &over);
+    }
+
+    /// As learner: a bite of wiping.
+    fn wipe<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        let Some(cluster) = &mut self.cluster else { return };
+        for _ in 0..BITES_PER_TURN * 16 {
+            if cluster.fillings.wipe_waits {
+                return;
+            }
+            let Some((place, scan)) = cluster.fillings.wipes.front_mut() else { return };
+            let place = *place;
+            let role = cluster.roles.get(place.0, place.1).map_or(Role::None, |local| local.role);
+            if !matches!(role, Role::Learner | Role::None) {
+                cluster.fillings.wipes.pop_front();
+                continue;
+            }
+            match self.shard.wipe_slot(reactor.now(), WIPE, scan, BITE_BYTES) {
+                Ok(Bite::More) => {}
+                Ok(Bite::Waits) => cluster.fillings.wipe_waits = true,
+                Ok(Bite::End) => {
+                    cluster.fillings.wipes.pop_front();
+                    if role == Role::Learner {
+                        cluster.fillings.wanted.insert(place);
+                    }
+                }
+                Err(error) => {
+                    tracing::error!(core = self.core.0, %error, "a slot cannot be emptied to be filled anew; it stays without this replica");
+                    cluster.fillings.wipes.pop_front();
+                }
+            }
+        }
+    }
+
+    /// As replica: asks primaries for what is wanted, as far as they have connected.
+    fn ask<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        let Some(cluster) = &mut self.cluster else { return };
+        if cluster.fillings.wanted.is_empty() && cluster.fillings.doubtful.is_empty() && cluster.fillings.stepped_down.is_empty() {
+            return;
+        }
+        let version = cluster.view.version().to_le_bytes();
+        let mut wanted: BTreeMap<ConnectionId, Slots> = BTreeMap::new();
+        for place in cluster.fillings.wanted.clone() {
+            let Some(local) = cluster.roles.get(place.0, place.1).filter(|local| local.role == Role::Learner) else {
+                cluster.fillings.wanted.remove(&place);
+                continue;
+            };
+            let (term, primary) = (local.term.0, local.primary);
+            let Some(connection) = primary.and_then(|primary| cluster.incoming_from(primary, place.1)) else { continue };
+            let name = &cluster.view.keyspaces[usize::from(place.0.0)].name;
+            wanted.entry(connection).or_default().push(name, place.1, term);
+            cluster.fillings.wanted.remove(&place);
+            let me = cluster.view.me;
+            if let Some(local) = cluster.roles.get_mut(place.0, place.1) {
+                local.filling = vec![me];
+            }
+        }
+        for (connection, slots) in wanted {
+            cluster.answer(reactor, connection, WANTED, |body| {
+                body.extend_from_slice(&version);
+                write_wanted(body, Fill::All, &slots);
+            });
+        }
+        for place in cluster.fillings.doubtful.keys().copied().collect::<Vec<_>>() {
+            let primary = cluster.roles.get(place.0, place.1).filter(|local| local.role == Role::Secondary).and_then(|local| local.primary);
+            let Some(primary) = primary else {
+                cluster.fillings.doubtful.remove(&place);
+                continue;
+            };
+            let Some(connection) = cluster.incoming_from(primary, place.1) else { continue };
+            let keys = cluster.fillings.doubtful.remove(&place).unwrap_or_default();
+            let mut body = version.to_vec();
+            for key in &keys {
+                write_key(&mut body, &key.borrow());
+                if body.len() > KEYS_BYTES {
+                    cluster.answer(reactor, connection, KEYS, |out| out.extend_from_slice(&body));
+                    body.truncate(version.len());
+                }
+            }
+            cluster.answer(reactor, connection, KEYS, |out| out.extend_from_slice(&body));
+        }
+        let mut told: BTreeMap<Target, Slots> = BTreeMap::new();
+        for (place, to) in std::mem::take(&mut cluster.fillings.stepped_down) {
+            let assignment = cluster.view.assignment(place.0, place.1).filter(|assignment| assignment.primary == to);
+            let (Some(assignment), Some(core)) = (assignment, cluster.view.core_of(to, place.1)) else { continue };
+            let name = &cluster.view.keyspaces[usize::from(place.0.0)].name;
+            told.entry((to, core)).or_default().push(name, place.1, assignment.term.0);
+        }
+        for (target, slots) in told {
+            let write = |body: &mut Vec<u8>| {
+                body.extend_from_slice(&version);
+                slots.write(body);
+            };
+            if !cluster.send(reactor, target, STEPPED_DOWN, write) {
+                let places = slots.iter().filter_map(|(name, slot, _)| Some(((cluster.view.number_of(name)?, slot), target.0)));
+                let places: Vec<_> = places.collect();
+                cluster.fillings.stepped_down.extend(places);
+            }
+        }
+    }
+}
+
+impl ClusterCore {
+    /// The connection of the core of `primary` that has `slot`.
+    fn incoming_from(&self, primary: NodeId, slot: Slot) -> Option<ConnectionId> {
+        let core = self.view.core_of(primary, slot)?;
+        let is_from = |incoming: &Incoming| incoming.hello.as_ref().is_some_and(|hello| hello.core == core.0);
+        self.links.incoming_of(primary).find(|(_, incoming)| is_from(incoming)).map(|(connection, _)| connection)
+    }
+}

@@ -1,0 +1,91 @@
+//! From one schema to the one that the cluster has decided: what is new, what is gone, what stays the very same.
+
+use base::TableId;
+use cql::ddl::{self, SchemaEvent, SchemaEventTarget};
+use cql::wire::ChangeKind;
+use model::{Keyspace, Schema};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// `schema` with tables and keyspaces of `known` in place of equal ones: plans about tables that have not changed stay as they are.
+pub(crate) fn with_known_tables(known: &Schema, schema: &Schema) -> Schema {
+    let mut schema = schema.clone();
+    for (name, keyspace) in &mut schema.keyspaces {
+        let Some(former) = known.keyspaces.get(name) else { continue };
+        if former == keyspace {
+            *keyspace = Arc::clone(former);
+            continue;
+        }
+        let mut shared = Keyspace::clone(keyspace);
+        for (name, table) in &mut shared.tables {
+            if let Some(former) = former.tables.get(name).filter(|former| *former == table) {
+                *table = Arc::clone(former);
+            }
+        }
+        *keyspace = Arc::new(shared);
+    }
+    schema
+}
+
+fn table_ids(schema: &Schema) -> BTreeSet<TableId> {
+    schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values()).map(|table| table.id).collect()
+}
+
+/// Tables of `before` that `after` does not have.
+pub(crate) fn dropped_tables(before: &Schema, after: &Schema) -> Vec<TableId> {
+    table_ids(before).difference(&table_ids(after)).copied().collect()
+}
+
+/// The schema with these tables empty: each has a new id, and the rows of the old one are no table's.
+pub(crate) fn emptied(schema: &Schema, tables: &[TableId]) -> Schema {
+    let mut schema = schema.clone();
+    for keyspace in schema.keyspaces.values_mut().filter(|keyspace| keyspace.tables.values().any(|table| tables.contains(&table.id))) {
+        for table in Arc::make_mut(keyspace).tables.values_mut().filter(|table| tables.contains(&table.id)) {
+            Arc::make_mut(table).id = schema.next_table;
+            schema.next_table = TableId(schema.next_table.0 + 1);
+        }
+    }
+    schema.version = ddl::content_version(&schema);
+    schema
+}
+
+/// What drivers that ask for events are told. A table that is only emptied is not among it.
+pub(crate) fn differences(before: &Schema, after: &Schema) -> Vec<SchemaEvent> {
+    let mut events = Vec::new();
+    let event = |change, target, keyspace: &str| SchemaEvent { change, target, keyspace: keyspace.to_owned() };
+    for (change, name) in changes(&before.keyspaces, &after.keyspaces, |one, other| {
+        one.replication == other.replication && one.durable_writes == other.durable_writes
+    }) {
+        events.push(event(change, SchemaEventTarget::Keyspace, name));
+    }
+    for (name, keyspace) in &after.keyspaces {
+        let Some(former) = before.keyspaces.get(name) else { continue };
+        for (change, of_type) in changes(&former.types, &keyspace.types, |one, other| one == other) {
+            events.push(event(change, SchemaEventTarget::Type(of_type.clone()), name));
+        }
+        let is_same = |one: &Arc<model::Table>, other: &Arc<model::Table>| {
+            Arc::ptr_eq(one, other) || model::Table { id: other.id, ..model::Table::clone(one) } == **other
+        };
+        for (change, table) in changes(&former.tables, &keyspace.tables, is_same) {
+            events.push(event(change, SchemaEventTarget::Table(table.clone()), name));
+        }
+    }
+    events
+}
+
+fn changes<'a, V>(
+    before: &'a BTreeMap<String, V>,
+    after: &'a BTreeMap<String, V>,
+    is_same: impl Fn(&V, &V) -> bool,
+) -> Vec<(ChangeKind, &'a String)> {
+    let mut changes: Vec<(ChangeKind, &String)> =
+        before.keys().filter(|name| !after.contains_key(*name)).map(|name| (ChangeKind::Dropped, name)).collect();
+    for (name, value) in after {
+        match before.get(name) {
+            None => changes.push((ChangeKind::Created, name)),
+            Some(former) if !is_same(former, value) => changes.push((ChangeKind::Updated, name)),
+            Some(_) => {}
+        }
+    }
+    changes
+}

@@ -1,0 +1,95 @@
+//! Requests that other cores and members have sent on to this one.
+//!
+//! One that goes by newer metadata than this core's waits until that has come: only then does this core know whether it may run it.
+
+use super::frames::{FORWARDED, Forward, Forwarded, RemoteOutcome};
+use super::routing::Asker;
+use crate::coordination::Started;
+use crate::core::Core;
+use crate::message::Message;
+use crate::protocol::cql::{ReplyHeader, Statements, travel};
+use io::{ConnectionId, Reactor};
+use shard::ShardError;
+
+/// Requests that wait for newer metadata, at most, a core.
+const EARLY_MAX: usize = 10_000;
+
+/// The connection of requests that have none here.
+const NOBODY: ConnectionId = ConnectionId { index: u32::MAX, generation: u32::MAX };
+
+/// A request that is too early.
+pub(crate) struct Early {
+    asker: Asker,
+    version: u64,
+    part: Option<Vec<u8>>,
+    request: Vec<u8>,
+}
+
+impl Core {
+    /// Runs a request for another core or member.
+    pub(crate) fn run_forwarded<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, asker: Asker, forward: &Forward<'_>) {
+        let Some(cluster) = &mut self.cluster else { return };
+        if forward.version > cluster.view.version() {
+            if cluster.early.len() >= EARLY_MAX {
+                return self.answer_asker(reactor, asker, Err(ShardError::NotPrimary));
+            }
+            let (part, request) = (forward.part.map(<[u8]>::to_vec), forward.request.to_vec());
+            cluster.early.push(Early { asker, version: forward.version, part, request });
+            return;
+        }
+        let travelled = match travel::unpack(forward.request) {
+            Ok(Some(travelled)) => travelled,
+            Ok(None) => return self.answer_asker(reactor, asker, Err(ShardError::Elsewhere("a request is damaged".to_owned()))),
+            Err(error) => return self.answer_asker(reactor, asker, Err(ShardError::Elsewhere(error.to_string()))),
+        };
+        let mut reply = Vec::new();
+        let header = ReplyHeader { version: travelled.header.version, stream: travelled.header.stream };
+        let mut statements = Statements { core: self, reactor, connection: NOBODY, asker: Some(asker) };
+        match statements.travelled(&travelled, forward.part, &mut reply) {
+            Ok(Started::Replied) => self.answer_asker(reactor, asker, Ok(reply)),
+            Ok(Started::Waiting) => {}
+            Err(error) if forward.part.is_some() => self.answer_asker(reactor, asker, Err(ShardError::Elsewhere(error.to_string()))),
+            Err(error) => {
+                reply.clear();
+                header.write_error(&error, &mut reply);
+                self.answer_asker(reactor, asker, Ok(reply));
+            }
+        }
+    }
+
+    /// Runs what has waited for the metadata that has come.
+    pub(crate) fn run_early<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        let Some(cluster) = &mut self.cluster else { return };
+        for early in std::mem::take(&mut cluster.early) {
+            let forward = Forward { id: 0, version: early.version, part: early.part.as_deref(), request: &early.request };
+            self.run_forwarded(reactor, early.asker, &forward);
+        }
+    }
+
+    /// Tells who asked what came of a request.
+    pub(crate) fn answer_asker<R: Reactor<Message = Message>>(
+        &mut self,
+        reactor: &mut R,
+        asker: Asker,
+        outcome: Result<Vec<u8>, ShardError>,
+    ) {
+        match asker {
+            Asker::Core { core, id } if core == self.core => self.routed_answered(reactor, id, outcome),
+            Asker::Core { core, id } => reactor.send(core, Message::Forwarded { id, outcome }),
+            Asker::Link { connection, id } => {
+                let Some(cluster) = &mut self.cluster else { return };
+                let text;
+                let outcome = match &outcome {
+                    Ok(reply) => RemoteOutcome::Done(reply),
+                    Err(ShardError::NotPrimary) => RemoteOutcome::NotPrimary,
+                    Err(ShardError::OutcomeUnknown | ShardError::NoAnswer) => RemoteOutcome::Unknown,
+                    Err(error) => {
+                        text = error.to_string();
+                        RemoteOutcome::Failed(&text)
+                    }
+                };
+                cluster.answer(reactor, connection, FORWARDED, |body| Forwarded { id, outcome }.write(body));
+            }
+        }
+    }
+}

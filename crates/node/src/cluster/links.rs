@@ -1,0 +1,478 @@
+//! Connections between this core and cores of other nodes.
+//!
+//! Who has something to send makes a link, one for each core of another node, and keeps it; what answers it comes back on the same
+//! connection. So two cores that are each other's primaries have two links, one each way. The core that connects says hello first and the other
+//! answers with its own; a side that does not like what it hears says why in its log and closes.
+
+use super::frames::{self, ACKNOWLEDGED, APPEND, FORWARD, Forward};
+use super::roles::Target;
+use super::{ClusterCore, From};
+use crate::core::Core;
+use crate::message::Message;
+use base::{CoreId, NodeId};
+use cluster::wire::{FrameReader, Hello, Kind, PROTOCOL_VERSION, RefusalMessage, accept, append_frame};
+use io::{ConnectionId, Reactor};
+use replica::{Inbound, Outbound};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+/// How long after a link broke, or could not be made, it is tried again.
+const AGAIN_US: u64 = 100_000;
+/// A frame of writes has about so many bytes at most.
+const APPEND_BYTES_MAX: usize = 256 << 10;
+/// A link has at most so many bytes on their way into the network: the rest waits in its stream.
+const UNSENT_BYTES_MAX: usize = 8 << 20;
+
+/// A connection that this core makes.
+pub(crate) struct Link {
+    connection: Option<ConnectionId>,
+    /// Whether the other side has said hello.
+    is_open: bool,
+    reader: FrameReader,
+    again_at_us: u64,
+    /// Since when something waits to be acknowledged.
+    waiting_since_us: Option<u64>,
+    /// The process over there that the stream is for.
+    pub(crate) incarnation: u64,
+    pub(crate) stream: Outbound,
+    /// What the other side was last told to be committed.
+    told_committed: u64,
+    /// Requests that were sent and not answered.
+    forwards: Vec<u32>,
+    /// Messages of the metadata's group, while the link is being made.
+    early: Vec<Vec<u8>>,
+}
+
+/// A connection that another node's core has made.
+pub(crate) struct Incoming {
+    reader: FrameReader,
+    pub(crate) hello: Option<Hello>,
+    pub(crate) stream: Inbound,
+    /// The shard's number for it.
+    pub(crate) receiver: u32,
+}
+
+/// All of a core.
+#[derive(Default)]
+pub(crate) struct Links {
+    pub(crate) outgoing: BTreeMap<Target, Link>,
+    by_connection: BTreeMap<ConnectionId, Target>,
+    pub(crate) incoming: BTreeMap<ConnectionId, Incoming>,
+    receivers: u32,
+    /// Reasons for closing connections, with the time at which each was logged.
+    refusals_logged: BTreeMap<String, u64>,
+}
+
+/// Messages of the metadata's group that wait for a link.
+const EARLY_MAX: usize = 64;
+
+impl Link {
+    fn new() -> Self {
+        Self {
+            connection: None,
+            is_open: false,
+            reader: FrameReader::new(),
+            again_at_us: 0,
+            waiting_since_us: None,
+            incarnation: 0,
+            stream: Outbound::default(),
+            told_committed: 0,
+            forwards: Vec::new(),
+            early: Vec::new(),
+        }
+    }
+
+    /// Since when the other side has acknowledged nothing, although there is something to acknowledge.
+    pub(super) fn waiting_since_us(&mut self, now_us: u64) -> Option<u64> {
+        if self.stream.pending_bytes() == 0 {
+            self.waiting_since_us = None;
+            return None;
+        }
+        Some(*self.waiting_since_us.get_or_insert(now_us))
+    }
+
+    /// It has made progress, or has been reported.
+    pub(super) fn wait_anew(&mut self, now_us: u64) {
+        self.waiting_since_us = Some(now_us);
+    }
+
+    /// Whether it is open, or somebody waits for it.
+    pub(super) fn is_used(&self) -> bool {
+        self.connection.is_some() || !self.early.is_empty()
+    }
+}
+
+impl Links {
+    pub(crate) fn outgoing(&mut self, target: Target) -> &mut Link {
+        self.outgoing.entry(target).or_insert_with(Link::new)
+    }
+
+    /// Whether replicas may not know all that is committed.
+    pub(super) fn has_news(&self) -> bool {
+        self.outgoing.values().any(|link| link.is_open && link.told_committed != link.stream.committed())
+    }
+
+    /// Connections from a core of `node` that has said hello.
+    pub(crate) fn incoming_of(&self, node: NodeId) -> impl Iterator<Item = (ConnectionId, &Incoming)> {
+        let is_from = move |incoming: &Incoming| incoming.hello.as_ref().is_some_and(|hello| hello.node == Some(node));
+        self.incoming.iter().filter(move |(_, incoming)| is_from(incoming)).map(|(connection, incoming)| (*connection, incoming))
+    }
+
+    /// Whether a refusal is news, that is, was not logged in the last minute.
+    fn is_news(&mut self, text: &str, now_us: u64) -> bool {
+        const MINUTE_US: u64 = 60_000_000;
+        self.refusals_logged.retain(|_, at_us| now_us.saturating_sub(*at_us) < MINUTE_US);
+        self.refusals_logged.len() < 100 && self.refusals_logged.insert(text.to_owned(), now_us).is_none()
+    }
+}
+
+impl ClusterCore {
+    fn hello(&self, core: CoreId, cores: u16, target_core: CoreId) -> Hello {
+        let identity = self.identity.as_ref();
+        Hello {
+            protocol_version: PROTOCOL_VERSION,
+            cluster_name: self.cluster_name.clone(),
+            cluster_id: identity.map_or(0, |identity| identity.cluster_id),
+            node: identity.map(|identity| identity.node),
+            host_id: self.host_id,
+            incarnation: self.config.incarnation,
+            core: core.0,
+            cores,
+            target_core: target_core.0,
+        }
+    }
+
+    /// Appends a frame to a connection that another node has made.
+    pub(crate) fn answer<R: Reactor>(&self, reactor: &mut R, connection: ConnectionId, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
+        if let Some(out) = reactor.output(connection) {
+            append_frame(out, Kind(kind), 0, body);
+        }
+    }
+
+    /// Sends a frame by a link, if it is open.
+    pub(crate) fn send<R: Reactor>(&mut self, reactor: &mut R, target: Target, kind: u8, body: impl FnOnce(&mut Vec<u8>)) -> bool {
+        let link = self.links.outgoing(target);
+        if let (true, Some(connection)) = (link.is_open, link.connection)
+            && let Some(out) = reactor.output(connection)
+        {
+            append_frame(out, Kind(kind), 0, body);
+            return true;
+        }
+        false
+    }
+
+    /// Sends a request, if the link is open.
+    pub(crate) fn send_forward<R: Reactor>(&mut self, reactor: &mut R, target: Target, forward: &Forward<'_>) -> bool {
+        let is_sent = self.send(reactor, target, FORWARD, |body| forward.write(body));
+        if is_sent && let Some(link) = self.links.outgoing.get_mut(&target) {
+            link.forwards.push(forward.id);
+        }
+        is_sent
+    }
+
+    /// Sends a message of the metadata's group to core 0 of a member, or keeps it until there is a link.
+    pub(crate) fn send_metadata<R: Reactor>(&mut self, reactor: &mut R, node: NodeId, message: Vec<u8>) {
+        let target = (node, CoreId(0));
+        if !self.send(reactor, target, Kind::METADATA.0, |body| body.extend_from_slice(&message)) {
+            let link = self.links.outgoing(target);
+            if link.early.len() < EARLY_MAX {
+                link.early.push(message);
+            }
+        }
+    }
+
+    /// Connects what is wanted and not connected. Gives the time at which to look again.
+    pub(crate) fn connect_links<R: Reactor>(&mut self, reactor: &mut R, core: CoreId, cores: u16) -> Option<u64> {
+        let now_us = reactor.now().monotonic_us;
+        let mut next = None;
+        let targets: Vec<Target> =
+            self.links.outgoing.iter().filter(|(_, link)| link.connection.is_none()).map(|(target, _)| *target).collect();
+        for target in targets {
+            let Some(peer) = self.view.peers.get(&target.0).map(|peer| (peer.address, peer.cores)).or_else(|| self.known_address(target.0))
+            else {
+                continue;
+            };
+            let hello = self.hello(core, cores, target.1);
+            let Some(link) = self.links.outgoing.get_mut(&target) else { continue };
+            if now_us < link.again_at_us {
+                next = Some(next.map_or(link.again_at_us, |next: u64| next.min(link.again_at_us)));
+                continue;
+            }
+            let connection = reactor.connect(peer.0, Some((target.1, peer.1)));
+            (link.connection, link.is_open, link.reader) = (Some(connection), false, FrameReader::new());
+            link.again_at_us = now_us + AGAIN_US;
+            self.links.by_connection.insert(connection, target);
+            if let Some(out) = reactor.output(connection) {
+                append_frame(out, Kind::HELLO, 0, |body| body.extend_from_slice(&hello.encode()));
+            }
+        }
+        next
+    }
+
+    /// Where a member is that the view does not show yet, and how many cores it must have.
+    fn known_address(&self, node: NodeId) -> Option<(SocketAddr, u16)> {
+        self.members_told.get(&node).map(|address| (*address, 1))
+    }
+
+    /// Puts what streams have into the network.
+    pub(crate) fn flush_streams<R: Reactor>(&mut self, reactor: &mut R) {
+        let version = self.view.version();
+        for target in std::mem::take(&mut self.unsent) {
+            let Some(link) = self.links.outgoing.get_mut(&target) else { continue };
+            let (true, Some(connection)) = (link.is_open, link.connection) else { continue };
+            while link.stream.has_unsent() {
+                if reactor.unsent_bytes(connection) > UNSENT_BYTES_MAX {
+                    self.unsent.insert(target);
+                    break;
+                }
+                link.told_committed = link.stream.committed();
+                let Some(out) = reactor.output(connection) else { break };
+                append_frame(out, Kind(APPEND), 0, |body| {
+                    link.stream.take_unsent(version, APPEND_BYTES_MAX, body);
+                });
+            }
+        }
+    }
+
+    /// Tells replicas what is committed, where nothing else was sent since.
+    pub(crate) fn tell_replicas_committed<R: Reactor>(&mut self, reactor: &mut R) {
+        let version = self.view.version();
+        for link in self.links.outgoing.values_mut().filter(|link| link.is_open && !link.stream.has_unsent()) {
+            let committed = link.stream.committed();
+            if committed != link.told_committed
+                && let Some(out) = link.connection.and_then(|connection| reactor.output(connection))
+            {
+                link.told_committed = committed;
+                append_frame(out, Kind(APPEND), 0, |body| replica::begin_append(body, version, committed));
+            }
+        }
+    }
+}
+
+impl Core {
+    /// Another node has connected.
+    pub(crate) fn node_accepted(&mut self, connection: ConnectionId) {
+        let Some(cluster) = &mut self.cluster else { return };
+        cluster.links.receivers += 1;
+        let receiver = cluster.links.receivers;
+        let incoming = Incoming { reader: FrameReader::new(), hello: None, stream: Inbound::default(), receiver };
+        cluster.links.incoming.insert(connection, incoming);
+    }
+
+    /// Whether a connection is with another node.
+    pub(crate) fn is_node_connection(&self, connection: ConnectionId) -> bool {
+        self.cluster.as_ref().is_some_and(|cluster| {
+            cluster.links.incoming.contains_key(&connection)
+                || cluster.links.by_connection.contains_key(&connection)
+                || cluster.is_contact(connection)
+        })
+    }
+
+    /// Bytes of another node have arrived.
+    pub(crate) fn node_received<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, connection: ConnectionId, bytes: &[u8]) {
+        let Some(cluster) = &mut self.cluster else { return };
+        let links = &mut cluster.links;
+        let target = links.by_connection.get(&connection).copied();
+        let mut reader = match (links.incoming.get_mut(&connection), target.and_then(|target| links.outgoing.get_mut(&target))) {
+            (Some(incoming), _) => std::mem::take(&mut incoming.reader),
+            (None, Some(link)) => std::mem::take(&mut link.reader),
+            (None, None) => return self.contact_received(reactor, connection, bytes),
+        };
+        reader.feed(bytes);
+        let verdict = loop {
+            let frame = match reader.next_frame() {
+                Ok(Some(frame)) => frame,
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error.to_string()),
+            };
+            let taken = match target {
+                Some(target) => self.link_frame(reactor, target, frame.kind, frame.body),
+                None => self.incoming_frame(reactor, connection, frame.kind, frame.body),
+            };
+            if let Err(why) = taken {
+                break Err(why);
+            }
+        };
+        let Some(cluster) = &mut self.cluster else { return };
+        if let Err(why) = verdict {
+            let now_us = reactor.now().monotonic_us;
+            if cluster.links.is_news(&why, now_us) {
+                tracing::warn!(core = self.core.0, node = target.map(|target| target.0.0), %why, "a connection between nodes is closed");
+            }
+            return reactor.close(connection);
+        }
+        match (cluster.links.incoming.get_mut(&connection), target.and_then(|target| cluster.links.outgoing.get_mut(&target))) {
+            (Some(incoming), _) => incoming.reader = reader,
+            (None, Some(link)) if link.connection == Some(connection) => link.reader = reader,
+            _ => {}
+        }
+    }
+
+    /// A frame that comes back by a link of this core's making.
+    fn link_frame<R: Reactor<Message = Message>>(
+        &mut self,
+        reactor: &mut R,
+        target: Target,
+        kind: Kind,
+        body: &[u8],
+    ) -> Result<(), String> {
+        let now_us = reactor.now().monotonic_us;
+        let Some(cluster) = &mut self.cluster else { return Ok(()) };
+        let damaged = || format!("a frame of kind {} is damaged", kind.0);
+        if cluster.is_early(From::Link(target), kind, body) {
+            return Ok(());
+        }
+        match kind {
+            Kind::WELCOME => {
+                let hello = Hello::decode(body).map_err(|error| error.to_string())?;
+                let is_expected = hello.node == Some(target.0)
+                    && cluster.identity.as_ref().is_some_and(|identity| identity.cluster_id == hello.cluster_id)
+                    && hello.core == target.1.0;
+                if !is_expected {
+                    return Err(format!("expected core {} of member {}, found {hello:?}", target.1.0, target.0.0));
+                }
+                let link = cluster.links.outgoing(target);
+                link.is_open = true;
+                link.incarnation = hello.incarnation;
+                link.stream.restart();
+                link.told_committed = 0;
+                let early = std::mem::take(&mut link.early);
+                cluster.unsent.insert(target);
+                cluster.routed_changed = true;
+                for message in early {
+                    cluster.send(reactor, target, Kind::METADATA.0, |body| body.extend_from_slice(&message));
+                }
+                Ok(())
+            }
+            Kind::REFUSAL => Err(RefusalMessage::decode(body).map_or_else(|_| damaged(), |refusal| refusal.text)),
+            Kind(ACKNOWLEDGED) => {
+                let sequence = frames::read_u64(body).ok_or_else(damaged)?;
+                cluster.acknowledged(target, sequence);
+                cluster.links.outgoing(target).wait_anew(now_us);
+                Ok(())
+            }
+            Kind(frames::REFUSED) => {
+                let version = frames::read_u64(body).ok_or_else(damaged)?;
+                tracing::info!(
+                    core = self.core.0,
+                    node = target.0.0,
+                    version,
+                    "writes were refused by a replica that follows another primary"
+                );
+                Ok(())
+            }
+            Kind(frames::FORWARDED) => {
+                let forwarded = frames::Forwarded::read(body).ok_or_else(damaged)?;
+                if let Some(link) = cluster.links.outgoing.get_mut(&target) {
+                    link.forwards.retain(|id| *id != forwarded.id);
+                }
+                self.routed_answered(reactor, forwarded.id, forwarded.outcome.into_result());
+                Ok(())
+            }
+            Kind(frames::WANTED | frames::KEYS) => self.request_of_replica(reactor, target, kind, body).ok_or_else(damaged),
+            other => Err(format!("a frame of kind {} does not belong here", other.0)),
+        }
+    }
+
+    /// A frame by a connection that another node has made.
+    fn incoming_frame<R: Reactor<Message = Message>>(
+        &mut self,
+        reactor: &mut R,
+        connection: ConnectionId,
+        kind: Kind,
+        body: &[u8],
+    ) -> Result<(), String> {
+        let Some(cluster) = &mut self.cluster else { return Ok(()) };
+        let Some(incoming) = cluster.links.incoming.get_mut(&connection) else { return Ok(()) };
+        let damaged = || format!("a frame of kind {} is damaged", kind.0);
+        let Some(hello) = &incoming.hello else {
+            if kind != Kind::HELLO {
+                return Err(format!("a frame of kind {} came before hello", kind.0));
+            }
+            let hello = Hello::decode(body).map_err(|error| error.to_string())?;
+            return self.said_hello(reactor, connection, hello);
+        };
+        let sender = hello.node;
+        match (kind, sender) {
+            (Kind::JOIN, None) => self.join_wanted(reactor, connection, body),
+            (Kind::METADATA, Some(node)) => {
+                if self.core == CoreId(0) {
+                    self.metadata_received(reactor, node, body);
+                } else {
+                    reactor.send(CoreId(0), Message::Metadata { from: node, body: body.to_vec() });
+                }
+                Ok(())
+            }
+            (Kind(APPEND), Some(_)) => incoming.stream.receive(body).map_err(|error| error.to_string()),
+            (Kind(FORWARD), Some(_)) => {
+                let forward = Forward::read(body).ok_or_else(damaged)?;
+                self.run_forwarded(reactor, super::Asker::Link { connection, id: forward.id }, &forward);
+                Ok(())
+            }
+            (Kind(frames::STEPPED_DOWN | frames::ALL_NEEDED), Some(node)) => {
+                if cluster.is_early(From::Member(node), kind, body) {
+                    return Ok(());
+                }
+                self.word_of_primary(reactor, node, kind, body).ok_or_else(damaged)
+            }
+            (other, _) => Err(format!("a frame of kind {} does not belong here", other.0)),
+        }
+    }
+
+    fn said_hello<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, connection: ConnectionId, hello: Hello) -> Result<(), String> {
+        let Some(cluster) = &mut self.cluster else { return Ok(()) };
+        let own = cluster.hello(self.core, self.cores, CoreId(hello.core));
+        let (identity, state) = (cluster.identity.clone(), cluster.newest_state());
+        let accepted = match &identity {
+            Some(identity) => accept(&hello, identity, self.cores, &state),
+            None => Err(cluster::wire::Refusal::NotYetMember),
+        };
+        if let Err(refusal) = accepted {
+            cluster.answer(reactor, connection, Kind::REFUSAL.0, |body| body.extend_from_slice(&refusal.message().encode()));
+            return Err(format!("{refusal}"));
+        }
+        if hello.target_core != self.core.0 && hello.node.is_some() {
+            return Err(format!("core {} of member {} has come to core {}", hello.core, hello.node.map_or(0, |node| node.0), self.core.0));
+        }
+        // The connection before, if it is still there, is of no use any more.
+        let former = |incoming: &Incoming| {
+            incoming.hello.as_ref().is_some_and(|known| known.node.is_some() && known.node == hello.node && known.core == hello.core)
+        };
+        let formers: Vec<ConnectionId> =
+            cluster.links.incoming.iter().filter(|(_, incoming)| former(incoming)).map(|(connection, _)| *connection).collect();
+        cluster.answer(reactor, connection, Kind::WELCOME.0, |body| body.extend_from_slice(&own.encode()));
+        let node = hello.node;
+        if let Some(incoming) = cluster.links.incoming.get_mut(&connection) {
+            incoming.hello = Some(hello);
+        }
+        for former in formers {
+            self.node_closed(reactor, former);
+            reactor.abort(former);
+        }
+        if let Some(node) = node {
+            self.incoming_opened(reactor, node, connection);
+        }
+        Ok(())
+    }
+
+    /// A connection with another node is gone.
+    pub(crate) fn node_closed<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, connection: ConnectionId) {
+        let now_us = reactor.now().monotonic_us;
+        let Some(cluster) = &mut self.cluster else { return };
+        if let Some(incoming) = cluster.links.incoming.remove(&connection) {
+            self.shard.forget_received(incoming.receiver);
+            cluster.receivers_waiting.remove(&incoming.receiver);
+        } else if let Some(target) = cluster.links.by_connection.remove(&connection) {
+            let Some(link) = cluster.links.outgoing.get_mut(&target).filter(|link| link.connection == Some(connection)) else { return };
+            (link.connection, link.is_open) = (None, false);
+            link.again_at_us = link.again_at_us.max(now_us + AGAIN_US / 2);
+            let forwards = std::mem::take(&mut link.forwards);
+            if target.1 == CoreId(0) && self.core == CoreId(0) {
+                self.metadata_unreachable(target.0);
+            }
+            self.routed_lost(reactor, &forwards);
+        } else {
+            self.contact_closed(reactor, connection);
+        }
+    }
+}

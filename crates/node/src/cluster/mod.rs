@@ -1,0 +1,374 @@
+//! A core's part in a cluster. Without clustering none of this is there, and costs nothing.
+//!
+//! ```text
+//! metadata (core 0) ─ View ─► roles ─► shard: what is served here, who must have its writes
+//!                               │
+//! request ─► routing ─ Forward ─┼─► forwarding (on the slot's primary) ─► shard
+//!                               └─► streams: writes to replicas, acknowledgements back
+//!                                   filling: replicas that have not got everything
+//! ```
+//!
+//! Invariants: a core acts on views in their order; it serves a slot only under the lease, as the primary of the slot's newest term that it
+//! knows of; what it acknowledges, every member in sync of its view has.
+
+mod filling;
+pub(crate) mod following;
+mod forwarding;
+mod frames;
+mod links;
+mod metadata;
+mod roles;
+mod routing;
+mod streams;
+mod view;
+
+pub(crate) use frames::Forward;
+pub use metadata::MetadataBlobs;
+pub(crate) use routing::{Asker, Place, Route};
+pub use view::View;
+
+use crate::core::Core;
+use crate::message::Message;
+use crate::protocol::cql::Ring;
+use base::{CoreId, NodeId, Slot, TableId};
+use cluster::{Identity, State};
+use engine::{ReceivedRows, WriteBatch};
+use filling::Fillings;
+use forwarding::Early;
+use io::Reactor;
+use links::Links;
+use metadata::MetadataCore;
+use roles::{Role, Roles, Target};
+use routing::RoutedRequests;
+use shard::{KeyspaceNumber, RowKey};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Replicas hear this often of what is committed, when nothing else is sent to them.
+const TELL_COMMITTED_US: u64 = 50_000;
+/// A replica that has acknowledged nothing for so long, although there is something to acknowledge, is taken out of those in sync.
+const SILENT_US: u64 = 1_500_000;
+
+/// What a node is told about clustering.
+#[derive(Clone, Debug)]
+pub struct ClusterConfig {
+    /// Members that are asked to take this node in, if it is none yet. Without any, it founds a cluster.
+    pub join: Vec<SocketAddr>,
+    /// The member whose place it takes.
+    pub replaces: Option<NodeId>,
+    /// Random at each start of the process.
+    pub incarnation: u64,
+    /// The program's version.
+    pub version: String,
+    /// A bug, to see whether it is found.
+    pub planted: Option<Planted>,
+}
+
+/// Bugs that tests make on purpose, to see that they are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Planted {
+    /// Replicas take writes of former primaries.
+    NoFencing,
+    /// Writes are acknowledged before replicas have them.
+    EarlyAcknowledgement,
+    /// Leases have no end.
+    StaleLease,
+}
+
+/// The state of a core.
+pub(crate) struct ClusterCore {
+    pub(crate) config: ClusterConfig,
+    cluster_name: String,
+    host_id: u128,
+    identity: Option<Identity>,
+    pub(crate) view: Arc<View>,
+    roles: Roles,
+    links: Links,
+    routed: RoutedRequests,
+    /// Whether something has changed that requests may have waited for.
+    routed_changed: bool,
+    /// Requests of others that go by newer metadata.
+    early: Vec<Early>,
+    /// Frames of others that do.
+    early_frames: Vec<EarlyFrame>,
+    fillings: Fillings,
+    /// Links whose streams have something to send.
+    unsent: BTreeSet<Target>,
+    /// Whether sets may be further than the shard knows.
+    written: bool,
+    batch: WriteBatch,
+    /// Incoming streams that wait for the shard.
+    receivers_waiting: BTreeSet<u32>,
+    /// Where members are that no view shows yet.
+    members_told: BTreeMap<NodeId, SocketAddr>,
+    committed_due_us: u64,
+    /// On core 0.
+    metadata: Option<Box<MetadataCore>>,
+}
+
+/// A frame that goes by newer metadata.
+struct EarlyFrame {
+    version: u64,
+    from: From,
+    kind: u8,
+    body: Vec<u8>,
+}
+
+/// By which connection a frame came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum From {
+    /// A link of this core's making.
+    Link(Target),
+    /// One that this member has made.
+    Member(NodeId),
+}
+
+impl ClusterCore {
+    /// On every core; `metadata` is for core 0.
+    pub(crate) fn new(config: ClusterConfig, cluster_name: String, host_id: u128, metadata: Option<MetadataBlobs>) -> Self {
+        Self {
+            config,
+            cluster_name,
+            host_id,
+            identity: None,
+            view: Arc::new(View::nothing()),
+            roles: Roles::default(),
+            links: Links::default(),
+            routed: RoutedRequests::default(),
+            routed_changed: false,
+            early: Vec::new(),
+            early_frames: Vec::new(),
+            fillings: Fillings::default(),
+            unsent: BTreeSet::new(),
+            written: false,
+            batch: WriteBatch::new(),
+            receivers_waiting: BTreeSet::new(),
+            members_told: BTreeMap::new(),
+            committed_due_us: 0,
+            metadata: metadata.map(|blobs| Box::new(MetadataCore::new(blobs))),
+        }
+    }
+
+    /// Whether this node is the primary of a slot, as far as it knows.
+    pub(crate) fn is_primary(&self, table: TableId, slot: Slot) -> bool {
+        let assignment = self.view.keyspace_of(table).and_then(|keyspace| self.view.assignment(keyspace, slot));
+        assignment.is_some_and(|assignment| assignment.primary == self.view.me)
+    }
+
+    /// The newest state there is here.
+    fn newest_state(&self) -> Arc<State> {
+        let of_metadata = self.metadata.as_ref().and_then(|metadata| metadata.state());
+        of_metadata.unwrap_or_else(|| Arc::clone(&self.view.state))
+    }
+
+    /// Forgets what was under way with processes that are no more, and streams that nobody waits for.
+    fn forget_peers(&mut self, before: &View) {
+        for (node, peer) in &before.peers {
+            let is_same = self.view.peers.get(node).is_some_and(|now| now.incarnation == peer.incarnation);
+            if !is_same {
+                self.roles.forget_member(*node);
+                self.fillings.forget_member(*node);
+                for (_, link) in self.links.outgoing.iter_mut().filter(|(target, _)| target.0 == *node) {
+                    link.stream.clear();
+                }
+            }
+        }
+    }
+}
+
+impl Core {
+    /// How many pieces statements about many partitions come in: see [`cql::exec::Options::cores`].
+    pub(crate) fn pieces(&self) -> u16 {
+        if self.cluster.is_some() { base::SLOT_COUNT as u16 } else { self.cores }
+    }
+
+    /// The cluster is this now.
+    pub(crate) fn apply_view<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, view: Arc<View>) {
+        let Some(cluster) = &mut self.cluster else { return };
+        let before = std::mem::replace(&mut cluster.view, Arc::clone(&view));
+        cluster.identity.clone_from(&view.identity);
+        cluster.routed_changed = true;
+        cluster.written = true;
+        cluster.forget_peers(&before);
+        let (tokens, peers) = view.ring();
+        let members = before.state.members.clone();
+        if view.version() > 0 {
+            self.ring = Arc::new(Ring { tokens, peers });
+        }
+        self.shard.set_replicated(view.tables.iter().copied());
+        let changes = cluster.roles.follow(&view, self.core, self.cores);
+        // Writes that were on their way when this node ceased to be the primary may be here alone.
+        let lost: BTreeSet<(KeyspaceNumber, Slot)> = changes.lost.iter().copied().collect();
+        let mut own: BTreeMap<(KeyspaceNumber, Slot), Vec<RowKey>> = BTreeMap::new();
+        if !lost.is_empty() {
+            for link in cluster.links.outgoing.values_mut() {
+                link.stream.retain(|table, slot, _, rows| {
+                    let Some(place) = view.keyspace_of(table).map(|keyspace| (keyspace, slot)) else { return false };
+                    let is_lost = lost.contains(&place);
+                    if is_lost {
+                        own.entry(place)
+                            .or_default()
+                            .extend(ReceivedRows::new(rows).filter_map(Result::ok).map(|row| filling::owned(&row.key)));
+                    }
+                    !is_lost
+                });
+            }
+        }
+        for (keyspace, slot) in &changes.changed {
+            let serving = cluster.roles.serving(&view, *keyspace, *slot);
+            self.shard.serve(*keyspace, *slot, serving);
+        }
+        self.shard.fail_unserved();
+        for place in &changes.lost {
+            let Some(assignment) = view.assignment(place.0, place.1) else { continue };
+            if assignment.handover_from == Some(view.me) {
+                cluster.step_down(*place, assignment.primary);
+            }
+        }
+        for place in &changes.followed {
+            cluster.follow_primary(*place, own.remove(place).unwrap_or_default());
+        }
+        for place in &changes.gained {
+            let waits = cluster.begin_agreement(*place, own.remove(place).unwrap_or_default());
+            if let Some(local) = cluster.roles.get_mut(place.0, place.1) {
+                local.waits.agreement = waits;
+            }
+        }
+        for place in &changes.learned {
+            cluster.want_slot(*place);
+        }
+        for place in &changes.left {
+            cluster.leave_slot(*place);
+        }
+        cluster.want_links(self.core, self.cores);
+        self.serve_slots(reactor, &changes.gained);
+        self.note_members(reactor, &members);
+        self.run_early(reactor);
+        self.run_early_frames(reactor);
+    }
+
+    /// Tells the shard again what these slots are.
+    fn serve_slots<R: Reactor<Message = Message>>(&mut self, _: &mut R, places: &[(KeyspaceNumber, Slot)]) {
+        let Some(cluster) = &mut self.cluster else { return };
+        let view = Arc::clone(&cluster.view);
+        for (keyspace, slot) in places {
+            let serving = cluster.roles.serving(&view, *keyspace, *slot);
+            self.shard.serve(*keyspace, *slot, serving);
+        }
+        cluster.written = true;
+        cluster.routed_changed = true;
+    }
+
+    /// This member's lease ends then.
+    pub(crate) fn apply_lease(&mut self, until_us: u64) {
+        let Some(cluster) = &mut self.cluster else { return };
+        let is_stale = cluster.config.planted == Some(Planted::StaleLease);
+        self.shard.set_lease(if is_stale { u64::MAX } else { until_us });
+        cluster.routed_changed = true;
+    }
+
+    /// The cluster's share of a turn. Gives the time at which to be called again; `Some(0)` for at once.
+    pub(crate) fn cluster_turn<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
+        self.cluster.as_ref()?;
+        let now_us = reactor.now().monotonic_us;
+        let metadata_due_us = self.metadata_turn(reactor);
+        self.apply_streams(reactor);
+        let goes_on = {
+            let Some(cluster) = &mut self.cluster else { return None };
+            cluster.send_written(&mut self.shard);
+            self.fill(reactor)
+        };
+        let routed_due_us = self.retry_routed(reactor);
+        let Some(cluster) = &mut self.cluster else { return None };
+        cluster.send_written(&mut self.shard);
+        cluster.tell_committed(&mut self.shard);
+        cluster.flush_streams(reactor);
+        let mut committed_due_us = None;
+        if cluster.links.has_news() {
+            if now_us >= cluster.committed_due_us {
+                cluster.committed_due_us = now_us + TELL_COMMITTED_US;
+                cluster.tell_replicas_committed(reactor);
+            }
+            committed_due_us = Some(cluster.committed_due_us);
+        }
+        let links_due_us = cluster.connect_links(reactor, self.core, self.cores);
+        let silent_due_us = self.drop_silent(reactor);
+        let due = [metadata_due_us, routed_due_us, committed_due_us, links_due_us, silent_due_us];
+        let due_us = due.into_iter().flatten().min();
+        if goes_on || self.shard.has_runnable() { Some(0) } else { due_us }
+    }
+
+    /// As primary: replicas that acknowledge nothing are proposed to be taken out of those in sync.
+    fn drop_silent<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
+        let now_us = reactor.now().monotonic_us;
+        let cluster = self.cluster.as_mut()?;
+        let mut next = None;
+        let mut silent = Vec::new();
+        for (target, link) in &mut cluster.links.outgoing {
+            let Some(since_us) = link.waiting_since_us(now_us) else { continue };
+            let due_us = since_us + SILENT_US;
+            if now_us >= due_us {
+                link.wait_anew(now_us);
+                silent.push(*target);
+            } else {
+                next = Some(next.map_or(due_us, |next: u64| next.min(due_us)));
+            }
+        }
+        for target in silent {
+            let slots = cluster.slots_with(target);
+            if !slots.is_empty() {
+                tracing::warn!(
+                    core = self.core.0,
+                    node = target.0.0,
+                    "a replica acknowledges nothing; the metadata is asked to go on without it"
+                );
+                reactor.send(CoreId(0), Message::Propose(Box::new(cluster::Command::DropReplica { node: target.0, slots })));
+            }
+        }
+        next
+    }
+}
+
+impl ClusterCore {
+    /// Slots whose primary is here and that wait for this replica.
+    fn slots_with(&self, target: Target) -> Vec<cluster::SlotEpochs> {
+        let mut slots: BTreeMap<KeyspaceNumber, Vec<(Slot, base::Epoch)>> = BTreeMap::new();
+        for (keyspace, slot, local) in self.roles.iter().filter(|(_, _, local)| local.role == Role::Primary) {
+            if local.set.is_some_and(|set| self.roles.set(set).waits_for.contains(&target)) {
+                slots.entry(keyspace).or_default().push((slot, local.epoch));
+            }
+        }
+        let named = slots.into_iter().map(|(keyspace, slots)| {
+            let keyspace = self.view.keyspaces[usize::from(keyspace.0)].name.clone();
+            cluster::SlotEpochs { keyspace, slots }
+        });
+        named.collect()
+    }
+
+    /// Links to all who get this core's writes, or may have to be filled; streams to others are forgotten.
+    fn want_links(&mut self, core: CoreId, cores: u16) {
+        let mut wanted: BTreeSet<Target> = BTreeSet::new();
+        let mut streamed: BTreeSet<Target> = BTreeSet::new();
+        for (keyspace, slot, local) in self.roles.iter().filter(|(_, _, local)| local.role == Role::Primary) {
+            debug_assert_eq!(slot.core(cores), core);
+            if let Some(set) = local.set {
+                streamed.extend(self.roles.set(set).targets());
+            }
+            let Some(assignment) = self.view.assignment(keyspace, slot) else { continue };
+            for node in assignment.in_sync.iter().chain(assignment.learners.iter()) {
+                wanted.extend(self.view.core_of(*node, slot).map(|core| (*node, core)));
+            }
+        }
+        for target in wanted {
+            self.links.outgoing(target);
+        }
+        for (_, link) in self.links.outgoing.iter_mut().filter(|(target, _)| !streamed.contains(target)) {
+            link.stream.clear();
+        }
+        let peers = &self.view.peers;
+        if self.view.version() > 0 {
+            self.links.outgoing.retain(|target, link| link.is_used() || peers.contains_key(&target.0));
+        }
+    }
+}

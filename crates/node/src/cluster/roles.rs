@@ -1,0 +1,233 @@
+//! What this core does for each of its slots: from a view of the metadata to what the shard is told.
+//!
+//! | role | writes | reads |
+//! |---|---|---|
+//! | primary | applied here, sent to the set, acknowledged when all in sync have them | here, under the lease |
+//! | secondary | taken from the primary | here, where a client is content with any replica |
+//! | learner | as a secondary's, once it is being filled | nowhere |
+//!
+//! A slot whose primary this node has just become is served when the one before has stepped down (or its leases are over), and when all
+//! others in sync have what this node has of that one's last writes.
+
+use super::view::View;
+use base::{CoreId, Epoch, NodeId, SLOT_COUNT, Slot};
+use shard::{KeyspaceNumber, Serving, SetId};
+use std::collections::BTreeMap;
+
+/// A core of another node.
+pub(crate) type Target = (NodeId, CoreId);
+
+/// Who gets the writes of slots.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Set {
+    /// They must have a write before it is acknowledged.
+    pub(crate) waits_for: Vec<Target>,
+    /// They are being filled.
+    pub(crate) fills: Vec<Target>,
+}
+
+impl Set {
+    pub(crate) fn targets(&self) -> impl Iterator<Item = Target> + '_ {
+        self.waits_for.iter().chain(&self.fills).copied()
+    }
+}
+
+/// What this node is to a slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Role {
+    #[default]
+    None,
+    Primary,
+    Secondary,
+    Learner,
+}
+
+/// A slot of this core.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LocalSlot {
+    pub(crate) role: Role,
+    pub(crate) term: Epoch,
+    pub(crate) epoch: Epoch,
+    pub(crate) primary: Option<NodeId>,
+    pub(crate) set: Option<SetId>,
+    /// As primary: why it is not served yet.
+    pub(crate) waits: Waits,
+    /// As primary: learners that get its writes. As learner: whether this node is being filled.
+    pub(crate) filling: Vec<NodeId>,
+    /// As primary: learners that have all, and that it waits for, while the metadata does not know it yet.
+    pub(crate) filled: Vec<NodeId>,
+}
+
+/// What a new primary waits for before it serves a slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Waits {
+    /// The primary before has not stepped down.
+    pub(crate) handover: bool,
+    /// Others may not have all that is here.
+    pub(crate) agreement: bool,
+}
+
+/// All slots of a core, and the sets that they have.
+#[derive(Default)]
+pub(crate) struct Roles {
+    /// By keyspace and slot; those of other cores stay empty.
+    slots: Vec<Vec<LocalSlot>>,
+    sets: Vec<Set>,
+    numbers: BTreeMap<Set, SetId>,
+}
+
+/// What a new view changes.
+#[derive(Default)]
+pub(crate) struct Changes {
+    /// Slots whose primary this node was, with the term in which it was, and the slot's new one if it has the slot still.
+    pub(crate) lost: Vec<(KeyspaceNumber, Slot)>,
+    /// Slots whose primary this node has become.
+    pub(crate) gained: Vec<(KeyspaceNumber, Slot)>,
+    /// Slots that have another primary than before, which is not this node, but this node has them, too.
+    pub(crate) followed: Vec<(KeyspaceNumber, Slot)>,
+    /// Slots that this node is to be filled with.
+    pub(crate) learned: Vec<(KeyspaceNumber, Slot)>,
+    /// Slots in which this node is no replica any more.
+    pub(crate) left: Vec<(KeyspaceNumber, Slot)>,
+    /// All slots that are not as they were.
+    pub(crate) changed: Vec<(KeyspaceNumber, Slot)>,
+}
+
+impl Roles {
+    pub(crate) fn get(&self, keyspace: KeyspaceNumber, slot: Slot) -> Option<&LocalSlot> {
+        self.slots.get(usize::from(keyspace.0))?.get(usize::from(slot.0))
+    }
+
+    pub(crate) fn get_mut(&mut self, keyspace: KeyspaceNumber, slot: Slot) -> Option<&mut LocalSlot> {
+        self.slots.get_mut(usize::from(keyspace.0))?.get_mut(usize::from(slot.0))
+    }
+
+    pub(crate) fn set(&self, set: SetId) -> &Set {
+        &self.sets[usize::from(set.0)]
+    }
+
+    pub(crate) fn sets(&self) -> impl Iterator<Item = (SetId, &Set)> {
+        self.sets.iter().enumerate().map(|(number, set)| (SetId(number as u16), set))
+    }
+
+    /// All slots of this core in which it has a part.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (KeyspaceNumber, Slot, &LocalSlot)> {
+        self.slots.iter().enumerate().flat_map(|(keyspace, slots)| {
+            let numbered = slots.iter().enumerate().filter(|(_, slot)| slot.role != Role::None);
+            numbered.map(move |(slot, local)| (KeyspaceNumber(keyspace as u16), Slot(slot as u16), local))
+        })
+    }
+
+    /// A process of a member is no more: whatever it was being filled with has to begin anew.
+    pub(crate) fn forget_member(&mut self, node: NodeId) {
+        for local in self.slots.iter_mut().flatten().filter(|local| local.role == Role::Primary) {
+            local.filling.retain(|known| *known != node);
+            local.filled.retain(|known| *known != node);
+        }
+    }
+
+    /// Takes over a view.
+    pub(crate) fn follow(&mut self, view: &View, core: CoreId, cores: u16) -> Changes {
+        let mut changes = Changes::default();
+        self.slots.resize_with(view.keyspaces.len(), || vec![LocalSlot::default(); SLOT_COUNT as usize]);
+        for (number, slots) in self.slots.iter_mut().enumerate() {
+            let keyspace = KeyspaceNumber(number as u16);
+            for (index, local) in slots.iter_mut().enumerate().filter(|(index, _)| Slot(*index as u16).core(cores) == core) {
+                let slot = Slot(index as u16);
+                follow_slot(local, view, keyspace, slot, &mut changes);
+            }
+        }
+        changes
+    }
+
+    /// Who gets a slot's writes now, as the shard is told.
+    pub(crate) fn serving(&mut self, view: &View, keyspace: KeyspaceNumber, slot: Slot) -> Serving {
+        let Some(assignment) = view.assignment(keyspace, slot) else { return Serving::No };
+        let Some(local) = self.get(keyspace, slot).filter(|local| local.role == Role::Primary) else { return Serving::No };
+        let target = |node: &NodeId| Some((*node, view.core_of(*node, slot)?));
+        let in_sync = assignment.in_sync.iter().chain(&local.filled).filter(|node| **node != view.me);
+        let fills = local.filling.iter().filter(|node| !local.filled.contains(node) && !assignment.in_sync.contains(node));
+        let mut set = Set { waits_for: in_sync.filter_map(target).collect(), fills: fills.filter_map(target).collect() };
+        set.waits_for.sort_unstable();
+        set.waits_for.dedup();
+        let is_served = local.waits == Waits::default();
+        if set == Set::default() {
+            if let Some(local) = self.get_mut(keyspace, slot) {
+                local.set = None;
+            }
+            return if is_served { Serving::Alone } else { Serving::No };
+        }
+        let number = self.number(set);
+        if let Some(local) = self.get_mut(keyspace, slot) {
+            local.set = Some(number);
+        }
+        if is_served { Serving::With(number) } else { Serving::No }
+    }
+
+    fn number(&mut self, set: Set) -> SetId {
+        if let Some(number) = self.numbers.get(&set) {
+            return *number;
+        }
+        let number = SetId(self.sets.len() as u16);
+        self.sets.push(set.clone());
+        self.numbers.insert(set, number);
+        number
+    }
+}
+
+fn follow_slot(local: &mut LocalSlot, view: &View, keyspace: KeyspaceNumber, slot: Slot, changes: &mut Changes) {
+    let place = (keyspace, slot);
+    let before = (local.role, local.term);
+    let Some(assignment) = view.assignment(keyspace, slot) else {
+        if before.0 == Role::Primary {
+            changes.lost.push(place);
+        }
+        if before.0 != Role::None {
+            changes.changed.push(place);
+        }
+        *local = LocalSlot::default();
+        return;
+    };
+    let role = if assignment.primary == view.me {
+        Role::Primary
+    } else if assignment.in_sync.contains(&view.me) {
+        Role::Secondary
+    } else if assignment.learners.contains(&view.me) {
+        Role::Learner
+    } else {
+        Role::None
+    };
+    if assignment.epoch == local.epoch && role == before.0 {
+        return;
+    }
+    changes.changed.push(place);
+    (local.role, local.term, local.epoch) = (role, assignment.term, assignment.epoch);
+    local.primary = Some(assignment.primary);
+    let is_new_term = assignment.term != before.1;
+    if before.0 == Role::Primary && (role != Role::Primary || is_new_term) {
+        changes.lost.push(place);
+    }
+    if is_new_term || role != before.0 {
+        local.filling.clear();
+        local.filled.clear();
+    }
+    match role {
+        Role::Primary => {
+            local.filling.retain(|node| assignment.learners.contains(node));
+            local.filled.retain(|node| assignment.learners.contains(node));
+            if is_new_term || before.0 != Role::Primary {
+                // What others must have before it is served is found out by whoever takes this change.
+                local.waits = Waits { handover: assignment.handover_from.is_some(), agreement: true };
+                changes.gained.push(place);
+            }
+            local.waits.handover &= assignment.handover_from.is_some();
+        }
+        Role::Secondary if is_new_term && before.0 != Role::None => changes.followed.push(place),
+        Role::Learner if is_new_term || before.0 != Role::Learner => changes.learned.push(place),
+        Role::None if before.0 != Role::None => changes.left.push(place),
+        _ => {}
+    }
+    if role != Role::Primary {
+        (local.waits, local.set) = (Waits::default(), None);
+    }
+}

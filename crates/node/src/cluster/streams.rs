@@ -1,0 +1,194 @@
+//! Writes on their way to replicas, and from primaries.
+//!
+//! Each turn a core puts what its shard has written into the streams of the slots' sets, applies what other primaries have sent, acknowledges
+//! it, and tells the shard how far each set is.
+
+use super::frames::{ACKNOWLEDGED, REFUSED};
+use super::roles::{Role, Target};
+use super::{ClusterCore, Planted};
+use crate::core::Core;
+use crate::message::Message;
+use base::{CoreId, Slot};
+use engine::{ReceivedRows, Sequence, WriteBatch};
+use io::{ConnectionId, Reactor};
+use replica::{Item, Offered, Purpose};
+use shard::{KeyspaceNumber, Receipt, Shard};
+
+/// What a received item comes to.
+enum Verdict {
+    Apply,
+    /// This member does not have the slot, or not yet: it is of no consequence here.
+    Ignore,
+    /// The metadata here is older than the sender's.
+    Wait,
+    /// The sender is not the slot's primary any more.
+    Refuse,
+}
+
+impl ClusterCore {
+    /// Sends what the shard has written to those who must have it.
+    pub(crate) fn send_written(&mut self, shard: &mut Shard) {
+        for written in shard.written() {
+            let Some(local) = self.roles.get(written.keyspace, written.slot) else { continue };
+            let Some(Ok(first)) = ReceivedRows::new(written.rows).next() else { continue };
+            let item = Item {
+                sequence: written.sequence.0,
+                term: local.term,
+                timestamp_us: written.timestamp_us,
+                table: first.key.table,
+                slot: written.slot,
+                purpose: Purpose::Write,
+                rows: written.rows,
+            };
+            for target in self.roles.set(written.set).targets() {
+                if let Some(link) = self.links.outgoing.get_mut(&target) {
+                    link.stream.push(&item);
+                    self.unsent.insert(target);
+                }
+            }
+            self.written = true;
+        }
+        shard.clear_written();
+    }
+
+    /// Sends an image to one replica.
+    pub(crate) fn send_image(&mut self, target: Target, keyspace: KeyspaceNumber, slot: Slot, sequence: Sequence, rows: &[u8]) {
+        let Some(local) = self.roles.get(keyspace, slot) else { return };
+        let Some(Ok(first)) = ReceivedRows::new(rows).next() else { return };
+        let item = Item {
+            sequence: sequence.0,
+            term: local.term,
+            timestamp_us: i64::MIN,
+            table: first.key.table,
+            slot,
+            purpose: Purpose::Image,
+            rows,
+        };
+        if let Some(link) = self.links.outgoing.get_mut(&target) {
+            link.stream.push(&item);
+            self.unsent.insert(target);
+        }
+    }
+
+    /// Tells the shard how far each set has what was written in it.
+    pub(crate) fn tell_committed(&mut self, shard: &mut Shard) {
+        if !std::mem::take(&mut self.written) {
+            return;
+        }
+        for (number, set) in self.roles.sets() {
+            let written = shard.last_written(number);
+            let has = |target: &Target| self.links.outgoing.get(target).map_or(written.0, |link| link.stream.committed().min(written.0));
+            let mut committed = set.waits_for.iter().map(has).min().unwrap_or(written.0);
+            if self.config.planted == Some(Planted::EarlyAcknowledgement) {
+                committed = written.0;
+            }
+            shard.set_committed(number, Sequence(committed));
+        }
+    }
+
+    /// An acknowledgement of a replica.
+    pub(crate) fn acknowledged(&mut self, target: Target, sequence: u64) {
+        if let Some(link) = self.links.outgoing.get_mut(&target) {
+            link.stream.acknowledged(sequence);
+            self.written = true;
+        }
+    }
+
+    fn judge(&self, sender: base::NodeId, version: u64, keyspace: Option<KeyspaceNumber>, item: &Item<'_>) -> Verdict {
+        // While this node takes no part its version is 0, and everything waits.
+        let is_behind = version > self.view.version();
+        let Some(local) = keyspace.and_then(|keyspace| self.roles.get(keyspace, item.slot)) else {
+            return if is_behind { Verdict::Wait } else { Verdict::Ignore };
+        };
+        if item.term > local.term {
+            return if is_behind { Verdict::Wait } else { Verdict::Ignore };
+        }
+        if (local.primary != Some(sender) || item.term < local.term) && self.config.planted != Some(Planted::NoFencing) {
+            return Verdict::Refuse;
+        }
+        match local.role {
+            Role::Secondary => Verdict::Apply,
+            Role::Learner if local.filling.contains(&self.view.me) => Verdict::Apply,
+            _ if is_behind => Verdict::Wait,
+            _ => Verdict::Ignore,
+        }
+    }
+}
+
+impl Core {
+    /// Applies what primaries have sent, as far as it can be, and acknowledges it.
+    pub(crate) fn apply_streams<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        let now = reactor.now();
+        let Some(cluster) = &mut self.cluster else { return };
+        let connections: Vec<ConnectionId> = cluster.links.incoming.keys().copied().collect();
+        for receiver in self.shard.take_received_ready() {
+            cluster.receivers_waiting.remove(&receiver);
+        }
+        let mut batch = std::mem::take(&mut cluster.batch);
+        for connection in connections {
+            let Some(incoming) = cluster.links.incoming.get_mut(&connection) else { continue };
+            let Some(hello) = incoming.hello.as_ref() else { continue };
+            let Some(sender) = hello.node else { continue };
+            let (from, receiver) = ((sender, CoreId(hello.core)), incoming.receiver);
+            let mut stream = std::mem::take(&mut incoming.stream);
+            let mut refused = false;
+            if stream.has_waiting() && !cluster.receivers_waiting.contains(&receiver) {
+                let version = stream.version();
+                stream.apply(|item| {
+                    let keyspace = cluster.view.keyspace_of(item.table);
+                    match cluster.judge(sender, version, keyspace, item) {
+                        Verdict::Wait => return Offered::Later,
+                        Verdict::Ignore => return Offered::Taken,
+                        Verdict::Refuse => {
+                            refused = true;
+                            return Offered::Later;
+                        }
+                        Verdict::Apply => {}
+                    }
+                    batch.clear();
+                    if batch.append_received(item.rows).is_err() || !is_of(&batch, cluster, keyspace, item.slot) {
+                        refused = true;
+                        return Offered::Later;
+                    }
+                    match self.shard.apply_received(now, receiver, &batch) {
+                        Ok(Receipt::Applied(sequence)) => {
+                            self.shard.raise_timestamp(item.timestamp_us);
+                            let _ = sequence;
+                            if let (Some(keyspace), Purpose::Write) = (keyspace, item.purpose) {
+                                cluster.fillings.applied(from, item.sequence, (keyspace, item.slot), &batch);
+                            }
+                            Offered::Taken
+                        }
+                        Ok(Receipt::Waits) => {
+                            cluster.receivers_waiting.insert(receiver);
+                            Offered::Later
+                        }
+                        Err(error) => {
+                            tracing::error!(core = self.core.0, %error, "a write of the primary cannot be applied here; the replica stops taking part");
+                            refused = true;
+                            Offered::Later
+                        }
+                    }
+                });
+            }
+            cluster.fillings.committed(from, stream.committed());
+            if let Some(sequence) = stream.take_acknowledgement(|applied| applied) {
+                cluster.answer(reactor, connection, ACKNOWLEDGED, |body| body.extend_from_slice(&sequence.to_le_bytes()));
+            }
+            if let Some(incoming) = cluster.links.incoming.get_mut(&connection) {
+                incoming.stream = stream;
+            }
+            if refused {
+                let version = cluster.view.version();
+                cluster.answer(reactor, connection, REFUSED, |body| body.extend_from_slice(&version.to_le_bytes()));
+                reactor.close(connection);
+            }
+        }
+        cluster.batch = batch;
+    }
+}
+
+/// Whether all rows are of one slot of one keyspace.
+fn is_of(batch: &WriteBatch, cluster: &ClusterCore, keyspace: Option<KeyspaceNumber>, slot: Slot) -> bool {
+    batch.rows().all(|row| row.key.token.slot() == slot && cluster.view.keyspace_of(row.key.table) == keyspace)
+}

@@ -1,0 +1,148 @@
+//! What the metadata means to this node: who serves which slot, and where they are. Made on core 0, shared by all cores, never changed.
+
+use base::{CoreId, NodeId, Slot, TableId};
+use cluster::{Assignment, Identity, MemberState, Profile, SlotMap, State};
+use cql::system::PeerView;
+use shard::KeyspaceNumber;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// A member other than this one.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    pub(crate) address: SocketAddr,
+    pub(crate) cores: u16,
+    pub(crate) incarnation: u64,
+    pub(crate) is_up: bool,
+}
+
+/// A keyspace's slots.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyspaceView {
+    pub(crate) name: String,
+    pub(crate) slots: Option<Arc<SlotMap>>,
+}
+
+/// The metadata of one version.
+#[derive(Debug)]
+pub struct View {
+    pub(crate) me: NodeId,
+    pub(crate) identity: Option<Identity>,
+    /// Whether the metadata knows of this process, not of one before it: until then this node takes part in nothing.
+    pub(crate) is_current: bool,
+    pub(crate) state: Arc<State>,
+    pub(crate) peers: BTreeMap<NodeId, Peer>,
+    /// By number. Numbers are never used for another keyspace while the process lives.
+    pub(crate) keyspaces: Vec<KeyspaceView>,
+    /// Ascending.
+    pub(crate) tables: Vec<(TableId, KeyspaceNumber)>,
+}
+
+impl View {
+    /// Before this node knows of any member.
+    pub(crate) fn nothing() -> Self {
+        Self {
+            me: NodeId(0),
+            identity: None,
+            is_current: false,
+            state: Arc::new(State::empty()),
+            peers: BTreeMap::new(),
+            keyspaces: Vec::new(),
+            tables: Vec::new(),
+        }
+    }
+
+    /// What `state` means to this member, after `before`.
+    pub(crate) fn new(before: &Self, identity: Option<Identity>, state: &Arc<State>, is_current: bool) -> Self {
+        let me = identity.as_ref().map_or(NodeId(0), |identity| identity.node);
+        let mut keyspaces: Vec<KeyspaceView> =
+            before.keyspaces.iter().map(|known| KeyspaceView { name: known.name.clone(), slots: None }).collect();
+        let mut tables = Vec::new();
+        for (name, slots) in state.keyspaces.iter().filter(|_| is_current) {
+            let number = keyspaces.iter().position(|known| known.name == *name).unwrap_or_else(|| {
+                keyspaces.push(KeyspaceView { name: name.clone(), slots: None });
+                keyspaces.len() - 1
+            });
+            keyspaces[number].slots = Some(Arc::clone(slots));
+            let of_schema = state.schema.keyspaces.get(name).into_iter().flat_map(|keyspace| keyspace.tables.values());
+            tables.extend(of_schema.map(|table| (table.id, KeyspaceNumber(number as u16))));
+        }
+        tables.sort_unstable();
+        let others = state.members.values().filter(|member| member.id != me);
+        let peers = others.filter_map(|member| {
+            let Profile { node_address, cores, incarnation, .. } = &member.profile;
+            let peer = Peer { address: node_address.parse().ok()?, cores: *cores, incarnation: *incarnation, is_up: member.is_up() };
+            (member.state != MemberState::Removed).then_some((member.id, peer))
+        });
+        Self { me, identity, is_current, state: Arc::clone(state), peers: peers.collect(), keyspaces, tables }
+    }
+
+    /// The log index of the newest entry that it shows; 0 while this node takes no part.
+    pub(crate) fn version(&self) -> u64 {
+        if self.is_current { self.state.version } else { 0 }
+    }
+
+    pub(crate) fn keyspace_of(&self, table: TableId) -> Option<KeyspaceNumber> {
+        let position = self.tables.binary_search_by_key(&table, |(table, _)| *table).ok()?;
+        Some(self.tables[position].1)
+    }
+
+    pub(crate) fn number_of(&self, keyspace: &str) -> Option<KeyspaceNumber> {
+        self.keyspaces.iter().position(|known| known.name == keyspace).map(|number| KeyspaceNumber(number as u16))
+    }
+
+    pub(crate) fn slots_of(&self, keyspace: KeyspaceNumber) -> Option<&SlotMap> {
+        self.keyspaces.get(usize::from(keyspace.0))?.slots.as_deref()
+    }
+
+    pub(crate) fn assignment(&self, keyspace: KeyspaceNumber, slot: Slot) -> Option<&Assignment> {
+        self.slots_of(keyspace)?.slots.get(usize::from(slot.0))
+    }
+
+    /// The tables of a keyspace, ascending.
+    pub(crate) fn tables_of(&self, keyspace: KeyspaceNumber) -> impl Iterator<Item = TableId> + '_ {
+        self.tables.iter().filter(move |(_, number)| *number == keyspace).map(|(table, _)| *table)
+    }
+
+    /// The core of a member that has a slot.
+    pub(crate) fn core_of(&self, node: NodeId, slot: Slot) -> Option<CoreId> {
+        self.peers.get(&node).map(|peer| slot.core(peer.cores))
+    }
+
+    /// A member for a slot of which there is no keyspace yet.
+    fn anybody(&self, slot: u16) -> NodeId {
+        let members: Vec<NodeId> = self.peers.keys().copied().chain([self.me]).collect();
+        members[usize::from(slot) % members.len()]
+    }
+
+    /// The tokens of this member, and what drivers are told of the others: a range of the ring is that of the slot's primary in a
+    /// keyspace with the largest factor there is, or anybody's without keyspaces.
+    pub(crate) fn ring(&self) -> (Vec<i64>, Vec<PeerView>) {
+        let widest = self.keyspaces.iter().filter_map(|keyspace| keyspace.slots.as_deref()).max_by_key(|slots| slots.factor);
+        let mut tokens: BTreeMap<NodeId, Vec<i64>> = BTreeMap::new();
+        for slot in 0..base::SLOT_COUNT as u16 {
+            let owner = widest.map_or_else(|| self.anybody(slot), |slots| slots.at(Slot(slot)).primary);
+            tokens.entry(owner).or_default().push(last_token(Slot(slot)));
+        }
+        let peers = self.state.members.values().filter(|member| member.id != self.me && self.peers.contains_key(&member.id));
+        let peers = peers.filter_map(|member| {
+            let Profile { host_id, data_center, rack, cql_address, node_address, .. } = &member.profile;
+            Some(PeerView {
+                host_id: *host_id,
+                data_center: data_center.clone(),
+                rack: rack.clone(),
+                cql_address: cql_address.parse().ok()?,
+                node_address: node_address.parse().ok()?,
+                tokens: tokens.remove(&member.id).unwrap_or_default(),
+            })
+        });
+        let peers = peers.collect();
+        (tokens.remove(&self.me).unwrap_or_default(), peers)
+    }
+}
+
+/// The last token of a slot.
+fn last_token(slot: Slot) -> i64 {
+    base::Token::from_biased((u64::from(slot.0) << 52) | ((1 << 52) - 1)).0
+}
