@@ -22,6 +22,7 @@ use crate::key::Sequence;
 use crate::load::Pace;
 use crate::location::{Location, SegmentId, padded};
 use crate::log::Open;
+use crate::purging::Purged;
 use crate::resident::{is_resident, resident_of};
 use crate::segments::{Expired, Segment, Usage};
 use crate::walk::{Step, Walk};
@@ -157,6 +158,7 @@ impl Engine {
         let mut in_use = 0u64;
         let (mut waiting, mut quarantined_base) = (0u64, Sequence(u64::MAX));
         let mut dead = Vec::new();
+        let purgeable_generation = self.purgeable_generation();
         for (id, segment) in self.segments.iter() {
             if matches!(segment.usage, Usage::Free | Usage::Checkpoint) {
                 continue;
@@ -178,7 +180,8 @@ impl Engine {
             if oldest.is_none_or(|(base, _)| segment.base_sequence < base) {
                 oldest = Some((segment.base_sequence, id));
             }
-            if segment.purgeable_bytes > 0 && segment.purge_after_s < now.wall_s() {
+            // Those above the floor would be moved for nothing.
+            if segment.purgeable_bytes > 0 && segment.purge_after_s < now.wall_s() && segment.generation < purgeable_generation {
                 waiting += u64::from(segment.purgeable_bytes.min(segment.live_bytes));
             }
         }
@@ -371,6 +374,9 @@ impl Engine {
     fn purge_record(&mut self, now: Now, place: Location, location: Location, record: &Record<'_>, oldest_base: Sequence) -> Option<bool> {
         let key = record.key();
         let is_past = record.kind().purge_after_s().is_some_and(|purge_after_s| purge_after_s < now.wall_s());
+        if is_past && !record.is_page() && !self.purging.allows(record.sequence()) {
+            return None;
+        }
         if is_past && record.is_page() {
             return Some(!self.is_intact(record, location) || self.move_purged_page(now, place, record, oldest_base));
         }
@@ -382,7 +388,7 @@ impl Engine {
         } else if is_past && record.sequence() < oldest_base {
             self.index.remove(&key);
             self.release(place);
-            self.counters.rows_purged += 1;
+            self.note_purged(Purged::new(1, record.sequence()));
             return Some(true);
         }
         None
@@ -443,6 +449,11 @@ impl Engine {
         self.counters.defrag_bytes += location.padded() as u64;
         self.index.relocate(&key, |at| at == place, moved);
         self.note_live(segment, moved);
+        #[cfg(test)]
+        if self.planted == Some(crate::tests::Planted::MovedCountAsOld) {
+            return self.release(place);
+        }
+        self.segments.note_moved(segment, record.sequence());
         if self.segments.get(location.segment()).replacing {
             self.segments.set_replacing(segment);
         }

@@ -22,6 +22,7 @@ use crate::log::Log;
 use crate::memory::Memory;
 use crate::pages::Pages;
 use crate::paging::Paging;
+use crate::purging::Purging;
 use crate::recovery::{DamageReport, Recovery, RecoveryProgress};
 use crate::scrub::Scrub;
 use crate::segments::Segments;
@@ -50,6 +51,7 @@ pub struct Engine {
     pub(crate) cold: Cold,
     pub(crate) defrag: Defrag,
     pub(crate) expiry: Expiry,
+    pub(crate) purging: Purging,
     pub(crate) drops: Drops,
     pub(crate) checkpoints: Checkpoints,
     pub(crate) scrub: Scrub,
@@ -105,6 +107,7 @@ impl Engine {
             cold: Cold::default(),
             defrag: Defrag::default(),
             expiry: Expiry::default(),
+            purging: Purging::default(),
             drops: Drops::default(),
             pages: Pages::new(config.memory_limit_bytes),
             paging: Paging::default(),

@@ -15,6 +15,7 @@ use crate::engine::Engine;
 use crate::index::SweepCursor;
 use crate::key::Sequence;
 use crate::location::{Location, SegmentId};
+use crate::purging::Purged;
 use crate::segments::{Expired, Usage};
 use io::Now;
 
@@ -27,6 +28,8 @@ const WORTH_PART: u64 = 16;
 #[derive(Default)]
 pub(crate) struct Expiry {
     cursor: Option<SweepCursor>,
+    /// No row that it drops is newer.
+    newest: Sequence,
     /// Places dropped by a slice: a buffer that is used again and again.
     dropped: Vec<Location>,
 }
@@ -49,6 +52,8 @@ impl Engine {
             return;
         }
         found.iter().for_each(|id| self.segments.set_expired(*id, Expired::Dropping));
+        let newest = found.iter().map(|id| self.segments.newest_bound(*id)).max().unwrap_or_default();
+        self.expiry.newest = newest.min(self.log.last_sequence());
         self.expiry.cursor = Some(SweepCursor::default());
     }
 
@@ -56,6 +61,7 @@ impl Engine {
     fn segments_that_are_over(&self, wall_s: i64) -> Vec<SegmentId> {
         let mut found = Vec::new();
         let mut lasting = u64::MAX;
+        let purgeable = self.purgeable_generation();
         for (id, segment) in self.segments.iter() {
             match segment.usage {
                 Usage::Free | Usage::Checkpoint => {}
@@ -72,7 +78,7 @@ impl Engine {
             if self.planted == Some(crate::tests::Planted::ExpiredOverOlder) {
                 return true;
             }
-            segment.generation < lasting || !segment.replacing
+            segment.generation < purgeable && (segment.generation < lasting || !segment.replacing)
         });
         found
     }
@@ -84,10 +90,11 @@ impl Engine {
         }
         let Some(mut cursor) = self.expiry.cursor.take() else { return false };
         let mut dropped = std::mem::take(&mut self.expiry.dropped);
+        let newest = self.expiry.newest;
         let Self { index, memory, segments, .. } = self;
         let is_over = |place| segments.get(memory.device_location(place).segment()).expired == Expired::Dropping;
         let more = index.sweep(&mut cursor, &is_over, SLICE_ENTRIES, &mut dropped);
-        self.counters.rows_purged += dropped.len() as u64;
+        self.note_purged(Purged::new(dropped.len() as u64, newest));
         dropped.drain(..).for_each(|place| self.release(place));
         self.expiry.dropped = dropped;
         if more {

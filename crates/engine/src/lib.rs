@@ -5,7 +5,7 @@
 //! `docs/internals/log-format.md` says what it writes.
 //!
 //! Files in the order in which a write passes through them: `batch`, `received`, `write`, `format`, `log`, `memory`, `index`, `segments`, `flush`,
-//! `witness`, `growth`; a read: `read`, `pages`, `scan`, `merge`, `fetch`, `cache`, `resident`; in the background: `defrag`, `cold`, `expiry`, `paging`, `drops`,
+//! `witness`, `growth`; a read: `read`, `pages`, `scan`, `merge`, `tail`, `fetch`, `cache`, `resident`; in the background: `defrag`, `cold`, `expiry`, `purging`, `paging`, `drops`,
 //! `checkpoint`, `scrub`; at start: `recovery`; offline: `inspect`.
 
 mod batch;
@@ -32,6 +32,7 @@ mod memory;
 mod merge;
 mod pages;
 mod paging;
+mod purging;
 mod read;
 mod received;
 mod recovery;
@@ -41,6 +42,7 @@ mod scrub;
 mod segments;
 mod stats;
 mod tags;
+mod tail;
 mod walk;
 mod witness;
 mod write;
@@ -61,3 +63,4 @@ pub use recovery::{DamageReport, RecoveryProgress};
 pub use resident::resident_of;
 pub use scan::{Direction, PartitionCursor, PartitionScan, READ_AHEAD_MAX, TableCursor, TablePosition, TableRow, TableScan};
 pub use stats::Stats;
+pub use tail::{Tail, TailPosition, TailScan};

@@ -9,6 +9,7 @@ use crate::index::{Page, PageIter, Rows, RowsIter};
 use crate::key::{CachePolicy, Row};
 use crate::location::Location;
 use crate::scan::Direction;
+use crate::tail::Sieve;
 use std::cmp::Ordering;
 use std::ops::Bound;
 use std::rc::Rc;
@@ -22,6 +23,8 @@ pub(crate) enum Step<'a> {
     InPage(usize),
     /// A page that is on the device only; the walk goes on after it.
     Missing(Location),
+    /// A page of which nothing is new, from this lower bound on; the walk goes on after it.
+    Old(&'a [u8]),
 }
 
 /// The rows `next..end` of the open page are still to come.
@@ -39,6 +42,8 @@ pub(crate) struct Merge<'a> {
     to: Bound<&'a [u8]>,
     direction: Direction,
     policy: CachePolicy,
+    /// Pages that are not opened, if only what is new is wanted.
+    sieve: Option<Sieve<'a>>,
     singles: RowsIter<'a>,
     single: Option<(&'a [u8], Location)>,
     pages: PageIter<'a>,
@@ -60,10 +65,11 @@ impl<'a> Merge<'a> {
         (from, to): (Bound<&'a [u8]>, Bound<&'a [u8]>),
         direction: Direction,
         policy: CachePolicy,
+        sieve: Option<Sieve<'a>>,
     ) -> Self {
         let (mut singles, mut pages) = (rows.range(from, to), rows.page_range(from, to));
         let (single, page) = (advance(&mut singles, direction), advance(&mut pages, direction));
-        Self { engine, rows, from, to, direction, policy, singles, single, pages, page, open: None }
+        Self { engine, rows, from, to, direction, policy, sieve, singles, single, pages, page, open: None }
     }
 
     /// The next step.
@@ -103,6 +109,9 @@ impl<'a> Merge<'a> {
                 }
             }
             self.page = advance(&mut self.pages, self.direction);
+            if self.sieve.is_some_and(|sieve| sieve.is_old(page.location)) {
+                return Ok(Step::Old(low));
+            }
             if page.rows > 0 && !self.open(page)? {
                 return Ok(Step::Missing(page.location));
             }

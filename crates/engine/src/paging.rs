@@ -23,6 +23,7 @@ use crate::key::{CachePolicy, Kind, Row, Sequence};
 use crate::location::{Location, SegmentId, padded};
 use crate::memory::Stored;
 use crate::merge::{Merge, Step};
+use crate::purging::Purged;
 use crate::scan::Direction;
 use crate::segments::Usage;
 use crate::write::Appender;
@@ -255,24 +256,24 @@ impl Engine {
         if missing.is_empty() { Ok((count, bytes)) } else { Err(Outcome::Missing(missing)) }
     }
 
-    /// Makes pages of a range without giving them a place, and says how many rows were purged. `None` if a row cannot be read.
-    fn draft(&self, now: Now, rows: &Rows, stretch: &Stretch, (count, bytes): (usize, usize), work: &mut Work) -> Option<u64> {
+    /// Makes pages of a range without giving them a place, and says what was left out. `None` if a row cannot be read.
+    fn draft(&self, now: Now, rows: &Rows, stretch: &Stretch, (count, bytes): (usize, usize), work: &mut Work) -> Option<Purged> {
         let (rows_max, bytes_max) = (self.config.page_rows_max, self.config.page_bytes_max);
         let pages = count.div_ceil(rows_max).max(bytes.div_ceil(bytes_max)).max(1);
         let rows_each = count.div_ceil(pages);
         let mut low = stretch.low.clone();
-        let mut purged = 0;
+        let mut purged = Purged::default();
         let bounds = (Bound::Included(&*stretch.low), Bound::Excluded(&*stretch.high));
-        let mut merge = Merge::new(self, rows, bounds, Direction::Forward, CachePolicy::Bypass);
+        let mut merge = Merge::new(self, rows, bounds, Direction::Forward, CachePolicy::Bypass, None);
         loop {
             let (key, row): (&[u8], Row<'_>) = match merge.step().ok()? {
                 Step::End => break,
-                Step::Missing(_) => return None,
+                Step::Missing(_) | Step::Old(_) => return None,
                 Step::Single(key, location) => (key, self.record(location, CachePolicy::Bypass).ok()??.row()),
                 Step::InPage(number) => merge.in_page(number),
             };
-            if row.kind.purge_after_s().is_some_and(|after| after < now.wall_s()) {
-                purged += 1;
+            if row.kind.purge_after_s().is_some_and(|after| after < now.wall_s()) && self.purging.allows(row.sequence) {
+                purged.note(row.sequence);
                 continue;
             }
             let is_full = work.builder.len() >= rows_each || work.builder.raw_bytes() + key.len() + row.bytes.len() > bytes_max;
@@ -286,7 +287,15 @@ impl Engine {
     }
 
     /// Appends drafts as one group and points the index to them.
-    fn append_pages(&mut self, now: Now, candidate: &Candidate, stretch: &Stretch, bytes: usize, purged: u64, work: &mut Work) -> Outcome {
+    fn append_pages(
+        &mut self,
+        now: Now,
+        candidate: &Candidate,
+        stretch: &Stretch,
+        bytes: usize,
+        purged: Purged,
+        work: &mut Work,
+    ) -> Outcome {
         let Work { payloads, group, drafts, .. } = work;
         let key_bytes = self.index.partitions.get(candidate.number).key.len();
         let length_of = |draft: &Draft| {
@@ -324,7 +333,7 @@ impl Engine {
         let old = self.index.replace_pages(candidate.table, candidate.number, (&stretch.low, &stretch.high), new, |_| true);
         old.into_iter().for_each(|location| self.release(location));
         self.counters.page_bytes += total as u64;
-        self.counters.rows_purged += purged;
+        self.note_purged(purged);
         self.flush.due_at(now.monotonic_us.saturating_add(self.config.flush_interval_us / 2));
         Outcome::Made(bytes)
     }
@@ -352,10 +361,10 @@ impl Engine {
         }
         let mut work = self.paging.take_work(key.table);
         let kept = self.purge_page(now, &view, &mut work);
-        let made = kept.and_then(|()| work.drafts.pop());
+        let made = kept.and_then(|purged| Some((work.drafts.pop()?, purged)));
         self.paging.work = Some(work);
         // What cannot be read stays where it is, and the segment with it.
-        let Some(draft) = made else { return true };
+        let Some((draft, purged)) = made else { return true };
         let length = HEADER_BYTES + 8 * usize::from(draft.purge_after_s().is_some()) + key.partition.len() + key.clustering.len();
         let length = length + draft.payload.len();
         if self.make_room(now, padded(length), Appender::Defrag).is_err() {
@@ -376,7 +385,7 @@ impl Engine {
         record::finish(target, length, salt, offset);
         self.log.position += padded(length) as u64;
         self.counters.defrag_bytes += padded(length) as u64;
-        self.counters.rows_purged += u64::from(view.rows - draft.made.rows);
+        self.note_purged(purged);
         let location = Location::record(segment, offset, padded(length));
         self.note_live(segment, location);
         let new = NewPage { low: key.clustering.into(), high: view.high.into(), location, rows: draft.made.rows };
@@ -387,12 +396,15 @@ impl Engine {
     }
 
     /// Drafts a page of the rows of another that may not be purged yet.
-    fn purge_page(&self, now: Now, view: &PageView<'_>, work: &mut Work) -> Option<()> {
+    fn purge_page(&self, now: Now, view: &PageView<'_>, work: &mut Work) -> Option<Purged> {
+        let mut purged = Purged::default();
         let mut rows = self.pages.buffer();
         let read = self.pages.read(view, &mut rows);
         for number in 0..rows.len() {
             let row = rows.row(number);
-            if row.kind.purge_after_s().is_none_or(|after| after >= now.wall_s()) {
+            if row.kind.purge_after_s().is_some_and(|after| after < now.wall_s()) && self.purging.allows(row.sequence) {
+                purged.note(row.sequence);
+            } else {
                 work.builder.push(rows.key(number), &row);
             }
         }
@@ -400,7 +412,7 @@ impl Engine {
         let made = work.builder.finish(view.generation, view.high, &mut work.payloads);
         let payload = 0..work.payloads.len();
         work.drafts.push(Draft { low: Box::default(), high: Box::default(), payload, made });
-        read
+        read.map(|()| purged)
     }
 }
 

@@ -11,12 +11,15 @@ use crate::index::{Place, Rows, RowsIter, Table};
 use crate::key::{CachePolicy, Row};
 use crate::location::{Location, Target};
 use crate::merge::{Merge, Step as MergeStep};
+use crate::tail::{Sieve, TailPosition};
 use base::{SLOT_COUNT, Slot, TableId, Token};
 use std::cmp::Ordering;
 use std::ops::Bound;
 
 /// Records that one `Miss` names at most.
 pub const READ_AHEAD_MAX: usize = 1024;
+/// A walk over a tail takes a few steps to come back to where it paused.
+const TAIL_BUDGET_MIN: usize = 8;
 /// How many rows a page counts for when one looks ahead.
 const PAGE_AHEAD_ROWS: usize = 16;
 
@@ -117,7 +120,7 @@ impl Engine {
                 PartitionRows::Single((from && to).then_some(location))
             }
             Place::Partition(number) => {
-                self.partition_in_order(&self.index.partitions.get(number).rows, (scan.from, scan.to), scan.direction, scan.policy)
+                self.partition_in_order(&self.index.partitions.get(number).rows, (scan.from, scan.to), scan.direction, (scan.policy, None))
             }
         };
         Ok(PartitionCursor { engine: self, rows, policy: scan.policy, read_ahead: scan.read_ahead })
@@ -128,10 +131,10 @@ impl Engine {
         rows: &'a Rows,
         bounds: (Bound<&'a [u8]>, Bound<&'a [u8]>),
         direction: Direction,
-        policy: CachePolicy,
+        (policy, sieve): (CachePolicy, Option<Sieve<'a>>),
     ) -> PartitionRows<'a> {
         if rows.pages().is_some() {
-            return PartitionRows::Merged(Box::new(Merge::new(self, rows, bounds, direction, policy)));
+            return PartitionRows::Merged(Box::new(Merge::new(self, rows, bounds, direction, policy, sieve)));
         }
         let rows = rows.range(bounds.0, bounds.1);
         match direction {
@@ -193,6 +196,10 @@ impl Engine {
             current: None,
             policy: scan.policy,
             read_ahead: scan.read_ahead,
+            sieve: None,
+            from: None,
+            budget: usize::MAX,
+            paused: None,
         })
     }
 
@@ -258,7 +265,7 @@ impl<'a> PartitionRows<'a> {
             Ok(MergeStep::End) => None,
             Ok(MergeStep::Single(_, location)) => Some(Ahead::Row(location)),
             Ok(MergeStep::Missing(location)) => Some(Ahead::Page(location)),
-            Ok(MergeStep::InPage(_)) | Err(_) => Some(Ahead::Nothing),
+            Ok(MergeStep::InPage(_) | MergeStep::Old(_)) | Err(_) => Some(Ahead::Nothing),
         }
     }
 
@@ -296,6 +303,7 @@ impl PartitionCursor<'_> {
                 None => location,
             },
             MergeStep::Missing(location) => location,
+            MergeStep::Old(_) => unreachable!("only the walk over a tail passes over pages"),
         };
         Err(self.engine.miss_ahead(missing, self.policy, self.read_ahead, || self.rows.ahead()))
     }
@@ -313,6 +321,13 @@ pub struct TableCursor<'a> {
     current: Option<Current<'a>>,
     policy: CachePolicy,
     read_ahead: usize,
+    /// What is passed over, if only what is new is wanted.
+    sieve: Option<Sieve<'a>>,
+    /// Rows before this one have been looked at.
+    from: Option<&'a TailPosition>,
+    budget: usize,
+    /// Where the budget was used up.
+    paused: Option<TailPosition>,
 }
 
 /// The partition that a scan of a table is in.
@@ -321,6 +336,9 @@ struct Current<'a> {
     partition: &'a [u8],
     rows: PartitionRows<'a>,
 }
+
+/// The budget of a walk is used up.
+struct Paused;
 
 /// The next thing in a table.
 enum Step<'a> {
@@ -343,16 +361,17 @@ impl<'a> TableCursor<'a> {
         let in_page = loop {
             let missing = match self.step()? {
                 Step::End => return Ok(None),
-                Step::Within(MergeStep::InPage(number)) => break number,
-                Step::Within(MergeStep::End) => continue,
+                Step::Within(MergeStep::InPage(number)) if self.has_new(number) => break number,
+                Step::Within(MergeStep::InPage(_) | MergeStep::Old(_) | MergeStep::End) => continue,
                 Step::Alone(token, location) => match engine.record(location, self.policy)? {
-                    Some(record) if self.is_past(token, &record) => continue,
+                    Some(record) if self.is_past(token, &record) || !self.is_new(&record) => continue,
                     Some(record) => {
                         return Ok(Some(TableRow { token, partition: record.partition(), clustering: &[], row: record.row() }));
                     }
                     None => location,
                 },
                 Step::Within(MergeStep::Single(clustering, location)) => match engine.record(location, self.policy)? {
+                    Some(record) if !self.is_new(&record) => continue,
                     Some(record) => {
                         let (token, partition) = self.partition();
                         return Ok(Some(TableRow { token, partition, clustering, row: record.row() }));
@@ -378,6 +397,52 @@ impl<'a> TableCursor<'a> {
     /// Whether a row has been read before.
     fn is_past(&self, token: Token, record: &Record<'_>) -> bool {
         self.after.is_some_and(|(after, last, _)| after == token && record.partition() <= last)
+            || self
+                .from
+                .is_some_and(|from| from.token == token && (record.partition(), &[][..]) < (&from.partition[..], &from.clustering[..]))
+    }
+
+    /// Only what is new, from a position on, and no more than about so many steps.
+    pub(crate) fn sieved(mut self, sieve: Sieve<'a>, from: &'a TailPosition, budget: usize) -> Self {
+        (self.sieve, self.from, self.budget) = (Some(sieve), Some(from), budget.max(TAIL_BUDGET_MIN));
+        self
+    }
+
+    /// Where to go on if the cursor has ended since its budget was used up.
+    #[must_use]
+    pub fn paused(&self) -> Option<&TailPosition> {
+        self.paused.as_ref()
+    }
+
+    fn is_new(&self, record: &Record<'_>) -> bool {
+        self.sieve.is_none_or(|sieve| sieve.is_new(record.sequence()))
+    }
+
+    /// Whether this row of the open page is new.
+    fn has_new(&self, number: usize) -> bool {
+        let row = || self.current.as_ref().map(|current| current.rows.in_page(number).1.sequence);
+        self.sieve.is_none_or(|sieve| row().is_some_and(|sequence| sieve.is_new(sequence)))
+    }
+
+    /// The walk has come to something: whether the budget allows to look at it.
+    fn may_look(&mut self, token: Token, partition: &[u8], clustering: &[u8]) -> bool {
+        if self.budget == 0 {
+            self.paused = Some(TailPosition { token, partition: partition.to_vec(), clustering: clustering.to_vec() });
+            return false;
+        }
+        self.budget -= 1;
+        true
+    }
+
+    /// Whether a step within the current partition, that the sieve has been asked about, shall be taken.
+    fn takes(&mut self, step: &MergeStep<'a>) -> Result<bool, Paused> {
+        let (key, is_old) = match (step, &self.sieve) {
+            (MergeStep::Single(key, location), Some(sieve)) => (*key, sieve.is_old(*location)),
+            (MergeStep::Old(low), Some(_)) => (*low, true),
+            _ => return Ok(true),
+        };
+        let (token, partition) = self.partition();
+        if self.may_look(token, partition, key) { Ok(!is_old) } else { Err(Paused) }
     }
 
     fn ahead(&mut self) -> Option<Ahead> {
@@ -395,8 +460,14 @@ impl<'a> TableCursor<'a> {
             if let Some(current) = &mut self.current {
                 match current.rows.step()? {
                     MergeStep::End => self.current = None,
-                    step => return Ok(Step::Within(step)),
+                    step if self.sieve.is_none() => return Ok(Step::Within(step)),
+                    step => match self.takes(&step) {
+                        Ok(true) => return Ok(Step::Within(step)),
+                        Ok(false) => {}
+                        Err(Paused) => return Ok(Step::End),
+                    },
                 }
+                continue;
             }
             let cells = self.table.slot(Slot(self.slot as u16));
             let Some((position, entry)) = cells.and_then(|cells| cells.next_from(self.position)) else {
@@ -408,12 +479,26 @@ impl<'a> TableCursor<'a> {
                 self.position = 0;
                 continue;
             };
+            if let Some(sieve) = &self.sieve
+                && !sieve.wants(Slot(self.slot as u16))
+            {
+                self.position = usize::MAX;
+                continue;
+            }
             let token = Token::from_biased((self.slot as u64) << crate::index::TAIL_BITS | entry.tail);
             if token > self.to {
                 return Ok(Step::End);
             }
             self.position = position + 1;
             let Target::Partition(number) = entry.location.target() else {
+                if let Some(sieve) = self.sieve {
+                    if !self.may_look(token, &[], &[]) {
+                        return Ok(Step::End);
+                    }
+                    if sieve.is_old(entry.location) {
+                        continue;
+                    }
+                }
                 return Ok(Step::Alone(token, entry.location));
             };
             let partition = self.engine.index.partitions.get(number);
@@ -427,7 +512,20 @@ impl<'a> TableCursor<'a> {
                     Ordering::Greater => {}
                 }
             }
-            let rows = self.engine.partition_in_order(&partition.rows, (from, Bound::Unbounded), Direction::Forward, self.policy);
+            if let Some(start) = self.from
+                && start.token == token
+            {
+                match (*partition.key).cmp(&start.partition) {
+                    Ordering::Less => continue,
+                    Ordering::Equal => from = Bound::Included(&start.clustering),
+                    Ordering::Greater => {}
+                }
+            }
+            if self.sieve.is_some() && !self.may_look(token, &partition.key, &[]) {
+                return Ok(Step::End);
+            }
+            let rows =
+                self.engine.partition_in_order(&partition.rows, (from, Bound::Unbounded), Direction::Forward, (self.policy, self.sieve));
             self.current = Some(Current { token, partition: &partition.key, rows });
         }
     }

@@ -49,6 +49,8 @@ pub(crate) struct Segment {
     pub(crate) base_sequence: Sequence,
     /// Records of resident tables that were moved here may be outdated, and written as long ago as this.
     pub(crate) oldest_resident: Sequence,
+    /// No record in it is newer, as far as is known besides the base sequences of later segments: only of moved records' own segments more is.
+    pub(crate) newest: Sequence,
     /// Bytes from the segment's start to the end of its last record.
     pub(crate) used: u32,
     pub(crate) live_bytes: u32,
@@ -81,6 +83,7 @@ impl Segment {
         nonce: 0,
         base_sequence: Sequence(0),
         oldest_resident: Sequence(u64::MAX),
+        newest: Sequence(u64::MAX),
         used: 0,
         live_bytes: 0,
         purgeable_bytes: 0,
@@ -244,6 +247,17 @@ impl Segments {
     pub(crate) fn note_old_resident(&mut self, segment: SegmentId, written: Sequence) {
         let segment = &mut self.all[segment.index()];
         segment.oldest_resident = segment.oldest_resident.min(written);
+    }
+
+    /// The segment gets moved records only: how new they are is known.
+    pub(crate) fn set_cold(&mut self, segment: SegmentId) {
+        self.all[segment.index()].newest = Sequence(0);
+    }
+
+    /// A record of this sequence was moved to the segment.
+    pub(crate) fn note_moved(&mut self, segment: SegmentId, written: Sequence) {
+        let segment = &mut self.all[segment.index()];
+        segment.newest = segment.newest.max(written);
     }
 
     /// The least base sequence of the segments in use, `except` left out: older versions of a key written at or after it cannot

@@ -327,7 +327,9 @@ impl Engine {
         }
         self.seal_open(now);
         if self.wants_cold_segment() {
-            self.log.cold = Some(self.open_segment());
+            let cold = self.open_segment();
+            self.segments.set_cold(cold.segment);
+            self.log.cold = Some(cold);
         }
         self.log.open = Some(self.open_segment());
         #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use crate::{KeyspaceNumber, Serving, SetId, Shard, ShardError, Written};
 use base::{Now, Slot, TableId};
+#[cfg(doc)]
+use engine::Engine;
 use engine::{Sequence, WriteBatch, WriteError};
 use model::row::is_well_formed;
 
@@ -71,6 +73,23 @@ impl Shard {
     /// Write timestamps from now on are above this one: it came with rows of another member.
     pub fn raise_timestamp(&mut self, timestamp_us: i64) {
         self.last_timestamp_us = self.last_timestamp_us.max(timestamp_us);
+    }
+
+    /// No row of a later sequence is purged from now on: a member that is away may not have it. `None` sets no limit, as at the start.
+    pub fn set_purge_floor(&mut self, floor: Option<Sequence>) {
+        self.engine.set_purge_floor(floor);
+    }
+
+    /// Whether a walk over the tail after this sequence may not tell all, for rows of it have been purged: see [`Engine::purged_above`].
+    #[must_use]
+    pub fn purged_above(&self, sequence: Sequence) -> bool {
+        self.engine.purged_above(sequence)
+    }
+
+    /// No row of a later sequence was purged before this start: the floor that was kept has seen to it. To be told when the shard has become ready,
+    /// together with the floor and before the next turn.
+    pub fn restore_purged(&mut self, newest: Sequence) {
+        self.engine.restore_purged(newest);
     }
 
     /// Writes rows that another member has sent, as one group. `receiver` is the caller's number for what waits here: one batch at a time each.

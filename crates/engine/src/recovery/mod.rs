@@ -272,6 +272,7 @@ impl Engine {
         self.clear_mirrors();
         self.index.drop_hashes();
         self.recovered_sequence = self.log.last_sequence();
+        self.forget_purged();
         self.progress.elapsed_us = now_us - self.recovery.as_ref()?.started_us;
         self.recovery = None;
         None

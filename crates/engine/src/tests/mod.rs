@@ -10,6 +10,7 @@ mod pacing;
 mod pages;
 mod scrub;
 mod shard;
+mod tail;
 mod work;
 
 /// Bugs that the model test must find.
@@ -37,4 +38,10 @@ pub(crate) enum Planted {
     ExpiredOverOlder,
     /// The cold segment has a higher generation than the one that writers append to.
     ColdOverWriters,
+    /// The segment in which the tail begins is taken for old.
+    TailBeginsLate,
+    /// How new the records are that were moved to a segment of their own is not known.
+    MovedCountAsOld,
+    /// Rows above the floor are purged.
+    PurgeAboveFloor,
 }

@@ -16,16 +16,16 @@ use sim_disk::{Disk, Stable};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-type RowKey = (u32, i64, Vec<u8>, Vec<u8>);
+pub(super) type RowKey = (u32, i64, Vec<u8>, Vec<u8>);
 
 #[derive(Clone, Debug, PartialEq)]
-struct Version {
-    sequence: u64,
+pub(super) struct Version {
+    pub(super) sequence: u64,
     kind: Kind,
     row: Vec<u8>,
     batch: u64,
     /// It, or another one like it, was purged before it could be seen, and may be back after the next crash.
-    purged: bool,
+    pub(super) purged: bool,
 }
 
 /// What a seed varies.
@@ -46,22 +46,24 @@ struct Setup {
     expiring: bool,
 }
 
-struct World {
+pub(super) struct World {
     seed: u64,
-    rng: Rng,
+    pub(super) rng: Rng,
     setup: Setup,
     disk: Disk,
     stable: Stable,
     engine: Option<Engine>,
     now: Now,
-    versions: BTreeMap<RowKey, Vec<Version>>,
+    pub(super) versions: BTreeMap<RowKey, Vec<Version>>,
     /// Durable truncation marks of existing tables.
-    tables: BTreeMap<TableId, Sequence>,
+    pub(super) tables: BTreeMap<TableId, Sequence>,
     /// Marks that are not durable yet.
     pending: BTreeMap<TableId, Sequence>,
     batches: u64,
     waiter: u64,
     next_table: u32,
+    /// Nothing that is newer may be purged.
+    pub(super) floor: Option<Sequence>,
     planted: Option<Planted>,
     fulls: u64,
     kills: u64,
@@ -76,12 +78,12 @@ struct World {
     /// Segments that were freed unread.
     expired: u64,
     /// Segments of moved records.
-    cold: u64,
+    pub(super) cold: u64,
     trace: Vec<String>,
 }
 
 impl World {
-    fn new(seed: u64, planted: Option<Planted>) -> Self {
+    pub(super) fn new(seed: u64, planted: Option<Planted>) -> Self {
         let mut rng = Rng::new(seed);
         let segment_bytes = [16 << 10, 32 << 10, 64 << 10][rng.below(3) as usize];
         let setup = Setup {
@@ -127,6 +129,7 @@ impl World {
             batches: 0,
             waiter: 0,
             next_table: 3,
+            floor: None,
             planted,
             fulls: 0,
             kills: 0,
@@ -149,7 +152,7 @@ impl World {
         self.trace.push(format!("{what} at sequence {} (durable {})", engine.log.last_sequence().0, engine.durable_sequence().0));
     }
 
-    fn engine(&mut self) -> &mut Engine {
+    pub(super) fn engine(&mut self) -> &mut Engine {
         self.engine.as_mut().unwrap()
     }
 
@@ -193,6 +196,10 @@ impl World {
                 let progress = self.engine().recovery_progress();
                 self.warm_starts += u64::from(progress.checkpoint_rows.is_some());
                 self.trace.push(format!("{progress:?}"));
+                if let Some(floor) = self.floor {
+                    self.engine().set_purge_floor(Some(floor));
+                    self.engine().restore_purged(floor);
+                }
                 self.check_index();
                 return;
             }
@@ -263,7 +270,7 @@ impl World {
         true
     }
 
-    fn turn(&mut self) {
+    pub(super) fn turn(&mut self) {
         let steps = self.rng.below(4);
         for _ in 0..steps {
             self.disk_step();
@@ -292,7 +299,7 @@ impl World {
     }
 
     /// Runs a read until it finds everything in memory.
-    fn read<T>(&mut self, operation: impl Fn(&Engine) -> Result<T, ReadError>) -> T {
+    pub(super) fn read<T>(&mut self, operation: impl Fn(&Engine) -> Result<T, ReadError>) -> T {
         self.waiter += 1;
         let waiter = self.waiter;
         for _ in 0..3000 {
@@ -326,12 +333,12 @@ impl World {
         mark.max(self.pending.get(&TableId(table)).map_or(0, |mark| mark.0))
     }
 
-    fn expected(&self, key: &RowKey) -> Option<&Version> {
+    pub(super) fn expected(&self, key: &RowKey) -> Option<&Version> {
         self.versions.get(key)?.last().filter(|version| version.sequence >= self.mark(key.0))
     }
 
     /// Whether the row may have been purged by now.
-    fn may_be_gone(&self, version: Option<&Version>) -> bool {
+    pub(super) fn may_be_gone(&self, version: Option<&Version>) -> bool {
         version.is_none_or(|version| version.kind.purge_after_s().is_some_and(|after| after < self.now.wall_s()))
     }
 
@@ -353,7 +360,7 @@ impl World {
         );
     }
 
-    fn get(&mut self, key: &RowKey) -> Option<Version> {
+    pub(super) fn get(&mut self, key: &RowKey) -> Option<Version> {
         let (table, token, partition, clustering) = key.clone();
         self.read(|engine| {
             let key = Key { table: TableId(table), token: Token(token), partition: &partition, clustering: &clustering };
@@ -362,7 +369,7 @@ impl World {
         })
     }
 
-    fn check_random_get(&mut self) {
+    pub(super) fn check_random_get(&mut self) {
         let key = self.random_key();
         let found = self.get(&key);
         self.assert_agrees(&key, found.as_ref());
@@ -380,7 +387,7 @@ impl World {
         }
     }
 
-    fn write(&mut self, only_tombstones: bool) {
+    pub(super) fn write(&mut self, only_tombstones: bool) {
         let rows = if self.rng.below(3) == 0 { 2 + self.rng.below(6) } else { 1 };
         self.batches += 1;
         let mut batch = WriteBatch::new();
@@ -534,7 +541,7 @@ impl World {
         }
     }
 
-    fn truncate(&mut self) {
+    pub(super) fn truncate(&mut self) {
         let table = *self.tables.keys().nth(self.rng.below(self.tables.len() as u64) as usize).unwrap();
         if self.rng.below(4) == 0 {
             // A dropped table: durable first, then told to the engine. Its id is never used again.
@@ -555,7 +562,7 @@ impl World {
         }
     }
 
-    fn persist_truncations(&mut self) {
+    pub(super) fn persist_truncations(&mut self) {
         for (table, mark) in std::mem::take(&mut self.pending) {
             self.tables.insert(table, mark);
             self.engine().truncation_persisted(table);
@@ -588,7 +595,7 @@ impl World {
     }
 
     /// The process dies, sometimes in the middle of a write. Everything acknowledged is there afterwards.
-    fn kill(&mut self) {
+    pub(super) fn kill(&mut self) {
         self.kills += 1;
         let mut unknown: Option<u64> = None;
         if self.rng.below(2) == 0 && !self.engine().closing {
@@ -646,7 +653,7 @@ impl World {
     }
 
     /// The power goes. What was durable is there, or something newer; batches are whole.
-    fn lose_power(&mut self) {
+    pub(super) fn lose_power(&mut self) {
         self.outages += 1;
         let durable = self.engine().durable_sequence().0;
         self.note("power loss");
@@ -722,7 +729,7 @@ impl World {
         if self.rng.below(3) == 0 { self.kill() } else { self.lose_power() }
     }
 
-    fn shut_down(&mut self) {
+    pub(super) fn shut_down(&mut self) {
         self.engine().shutdown();
         for _ in 0..20_000 {
             if self.engine().is_clean() {
@@ -741,7 +748,7 @@ impl World {
         self.assert_all(&found);
     }
 
-    fn check_accounts(&mut self) {
+    pub(super) fn check_accounts(&mut self) {
         let stats = self.engine().stats();
         let limit = self.setup.memory_bytes.max((self.setup.mirrors + 3) * self.setup.segment_bytes as usize) as u64;
         assert!(
@@ -790,7 +797,8 @@ fn run(seed: u64, operations: u64, planted: Option<Planted>) -> World {
     world
 }
 
-fn seeds() -> std::ops::Range<u64> {
+/// Which seeds to run: 40 from 0 on, unless told.
+pub(super) fn seeds() -> std::ops::Range<u64> {
     let number = |name: &str, otherwise| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise);
     let first = number("TARNDB_SEED", 0);
     first..first + number("TARNDB_SEEDS", 40)

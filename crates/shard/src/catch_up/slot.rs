@@ -1,0 +1,258 @@
+//! All rows of a slot: given, digested, or overwritten with nothing.
+
+use super::{Bite, READ_AHEAD, RowKey, Unfinished, VOID_PURGE_S, put_void, void_row};
+use crate::{Shard, ShardError};
+use base::{Checksum, Now, Slot, TableId, Token};
+use engine::{CachePolicy, Key, Kind, ReadError, TablePosition, TableRow, TableScan, WriteBatch};
+
+/// What looking at a row counts for at least, in bytes.
+const ROW_BYTES_MIN: usize = 64;
+
+/// A walk over all rows of some tables in one slot, in (table, token, partition key, clustering key) order.
+#[derive(Clone, Debug)]
+pub struct SlotScan {
+    /// Those still to do, the present one last.
+    tables: Vec<TableId>,
+    slot: Slot,
+    /// The last row that was taken.
+    after: Option<RowKey>,
+    /// Whether deltas of the present table have been seen to.
+    is_settled: bool,
+    damaged: u64,
+}
+
+impl SlotScan {
+    /// Over all rows.
+    #[must_use]
+    pub fn new(tables: impl IntoIterator<Item = TableId>, slot: Slot) -> Self {
+        let mut tables: Vec<TableId> = tables.into_iter().collect();
+        tables.sort_unstable_by(|one, other| other.cmp(one));
+        Self { tables, slot, after: None, is_settled: false, damaged: 0 }
+    }
+
+    /// Over the rows after this one.
+    #[must_use]
+    pub fn after(tables: impl IntoIterator<Item = TableId>, slot: Slot, after: RowKey) -> Self {
+        let tables = tables.into_iter().filter(|table| *table >= after.table);
+        let mut scan = Self::new(tables, slot);
+        if scan.tables.last() == Some(&after.table) {
+            scan.after = Some(after);
+        }
+        scan
+    }
+
+    /// The slot.
+    #[must_use]
+    pub fn slot(&self) -> Slot {
+        self.slot
+    }
+
+    /// The last row that was taken.
+    #[must_use]
+    pub fn position(&self) -> Option<&RowKey> {
+        self.after.as_ref()
+    }
+
+    /// Rows that could not be read and were passed over: they have to come from another replica.
+    #[must_use]
+    pub fn damaged(&self) -> u64 {
+        self.damaged
+    }
+
+    fn table_scan(&self, table: TableId) -> TableScan<'_> {
+        let first = u64::from(self.slot.0) << 52;
+        let from = match &self.after {
+            None => TablePosition::Token(Token::from_biased(first)),
+            Some(RowKey { token, partition, clustering, .. }) => TablePosition::After { token: *token, partition, clustering },
+        };
+        TableScan { table, from, to: Token::from_biased(first | ((1 << 52) - 1)), policy: CachePolicy::Bypass, read_ahead: READ_AHEAD }
+    }
+
+    fn end_table(&mut self) {
+        self.tables.pop();
+        self.after = None;
+        self.is_settled = false;
+    }
+}
+
+/// What the rows of a slot are, in few bytes: equal wherever the rows are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SlotDigest {
+    /// How many there are.
+    pub rows: u64,
+    /// Of their keys and bytes, in order.
+    pub hash: u64,
+}
+
+impl SlotDigest {
+    fn add(&mut self, table: TableId, found: &TableRow<'_>) {
+        let mut checksum = Checksum::new();
+        checksum.update(&table.0.to_le_bytes());
+        checksum.update(&found.token.0.to_le_bytes());
+        for part in [found.partition, found.clustering, found.row.bytes] {
+            checksum.update(&(part.len() as u32).to_le_bytes());
+            checksum.update(part);
+        }
+        self.rows += 1;
+        self.hash = (self.hash.rotate_left(29) ^ u64::from(checksum.value())).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
+
+impl Shard {
+    /// Appends rows of a slot to `out`, tombstones included, until they take about `bytes_max`.
+    ///
+    /// # Errors
+    /// `NotReady`; when deltas have to be written first, as for writes.
+    pub fn scan_slot(
+        &mut self,
+        now: Now,
+        number: u32,
+        scan: &mut SlotScan,
+        bytes_max: usize,
+        out: &mut WriteBatch,
+    ) -> Result<Bite, ShardError> {
+        let outcome = self.settle_for(now, scan).and_then(|settled| {
+            if !settled {
+                return Ok(Bite::More);
+            }
+            self.walk_slot(scan, bytes_max, |table, found| {
+                let key = Key { table, token: found.token, partition: found.partition, clustering: found.clustering };
+                out.put(&key, found.row.kind, found.row.bytes).map_err(|error| ShardError::of_write(&error))
+            })
+        });
+        self.bite(number, outcome)
+    }
+
+    /// Goes on with the digest of a slot: of its rows that are not deleted, nor may be purged.
+    ///
+    /// # Errors
+    /// As [`Shard::scan_slot`].
+    pub fn digest_slot(
+        &mut self,
+        now: Now,
+        number: u32,
+        scan: &mut SlotScan,
+        bytes_max: usize,
+        digest: &mut SlotDigest,
+    ) -> Result<Bite, ShardError> {
+        let outcome = self.settle_for(now, scan).and_then(|settled| {
+            if !settled {
+                return Ok(Bite::More);
+            }
+            self.walk_slot(scan, bytes_max, |table, found| {
+                let is_there = match found.row.kind {
+                    Kind::Live => true,
+                    Kind::Expiring { purge_after_s } => purge_after_s >= now.wall_s(),
+                    Kind::Tombstone { .. } => false,
+                };
+                if is_there {
+                    digest.add(table, found);
+                }
+                Ok(())
+            })
+        });
+        self.bite(number, outcome)
+    }
+
+    /// Makes the shard forget the rows of a slot, about `bytes_max` of them a call: each is overwritten by one that says nothing and is purged as
+    /// soon as no older version can come back. Nobody may write in the slot meanwhile.
+    ///
+    /// # Errors
+    /// As for writes.
+    pub fn wipe_slot(&mut self, now: Now, number: u32, scan: &mut SlotScan, bytes_max: usize) -> Result<Bite, ShardError> {
+        let outcome = self.wipe_bite(now, scan, bytes_max);
+        self.bite(number, outcome)
+    }
+
+    fn wipe_bite(&mut self, now: Now, scan: &mut SlotScan, bytes_max: usize) -> Result<Bite, Unfinished> {
+        let void = void_row();
+        if let Some(keys) = self.next_deltas(scan)? {
+            let mut batch = WriteBatch::new();
+            for key in &keys {
+                put_void(&mut batch, &key.borrow(), &void).map_err(Unfinished::Failed)?;
+            }
+            self.engine.apply(now, &batch)?;
+            keys.iter().for_each(|key| self.forget_delta(&key.borrow()));
+            return Ok(Bite::More);
+        }
+        let mut batch = WriteBatch::new();
+        let mut ahead = scan.clone();
+        let bytes_max = bytes_max.min(self.engine.batch_bytes_max() / 2);
+        let bite = self.walk_slot(&mut ahead, bytes_max, |table, found| {
+            let is_void = found.row.kind == Kind::Tombstone { purge_after_s: VOID_PURGE_S } && found.row.bytes == void;
+            let key = Key { table, token: found.token, partition: found.partition, clustering: found.clustering };
+            if is_void { Ok(()) } else { put_void(&mut batch, &key, &void) }
+        })?;
+        if !batch.is_empty() {
+            self.engine.apply(now, &batch)?;
+        }
+        *scan = ahead;
+        Ok(bite)
+    }
+
+    /// Gives rows of the slot to `take` until they make up `bytes_max`.
+    fn walk_slot(
+        &self,
+        scan: &mut SlotScan,
+        bytes_max: usize,
+        mut take: impl FnMut(TableId, &TableRow<'_>) -> Result<(), ShardError>,
+    ) -> Result<Bite, Unfinished> {
+        let Some(table) = scan.tables.last().copied() else { return Ok(Bite::End) };
+        let (mut last, mut bytes, mut damaged) = (None, 0, 0);
+        let bite = {
+            let opened = match self.engine.scan_table(&scan.table_scan(table)) {
+                Err(ReadError::UnknownTable { .. }) => None,
+                opened => Some(opened?),
+            };
+            let mut cursor = opened;
+            loop {
+                let found = match cursor.as_mut().map_or(Ok(None), |cursor| cursor.next()) {
+                    Ok(found) => found,
+                    // What was taken before it counts.
+                    Err(ReadError::Miss(_)) if last.is_some() => break Bite::More,
+                    Err(ReadError::Damaged { .. }) => {
+                        damaged += 1;
+                        continue;
+                    }
+                    Err(error) => return Err(error.into()),
+                };
+                let Some(found) = found else { break Bite::End };
+                let row_bytes = ROW_BYTES_MIN.max(found.row.bytes.len() + found.partition.len() + found.clustering.len());
+                if last.is_some() && bytes + row_bytes > bytes_max {
+                    break Bite::More;
+                }
+                take(table, &found).map_err(Unfinished::Failed)?;
+                bytes += row_bytes;
+                let TableRow { token, partition, clustering, .. } = found;
+                let key = last.get_or_insert_with(|| RowKey { table, token, partition: Vec::new(), clustering: Vec::new() });
+                key.token = token;
+                partition.clone_into(&mut key.partition);
+                clustering.clone_into(&mut key.clustering);
+            }
+        };
+        scan.damaged += damaged;
+        if bite == Bite::End {
+            scan.end_table();
+            return Ok(if scan.tables.is_empty() { Bite::End } else { Bite::More });
+        }
+        scan.after = last;
+        Ok(bite)
+    }
+
+    /// Some keys of the present table's slot that have deltas; `None` if none has.
+    fn next_deltas(&self, scan: &mut SlotScan) -> Result<Option<Vec<RowKey>>, Unfinished> {
+        let Some(table) = scan.tables.last().copied().filter(|_| !scan.is_settled) else { return Ok(None) };
+        let from_start = SlotScan { after: None, ..scan.clone() };
+        let keys = self.deltas_in(&from_start.table_scan(table))?;
+        scan.is_settled = keys.is_empty();
+        Ok(if keys.is_empty() { None } else { Some(keys) })
+    }
+
+    /// Writes rows of the slot whole that have deltas, some of them. True when none has any more.
+    fn settle_for(&mut self, now: Now, scan: &mut SlotScan) -> Result<bool, Unfinished> {
+        match self.next_deltas(scan)? {
+            Some(keys) => self.settle_keys(now, &keys).map(|()| false),
+            None => Ok(true),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The rows that were written after some sequence, for a member that has all before it.
+
+use super::{Bite, READ_AHEAD, Unfinished};
+use crate::{Shard, ShardError};
+use base::{Now, Slot, TableId, Token};
+use engine::{CachePolicy, Key, Kind, ReadError, Sequence, TablePosition, TableRow, TableScan, Tail, TailPosition, TailScan};
+
+/// How many rows a bite passes over.
+const BUDGET: usize = 8192;
+
+/// A walk over all rows of some tables that were written after a sequence, in (table, token, partition key, clustering key) order.
+#[derive(Clone, Debug)]
+pub struct TailWalk {
+    /// Those still to do, the present one last.
+    tables: Vec<TableId>,
+    tail: Tail,
+    from: TailPosition,
+    /// Whether deltas of the present table have been seen to.
+    is_settled: bool,
+    damaged: u64,
+}
+
+impl TailWalk {
+    /// Rows that could not be read and were passed over.
+    #[must_use]
+    pub fn damaged(&self) -> u64 {
+        self.damaged
+    }
+
+    /// The present table is done, or gone.
+    fn end_table(&mut self) -> Bite {
+        self.tables.pop();
+        self.from = TailPosition::default();
+        self.is_settled = false;
+        if self.tables.is_empty() { Bite::End } else { Bite::More }
+    }
+}
+
+/// Whether who takes rows has had enough of them for now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Enough {
+    /// Give me the next one.
+    No,
+    /// Go on in another call.
+    Yes,
+}
+
+/// Who takes rows: key, kind, bytes.
+type Take<'a> = &'a mut dyn FnMut(&Key<'_>, Kind, &[u8]) -> Enough;
+
+/// How far a bite has come.
+#[derive(Default)]
+struct Reached {
+    /// `None` at the end of the table.
+    next: Option<TailPosition>,
+    damaged: u64,
+}
+
+impl Shard {
+    /// A walk over what was written in these tables after a sequence.
+    #[must_use]
+    pub fn tail_walk(&self, tables: impl IntoIterator<Item = TableId>, after: Sequence) -> TailWalk {
+        let mut tables: Vec<TableId> = tables.into_iter().collect();
+        tables.sort_unstable_by(|one, other| other.cmp(one));
+        TailWalk { tables, tail: self.engine.tail(after), from: TailPosition::default(), is_settled: false, damaged: 0 }
+    }
+
+    /// Gives rows of a tail to `take`, tombstones included, as they are now, until it has had enough: those that are in slots of interest, and
+    /// in one call only such of one slot.
+    ///
+    /// # Errors
+    /// `NotReady`; when deltas have to be written first, as for writes.
+    pub fn walk_tail(
+        &mut self,
+        now: Now,
+        number: u32,
+        walk: &mut TailWalk,
+        wants: &dyn Fn(TableId, Slot) -> bool,
+        take: Take<'_>,
+    ) -> Result<Bite, ShardError> {
+        let outcome = self.tail_bite(now, walk, wants, take);
+        self.bite(number, outcome)
+    }
+
+    fn tail_bite(
+        &mut self,
+        now: Now,
+        walk: &mut TailWalk,
+        wants: &dyn Fn(TableId, Slot) -> bool,
+        take: Take<'_>,
+    ) -> Result<Bite, Unfinished> {
+        let Some(table) = walk.tables.last().copied() else { return Ok(Bite::End) };
+        if !walk.is_settled {
+            // What is written whole now is the end of the tail.
+            let from = TablePosition::Token(Token(i64::MIN));
+            let whole = TableScan { table, from, to: Token(i64::MAX), policy: CachePolicy::Bypass, read_ahead: READ_AHEAD };
+            let keys = self.deltas_in(&whole)?;
+            self.settle_keys(now, &keys)?;
+            walk.is_settled = keys.is_empty();
+            return Ok(Bite::More);
+        }
+        let wants = |slot: Slot| wants(table, slot);
+        let TailWalk { tail, from, .. } = &*walk;
+        let scan = TailScan { table, tail, from, wants: &wants, budget: BUDGET, read_ahead: READ_AHEAD };
+        let reached = match self.tail_rows(&scan, take) {
+            Err(ReadError::UnknownTable { .. }) => Reached::default(),
+            reached => reached?,
+        };
+        walk.damaged += reached.damaged;
+        match reached.next {
+            None => Ok(walk.end_table()),
+            Some(next) => {
+                walk.from = next;
+                Ok(Bite::More)
+            }
+        }
+    }
+
+    fn tail_rows(&self, scan: &TailScan<'_>, take: Take<'_>) -> Result<Reached, ReadError> {
+        let mut cursor = self.engine.scan_tail(scan)?;
+        let mut reached = Reached::default();
+        loop {
+            let found = match cursor.next() {
+                // What was taken before it counts.
+                Err(ReadError::Miss(_)) if reached.next.is_some() => break,
+                Err(ReadError::Damaged { .. }) => {
+                    reached.damaged += 1;
+                    continue;
+                }
+                found => found?,
+            };
+            let Some(TableRow { token, partition, clustering, row }) = found else {
+                reached.next = cursor.paused().cloned();
+                break;
+            };
+            if reached.next.as_ref().is_some_and(|next| next.token.slot() != token.slot()) {
+                break;
+            }
+            let enough = take(&Key { table: scan.table, token, partition, clustering }, row.kind, row.bytes);
+            // Right behind this row.
+            reached.next = Some(TailPosition { token, partition: partition.to_vec(), clustering: [clustering, &[0]].concat() });
+            if enough == Enough::Yes {
+                break;
+            }
+        }
+        Ok(reached)
+    }
+}
