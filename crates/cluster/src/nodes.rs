@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use std::ops::Deref;
 
 /// Members in ascending order, each once.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct NodeSet(SmallVec<[NodeId; 4]>);
 
 impl NodeSet {
@@ -46,6 +46,13 @@ impl NodeSet {
     #[must_use]
     pub fn has_other_than(&self, node: NodeId) -> bool {
         self.0.iter().any(|other| *other != node)
+    }
+}
+
+impl Clone for NodeSet {
+    /// As bytes: a state has thousands of sets, and each command looks at copies of many.
+    fn clone(&self) -> Self {
+        Self(SmallVec::from_slice(&self.0))
     }
 }
 

@@ -187,7 +187,7 @@ fn seeds() -> std::ops::Range<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     match number("TARNDB_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..number("TARNDB_SEEDS").unwrap_or(25),
+        None => 0..number("TARNDB_SEEDS").unwrap_or(12),
     }
 }
 
@@ -267,13 +267,13 @@ fn a_leader_that_grants_without_a_majority_is_found() {
 #[test]
 fn a_member_that_is_taken_for_down_too_early_is_found() {
     let waits = Waits { down_after_us: 400_000, ..Waits::default() };
-    assert!(broken(|seed| _ = run_seed(seed, waits), 0..20) > 0);
+    assert!(broken(|seed| _ = run_seed(seed, waits), 0..12) > 0);
 }
 
 #[test]
 fn a_new_leader_that_does_not_wait_is_found() {
     let waits = Waits { new_leader_us: 0, down_after_us: 0, ..Waits::default() };
-    assert!(broken(|seed| _ = run_seed(seed, waits), 0..20) > 0);
+    assert!(broken(|seed| _ = run_seed(seed, waits), 0..12) > 0);
 }
 
 #[test]

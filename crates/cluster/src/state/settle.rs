@@ -21,15 +21,34 @@ use std::sync::Arc;
 /// How many slots, over all keyspaces, a member is filled with at a time.
 pub const LEARNER_SLOTS_MAX: usize = 512;
 
+/// The members that are up, looked up by id.
+struct Up(Vec<bool>);
+
+impl Up {
+    fn of(state: &State) -> Self {
+        let len = state.members.keys().next_back().map_or(0, |last| last.0 as usize + 1);
+        let mut up = vec![false; len];
+        for member in state.members.values().filter(|member| member.is_up()) {
+            up[member.id.0 as usize] = true;
+        }
+        Self(up)
+    }
+
+    fn has(&self, node: NodeId) -> bool {
+        self.0.get(node.0 as usize).copied().unwrap_or(false)
+    }
+}
+
 impl State {
     pub(super) fn settle(&mut self) {
         self.refresh_placement();
+        let up = Up::of(self);
         let mut keyspaces = std::mem::take(&mut self.keyspaces);
         for map in keyspaces.values_mut().filter(|map| !map.settled) {
             let mut changes = Vec::new();
             for (slot, assignment) in map.slots.iter().enumerate() {
                 let mut next = assignment.clone();
-                self.settle_slot(&mut next, self.placement.targets(slot, map.factor));
+                self.settle_slot(&mut next, self.placement.targets(slot, map.factor), &up);
                 if next != *assignment {
                     changes.push((slot, next));
                 }
@@ -37,7 +56,7 @@ impl State {
             put(map, changes, self.epoch());
         }
         self.keyspaces = keyspaces;
-        self.admit_learners();
+        self.admit_learners(&up);
         let mut keyspaces = std::mem::take(&mut self.keyspaces);
         for map in keyspaces.values_mut().filter(|map| !map.settled) {
             if self.map_is_settled(map) {
@@ -66,25 +85,24 @@ impl State {
     }
 
     /// Steps 1 to 5.
-    fn settle_slot(&self, assignment: &mut Assignment, targets: &[NodeId]) {
-        let up = |node: &NodeId| self.is_up(*node);
-        if !up(&assignment.primary) {
+    fn settle_slot(&self, assignment: &mut Assignment, targets: &[NodeId], up: &Up) {
+        if !up.has(assignment.primary) {
             let in_sync = &assignment.in_sync;
-            let next = targets.iter().chain(in_sync).copied().find(|node| up(node) && in_sync.contains(node));
+            let next = targets.iter().chain(in_sync).copied().find(|node| up.has(*node) && in_sync.contains(node));
             if let Some(next) = next {
                 self.take_over(assignment, next, None);
             }
         }
-        if up(&assignment.primary) {
-            assignment.in_sync.retain(|node| self.is_up(node));
+        if up.has(assignment.primary) {
+            assignment.in_sync.retain(|node| up.has(node));
         }
-        assignment.learners.retain(|node| self.is_up(node) && targets.contains(&node));
-        if assignment.handover_from.is_some_and(|from| !self.is_up(from)) {
+        assignment.learners.retain(|node| up.has(node) && targets.contains(&node));
+        if assignment.handover_from.is_some_and(|from| !up.has(from)) {
             assignment.handover_from = None;
         }
         if let Some(first) = targets.first().copied()
             && first != assignment.primary
-            && up(&first)
+            && up.has(first)
             && assignment.in_sync.contains(&first)
             && assignment.handover_from.is_none()
         {
@@ -98,7 +116,7 @@ impl State {
     }
 
     /// Step 6.
-    fn admit_learners(&mut self) {
+    fn admit_learners(&mut self, up: &Up) {
         let mut room: BTreeMap<NodeId, usize> = BTreeMap::new();
         for node in self.keyspaces.values().filter(|map| !map.settled).flat_map(|map| &map.slots).flat_map(|slot| &slot.learners) {
             let left = room.entry(*node).or_insert(LEARNER_SLOTS_MAX);
@@ -110,11 +128,11 @@ impl State {
                 let mut changes = Vec::new();
                 for (slot, assignment) in map.slots.iter().enumerate() {
                     let targets = self.placement.targets(slot, map.factor);
-                    if (assignment.in_sync.len() < targets.len()) != lacking || !self.is_up(assignment.primary) {
+                    if (assignment.in_sync.len() < targets.len()) != lacking || !up.has(assignment.primary) {
                         continue;
                     }
                     let mut next = None;
-                    for target in targets.iter().filter(|target| self.is_up(**target) && !assignment.holds(**target)) {
+                    for target in targets.iter().filter(|target| up.has(**target) && !assignment.holds(**target)) {
                         let left = room.entry(*target).or_insert(LEARNER_SLOTS_MAX);
                         if *left > 0 {
                             *left -= 1;
