@@ -253,6 +253,74 @@ fn leases_hold_while_a_leader_is_cut_off_and_slots_change_hands() {
     }
 }
 
+#[test]
+fn a_member_that_lies_makes_nobody_stumble() {
+    for seed in 0..12 {
+        let mut net = three(seed, Waits::default());
+        net.liar = Some(1 + u128::from(seed as u32) % 3);
+        for _ in 0..20 {
+            let host = 1 + u128::from(net.rng.below(3) as u32);
+            net.change_schema(host);
+            net.run_ms(300);
+            net.kill(host);
+            net.run_ms(300);
+            net.start(host);
+        }
+    }
+}
+
+#[test]
+fn damaged_blobs_are_refused() {
+    let mut blobs = Blobs::default();
+    let mut metadata = Metadata::found("test", profile(1, 11), Schema::empty(), at(0), 1);
+    store_all(&mut metadata, &mut blobs, at(1));
+    let restore = |blobs: &Blobs| Metadata::restore(blobs, "test", profile(1, 12), at(0), 2).map(|_| ());
+    assert_eq!(restore(&blobs), Ok(()));
+    let snapshot = blobs.snapshot.clone().expect("a founder has a state");
+    for at in 0..blobs.log.len() {
+        let mut damaged = blobs.clone();
+        damaged.log[at] ^= 0x10;
+        assert!(matches!(restore(&damaged), Err(RestoreError::Damaged(_))), "byte {at} of the log");
+    }
+    for at in (0..snapshot.len()).step_by(7) {
+        let mut damaged = Blobs { snapshot: Some(snapshot.clone()), ..blobs.clone() };
+        damaged.snapshot.as_mut().expect("just made")[at] ^= 0x10;
+        assert!(matches!(restore(&damaged), Err(RestoreError::Damaged(_))), "byte {at} of the snapshot");
+        damaged.snapshot.as_mut().expect("just made").truncate(at);
+        assert!(matches!(restore(&damaged), Err(RestoreError::Damaged(_))), "{at} bytes of the snapshot");
+    }
+    let without_state = Blobs { snapshot: None, ..blobs };
+    assert!(matches!(restore(&without_state), Err(RestoreError::Damaged(_))), "entries without the state before them");
+}
+
+#[test]
+fn the_log_is_as_long_as_its_snapshot_is_old() {
+    let mut blobs = Blobs::default();
+    let mut metadata = Metadata::found("test", profile(1, 11), Schema::empty(), at(0), 1);
+    let mut longest = 0;
+    for ms in 0..1_000 {
+        store_all(&mut metadata, &mut blobs, at(ms));
+        metadata.propose(Command::Remove { node: NodeId(9), force: false });
+        longest = longest.max(blobs.log.len());
+    }
+    store_all(&mut metadata, &mut blobs, at(1_000));
+    assert!(longest < 64 * 64, "{longest} bytes");
+    let restored = Metadata::restore(&blobs, "test", profile(1, 11), at(0), 2).expect("sound blobs");
+    assert!(restored.state().version + 64 >= metadata.state().version);
+}
+
+#[test]
+fn a_member_whose_disk_fails_is_silent() {
+    let mut net = three(3, Waits::default());
+    let leader = leader(&net);
+    net.machines.get_mut(&leader).expect("a machine").disk_fails = true;
+    net.change_schema(leader);
+    net.run_ms(4_000);
+    let metadata = net.machines[&leader].metadata.as_ref().expect("it runs");
+    assert_eq!((metadata.lease_until_us(), metadata.leader()), (0, None));
+    assert_eq!(net.newest().status().unavailable_slots, 0, "the others go on");
+}
+
 /// How many of these runs break a promise.
 fn broken(run: impl Fn(u64) + std::panic::RefUnwindSafe, seeds: std::ops::Range<u64>) -> usize {
     seeds.filter(|seed| std::panic::catch_unwind(|| run(*seed)).is_err()).count()
