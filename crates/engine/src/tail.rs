@@ -112,12 +112,6 @@ impl Segments {
 }
 
 impl Engine {
-    /// The sequence of the last row that was written.
-    #[must_use]
-    pub fn last_sequence(&self) -> Sequence {
-        self.log.last_sequence()
-    }
-
     /// What is written after this sequence, or was.
     #[must_use]
     pub fn tail(&self, after: Sequence) -> Tail {
