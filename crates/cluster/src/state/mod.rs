@@ -173,7 +173,8 @@ impl State {
         member.state = member.heard();
         self.follow_factors();
         // What the process before had not yet stored may be missing, and whoever is in sync with it has it.
-        self.change_slots(|state, assignment| {
+        let concerned = |assignment: &Assignment| assignment.holds(node) || assignment.handover_from == Some(node);
+        self.change_slots(concerned, |state, assignment| {
             if assignment.in_sync.contains(&node) && assignment.in_sync.has_other_than(node) {
                 state.take_out(assignment, node);
             } else if assignment.primary == node {
@@ -213,11 +214,8 @@ impl State {
     }
 
     fn handed_over(&mut self, up_to: Epoch) -> Outcome {
-        self.change_slots(|_, assignment| {
-            if assignment.term <= up_to {
-                assignment.handover_from = None;
-            }
-        });
+        let over = |assignment: &Assignment| assignment.handover_from.is_some() && assignment.term <= up_to;
+        self.change_slots(over, |_, assignment| assignment.handover_from = None);
         Outcome::Done
     }
 
@@ -295,7 +293,8 @@ impl State {
         }
         self.members.get_mut(&node).expect("looked up above").state = MemberState::Removed;
         self.follow_factors();
-        self.change_slots(|state, assignment| {
+        let concerned = |assignment: &Assignment| assignment.holds(node) || assignment.handover_from == Some(node);
+        self.change_slots(concerned, |state, assignment| {
             assignment.learners.remove(node);
             if assignment.in_sync.contains(&node) {
                 if !assignment.in_sync.has_other_than(node) {
@@ -354,12 +353,12 @@ impl State {
         self.members.get(&node).is_some_and(Member::is_up)
     }
 
-    /// Lets `change` change any assignment; those that did get a new epoch.
-    fn change_slots(&mut self, mut change: impl FnMut(&Self, &mut Assignment)) {
+    /// Lets `change` change the assignments that are `concerned`; those that did get a new epoch.
+    fn change_slots(&mut self, concerned: impl Fn(&Assignment) -> bool, mut change: impl FnMut(&Self, &mut Assignment)) {
         let mut keyspaces = std::mem::take(&mut self.keyspaces);
         for map in keyspaces.values_mut() {
             let mut changed = Vec::new();
-            for (slot, assignment) in map.slots.iter().enumerate() {
+            for (slot, assignment) in map.slots.iter().enumerate().filter(|(_, assignment)| concerned(assignment)) {
                 let mut next = assignment.clone();
                 change(self, &mut next);
                 if next != *assignment {

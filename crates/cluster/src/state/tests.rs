@@ -119,6 +119,9 @@ fn check(before: &State, after: &State, command: &Command) {
         *learning.entry(node).or_insert(0) += 1;
     }
     assert!(learning.values().all(|count| *count <= LEARNER_SLOTS_MAX));
+    if after.version.is_multiple_of(4) {
+        assert!(after.has_come_to_rest(), "{command:?}");
+    }
     if after.version.is_multiple_of(16) {
         let decoded = State::decode(&after.encode()).expect("what was encoded");
         assert_eq!(decoded.encode(), after.encode());
