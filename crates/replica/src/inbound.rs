@@ -10,8 +10,11 @@ pub struct Inbound {
     done: usize,
     /// The version of the metadata that the sender went by when it last sent something.
     version: u64,
-    applied: u64,
+    /// The position of the next item to apply, and of the next one to arrive; none before the first has.
+    positions: Option<(u64, u64)>,
     acknowledged: u64,
+    /// The sequence of the last item that was applied.
+    applied: u64,
     committed: u64,
 }
 
@@ -32,8 +35,17 @@ impl Inbound {
     pub fn receive(&mut self, body: &[u8]) -> Result<(), WireError> {
         let append = Append::decode(body)?;
         // Each item is looked at before the first is applied.
-        let mut items = append.items;
-        while items.next_item()?.is_some() {}
+        let (mut items, mut count) = (append.items, 0);
+        while items.next_item()?.is_some() {
+            count += 1;
+        }
+        if count > 0 {
+            let (next, expected) = self.positions.unwrap_or((append.position, append.position));
+            if append.position != expected {
+                return Err(WireError::Gap { found: append.position, expected });
+            }
+            self.positions = Some((next, expected + count));
+        }
         self.version = self.version.max(append.version);
         self.committed = self.committed.max(append.committed);
         self.waiting.extend_from_slice(append.items.rest());
@@ -54,6 +66,9 @@ impl Inbound {
                 return;
             }
             self.applied = self.applied.max(item.sequence);
+            if let Some((next, _)) = &mut self.positions {
+                *next += 1;
+            }
             self.done = self.waiting.len() - items.rest().len();
         }
         self.waiting.clear();
@@ -67,20 +82,13 @@ impl Inbound {
         !self.waiting.is_empty()
     }
 
-    /// What is to be acknowledged, if more than was acknowledged last.
-    pub fn take_acknowledgement(&mut self, durable: impl FnOnce(u64) -> u64) -> Option<u64> {
-        if self.applied == self.acknowledged {
-            return None;
-        }
-        let sequence = durable(self.applied);
-        if sequence <= self.acknowledged {
-            return None;
-        }
-        self.acknowledged = sequence;
-        Some(sequence)
+    /// The position before which everything is applied, if more than was acknowledged last.
+    pub fn take_acknowledgement(&mut self) -> Option<u64> {
+        let (next, _) = self.positions?;
+        (std::mem::replace(&mut self.acknowledged, next) < next).then_some(next)
     }
 
-    /// Up to here, what was received is committed.
+    /// Up to this sequence, what was received is committed.
     #[must_use]
     pub fn committed(&self) -> u64 {
         self.committed.min(self.applied)
@@ -97,7 +105,7 @@ mod tests {
     #[test]
     fn items_wait_in_order_and_are_acknowledged_once() {
         let mut body = Vec::new();
-        begin_append(&mut body, 4, u64::MAX);
+        begin_append(&mut body, 4, u64::MAX, 10);
         for sequence in 1..=3 {
             let item =
                 Item { sequence, term: Epoch(1), timestamp_us: 0, table: TableId(1), slot: Slot(0), purpose: Purpose::Write, rows: b"r" };
@@ -113,17 +121,17 @@ mod tests {
             seen.push(item.sequence);
             Offered::Taken
         });
-        assert_eq!(stream.take_acknowledgement(|applied| applied), Some(1));
-        assert_eq!(stream.take_acknowledgement(|applied| applied), None);
+        assert_eq!(stream.take_acknowledgement(), Some(11));
+        assert_eq!(stream.take_acknowledgement(), None);
         assert_eq!((stream.committed(), stream.has_waiting()), (1, true));
         stream.apply(|item| {
             seen.push(item.sequence);
             Offered::Taken
         });
         assert_eq!(seen, [1, 2, 3]);
-        assert_eq!(stream.take_acknowledgement(|_| 2), Some(2), "the device has no more yet");
-        assert_eq!(stream.take_acknowledgement(|applied| applied), Some(3));
+        assert_eq!(stream.take_acknowledgement(), Some(13));
         assert!(!stream.has_waiting());
+        assert_eq!(stream.receive(&body), Err(WireError::Gap { found: 10, expected: 13 }));
         assert!(stream.receive(&body[..20]).is_err());
     }
 }

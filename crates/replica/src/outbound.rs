@@ -16,6 +16,7 @@ struct Pending {
     table: TableId,
     slot: Slot,
     term: Epoch,
+    /// 0 for one that was sent and then forgotten: it still has its position.
     bytes: usize,
 }
 
@@ -26,8 +27,11 @@ pub struct Outbound {
     /// The encoded items of `pending`, back to back, and before them `dead` bytes of items that are acknowledged.
     bytes: Vec<u8>,
     dead: usize,
-    /// How many bytes from the start of `bytes` were sent on the connection there is.
+    /// How many bytes from the start of `bytes` were sent on the connection there is, and how many of `pending` that is.
     sent: usize,
+    sent_items: usize,
+    /// The position of the first of `pending`.
+    position: u64,
     last: u64,
 }
 
@@ -47,25 +51,18 @@ impl Outbound {
         if !self.has_unsent() {
             return false;
         }
-        begin_append(body, version, self.committed());
-        let unsent = &self.bytes[self.sent..];
-        let mut taken = unsent.len();
-        if taken > bytes_max {
-            taken = 0;
-            let mut at = self.dead;
-            for pending in &self.pending {
-                let is_sent = at < self.sent;
-                at += pending.bytes;
-                if !is_sent {
-                    if taken > 0 && taken + pending.bytes > bytes_max {
-                        break;
-                    }
-                    taken += pending.bytes;
-                }
+        begin_append(body, version, self.committed(), self.position + self.sent_items as u64);
+        let (mut taken, mut items) = (0, 0);
+        for pending in self.pending.range(self.sent_items..) {
+            if items > 0 && taken + pending.bytes > bytes_max {
+                break;
             }
+            taken += pending.bytes;
+            items += 1;
         }
-        body.extend_from_slice(&unsent[..taken]);
+        body.extend_from_slice(&self.bytes[self.sent..self.sent + taken]);
         self.sent += taken;
+        self.sent_items += items;
         true
     }
 
@@ -75,19 +72,20 @@ impl Outbound {
         self.sent < self.bytes.len()
     }
 
-    /// All up to `sequence` has been taken over there.
-    pub fn acknowledged(&mut self, sequence: u64) {
-        while let Some(first) = self.pending.front()
-            && first.sequence <= sequence
-            && self.dead + first.bytes <= self.sent
+    /// All before `position` has been taken over there.
+    pub fn acknowledged(&mut self, position: u64) {
+        while self.position < position
+            && self.sent_items > 0
+            && let Some(first) = self.pending.pop_front()
         {
             self.dead += first.bytes;
-            self.pending.pop_front();
+            self.position += 1;
+            self.sent_items -= 1;
         }
         if self.pending.is_empty() {
             self.bytes.clear();
             self.bytes.shrink_to(KEPT_BYTES_MAX);
-            (self.dead, self.sent) = (0, 0);
+            (self.dead, self.sent, self.sent_items) = (0, 0, 0);
         } else if self.dead > self.bytes.len() / 2 {
             self.bytes.drain(..self.dead);
             self.sent -= self.dead;
@@ -97,49 +95,60 @@ impl Outbound {
 
     /// Nobody over there waits for it any more.
     pub fn clear(&mut self) {
-        self.pending.clear();
-        self.acknowledged(u64::MAX);
+        self.retain(|_, _, _, _| false);
     }
 
     /// There is a new connection: all that is not acknowledged goes again.
     pub fn restart(&mut self) {
-        self.sent = self.dead;
+        self.position = self.end();
+        self.pending.retain(|pending| pending.bytes > 0);
+        (self.sent, self.sent_items) = (self.dead, 0);
+    }
+
+    /// The position after the last item.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.position + self.pending.len() as u64
     }
 
     /// Forgets items for which `keep` is false, given their slot and rows: this node is not the slot's primary any more, or not in this term.
+    /// Such that were sent are acknowledged all the same; those that were not leave no gap.
     pub fn retain(&mut self, mut keep: impl FnMut(TableId, Slot, Epoch, &[u8]) -> bool) {
-        let (mut kept, mut bytes, mut at, mut sent) = (VecDeque::new(), Vec::new(), self.dead, 0);
-        for pending in self.pending.drain(..) {
+        let (mut kept, mut bytes, mut at) = (VecDeque::new(), Vec::new(), self.dead);
+        let (mut sent, mut sent_items) = (0, 0);
+        for (index, mut pending) in std::mem::take(&mut self.pending).into_iter().enumerate() {
             let range = at..at + pending.bytes;
             at = range.end;
-            let rows = &self.bytes[range.start + ITEM_HEAD_BYTES..range.end];
-            if keep(pending.table, pending.slot, pending.term, rows) {
-                if range.end <= self.sent {
-                    sent += pending.bytes;
+            let rows = self.bytes.get(range.start + ITEM_HEAD_BYTES..range.end);
+            let is_kept = rows.is_some_and(|rows| keep(pending.table, pending.slot, pending.term, rows));
+            if index < self.sent_items {
+                // It has a position over there.
+                if is_kept {
+                    bytes.extend_from_slice(&self.bytes[range]);
+                } else {
+                    pending.bytes = 0;
                 }
+                sent += pending.bytes;
+                sent_items += 1;
+                kept.push_back(pending);
+            } else if is_kept {
                 bytes.extend_from_slice(&self.bytes[range]);
                 kept.push_back(pending);
             }
         }
-        (self.pending, self.bytes, self.dead, self.sent) = (kept, bytes, 0, sent);
+        (self.pending, self.bytes, self.dead, self.sent, self.sent_items) = (kept, bytes, 0, sent, sent_items);
     }
 
     /// Up to this sequence nothing is missing over there.
     #[must_use]
     pub fn committed(&self) -> u64 {
-        self.pending.front().map_or(u64::MAX, |first| first.sequence - 1)
+        self.pending.iter().find(|pending| pending.bytes > 0).map_or(u64::MAX, |first| first.sequence - 1)
     }
 
     /// Bytes that wait for an acknowledgement.
     #[must_use]
     pub fn pending_bytes(&self) -> usize {
         self.bytes.len() - self.dead
-    }
-
-    /// Whether an item of this slot waits for an acknowledgement.
-    #[must_use]
-    pub fn has_pending(&self, slot: Slot) -> bool {
-        self.pending.iter().any(|pending| pending.slot == slot)
     }
 }
 
@@ -174,12 +183,12 @@ mod tests {
         assert_eq!(unsent(&mut stream, 1000), [1, 2, 3, 4]);
         assert_eq!(stream.committed(), 0);
         stream.acknowledged(2);
-        assert_eq!(stream.committed(), 2);
+        assert_eq!((stream.committed(), stream.end()), (2, 4));
         stream.push(&item(5, 0, b"row"));
         stream.restart();
         assert_eq!(unsent(&mut stream, 50), [3]);
         assert_eq!(unsent(&mut stream, 1000), [4, 5]);
-        stream.acknowledged(5);
+        stream.acknowledged(stream.end());
         assert_eq!((stream.committed(), stream.pending_bytes()), (u64::MAX, 0));
     }
 
@@ -201,16 +210,22 @@ mod tests {
                 stream.push(&item(sequence, (sequence % 3) as u16, &[7; 9][..sequence as usize % 9]));
             }
             let mut got = unsent(&mut stream, rng.below(1000) as usize);
-            let acknowledged = got[rng.below(got.len() as u64) as usize];
-            stream.acknowledged(acknowledged);
+            stream.acknowledged(rng.below(got.len() as u64 + 1));
             stream.retain(|_, slot, _, rows| slot != Slot(1) && rows.len() < 9);
+            stream.retain(|_, slot, _, _| slot != Slot(1));
+            let sent_again = rng.below(2) == 0;
+            if sent_again {
+                got.retain(|sequence| *sequence <= stream.committed());
+                stream.restart();
+            }
             while let more @ [_, ..] = &*unsent(&mut stream, 60) {
                 got.extend_from_slice(more);
             }
-            let last_sent = got.iter().copied().filter(|sequence| sequence % 3 != 1);
-            assert!(last_sent.eq((1..=20).filter(|sequence| sequence % 3 != 1)));
-            stream.acknowledged(20);
-            assert_eq!(stream.committed(), u64::MAX);
+            let sent = got.iter().copied().filter(|sequence| sequence % 3 != 1);
+            assert!(sent.eq((1..=20).filter(|sequence| sequence % 3 != 1)), "{got:?}");
+            assert!(stream.committed() < 20);
+            stream.acknowledged(stream.end());
+            assert_eq!((stream.committed(), stream.pending_bytes()), (u64::MAX, 0));
         }
     }
 }

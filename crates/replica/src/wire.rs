@@ -4,6 +4,7 @@
 //! |---|---|
 //! | 8 | version of the metadata that the sender goes by |
 //! | 8 | sequence up to which everything that was sent is committed |
+//! | 8 | position of the first item in the stream; each that follows has the next |
 //! | … | items |
 //!
 //! | Item | bytes |
@@ -20,7 +21,7 @@
 
 use base::{Epoch, Slot, TableId};
 
-const APPEND_HEAD_BYTES: usize = 16;
+const APPEND_HEAD_BYTES: usize = 24;
 pub(crate) const ITEM_HEAD_BYTES: usize = 36;
 
 /// Bytes that are no stream's.
@@ -31,6 +32,14 @@ pub enum WireError {
     Short {
         /// How many are missing.
         missing: usize,
+    },
+    /// Items are missing, or come twice.
+    #[error("an Append begins at position {found}, expected {expected}")]
+    Gap {
+        /// Where it begins.
+        found: u64,
+        /// Where the one before ended.
+        expected: u64,
     },
     /// A field has a value that it cannot have.
     #[error("an Append has purpose {purpose} and slot {slot}")]
@@ -75,8 +84,10 @@ pub struct Item<'a> {
 pub struct Append<'a> {
     /// The version of the metadata that the sender goes by.
     pub version: u64,
-    /// Up to here, all that was sent is committed.
+    /// Up to this sequence, all that was sent is committed.
     pub committed: u64,
+    /// The first item's place in the stream.
+    pub position: u64,
     /// The items.
     pub items: Items<'a>,
 }
@@ -86,9 +97,10 @@ pub struct Append<'a> {
 pub struct Items<'a>(&'a [u8]);
 
 /// Starts the body of an Append.
-pub fn begin_append(out: &mut Vec<u8>, version: u64, committed: u64) {
-    out.extend_from_slice(&version.to_le_bytes());
-    out.extend_from_slice(&committed.to_le_bytes());
+pub fn begin_append(out: &mut Vec<u8>, version: u64, committed: u64, position: u64) {
+    for number in [version, committed, position] {
+        out.extend_from_slice(&number.to_le_bytes());
+    }
 }
 
 /// Appends an item to the body of an Append.
@@ -113,7 +125,8 @@ impl<'a> Append<'a> {
     pub fn decode(body: &'a [u8]) -> Result<Self, WireError> {
         let (version, rest) = number(body)?;
         let (committed, rest) = number(rest)?;
-        Ok(Self { version, committed, items: Items(rest) })
+        let (position, rest) = number(rest)?;
+        Ok(Self { version, committed, position, items: Items(rest) })
     }
 }
 
@@ -176,7 +189,7 @@ fn number(bytes: &[u8]) -> Result<(u64, &[u8]), WireError> {
     Ok((u64::from_le_bytes(*number), rest))
 }
 
-const _: () = assert!(APPEND_HEAD_BYTES == 16 && ITEM_HEAD_BYTES == 24 + 12);
+const _: () = assert!(APPEND_HEAD_BYTES == 24 && ITEM_HEAD_BYTES == 24 + 12);
 
 #[cfg(test)]
 mod tests {
@@ -191,11 +204,11 @@ mod tests {
     #[test]
     fn items_come_out_as_they_went_in() {
         let mut body = Vec::new();
-        begin_append(&mut body, 1, 2);
+        begin_append(&mut body, 1, 2, 3);
         push_item(&mut body, &item(b"rows"));
         push_item(&mut body, &item(b""));
         let append = Append::decode(&body).unwrap();
-        assert_eq!((append.version, append.committed), (1, 2));
+        assert_eq!((append.version, append.committed, append.position), (1, 2, 3));
         let mut items = append.items;
         assert_eq!(items.next_item(), Ok(Some(item(b"rows"))));
         assert_eq!(items.next_item(), Ok(Some(item(b""))));
@@ -216,9 +229,9 @@ mod tests {
     #[test]
     fn what_is_cut_or_changed_is_refused_or_another_item() {
         let mut body = Vec::new();
-        begin_append(&mut body, 1, 2);
+        begin_append(&mut body, 1, 2, 3);
         push_item(&mut body, &item(b"some rows"));
-        for cut in 17..body.len() {
+        for cut in APPEND_HEAD_BYTES + 1..body.len() {
             let mut items = Append::decode(&body[..cut]).unwrap().items;
             assert!(matches!(items.next_item(), Err(WireError::Short { .. })), "cut at {cut}");
         }

@@ -15,7 +15,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a node. Without flags: a single node on loopback with its data in ./tarndb-data.
-    Start(StartArguments),
+    Start(Box<StartArguments>),
     /// Show and check devices or a data directory while no server runs. Writes nothing. Ends with 0: clean, 1: damage, 2: cannot be read.
     Inspect(InspectArguments),
     /// Run published benchmarks against this or another database and draw the result.

@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     exit::end_with_bug_code_on_panic();
     let Cli { command } = Cli::parse();
     let outcome = match command {
-        Command::Start(arguments) => start::run(arguments).map(|()| ExitCode::SUCCESS),
+        Command::Start(arguments) => start::run(*arguments).map(|()| ExitCode::SUCCESS),
         Command::Inspect(arguments) => inspect::run(&arguments).map_err(Failure::from),
         Command::Bench(command) => bench::cli::run(command, concat!("tarndb ", env!("CARGO_PKG_VERSION"))).map_err(Failure::from),
     };

@@ -282,6 +282,7 @@ impl Core {
             filling.jobs.push_back(Job::Slot { place, scan: SlotScan::new(tables, slot) });
             changed.push(place);
         }
+        tracing::info!(core = self.core.0, node = target.0.0, slots = changed.len(), "fills a replica");
         self.serve_slots(reactor, &changed);
     }
 
@@ -470,6 +471,7 @@ impl Core {
             !is_over
         });
         if !slots.is_empty() {
+            tracing::debug!(core = self.core.0, node = target.0.0, slots = slots.len(), "a replica has everything");
             reactor.send(CoreId(0), Message::Propose(Box::new(Command::InSync { node: target.0, slots })));
         }
         if !agreed.is_empty() {
@@ -551,6 +553,7 @@ impl Core {
             }
         }
         for (connection, slots) in wanted {
+            tracing::info!(core = self.core.0, slots = slots.iter().count(), "asks a primary to be filled");
             cluster.answer(reactor, connection, WANTED, |body| {
                 body.extend_from_slice(&version);
                 write_wanted(body, Fill::All, &slots);

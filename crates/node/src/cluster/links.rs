@@ -107,6 +107,12 @@ impl Links {
         self.outgoing.entry(target).or_insert_with(Link::new)
     }
 
+    /// Requests that were sent to members of which `is_gone` says so, and not answered.
+    pub(super) fn take_forwards(&mut self, is_gone: impl Fn(NodeId) -> bool) -> Vec<u32> {
+        let of_gone = self.outgoing.iter_mut().filter(|(target, _)| is_gone(target.0));
+        of_gone.flat_map(|(_, link)| std::mem::take(&mut link.forwards)).collect()
+    }
+
     /// Whether replicas may not know all that is committed.
     pub(super) fn has_news(&self) -> bool {
         self.outgoing.values().any(|link| link.is_open && link.told_committed != link.stream.committed())
@@ -243,7 +249,7 @@ impl ClusterCore {
                 && let Some(out) = link.connection.and_then(|connection| reactor.output(connection))
             {
                 link.told_committed = committed;
-                append_frame(out, Kind(APPEND), 0, |body| replica::begin_append(body, version, committed));
+                append_frame(out, Kind(APPEND), 0, |body| replica::begin_append(body, version, committed, link.stream.end()));
             }
         }
     }
@@ -346,8 +352,8 @@ impl Core {
             }
             Kind::REFUSAL => Err(RefusalMessage::decode(body).map_or_else(|_| damaged(), |refusal| refusal.text)),
             Kind(ACKNOWLEDGED) => {
-                let sequence = frames::read_u64(body).ok_or_else(damaged)?;
-                cluster.acknowledged(target, sequence);
+                let position = frames::read_u64(body).ok_or_else(damaged)?;
+                cluster.acknowledged(target, position);
                 cluster.links.outgoing(target).wait_anew(now_us);
                 Ok(())
             }
@@ -463,6 +469,7 @@ impl Core {
             self.shard.forget_received(incoming.receiver);
             cluster.receivers_waiting.remove(&incoming.receiver);
         } else if let Some(target) = cluster.links.by_connection.remove(&connection) {
+            tracing::debug!(core = self.core.0, node = target.0.0, "a link to another node is gone");
             let Some(link) = cluster.links.outgoing.get_mut(&target).filter(|link| link.connection == Some(connection)) else { return };
             (link.connection, link.is_open) = (None, false);
             link.again_at_us = link.again_at_us.max(now_us + AGAIN_US / 2);

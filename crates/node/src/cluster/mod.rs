@@ -242,8 +242,10 @@ impl Core {
             cluster.leave_slot(*place);
         }
         cluster.want_links(self.core, self.cores);
+        let unanswered = cluster.links.take_forwards(|node| view.peers.get(&node).is_none_or(|peer| !peer.is_up));
         self.serve_slots(reactor, &changes.gained);
         self.note_members(reactor, &members);
+        self.routed_lost(reactor, &unanswered);
         self.run_early(reactor);
         self.run_early_frames(reactor);
     }

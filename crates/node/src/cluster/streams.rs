@@ -87,9 +87,9 @@ impl ClusterCore {
     }
 
     /// An acknowledgement of a replica.
-    pub(crate) fn acknowledged(&mut self, target: Target, sequence: u64) {
+    pub(crate) fn acknowledged(&mut self, target: Target, position: u64) {
         if let Some(link) = self.links.outgoing.get_mut(&target) {
-            link.stream.acknowledged(sequence);
+            link.stream.acknowledged(position);
             self.written = true;
         }
     }
@@ -172,8 +172,8 @@ impl Core {
                 });
             }
             cluster.fillings.committed(from, stream.committed());
-            if let Some(sequence) = stream.take_acknowledgement(|applied| applied) {
-                cluster.answer(reactor, connection, ACKNOWLEDGED, |body| body.extend_from_slice(&sequence.to_le_bytes()));
+            if let Some(position) = stream.take_acknowledgement() {
+                cluster.answer(reactor, connection, ACKNOWLEDGED, |body| body.extend_from_slice(&position.to_le_bytes()));
             }
             if let Some(incoming) = cluster.links.incoming.get_mut(&connection) {
                 incoming.stream = stream;
