@@ -164,7 +164,7 @@ impl Replication {
         while self.keyspaces.len() <= number {
             self.keyspaces.push(SlotMap(Box::new([NOT_SERVED; SLOT_COUNT as usize])));
         }
-        self.keyspaces[number].0[usize::from(slot.0)] = match serving {
+        let word = match serving {
             Serving::No => NOT_SERVED,
             Serving::Alone => ALONE,
             Serving::With(set) => {
@@ -174,6 +174,14 @@ impl Replication {
                 set.0
             }
         };
+        let before = std::mem::replace(&mut self.keyspaces[number].0[usize::from(slot.0)], word);
+        // What the slot brings along uncommitted nobody may see before those who have it now all have it.
+        if let Some(Set { written, committed }) = self.sets.get(usize::from(before)).copied()
+            && written > committed
+            && let Some(set) = self.sets.get_mut(usize::from(word))
+        {
+            set.written = set.written.max(written);
+        }
     }
 
     pub(crate) fn set_lease(&mut self, until_us: u64) {

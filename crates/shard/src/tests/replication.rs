@@ -83,6 +83,24 @@ fn rows_older_than_a_slots_set_count_as_committed_once_the_set_is() {
 }
 
 #[test]
+fn what_is_uncommitted_stays_so_when_its_slot_gets_another_set() {
+    let mut member = two_sets();
+    let written = member.start(write(&[((1, 0), 10)]));
+    member.shard.serve(KEYSPACE, Slot(1), Serving::With(TWO));
+    let seen = member.start(read(&[(1, 0)]));
+    member.turn();
+    assert!(member.heard.is_empty());
+    assert_eq!(member.shard.last_written(TWO), Sequence(1));
+    member.committed(TWO, Sequence(1));
+    assert_eq!(member.heard.remove(&seen), ok(&[10]));
+    // The write waits for those who had the slot when it was done.
+    member.committed(ONE, Sequence(1));
+    assert_eq!(member.heard.remove(&written), ok(&[]));
+    member.shard.serve(KEYSPACE, Slot(2), Serving::With(TWO));
+    assert_eq!(member.shard.last_written(TWO), Sequence(1));
+}
+
+#[test]
 fn only_the_primary_serves_and_only_under_its_lease() {
     let mut member = two_sets();
     let refused = Some(Err(ShardError::NotPrimary));
