@@ -11,6 +11,9 @@ use model::row::is_well_formed;
 const RECEIVER: u64 = 1 << 40;
 pub(crate) const SCANNER: u64 = 2 << 40;
 
+/// The end of the year 9999: no clock says more.
+const TIMESTAMP_US_MAX: i64 = 253_402_300_799_999_999;
+
 /// What became of rows from another member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receipt {
@@ -70,9 +73,9 @@ impl Shard {
         }
     }
 
-    /// Write timestamps from now on are above this one: it came with rows of another member.
+    /// Write timestamps from now on are above this one, which came with rows of another member; above the year 9999 if it makes no sense.
     pub fn raise_timestamp(&mut self, timestamp_us: i64) {
-        self.last_timestamp_us = self.last_timestamp_us.max(timestamp_us);
+        self.last_timestamp_us = self.last_timestamp_us.max(timestamp_us.min(TIMESTAMP_US_MAX));
     }
 
     /// No row of a later sequence is purged from now on: a member that is away may not have it. `None` sets no limit, as at the start.

@@ -204,6 +204,9 @@ fn later_writes_have_later_timestamps_than_rows_of_other_members() {
     assert_eq!(member.shard.context(member.now).timestamp_us, ahead + 1);
     member.shard.raise_timestamp(0);
     assert_eq!(member.shard.context(member.now).timestamp_us, ahead + 2);
+    member.shard.raise_timestamp(i64::MAX);
+    let timestamp_us = member.shard.context(member.now).timestamp_us;
+    assert!(timestamp_us > ahead && timestamp_us < i64::MAX / 2);
 }
 
 /// A primary and its secondaries, each of which gets what its sets say, in order, some time later. Clients are told nothing that a
