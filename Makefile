@@ -1,5 +1,6 @@
 # The two commands are `make run` and `make test`; each installs what it lacks and says what it is doing.
 #   make run           build and start a single node on loopback, data in ./tarndb-data (ARGS="--cores 2" adds flags)
+#   make cluster       build and start three nodes, 127.0.0.1 to 127.0.0.3, data in ./tarndb-cluster; Ctrl-C ends them
 #   make test          everything: check, cargo tests, real drivers; stops at the first stage that fails
 #   make check         formatting, lints, crate edges; never writes
 #   make fix           formatting and what clippy can mend
@@ -19,10 +20,13 @@ SUITES ?=
 SEED ?= 1
 SEEDS ?= 20000
 
-.PHONY: run build test check fix drivers sim bench bench-loopback microbench peer-cassandra stop-peer-cassandra
+.PHONY: run cluster build test check fix drivers sim bench bench-loopback microbench peer-cassandra stop-peer-cassandra
 
 run: build
 	@exec $(TARGET)/release/tarndb start $(ARGS)
+
+cluster: build
+	@exec scripts/cluster.py $(ARGS)
 
 build:
 	@echo "==> building the release binary (the first time takes minutes)"
