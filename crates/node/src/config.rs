@@ -91,6 +91,12 @@ impl NodeConfig {
 /// Name of the blob that holds the schema.
 pub const SCHEMA_BLOB: &str = "schema.json";
 
+/// Name of the blob in which a core keeps what it knows of replicas that are away.
+#[must_use]
+pub fn replication_blob(core: base::CoreId) -> String {
+    format!("replication-{}", core.0)
+}
+
 /// Name of the blob in which a core keeps up to where each truncated table is empty.
 #[must_use]
 pub fn truncations_blob(core: base::CoreId) -> String {

@@ -85,6 +85,8 @@ pub struct CoreParts {
     pub shard: Shard,
     /// The node's prepared statements.
     pub statements: Arc<SharedStatements>,
+    /// With clustering: the blob of this core, if there is one.
+    pub replication: Option<Vec<u8>>,
     /// For core 0 of a node with clustering.
     pub metadata: MetadataBlobs,
     /// On core 0: called once, when the node accepts clients.
@@ -97,7 +99,8 @@ impl Core {
     pub fn new(parts: CoreParts) -> Self {
         let cluster = parts.config.cluster.clone().map(|config| {
             let metadata = (parts.core == CoreId(0)).then_some(parts.metadata);
-            Box::new(ClusterCore::new(config, parts.config.cluster_name.clone(), parts.config.host_id, metadata))
+            let (name, host_id) = (parts.config.cluster_name.clone(), parts.config.host_id);
+            Box::new(ClusterCore::new(config, name, host_id, metadata, parts.replication.as_deref()))
         });
         let mut core = Self {
             changes: (parts.core == CoreId(0)).then(SchemaChanges::default),
@@ -157,6 +160,7 @@ impl Core {
             self.log_recovery(reactor.now().monotonic_us);
             if self.shard.is_ready() {
                 self.recovered = true;
+                self.restore_purge_floor();
                 reactor.send(CoreId(0), Message::Recovered);
             }
         }

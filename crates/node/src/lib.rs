@@ -16,7 +16,7 @@ mod serving;
 pub use crate::cluster::{ClusterConfig, MetadataBlobs, Planted, View};
 pub use crate::core::{Core, CoreParts, OnFailure, OnReady};
 pub use ::cluster::{LOG_BLOB, SNAPSHOT_BLOB};
-pub use config::{AerospikeConfig, Listening, NodeConfig, SCHEMA_BLOB, truncations_blob};
+pub use config::{AerospikeConfig, Listening, NodeConfig, SCHEMA_BLOB, replication_blob, truncations_blob};
 pub use message::Message;
 pub use protocol::Protocol;
 pub use protocol::cql::SharedStatements;

@@ -11,7 +11,7 @@ use model::Schema;
 use model::schema_blob::{self, SchemaBlobError};
 use node::{
     AerospikeConfig, ClusterConfig, Core, CoreParts, LOG_BLOB, Listening, MetadataBlobs, NodeConfig, Protocol, SCHEMA_BLOB, SNAPSHOT_BLOB,
-    SharedStatements, truncations_blob,
+    SharedStatements, replication_blob, truncations_blob,
 };
 use shard::{Durability, Shard, decode_truncations};
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,10 +63,14 @@ pub(crate) enum NodeError {
     },
 }
 
+/// What a core has stored: up to where tables are empty, and what it keeps for replicas that are away.
+type CoreBlobs = (BTreeMap<TableId, Sequence>, Option<Vec<u8>>);
+
 /// What all cores are made from.
 pub(crate) struct NodeParts {
     config: Arc<NodeConfig>,
     metadata: MetadataBlobs,
+    replication: Vec<Option<Vec<u8>>>,
     schema: Arc<Schema>,
     statements: Arc<SharedStatements>,
     truncations: Vec<BTreeMap<TableId, Sequence>>,
@@ -148,6 +152,7 @@ impl NodeParts {
                 requests_bytes_max: usize::try_from(requests_bytes).unwrap_or(usize::MAX),
             }),
             metadata: MetadataBlobs { log: blobs.get(LOG_BLOB).cloned(), snapshot: blobs.get(SNAPSHOT_BLOB).cloned() },
+            replication: (0..cores).map(|core| blobs.get(&replication_blob(CoreId(core))).cloned()).collect(),
             schema: Arc::new(schema),
             statements: Arc::new(SharedStatements::new(usize::try_from(statements_bytes).unwrap_or(usize::MAX))),
             truncations,
@@ -166,9 +171,22 @@ impl NodeParts {
 
     /// One factory a core, to be called on its thread.
     pub(crate) fn into_factories(self) -> Vec<impl FnOnce(&mut CoreEnv) -> Core + Send + 'static> {
-        let Self { config, metadata, schema, statements, truncations, memory, store, shard_bytes, shard_capacity, intervals, .. } = self;
+        let Self {
+            config,
+            metadata,
+            replication,
+            schema,
+            statements,
+            truncations,
+            memory,
+            store,
+            shard_bytes,
+            shard_capacity,
+            intervals,
+            ..
+        } = self;
         let (durability, cores) = (self.durability, self.cores);
-        let make = move |(truncations, memory): (BTreeMap<TableId, Sequence>, MappedMemory)| {
+        let make = move |((truncations, replication), memory): (CoreBlobs, MappedMemory)| {
             let (config, schema, statements) = (Arc::clone(&config), Arc::clone(&schema), Arc::clone(&statements));
             let metadata = metadata.clone();
             move |environment: &mut CoreEnv| {
@@ -198,11 +216,11 @@ impl NodeParts {
                 // The core's number in the top bits keeps the numbers of one start apart.
                 let nonce = (u64::from_le_bytes(nonce) >> 16) | (u64::from(core.0) << 48);
                 let shard = Shard::new(engine, durability, tables, truncations, nonce);
-                Core::new(CoreParts { core, cores, config, schema, shard, statements, metadata, on_ready: None })
+                Core::new(CoreParts { core, cores, config, schema, shard, statements, replication, metadata, on_ready: None })
                     .with_on_failure(Box::new(move |error| fail(core, error)))
             }
         };
-        truncations.into_iter().zip(memory).map(make).collect()
+        truncations.into_iter().zip(replication).zip(memory).map(make).collect()
     }
 }
 

@@ -78,6 +78,12 @@ impl Shard {
         self.last_timestamp_us = self.last_timestamp_us.max(timestamp_us.min(TIMESTAMP_US_MAX));
     }
 
+    /// The largest write timestamp that was given so far, or came with rows.
+    #[must_use]
+    pub fn last_timestamp_us(&self) -> i64 {
+        self.last_timestamp_us
+    }
+
     /// No row of a later sequence is purged from now on: a member that is away may not have it. `None` sets no limit, as at the start.
     pub fn set_purge_floor(&mut self, floor: Option<Sequence>) {
         self.engine.set_purge_floor(floor);

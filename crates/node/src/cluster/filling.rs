@@ -4,21 +4,23 @@
 //! of every row. Because both come from one core in one order, what arrives last is what the row is. When all images are acknowledged the
 //! primary waits for the learner as for those in sync, and proposes that it be one of them.
 //!
+//! A learner that was in sync before, and still has its rows, is filled with the difference alone: what was written since (`differences`).
+//!
 //! A replica that may have rows which the primary does not have, because a primary before this one sent them and did not live to see them
 //! acknowledged, asks for the images of these keys (`KEYS`). A new primary sends such rows of its own to the others before it serves.
 
-use super::frames::{Fill, KEYS, STEPPED_DOWN, Slots, WANTED, read_key, read_wanted, split_version, write_key, write_wanted};
+use super::frames::{ALL_NEEDED, Fill, KEYS, STEPPED_DOWN, Slots, WANTED, read_key, read_wanted, split_version, write_key, write_wanted};
 use super::links::Incoming;
 use super::roles::{Role, Target};
 use super::{ClusterCore, EarlyFrame, From};
 use crate::core::Core;
 use crate::message::Message;
-use base::{CoreId, NodeId, Slot};
+use base::{CoreId, NodeId, Slot, TableId};
 use cluster::wire::Kind;
 use cluster::{Command, SlotEpochs};
-use engine::{Key, WriteBatch};
+use engine::{Key, Sequence, WriteBatch};
 use io::{ConnectionId, Reactor};
-use shard::{Bite, KeyspaceNumber, RowKey, SlotScan};
+use shard::{Bite, Enough, KeyspaceNumber, RowKey, SlotScan, TailWalk};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Images go in groups of about this size.
@@ -36,6 +38,8 @@ const PROPOSE_AGAIN_US: u64 = 2_000_000;
 enum Job {
     /// All rows of a slot.
     Slot { place: (KeyspaceNumber, Slot), scan: SlotScan },
+    /// What was written in these slots since the replica was in sync.
+    Tail { places: BTreeSet<(KeyspaceNumber, Slot)>, walk: TailWalk },
     /// The rows of these keys, of any of its slots.
     Keys(VecDeque<RowKey>),
     /// What is sent by now has to be acknowledged; then the new primary serves these slots, as far as it waits for this replica.
@@ -60,8 +64,9 @@ struct Filling {
 
 /// A write of a primary that is not known to be committed.
 struct Uncommitted {
-    from: Target,
     sequence: u64,
+    /// Of this core's engine.
+    own_sequence: u64,
     place: (KeyspaceNumber, Slot),
     keys: Vec<RowKey>,
 }
@@ -74,9 +79,17 @@ pub(crate) struct Fillings {
     /// As replica: slots to wipe, then to ask for.
     wipes: VecDeque<((KeyspaceNumber, Slot), SlotScan)>,
     wipe_waits: bool,
-    /// As replica: slots that are ready to be filled.
-    wanted: BTreeSet<(KeyspaceNumber, Slot)>,
-    uncommitted: VecDeque<Uncommitted>,
+    /// As replica: slots that are ready to be filled, and how.
+    wanted: BTreeMap<(KeyspaceNumber, Slot), Fill>,
+    /// As replica: slots that a primary was asked to fill.
+    asked: BTreeMap<(KeyspaceNumber, Slot), Fill>,
+    /// As replica after a restart: the walk over what may be here alone, in which slots, and in which one the next walk will be.
+    own_tail: Option<TailWalk>,
+    own_tail_waits: bool,
+    walked: BTreeSet<(KeyspaceNumber, Slot)>,
+    walked_next: BTreeSet<(KeyspaceNumber, Slot)>,
+    /// By sender, in its order.
+    uncommitted: BTreeMap<Target, VecDeque<Uncommitted>>,
     /// As replica: keys whose images the slot's primary has to send.
     doubtful: BTreeMap<(KeyspaceNumber, Slot), BTreeSet<RowKey>>,
     /// As former primary: slots to say so of.
@@ -85,8 +98,9 @@ pub(crate) struct Fillings {
 
 /// Frames that wait for newer metadata, at most.
 const EARLY_FRAMES_MAX: usize = 10_000;
-/// The shard's number for wiping.
+/// The shard's numbers for wiping, and for the walk over what may be here alone.
 const WIPE: u32 = 0;
+const OWN_TAIL: u32 = 1;
 
 /// A key that owns its bytes.
 pub(super) fn owned(key: &Key<'_>) -> RowKey {
@@ -100,25 +114,45 @@ impl Fillings {
     }
 
     /// A write of a primary has been applied here.
-    pub(super) fn applied(&mut self, from: Target, sequence: u64, place: (KeyspaceNumber, Slot), batch: &WriteBatch) {
+    pub(super) fn applied(&mut self, from: Target, sequences: (u64, Sequence), place: (KeyspaceNumber, Slot), batch: &WriteBatch) {
         let keys = batch.rows().map(|row| owned(&row.key)).collect();
-        self.uncommitted.push_back(Uncommitted { from, sequence, place, keys });
+        let write = Uncommitted { sequence: sequences.0, own_sequence: sequences.1.0, place, keys };
+        self.uncommitted.entry(from).or_default().push_back(write);
     }
 
     /// All up to `sequence` that came from there is committed.
     pub(super) fn committed(&mut self, from: Target, sequence: u64) {
-        let is_done = |write: &Uncommitted| write.from == from && write.sequence <= sequence;
-        if self.uncommitted.front().is_some_and(is_done) || self.uncommitted.len() > 10_000 {
-            self.uncommitted.retain(|write| !is_done(write));
+        let Some(writes) = self.uncommitted.get_mut(&from) else { return };
+        while writes.front().is_some_and(|write| write.sequence <= sequence) {
+            writes.pop_front();
         }
+    }
+
+    /// Up to here, what others have sent is committed: `last` if all of it.
+    pub(super) fn committed_here(&self, last: u64) -> u64 {
+        let first = self.uncommitted.values().filter_map(VecDeque::front).map(|write| write.own_sequence - 1).min();
+        first.unwrap_or(last)
+    }
+
+    /// As replica: a slot is in sync.
+    pub(super) fn in_sync(&mut self, place: (KeyspaceNumber, Slot)) {
+        self.asked.remove(&place);
+        self.wanted.remove(&place);
+    }
+
+    /// Whether nothing is here that others may not have or may have otherwise.
+    pub(super) fn is_settled(&self) -> bool {
+        self.doubtful.is_empty() && self.walked.is_empty() && self.walked_next.is_empty() && self.asked.is_empty() && self.wanted.is_empty()
     }
 
     fn take_uncommitted(&mut self, place: (KeyspaceNumber, Slot)) -> BTreeSet<RowKey> {
         let mut keys = self.doubtful.remove(&place).unwrap_or_default();
-        let (of_place, others) = std::mem::take(&mut self.uncommitted).into_iter().partition(|write| write.place == place);
-        let of_place: VecDeque<Uncommitted> = of_place;
-        self.uncommitted = others;
-        keys.extend(of_place.into_iter().flat_map(|write| write.keys));
+        for writes in self.uncommitted.values_mut() {
+            for write in writes.iter_mut().filter(|write| write.place == place) {
+                keys.extend(std::mem::take(&mut write.keys));
+            }
+            writes.retain(|write| write.place != place);
+        }
         keys
     }
 
@@ -126,7 +160,7 @@ impl Fillings {
         let Self { by_target, numbers, .. } = self;
         by_target.entry(target).or_insert_with(|| {
             *numbers += 1;
-            Filling { number: *numbers, ..Filling::default() }
+            Filling { number: OWN_TAIL + *numbers, ..Filling::default() }
         })
     }
 }
@@ -158,9 +192,27 @@ impl ClusterCore {
         true
     }
 
-    /// As learner: a slot is to be filled; what is here of it is of no use.
-    pub(super) fn want_slot(&mut self, place: (KeyspaceNumber, Slot)) {
+    /// As learner: a slot is to be filled. What is here of it is kept, if it is only behind.
+    pub(super) fn want_slot(&mut self, place: (KeyspaceNumber, Slot), own_writes: Vec<RowKey>) {
+        let was_in_sync = self.roles.get(place.0, place.1).is_some_and(|local| local.was_in_sync);
+        let is_held = self.differences.holds(&self.view.keyspaces[usize::from(place.0.0)].name, place.1);
+        self.fillings.asked.remove(&place);
         self.fillings.wanted.remove(&place);
+        let mut keys = self.fillings.take_uncommitted(place);
+        if is_held && was_in_sync {
+            keys.extend(own_writes);
+            self.fillings.doubtful.insert(place, keys);
+            self.fillings.wanted.insert(place, Fill::Difference);
+        } else if is_held && self.differences.restored().is_some() {
+            self.fillings.walked_next.insert(place);
+        } else {
+            self.want_all(place);
+        }
+    }
+
+    /// As learner: a slot is to be filled anew; what is here of it is of no use.
+    fn want_all(&mut self, place: (KeyspaceNumber, Slot)) {
+        self.differences.let_go(&self.view.keyspaces[usize::from(place.0.0)].name, place.1);
         self.fillings.doubtful.remove(&place);
         if self.fillings.wipes.iter().all(|(known, _)| *known != place) {
             let scan = SlotScan::new(self.view.tables_of(place.0), place.1);
@@ -175,7 +227,9 @@ impl ClusterCore {
 
     /// A slot is not this node's any more: its rows are of no use.
     pub(super) fn leave_slot(&mut self, place: (KeyspaceNumber, Slot)) {
+        self.fillings.asked.remove(&place);
         let _ = self.fillings.take_uncommitted(place);
+        self.differences.let_go(&self.view.keyspaces[usize::from(place.0.0)].name, place.1);
         let scan = SlotScan::new(self.view.tables_of(place.0), place.1);
         self.fillings.wipes.push_back((place, scan));
     }
@@ -206,7 +260,9 @@ impl Core {
         let learned: Vec<_> = learned.map(|(keyspace, slot, _)| (keyspace, slot)).collect();
         for place in learned {
             // It may not have arrived. One that has is not begun again.
-            cluster.fillings.wanted.insert(place);
+            if let Some(fill) = cluster.fillings.asked.get(&place) {
+                cluster.fillings.wanted.insert(place, *fill);
+            }
         }
     }
 
@@ -263,7 +319,15 @@ impl Core {
     /// As primary: a replica asks to be filled.
     fn fill_wanted<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: Target, fill: Fill, slots: &Slots) {
         let Some(cluster) = &mut self.cluster else { return };
-        debug_assert_eq!(fill, Fill::All, "a difference is asked for by nobody yet");
+        let known = cluster.differences.known_of(target.0).map(Sequence).filter(|known| !self.shard.purged_above(*known));
+        if fill == Fill::Difference && known.is_none() {
+            let version = cluster.view.version().to_le_bytes();
+            cluster.send(reactor, target, ALL_NEEDED, |body| {
+                body.extend_from_slice(&version);
+                slots.write(body);
+            });
+            return;
+        }
         let mut changed = Vec::new();
         for (keyspace, slot, term) in slots.iter() {
             let Some(keyspace) = cluster.view.number_of(keyspace) else { continue };
@@ -279,10 +343,17 @@ impl Core {
             filling.proposed.remove(&place);
             filling.sent.retain(|(sent, _)| *sent != place);
             filling.jobs.retain(|job| !matches!(job, Job::Slot { place: known, .. } if *known == place));
-            filling.jobs.push_back(Job::Slot { place, scan: SlotScan::new(tables, slot) });
+            if fill == Fill::All {
+                filling.jobs.push_back(Job::Slot { place, scan: SlotScan::new(tables, slot) });
+            }
             changed.push(place);
         }
-        tracing::info!(core = self.core.0, node = target.0.0, slots = changed.len(), "fills a replica");
+        if let (Fill::Difference, Some(known), false) = (fill, known, changed.is_empty()) {
+            let tables: BTreeSet<TableId> = changed.iter().flat_map(|place| cluster.view.tables_of(place.0)).collect();
+            let walk = self.shard.tail_walk(tables, known);
+            cluster.fillings.of(target).jobs.push_back(Job::Tail { places: changed.iter().copied().collect(), walk });
+        }
+        tracing::info!(core = self.core.0, node = target.0.0, slots = changed.len(), ?fill, "fills a replica");
         self.serve_slots(reactor, &changed);
     }
 
@@ -327,7 +398,8 @@ impl Core {
             let Some(local) = cluster.roles.get_mut(keyspace, slot) else { continue };
             if local.role == Role::Learner && local.primary == Some(node) && local.term.0 == term {
                 local.filling.clear();
-                cluster.want_slot((keyspace, slot));
+                cluster.fillings.asked.remove(&(keyspace, slot));
+                cluster.want_all((keyspace, slot));
             }
         }
     }
@@ -335,13 +407,13 @@ impl Core {
     /// Goes on with everything that is under way. Gives whether there is more to do at once.
     pub(super) fn fill<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> bool {
         self.wipe(reactor);
+        self.walk_own_tail(reactor);
         self.ask(reactor);
         let mut goes_on = false;
         let ready: BTreeSet<u32> = self.shard.take_scans_ready().collect();
         let Some(cluster) = &mut self.cluster else { return false };
-        if ready.contains(&WIPE) {
-            cluster.fillings.wipe_waits = false;
-        }
+        cluster.fillings.wipe_waits &= !ready.contains(&WIPE);
+        cluster.fillings.own_tail_waits &= !ready.contains(&OWN_TAIL);
         let targets: Vec<Target> = cluster.fillings.by_target.keys().copied().collect();
         for target in targets {
             if let Some(filling) = self.cluster.as_mut().and_then(|cluster| cluster.fillings.by_target.get_mut(&target)) {
@@ -355,7 +427,11 @@ impl Core {
             }
             self.propose_filled(reactor, target);
         }
-        goes_on || self.cluster.as_ref().is_some_and(|cluster| !cluster.fillings.wipes.is_empty() && !cluster.fillings.wipe_waits)
+        goes_on
+            || self.cluster.as_ref().is_some_and(|cluster| {
+                let Fillings { wipes, wipe_waits, own_tail, own_tail_waits, .. } = &cluster.fillings;
+                (!wipes.is_empty() && !wipe_waits && cluster.differences.may_forget()) || (own_tail.is_some() && !own_tail_waits)
+            })
     }
 
     /// A bite of the first job of a replica. Gives whether another one may follow.
@@ -368,7 +444,7 @@ impl Core {
             return false;
         }
         let Some(job) = filling.jobs.front_mut() else { return false };
-        let sequence = self.shard.engine().last_sequence();
+        let (sequence, timestamp_us) = (self.shard.engine().last_sequence(), self.shard.last_timestamp_us());
         let mut batch = WriteBatch::new();
         match job {
             Job::Slot { place, scan } => {
@@ -394,7 +470,7 @@ impl Core {
                 }
                 let is_sent = filling.sent.last().is_some_and(|(sent, _)| *sent == place);
                 if !batch.is_empty() {
-                    cluster.send_image(target, place.0, place.1, sequence, batch.bytes());
+                    cluster.send_image(target, place.0, place.1, sequence, timestamp_us, batch.bytes());
                 }
                 if is_sent {
                     // From now on nothing is acknowledged that the replica does not have.
@@ -403,6 +479,42 @@ impl Core {
                     }
                     self.serve_slots(reactor, &[place]);
                 }
+                true
+            }
+            Job::Tail { places, walk } => {
+                let wants = |table, slot| cluster.view.keyspace_of(table).is_some_and(|keyspace| places.contains(&(keyspace, slot)));
+                let mut place = None;
+                let bite = self.shard.walk_tail(now, filling.number, walk, &wants, &mut |key, kind, bytes| {
+                    place = cluster.view.keyspace_of(key.table).map(|keyspace| (keyspace, key.token.slot()));
+                    // Keys and rows that were stored can be stored again.
+                    let is_put = batch.put(key, kind, bytes).is_ok();
+                    if is_put && batch.bytes_in_log() < BITE_BYTES { Enough::No } else { Enough::Yes }
+                });
+                let mut ended = BTreeSet::new();
+                match bite {
+                    Err(error) => {
+                        tracing::warn!(core = self.core.0, node = target.0.0, %error, "what a replica has missed cannot be read for now");
+                        filling.waits = true;
+                        return false;
+                    }
+                    Ok(Bite::Waits) => filling.waits = true,
+                    Ok(Bite::More) => {}
+                    Ok(Bite::End) => {
+                        ended = std::mem::take(places);
+                        filling.jobs.pop_front();
+                        filling.sent.extend(ended.iter().map(|place| (*place, sequence.0)));
+                    }
+                }
+                if let Some((keyspace, slot)) = place {
+                    cluster.send_image(target, keyspace, slot, sequence, timestamp_us, batch.bytes());
+                }
+                let ended: Vec<_> = ended.into_iter().collect();
+                for place in &ended {
+                    if let Some(local) = cluster.roles.get_mut(place.0, place.1).filter(|local| local.filling.contains(&target.0)) {
+                        local.filled.push(target.0);
+                    }
+                }
+                self.serve_slots(reactor, &ended);
                 true
             }
             Job::Keys(keys) => {
@@ -427,7 +539,7 @@ impl Core {
                     Ok(None) => filling.waits = true,
                     Ok(Some(count)) => {
                         keys.drain(..count);
-                        cluster.send_image(target, keyspace, slot, sequence, batch.bytes());
+                        cluster.send_image(target, keyspace, slot, sequence, timestamp_us, batch.bytes());
                     }
                 }
                 true
@@ -502,7 +614,7 @@ impl Core {
     fn wipe<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
         let Some(cluster) = &mut self.cluster else { return };
         for _ in 0..BITES_PER_TURN * 16 {
-            if cluster.fillings.wipe_waits {
+            if cluster.fillings.wipe_waits || !cluster.differences.may_forget() {
                 return;
             }
             let Some((place, scan)) = cluster.fillings.wipes.front_mut() else { return };
@@ -518,7 +630,7 @@ impl Core {
                 Ok(Bite::End) => {
                     cluster.fillings.wipes.pop_front();
                     if role == Role::Learner {
-                        cluster.fillings.wanted.insert(place);
+                        cluster.fillings.wanted.insert(place, Fill::All);
                     }
                 }
                 Err(error) => {
@@ -536,8 +648,8 @@ impl Core {
             return;
         }
         let version = cluster.view.version().to_le_bytes();
-        let mut wanted: BTreeMap<ConnectionId, Slots> = BTreeMap::new();
-        for place in cluster.fillings.wanted.clone() {
+        let mut wanted: BTreeMap<(ConnectionId, bool), Slots> = BTreeMap::new();
+        for (place, fill) in cluster.fillings.wanted.clone() {
             let Some(local) = cluster.roles.get(place.0, place.1).filter(|local| local.role == Role::Learner) else {
                 cluster.fillings.wanted.remove(&place);
                 continue;
@@ -545,37 +657,36 @@ impl Core {
             let (term, primary) = (local.term.0, local.primary);
             let Some(connection) = primary.and_then(|primary| cluster.incoming_from(primary, place.1)) else { continue };
             let name = &cluster.view.keyspaces[usize::from(place.0.0)].name;
-            wanted.entry(connection).or_default().push(name, place.1, term);
+            wanted.entry((connection, fill == Fill::All)).or_default().push(name, place.1, term);
             cluster.fillings.wanted.remove(&place);
+            cluster.fillings.asked.insert(place, fill);
+            let keys = cluster.fillings.doubtful.remove(&place).unwrap_or_default();
+            cluster.ask_for_keys(reactor, connection, &keys);
             let me = cluster.view.me;
             if let Some(local) = cluster.roles.get_mut(place.0, place.1) {
                 local.filling = vec![me];
             }
         }
-        for (connection, slots) in wanted {
-            tracing::info!(core = self.core.0, slots = slots.iter().count(), "asks a primary to be filled");
+        for ((connection, is_all), slots) in wanted {
+            let fill = if is_all { Fill::All } else { Fill::Difference };
+            tracing::info!(core = self.core.0, slots = slots.iter().count(), ?fill, "asks a primary to be filled");
             cluster.answer(reactor, connection, WANTED, |body| {
                 body.extend_from_slice(&version);
-                write_wanted(body, Fill::All, &slots);
+                write_wanted(body, fill, &slots);
             });
         }
         for place in cluster.fillings.doubtful.keys().copied().collect::<Vec<_>>() {
-            let primary = cluster.roles.get(place.0, place.1).filter(|local| local.role == Role::Secondary).and_then(|local| local.primary);
-            let Some(primary) = primary else {
+            let Some(local) = cluster.roles.get(place.0, place.1) else { continue };
+            if local.role == Role::Learner {
+                continue;
+            }
+            let Some(primary) = local.primary.filter(|_| local.role == Role::Secondary) else {
                 cluster.fillings.doubtful.remove(&place);
                 continue;
             };
             let Some(connection) = cluster.incoming_from(primary, place.1) else { continue };
             let keys = cluster.fillings.doubtful.remove(&place).unwrap_or_default();
-            let mut body = version.to_vec();
-            for key in &keys {
-                write_key(&mut body, &key.borrow());
-                if body.len() > KEYS_BYTES {
-                    cluster.answer(reactor, connection, KEYS, |out| out.extend_from_slice(&body));
-                    body.truncate(version.len());
-                }
-            }
-            cluster.answer(reactor, connection, KEYS, |out| out.extend_from_slice(&body));
+            cluster.ask_for_keys(reactor, connection, &keys);
         }
         let mut told: BTreeMap<Target, Slots> = BTreeMap::new();
         for (place, to) in std::mem::take(&mut cluster.fillings.stepped_down) {
@@ -598,7 +709,66 @@ impl Core {
     }
 }
 
+impl Core {
+    /// As learner after a restart: a bite of the walk over what may be here alone.
+    fn walk_own_tail<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        let Some(cluster) = &mut self.cluster else { return };
+        let ClusterCore { fillings, differences, view, .. } = &mut **cluster;
+        if fillings.own_tail.is_none() {
+            let Some(after) = differences.restored().filter(|_| !fillings.walked_next.is_empty()) else { return };
+            fillings.walked = std::mem::take(&mut fillings.walked_next);
+            let tables: BTreeSet<TableId> = fillings.walked.iter().flat_map(|place| view.tables_of(place.0)).collect();
+            fillings.own_tail = Some(self.shard.tail_walk(tables, Sequence(after)));
+        }
+        if fillings.own_tail_waits {
+            return;
+        }
+        let Some(walk) = &mut fillings.own_tail else { return };
+        let (walked, doubtful) = (&fillings.walked, &mut fillings.doubtful);
+        let wants = |table, slot| view.keyspace_of(table).is_some_and(|keyspace| walked.contains(&(keyspace, slot)));
+        let bite = self.shard.walk_tail(reactor.now(), OWN_TAIL, walk, &wants, &mut |key, _, _| {
+            if let Some(keyspace) = view.keyspace_of(key.table) {
+                doubtful.entry((keyspace, key.token.slot())).or_default().insert(owned(key));
+            }
+            Enough::No
+        });
+        match bite {
+            Ok(Bite::More) => {}
+            Ok(Bite::Waits) => fillings.own_tail_waits = true,
+            Ok(Bite::End) => {
+                fillings.own_tail = None;
+                let learners = std::mem::take(&mut fillings.walked);
+                fillings.wanted.extend(learners.into_iter().map(|place| (place, Fill::Difference)));
+            }
+            Err(error) => {
+                tracing::warn!(core = self.core.0, %error, "what may be here alone cannot be read; all is filled anew");
+                fillings.own_tail = None;
+                for place in std::mem::take(&mut fillings.walked) {
+                    cluster.want_all(place);
+                }
+            }
+        }
+    }
+}
+
 impl ClusterCore {
+    /// Asks a primary for the images of these keys.
+    fn ask_for_keys<R: Reactor>(&self, reactor: &mut R, connection: ConnectionId, keys: &BTreeSet<RowKey>) {
+        if keys.is_empty() {
+            return;
+        }
+        let version = self.view.version().to_le_bytes();
+        let mut body = version.to_vec();
+        for key in keys {
+            write_key(&mut body, &key.borrow());
+            if body.len() > KEYS_BYTES {
+                self.answer(reactor, connection, KEYS, |out| out.extend_from_slice(&body));
+                body.truncate(version.len());
+            }
+        }
+        self.answer(reactor, connection, KEYS, |out| out.extend_from_slice(&body));
+    }
+
     /// The connection of the core of `primary` that has `slot`.
     fn incoming_from(&self, primary: NodeId, slot: Slot) -> Option<ConnectionId> {
         let core = self.view.core_of(primary, slot)?;

@@ -11,6 +11,7 @@
 //! Invariants: a core acts on views in their order; it serves a slot only under the lease, as the primary of the slot's newest term that it
 //! knows of; what it acknowledges, every member in sync of its view has.
 
+mod differences;
 mod filling;
 pub(crate) mod following;
 mod forwarding;
@@ -27,18 +28,21 @@ pub use metadata::MetadataBlobs;
 pub(crate) use routing::{Asker, Place, Route};
 pub use view::View;
 
-use crate::core::Core;
+use crate::config::replication_blob;
+use crate::core::{Core, node_tag};
 use crate::message::Message;
 use crate::protocol::cql::Ring;
+use crate::schema_changes::DIFFERENCES_TAG;
 use base::{CoreId, NodeId, Slot, TableId};
 use cluster::{Identity, State};
-use engine::{ReceivedRows, WriteBatch};
+use differences::Differences;
+use engine::{ReceivedRows, Sequence, WriteBatch};
 use filling::Fillings;
 use forwarding::Early;
-use io::Reactor;
+use io::{DiskError, DiskRequest, Reactor};
 use links::Links;
 use metadata::MetadataCore;
-use roles::{Role, Roles, Target};
+use roles::{Role, Roles, Target, Waits};
 use routing::RoutedRequests;
 use shard::{KeyspaceNumber, RowKey};
 use std::collections::{BTreeMap, BTreeSet};
@@ -93,6 +97,7 @@ pub(crate) struct ClusterCore {
     /// Frames of others that do.
     early_frames: Vec<EarlyFrame>,
     fillings: Fillings,
+    differences: Differences,
     /// Links whose streams have something to send.
     unsent: BTreeSet<Target>,
     /// Whether sets may be further than the shard knows.
@@ -125,8 +130,14 @@ enum From {
 }
 
 impl ClusterCore {
-    /// On every core; `metadata` is for core 0.
-    pub(crate) fn new(config: ClusterConfig, cluster_name: String, host_id: u128, metadata: Option<MetadataBlobs>) -> Self {
+    /// On every core; `metadata` is for core 0, `kept` is what the core has stored of differences.
+    pub(crate) fn new(
+        config: ClusterConfig,
+        cluster_name: String,
+        host_id: u128,
+        metadata: Option<MetadataBlobs>,
+        kept: Option<&[u8]>,
+    ) -> Self {
         Self {
             config,
             cluster_name,
@@ -140,6 +151,7 @@ impl ClusterCore {
             early: Vec::new(),
             early_frames: Vec::new(),
             fillings: Fillings::default(),
+            differences: Differences::restore(kept),
             unsent: BTreeSet::new(),
             written: false,
             batch: WriteBatch::new(),
@@ -185,6 +197,8 @@ impl Core {
 
     /// The cluster is this now.
     pub(crate) fn apply_view<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, view: Arc<View>) {
+        let now_us = reactor.now().monotonic_us;
+        let committed = self.committed_here();
         let Some(cluster) = &mut self.cluster else { return };
         let before = std::mem::replace(&mut cluster.view, Arc::clone(&view));
         cluster.identity.clone_from(&view.identity);
@@ -215,7 +229,15 @@ impl Core {
                 });
             }
         }
+        cluster.differences.follow(&before, &view, &cluster.roles, committed, now_us);
+        if !(changes.lost.is_empty() && changes.gained.is_empty() && changes.followed.is_empty() && changes.learned.is_empty()) {
+            cluster.differences.unsettle(now_us);
+        }
         for (keyspace, slot) in &changes.changed {
+            if cluster.roles.get(*keyspace, *slot).is_some_and(|local| matches!(local.role, Role::Primary | Role::Secondary)) {
+                cluster.differences.hold(&view.keyspaces[usize::from(keyspace.0)].name, *slot);
+                cluster.fillings.in_sync((*keyspace, *slot));
+            }
             let serving = cluster.roles.serving(&view, *keyspace, *slot);
             self.shard.serve(*keyspace, *slot, serving);
         }
@@ -236,8 +258,9 @@ impl Core {
             }
         }
         for place in &changes.learned {
-            cluster.want_slot(*place);
+            cluster.want_slot(*place, own.remove(place).unwrap_or_default());
         }
+        self.shard.set_purge_floor(cluster.differences.purge_floor().map(Sequence));
         for place in &changes.left {
             cluster.leave_slot(*place);
         }
@@ -296,9 +319,53 @@ impl Core {
         }
         let links_due_us = cluster.connect_links(reactor, self.core, self.cores);
         let silent_due_us = self.drop_silent(reactor);
-        let due = [metadata_due_us, routed_due_us, committed_due_us, links_due_us, silent_due_us];
+        let kept_due_us = self.keep_differences(reactor);
+        let due = [metadata_due_us, routed_due_us, committed_due_us, links_due_us, silent_due_us, kept_due_us];
         let due_us = due.into_iter().flatten().min();
         if goes_on || self.shard.has_runnable() { Some(0) } else { due_us }
+    }
+
+    /// Up to this sequence of the engine, all replicas in sync have what is here.
+    fn committed_here(&self) -> u64 {
+        let last = self.shard.engine().last_sequence().0;
+        let Some(cluster) = &self.cluster else { return last };
+        let sent = cluster.links.outgoing.values().map(|link| link.stream.committed()).min().unwrap_or(last);
+        sent.min(cluster.fillings.committed_here(last)).min(last)
+    }
+
+    /// Notes what is committed, and stores what has to be kept.
+    fn keep_differences<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
+        let now_us = reactor.now().monotonic_us;
+        let due_us = self.cluster.as_ref().filter(|cluster| cluster.view.is_current)?.differences.due_us();
+        if now_us < due_us {
+            return Some(due_us);
+        }
+        let committed = self.committed_here();
+        let cluster = self.cluster.as_mut()?;
+        let is_settled = cluster.fillings.is_settled() && cluster.roles.iter().all(|(_, _, local)| local.waits == Waits::default());
+        if let Some(bytes) = cluster.differences.note(committed, is_settled, now_us) {
+            let name = replication_blob(self.core);
+            reactor.submit(node_tag(DIFFERENCES_TAG), DiskRequest::ReplaceBlob { name, bytes });
+        }
+        Some(cluster.differences.due_us())
+    }
+
+    /// What has to be kept is stored, or is not.
+    pub(crate) fn differences_stored(&mut self, result: &Result<(), DiskError>) {
+        let Some(cluster) = &mut self.cluster else { return };
+        if let Err(error) = result {
+            tracing::warn!(core = self.core.0, %error, "what is kept for replicas that are away could not be stored; it is tried again");
+        }
+        cluster.differences.stored(result.is_ok());
+    }
+
+    /// The shard has recovered: what must not be purged is known from before.
+    pub(crate) fn restore_purge_floor(&mut self) {
+        let Some(cluster) = &self.cluster else { return };
+        if let Some(floor) = cluster.differences.purge_floor() {
+            self.shard.set_purge_floor(Some(Sequence(floor)));
+            self.shard.restore_purged(Sequence(floor));
+        }
     }
 
     /// As primary: replicas that acknowledge nothing are proposed to be taken out of those in sync.

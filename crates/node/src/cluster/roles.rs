@@ -52,6 +52,8 @@ pub(crate) struct LocalSlot {
     pub(crate) set: Option<SetId>,
     /// As primary: why it is not served yet.
     pub(crate) waits: Waits,
+    /// Whether this process has been in sync in it: what it has alone it knows without a look at the log.
+    pub(crate) was_in_sync: bool,
     /// As primary: learners that get its writes. As learner: whether this node is being filled.
     pub(crate) filling: Vec<NodeId>,
     /// As primary: learners that have all, and that it waits for, while the metadata does not know it yet.
@@ -227,6 +229,7 @@ fn follow_slot(local: &mut LocalSlot, view: &View, keyspace: KeyspaceNumber, slo
         Role::None if before.0 != Role::None => changes.left.push(place),
         _ => {}
     }
+    local.was_in_sync = matches!(role, Role::Primary | Role::Secondary) || (local.was_in_sync && role == Role::Learner);
     if role != Role::Primary {
         (local.waits, local.set) = (Waits::default(), None);
     }

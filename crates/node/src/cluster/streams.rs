@@ -52,18 +52,19 @@ impl ClusterCore {
     }
 
     /// Sends an image to one replica.
-    pub(crate) fn send_image(&mut self, target: Target, keyspace: KeyspaceNumber, slot: Slot, sequence: Sequence, rows: &[u8]) {
+    pub(crate) fn send_image(
+        &mut self,
+        target: Target,
+        keyspace: KeyspaceNumber,
+        slot: Slot,
+        sequence: Sequence,
+        timestamp_us: i64,
+        rows: &[u8],
+    ) {
         let Some(local) = self.roles.get(keyspace, slot) else { return };
         let Some(Ok(first)) = ReceivedRows::new(rows).next() else { return };
-        let item = Item {
-            sequence: sequence.0,
-            term: local.term,
-            timestamp_us: i64::MIN,
-            table: first.key.table,
-            slot,
-            purpose: Purpose::Image,
-            rows,
-        };
+        let item =
+            Item { sequence: sequence.0, term: local.term, timestamp_us, table: first.key.table, slot, purpose: Purpose::Image, rows };
         if let Some(link) = self.links.outgoing.get_mut(&target) {
             link.stream.push(&item);
             self.unsent.insert(target);
@@ -153,9 +154,8 @@ impl Core {
                     match self.shard.apply_received(now, receiver, &batch) {
                         Ok(Receipt::Applied(sequence)) => {
                             self.shard.raise_timestamp(item.timestamp_us);
-                            let _ = sequence;
                             if let (Some(keyspace), Purpose::Write) = (keyspace, item.purpose) {
-                                cluster.fillings.applied(from, item.sequence, (keyspace, item.slot), &batch);
+                                cluster.fillings.applied(from, (item.sequence, sequence), (keyspace, item.slot), &batch);
                             }
                             Offered::Taken
                         }

@@ -102,6 +102,7 @@ impl Machine {
                 schema: Arc::clone(&schema),
                 shard: Shard::new(engine, setup.durability, tables.clone(), truncations, nonce),
                 statements: Arc::clone(&statements),
+                replication: None,
                 metadata: MetadataBlobs::default(),
                 on_ready: None,
             })

@@ -44,6 +44,7 @@ impl Machine {
             schema: Arc::new(Schema::empty()),
             shard,
             statements: Arc::new(SharedStatements::new(8 << 20)),
+            replication: None,
             metadata: MetadataBlobs::default(),
             on_ready: None,
         });

@@ -1,0 +1,268 @@
+//! What a core keeps so that a replica that was away gets what it has missed, and no more.
+//!
+//! | kept | means |
+//! |---|---|
+//! | committed | all rows here up to this sequence of the engine are on all replicas in sync |
+//! | absent members | each with a sequence: all rows up to it the member has |
+//! | held slots | this core was in sync in them, and has forgotten nothing since |
+//!
+//! It is stored as a blob, text, now and then. What is stored may be old: a lower sequence only means more to send, a slot that is missing
+//! is filled anew. Only that a slot is held no more has to be stored before its rows go.
+//!
+//! A member that loses power has lost what it had not flushed, although it had acknowledged it. So what an absent member has is taken to
+//! be what was committed a while before it was missed.
+
+use super::roles::{Role, Roles};
+use super::view::View;
+use base::{NodeId, SLOT_COUNT, Slot};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt::Write;
+
+/// How long before it was missed an absent member is taken to have flushed what it had.
+const FLUSHED_US: u64 = 5_000_000;
+/// How often the committed sequence is noted.
+const SAMPLE_US: u64 = 500_000;
+/// How often it is stored, when nothing else asks for it.
+const STORE_US: u64 = 2_000_000;
+/// The committed sequence stands still for so long after replicas have changed: by then what they had alone is settled.
+const SETTLED_US: u64 = 10_000_000;
+/// How long a member has to have nothing to be filled with before it counts as absent no more.
+const CALM_US: u64 = 30_000_000;
+
+/// What is kept: see the module.
+#[derive(Debug, Default)]
+pub(crate) struct Differences {
+    committed: u64,
+    absent: BTreeMap<NodeId, u64>,
+    held: BTreeMap<String, BTreeSet<u16>>,
+    /// Committed sequences of late, with their times.
+    samples: VecDeque<(u64, u64)>,
+    /// Since when each absent member has nothing to be filled with.
+    calm_since: BTreeMap<NodeId, u64>,
+    frozen_until_us: u64,
+    /// What was kept when the process before ended: the rows here after this sequence may be here alone.
+    restored: Option<u64>,
+    is_dirty: bool,
+    /// Whether a slot has ceased to be held, which is not stored yet.
+    has_unstored_removal: bool,
+    storing: Option<Storing>,
+    stored_at_us: u64,
+}
+
+/// A blob on its way to the disk.
+#[derive(Clone, Copy, Debug)]
+struct Storing {
+    has_removal: bool,
+}
+
+impl Differences {
+    /// What a process before has stored; from a damaged blob nothing.
+    pub(crate) fn restore(blob: Option<&[u8]>) -> Self {
+        blob.and_then(|blob| std::str::from_utf8(blob).ok()).and_then(parse).unwrap_or_default()
+    }
+
+    /// The blob.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut text = format!("committed {}\n", self.committed);
+        for (node, sequence) in &self.absent {
+            let _ = writeln!(text, "absent {} {sequence}", node.0);
+        }
+        for (keyspace, slots) in &self.held {
+            let mut map = vec![0u8; SLOT_COUNT as usize / 8];
+            slots.iter().for_each(|slot| map[usize::from(slot / 8)] |= 1 << (slot % 8));
+            let _ = write!(text, "held ");
+            map.iter().for_each(|byte| {
+                let _ = write!(text, "{byte:02x}");
+            });
+            let _ = writeln!(text, " {keyspace}");
+        }
+        text.into_bytes()
+    }
+
+    /// What may be here alone after a restart: rows with later sequences.
+    pub(crate) fn restored(&self) -> Option<u64> {
+        self.restored
+    }
+
+    /// No later row may be purged.
+    pub(crate) fn purge_floor(&self) -> Option<u64> {
+        self.absent.values().copied().min()
+    }
+
+    /// Up to where a member has everything, if that is known.
+    pub(crate) fn known_of(&self, node: NodeId) -> Option<u64> {
+        self.absent.get(&node).copied()
+    }
+
+    pub(crate) fn holds(&self, keyspace: &str, slot: Slot) -> bool {
+        self.held.get(keyspace).is_some_and(|slots| slots.contains(&slot.0))
+    }
+
+    pub(crate) fn hold(&mut self, keyspace: &str, slot: Slot) {
+        if !self.holds(keyspace, slot) {
+            self.held.entry(keyspace.to_owned()).or_default().insert(slot.0);
+            self.is_dirty = true;
+        }
+    }
+
+    /// The rows of a slot are to go: not before this is stored.
+    pub(crate) fn let_go(&mut self, keyspace: &str, slot: Slot) {
+        if self.held.get_mut(keyspace).is_some_and(|slots| slots.remove(&slot.0)) {
+            (self.is_dirty, self.has_unstored_removal) = (true, true);
+        }
+    }
+
+    /// Whether rows of slots that are not held may go.
+    pub(crate) fn may_forget(&self) -> bool {
+        !self.has_unstored_removal && self.storing.is_none_or(|storing| !storing.has_removal)
+    }
+
+    /// Replicas change: who has left those in sync is absent from now on. `committed` is what was committed before.
+    pub(crate) fn follow(&mut self, before: &View, view: &View, roles: &Roles, committed: u64, now_us: u64) {
+        self.sample(committed, now_us);
+        let known = self.samples.iter().rev().find(|(at_us, _)| at_us + FLUSHED_US <= now_us).map_or(0, |(_, sequence)| *sequence);
+        let mut filled = BTreeSet::new();
+        for (keyspace, slot, local) in roles.iter() {
+            let Some(now) = view.assignment(keyspace, slot) else { continue };
+            filled.extend(now.learners.iter().copied());
+            if !matches!(local.role, Role::Primary | Role::Secondary) {
+                continue;
+            }
+            let former = before.assignment(keyspace, slot).map(|assignment| &assignment.in_sync);
+            for node in former.into_iter().flatten().filter(|node| **node != view.me && !now.in_sync.contains(node)) {
+                if !self.absent.contains_key(node) {
+                    self.absent.insert(*node, known);
+                    self.is_dirty = true;
+                }
+            }
+        }
+        self.absent.retain(|node, _| view.peers.contains_key(node));
+        self.calm_since.retain(|node, _| !filled.contains(node) && view.peers.get(node).is_some_and(|peer| peer.is_up));
+        for node in self.absent.keys().filter(|node| !filled.contains(*node) && view.peers.get(node).is_some_and(|peer| peer.is_up)) {
+            self.calm_since.entry(*node).or_insert(now_us);
+        }
+    }
+
+    /// The committed sequence stands still for a while: something may be here alone that others are only being told of.
+    pub(crate) fn unsettle(&mut self, now_us: u64) {
+        self.frozen_until_us = now_us + SETTLED_US;
+    }
+
+    fn sample(&mut self, committed: u64, now_us: u64) {
+        if self.samples.back().is_none_or(|(at_us, _)| now_us >= at_us + SAMPLE_US) {
+            self.samples.push_back((now_us, committed));
+        }
+        while self.samples.get(1).is_some_and(|(at_us, _)| at_us + FLUSHED_US <= now_us) {
+            self.samples.pop_front();
+        }
+    }
+
+    /// Notes what is committed; gives a blob to store, if it is time. `is_settled` is false while this core is being filled.
+    pub(crate) fn note(&mut self, committed: u64, is_settled: bool, now_us: u64) -> Option<Vec<u8>> {
+        self.sample(committed, now_us);
+        let calm: Vec<NodeId> =
+            self.calm_since.iter().filter(|(_, since_us)| now_us >= **since_us + CALM_US).map(|(node, _)| *node).collect();
+        for node in calm {
+            self.calm_since.remove(&node);
+            self.is_dirty |= self.absent.remove(&node).is_some();
+        }
+        let is_due = now_us >= self.stored_at_us + STORE_US;
+        if is_settled && now_us >= self.frozen_until_us && is_due && committed > self.committed {
+            (self.committed, self.restored) = (committed, Some(committed));
+            self.is_dirty = true;
+        }
+        if self.storing.is_some() || !(self.has_unstored_removal || (self.is_dirty && is_due)) {
+            return None;
+        }
+        self.storing = Some(Storing { has_removal: std::mem::take(&mut self.has_unstored_removal) });
+        self.is_dirty = false;
+        self.stored_at_us = now_us;
+        Some(self.encode())
+    }
+
+    /// When to call [`Differences::note`] again.
+    pub(crate) fn due_us(&self) -> u64 {
+        if self.has_unstored_removal && self.storing.is_none() {
+            return 0;
+        }
+        self.samples.back().map_or(0, |(at_us, _)| at_us + SAMPLE_US)
+    }
+
+    /// The blob is stored, or is not.
+    pub(crate) fn stored(&mut self, is_stored: bool) {
+        let Some(storing) = self.storing.take() else { return };
+        if !is_stored {
+            self.is_dirty = true;
+            self.has_unstored_removal |= storing.has_removal;
+        }
+    }
+}
+
+fn parse(text: &str) -> Option<Differences> {
+    let mut read = Differences::default();
+    for line in text.lines() {
+        let (kind, rest) = line.split_once(' ')?;
+        match kind {
+            "committed" => {
+                read.committed = rest.parse().ok()?;
+                read.restored = Some(read.committed);
+            }
+            "absent" => {
+                let (node, sequence) = rest.split_once(' ')?;
+                read.absent.insert(NodeId(node.parse().ok()?), sequence.parse().ok()?);
+            }
+            "held" => {
+                let (map, keyspace) = rest.split_once(' ')?;
+                if map.len() != SLOT_COUNT as usize / 4 || !map.is_ascii() {
+                    return None;
+                }
+                let mut slots = BTreeSet::new();
+                for index in 0..SLOT_COUNT as usize / 8 {
+                    let byte = u8::from_str_radix(&map[2 * index..2 * index + 2], 16).ok()?;
+                    slots.extend((0..8).filter(|bit| byte & (1 << bit) != 0).map(|bit| index as u16 * 8 + bit));
+                }
+                read.held.insert(keyspace.to_owned(), slots);
+            }
+            _ => return None,
+        }
+    }
+    Some(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_comes_back() {
+        let mut kept = Differences { committed: 77, ..Differences::default() };
+        kept.absent.insert(NodeId(3), 12);
+        for slot in [0, 9, 4095] {
+            kept.hold("a keyspace", Slot(slot));
+        }
+        let read = Differences::restore(Some(&kept.encode()));
+        assert_eq!((read.committed, read.restored), (77, Some(77)));
+        assert_eq!((read.known_of(NodeId(3)), read.known_of(NodeId(1)), read.purge_floor()), (Some(12), None, Some(12)));
+        assert!(read.holds("a keyspace", Slot(4095)) && !read.holds("a keyspace", Slot(1)) && !read.holds("another", Slot(0)));
+        for damaged in ["committed x\n", "held 00 k\n", "absent 1\n", "what 1\n"] {
+            assert_eq!(Differences::restore(Some(damaged.as_bytes())).restored(), None, "{damaged}");
+        }
+    }
+
+    #[test]
+    fn rows_go_only_once_it_is_stored_that_their_slot_is_held_no_more() {
+        let mut kept = Differences::default();
+        kept.hold("k", Slot(1));
+        assert!(kept.note(0, true, 10_000_000).is_some());
+        kept.stored(true);
+        kept.let_go("k", Slot(1));
+        assert!(!kept.may_forget());
+        assert!(kept.note(0, true, 10_000_001).is_some(), "at once");
+        assert!(!kept.may_forget());
+        kept.stored(false);
+        assert!(!kept.may_forget());
+        assert!(kept.note(0, true, 10_000_002).is_some());
+        kept.stored(true);
+        assert!(kept.may_forget());
+    }
+}
