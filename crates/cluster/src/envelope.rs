@@ -28,7 +28,7 @@ pub(crate) struct Heartbeat {
     pub(crate) incarnation: u64,
     /// When, on its own clock.
     pub(crate) sent_us: u64,
-    /// The newest entry in its state.
+    /// The newest entry that it acts by.
     pub(crate) applied: u64,
     /// The term that it is in, if the newest grant was from that term's leader; else 0.
     pub(crate) echo_term: u64,
@@ -47,11 +47,11 @@ pub(crate) struct Grant {
     pub(crate) heartbeat_us: u64,
     /// How long from then on the member holds a lease; 0 is no lease.
     pub(crate) lease_us: u64,
-    /// The lease holds once the member's state has this entry.
+    /// The lease holds once the member acts by this entry.
     pub(crate) index: u64,
     /// When this was sent, on the leader's clock.
     pub(crate) sent_us: u64,
-    /// The newest entry that the state of every member that is up has.
+    /// The newest entry that every member that is up acts by.
     pub(crate) all_applied: u64,
 }
 

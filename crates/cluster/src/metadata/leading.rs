@@ -122,7 +122,6 @@ impl Metadata {
         if changed {
             self.events.push(Event::Applied { state: Arc::clone(&self.state) });
             self.events.append(&mut done);
-            self.lease.applied(self.state.version);
         }
         self.follow_role();
     }
@@ -164,7 +163,7 @@ impl Metadata {
         }
     }
 
-    fn follow_role(&mut self) {
+    pub(super) fn follow_role(&mut self) {
         let (Some(group), Some(me)) = (&self.group, self.node()) else { return };
         if !group.is_leader() {
             if self.leading.take().is_some() {
@@ -182,7 +181,7 @@ impl Metadata {
         let stands = self.state.member(me).is_some_and(|member| member.is_up() && member.profile.incarnation == self.profile.incarnation);
         if !stands || !leading.ready {
             self.lease.lose();
-        } else if group.has_applied_all() {
+        } else if group.has_applied_all() && self.published == self.state.version {
             let lease_us = leading.lease_us(group, me, now_us, self.waits);
             let until_us = if lease_us == 0 { 0 } else { now_us + lease_us };
             self.lease.set(if self.is_alone() { u64::MAX } else { until_us });
@@ -293,7 +292,7 @@ impl Metadata {
     fn count_applied(&mut self, me: NodeId) {
         let Some(leading) = &self.leading else { return };
         let applied_by = |node| match node == me {
-            true => self.state.version,
+            true => self.published,
             false => leading.heard.get(&node).map_or(0, |heard| heard.applied),
         };
         let everyone = self.state.members.values().filter(|member| member.is_up()).map(|member| applied_by(member.id)).min();

@@ -12,7 +12,7 @@ const WAITING_MAX: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Lease {
     until_us: u64,
-    /// Entry and end of grants that hold once the state has the entry.
+    /// Entry and end of grants that hold once this node acts by the entry.
     waiting: Vec<(u64, u64)>,
     next_heartbeat_us: u64,
     last_sent_us: u64,
@@ -40,11 +40,11 @@ impl Lease {
         self.set(0);
     }
 
-    /// The state has entry `applied`.
-    pub(super) fn applied(&mut self, applied: u64) {
+    /// This node acts by entry `published`.
+    pub(super) fn published(&mut self, published: u64) {
         let until_us = &mut self.until_us;
         self.waiting.retain(|(index, end_us)| {
-            let holds = *index <= applied;
+            let holds = *index <= published;
             if holds {
                 *until_us = (*until_us).max(*end_us);
             }
@@ -76,7 +76,7 @@ impl Metadata {
         lease.last_sent_us = self.now_us;
         let (echo_term, echo_us) = if lease.echo.0 == term { lease.echo } else { (0, 0) };
         let heartbeat =
-            Heartbeat { incarnation: self.profile.incarnation, sent_us: self.now_us, applied: self.state.version, echo_term, echo_us };
+            Heartbeat { incarnation: self.profile.incarnation, sent_us: self.now_us, applied: self.published, echo_term, echo_us };
         self.messages.push((leader, Envelope::Heartbeat(heartbeat).encode()));
     }
 
@@ -86,7 +86,7 @@ impl Metadata {
         }
         if grant.lease_us > 0 {
             self.lease.granted(grant.index, grant.heartbeat_us + grant.lease_us.min(LEASE_US));
-            self.lease.applied(self.state.version);
+            self.lease.published(self.published);
         }
         self.all_applied = self.all_applied.max(grant.all_applied.min(self.state.version));
         if grant.term != self.lease.echo.0 && self.lease.leader == Some(from) {

@@ -108,6 +108,8 @@ pub struct Metadata {
     seed: u64,
     now_us: u64,
     state: Arc<State>,
+    /// The newest entry that this node acts by.
+    published: u64,
     all_applied: u64,
     group: Option<Group>,
     leading: Option<Leading>,
@@ -174,6 +176,7 @@ impl Metadata {
             seed,
             now_us: now.monotonic_us,
             state,
+            published: 0,
             all_applied: 0,
             group: None,
             leading: None,
@@ -211,7 +214,15 @@ impl Metadata {
         &self.state
     }
 
-    /// The newest entry that the state of every member that is up has, as far as this member knows.
+    /// This node acts by the state of `version` from now on, on all its cores. A lease counts only for what is published: a core that still acted by an older state
+    /// would take itself for what it no longer is.
+    pub fn published(&mut self, version: u64) {
+        self.published = self.published.max(version.min(self.state.version));
+        self.lease.published(self.published);
+        self.follow_role();
+    }
+
+    /// The newest entry that every member that is up acts by, as far as this member knows.
     #[must_use]
     pub fn all_applied(&self) -> u64 {
         self.all_applied

@@ -302,6 +302,9 @@ impl Net {
     fn applied(&mut self, host: u128, state: Arc<State>) {
         let hash = base::checksum(&state.encode());
         if self.liar.is_some() {
+            if let Some(metadata) = self.machines.get_mut(&host).and_then(|machine| machine.metadata.as_mut()) {
+                metadata.published(state.version);
+            }
             return;
         }
         let (known, first) = *self.hashes.entry(state.version).or_insert((hash, host));
@@ -327,6 +330,9 @@ impl Net {
             }
         }
         machine.serves = serves;
+        if let Some(metadata) = &mut machine.metadata {
+            metadata.published(state.version);
+        }
     }
 
     /// A process that is no member asks one that is.

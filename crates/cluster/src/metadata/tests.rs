@@ -12,6 +12,7 @@ fn at(ms: u64) -> Now {
 
 fn store_all(metadata: &mut Metadata, blobs: &mut Blobs, now: Now) {
     loop {
+        metadata.published(metadata.state().version);
         let writes = metadata.take_writes();
         if writes.is_empty() {
             return;

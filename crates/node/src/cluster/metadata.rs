@@ -149,13 +149,11 @@ impl Core {
         let mut due_us = metadata.turn(now);
         let identity = metadata.identity().cloned();
         let (writes, messages, events) = (metadata.take_writes(), metadata.take_messages(), metadata.take_events());
-        let lease_us = metadata.lease_until_us();
         let is_joiner = identity.is_none();
         for (name, bytes) in writes {
             core.writing.push_back(name.clone());
             reactor.submit(node_tag(METADATA_TAG), DiskRequest::ReplaceBlob { name, bytes });
         }
-        let lease_changed = std::mem::replace(&mut core.lease_told_us, lease_us) != lease_us;
         cluster.identity = identity;
         for (node, message) in messages {
             cluster.send_metadata(reactor, node, message);
@@ -163,12 +161,8 @@ impl Core {
         for event in events {
             self.metadata_event(reactor, event);
         }
-        if lease_changed {
-            for core in 0..self.cores {
-                reactor.send(CoreId(core), Message::Lease(lease_us));
-            }
-        }
         self.publish_state(reactor);
+        self.tell_lease(reactor);
         self.settle_schema(reactor);
         if is_joiner {
             let again_us = self.ask_to_join(reactor);
@@ -261,8 +255,22 @@ impl Core {
         let is_current = state.member(me).is_some_and(|member| member.profile.incarnation == cluster.config.incarnation);
         let view = Arc::new(View::new(&core.made, cluster.identity.clone(), &state, is_current));
         core.made = Arc::clone(&view);
-        for core in 0..self.cores {
-            reactor.send(CoreId(core), Message::View(Arc::clone(&view)));
+        for number in 0..self.cores {
+            reactor.send(CoreId(number), Message::View(Arc::clone(&view)));
+        }
+        if let Some(metadata) = &mut core.metadata {
+            metadata.published(state.version);
+        }
+    }
+
+    /// On core 0: tells all cores of a lease that has changed, behind the views that it goes by.
+    fn tell_lease<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        let Some(core) = self.cluster.as_mut().and_then(|cluster| cluster.metadata.as_mut()) else { return };
+        let Some(lease_us) = core.metadata.as_ref().map(Metadata::lease_until_us) else { return };
+        if std::mem::replace(&mut core.lease_told_us, lease_us) != lease_us {
+            for core in 0..self.cores {
+                reactor.send(CoreId(core), Message::Lease(lease_us));
+            }
         }
     }
 
