@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that the driver suites need and that are missing: a JDK and Maven (Java driver, YCSB), Go,
-# Node with npm, Chromium (reports), OpenSSL's headers (latte) and Python's venv. Needs root or sudo without a password; else it says what to
-# install and the suites that lack their tool are skipped. TARNDB_INSTALL=0 leaves the machine alone.
+# Node with npm, Chromium (reports), iproute2 (partitions), OpenSSL's headers (latte) and Python's venv. Needs root or sudo without a
+# password; else it says what to install and the suites that lack their tool are skipped. TARNDB_INSTALL=0 leaves the machine alone.
 set -euo pipefail
 . "$(dirname "$0")/steps.sh"
 
@@ -12,6 +12,7 @@ want() { # want PACKAGE COMMAND...: the package, unless the commands work
   "$@" > /dev/null 2>&1 || wanted+=("$package")
 }
 want python3-venv python3 -c 'import ensurepip, venv'
+want iproute2 ip -V
 want openjdk-17-jdk-headless javac -version
 want maven mvn -v
 want golang-go go version

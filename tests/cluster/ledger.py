@@ -1,0 +1,90 @@
+"""A load of writers on rows of their own, and what its rows may be afterwards.
+
+A writer sends one write after the other with its own growing timestamps, so that a row is either as the last acknowledged write left
+it, or as one left it that was tried later and whose outcome is unknown.
+"""
+
+import contextlib
+import threading
+import time
+
+from cassandra import ConsistencyLevel, Unavailable
+
+from nodes import FAILURES
+
+KEYS_PER_WRITER = 150
+
+
+class Ledger:
+    """What was written, acknowledged and refused."""
+
+    def __init__(self, first_key: int = 0):
+        self.first_key = first_key
+        # The values that a key may have.
+        self.possible = {}
+        self.errors = []
+        self.acknowledged = 0
+        self.longest_gap_s = 0.0
+        self.stopping = threading.Event()
+
+    @contextlib.contextmanager
+    def load(self, cluster, nodes=None, writers: int = 4, pause: float = 0.002, **options):
+        """Writes until the block ends."""
+        with cluster.session(nodes, **options) as session:
+            insert = session.prepare("INSERT INTO k.t (a, b) VALUES (?, ?)")
+            insert.is_idempotent = True
+            self.stopping.clear()
+            threads = [threading.Thread(target=self._write, args=(session, insert, number, pause)) for number in range(writers)]
+            for thread in threads:
+                thread.start()
+            try:
+                yield session
+            finally:
+                self.stopping.set()
+                for thread in threads:
+                    thread.join()
+
+    def _write(self, session, insert, number: int, pause: float):
+        keys = [self.first_key + number * KEYS_PER_WRITER + offset for offset in range(KEYS_PER_WRITER)]
+        last, value = time.monotonic(), max((max(self.possible.get(key, {0})) for key in keys), default=0)
+        while not self.stopping.is_set():
+            value += 1
+            key = keys[value % len(keys)]
+            try:
+                session.execute(insert, (key, value))
+            except Unavailable as refusal:
+                # Nothing of it was done.
+                self.errors.append(refusal)
+            except FAILURES as unknown:
+                self.errors.append(unknown)
+                self.possible.setdefault(key, {0}).add(value)
+            else:
+                self.possible[key] = {value}
+                self.acknowledged += 1
+            now = time.monotonic()
+            self.longest_gap_s = max(self.longest_gap_s, now - last)
+            last = now
+            time.sleep(pause)
+
+    def wait_for_writes(self, count: int, seconds_max: float = 30):
+        """Until so many more have been acknowledged."""
+        goal, deadline = self.acknowledged + count, time.monotonic() + seconds_max
+        while self.acknowledged < goal:
+            assert time.monotonic() < deadline, f"{self.acknowledged} of {goal} writes acknowledged in {seconds_max} s; the last errors: {self.errors[-3:]}"
+            time.sleep(0.01)
+
+    def check(self, cluster, nodes=None, consistency=ConsistencyLevel.QUORUM):
+        """Reads every row and compares."""
+        with cluster.session(nodes, consistency=consistency) as session:
+            select = session.prepare("SELECT b FROM k.t WHERE a = ?")
+            futures = {key: session.execute_async(select, (key,)) for key in self.possible}
+            rows = {key: future.result().one() for key, future in futures.items()}
+        self.compare({key: row.b for key, row in rows.items() if row is not None})
+
+    def compare(self, rows: dict):
+        wrong = {key: (rows.get(key, 0), allowed) for key, allowed in self.possible.items() if rows.get(key, 0) not in allowed}
+        assert not wrong, f"{len(wrong)} of {len(self.possible)} rows are not as acknowledged (key: (read, possible)): {dict(list(wrong.items())[:5])}"
+
+    @property
+    def keys(self):
+        return list(self.possible)

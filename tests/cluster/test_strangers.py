@@ -1,0 +1,95 @@
+"""What comes to the node port without belonging there: refused, logged, and nothing is disturbed."""
+
+import contextlib
+import os
+import random
+import socket
+import struct
+import zlib
+
+import pytest
+from cassandra import ConsistencyLevel, InvalidRequest
+
+from ledger import Ledger
+from nodes import FAILURES, connect, until
+
+HELLO = 1
+
+
+def frame(kind: int, body: bytes, version: int = 1) -> bytes:
+    head = b"TNN1" + struct.pack("<BBHI", kind, version, 0, len(body))
+    return head + struct.pack("<I", zlib.crc32(head + body)) + body
+
+
+def hello(version: int = 1, name: bytes = b"TarnDB") -> bytes:
+    """Of a node without a cluster."""
+    return bytes([version, len(name)]) + name + bytes(16) + b"\0" + os.urandom(16) + os.urandom(8) + bytes([0, 1, 0])
+
+
+def garbage() -> bytes:
+    dice = random.Random(11)
+    return dice.randbytes(100_000)
+
+
+STRANGERS = {
+    "http": (b"GET / HTTP/1.1\r\nHost: tarn\r\n\r\n", "the peer is no TarnDB node"),
+    "garbage": (garbage(), "the peer is no TarnDB node"),
+    "version": (frame(HELLO, hello(version=99)), "speaks version 99"),
+    "frame-version": (frame(HELLO, hello(), version=9), "frame version 9"),
+    "name": (frame(HELLO, hello(name=b"other")), "belongs to cluster 'other'"),
+    "length": (b"TNN1" + struct.pack("<BBHI", HELLO, 1, 0, 0xFFFF_FFFF) + bytes(4), ""),
+    "checksum": (frame(HELLO, hello())[:-1] + b"\xff", ""),
+    "no-hello": (frame(6, b"x" * 100), "before hello"),
+}
+
+
+def test_strangers_are_refused_and_nothing_is_disturbed(cluster):
+    target = cluster.nodes[0]
+    ledger = Ledger()
+    with ledger.load(cluster):
+        ledger.wait_for_writes(50)
+        for name, (said, why) in STRANGERS.items():
+            with connect(target.address, cluster.ports["node"]) as stranger:
+                with contextlib.suppress(OSError):
+                    stranger.sendall(said)
+                assert ends(stranger), f"{name} is not refused"
+            if why and name in ("http", "version", "name"):
+                until(f"the log says of {name}: {why}", lambda why=why: why in target.log(), 10)
+        # Many that say nothing, and one that stops within a frame.
+        silent = [connect(target.address, cluster.ports["node"]) for _ in range(50)]
+        silent[0].sendall(frame(HELLO, hello())[:20])
+        ledger.wait_for_writes(100)
+        for stranger in silent:
+            stranger.close()
+    assert not ledger.errors, ledger.errors[:3]
+    ledger.check(cluster)
+
+
+def ends(stranger: socket.socket) -> bool:
+    """Whether the node closes the connection; it may say why before."""
+    stranger.settimeout(10)
+    try:
+        for _ in range(100):
+            if not stranger.recv(1 << 16):
+                return True
+    except ConnectionResetError:
+        return True
+    except TimeoutError:
+        pass
+    return False
+
+
+def test_a_node_of_another_cluster_is_kept_out(cluster):
+    """It neither joins nor serves, and says why in its log."""
+    stranger = cluster.add("--cluster-name", "other", start=False)
+    stranger.start(wait=False)
+    until("it is told why", lambda: "cluster name" in stranger.log(), 20)
+    with cluster.session([stranger], only=True, consistency=ConsistencyLevel.ONE, seconds=8) as session:
+        for text in ("SELECT b FROM k.t WHERE a = 1", "CREATE KEYSPACE own WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"):
+            with pytest.raises(FAILURES + (InvalidRequest,)):
+                session.execute(text)
+    stranger.end()
+    ledger = Ledger()
+    with ledger.load(cluster):
+        ledger.wait_for_writes(50)
+    assert not ledger.errors, ledger.errors[:3]
