@@ -340,13 +340,12 @@ impl<M: Send + 'static> EventLoop<M> {
 
     fn cut_late_connections<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H) {
         while let Some((at_us, id)) = self.reactor.ending.front().copied() {
-            if self.reactor.connections.get(id).is_some() {
-                if at_us > self.reactor.now.monotonic_us {
-                    return;
-                }
-                self.remove(handler, id);
+            if self.reactor.connections.get(id).is_some() && at_us > self.reactor.now.monotonic_us {
+                return;
             }
+            // Before the handler hears of it, which may end others.
             self.reactor.ending.pop_front();
+            self.remove(handler, id);
         }
     }
 

@@ -17,6 +17,9 @@ use std::sync::Arc;
 /// How long after a member could not be asked to take this node in the next one is.
 const JOIN_AGAIN_US: u64 = 500_000;
 
+/// Cores are told of a lease that lasts so much longer.
+const LEASE_STEP_US: u64 = 20_000;
+
 /// The blobs of the metadata as they were found at the start.
 #[derive(Clone, Debug, Default)]
 pub struct MetadataBlobs {
@@ -267,7 +270,10 @@ impl Core {
     fn tell_lease<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
         let Some(core) = self.cluster.as_mut().and_then(|cluster| cluster.metadata.as_mut()) else { return };
         let Some(lease_us) = core.metadata.as_ref().map(Metadata::lease_until_us) else { return };
-        if std::mem::replace(&mut core.lease_told_us, lease_us) != lease_us {
+        // The leader's own lease grows all the time.
+        let told_us = core.lease_told_us;
+        if lease_us < told_us || lease_us > told_us.saturating_add(LEASE_STEP_US) {
+            core.lease_told_us = lease_us;
             for core in 0..self.cores {
                 reactor.send(CoreId(core), Message::Lease(lease_us));
             }
