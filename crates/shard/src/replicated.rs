@@ -54,6 +54,13 @@ impl Shard {
         self.replication.as_ref().map_or(Sequence(0), |replication| replication.last_written(set))
     }
 
+    /// All rows up to this sequence that were written here by operations are committed. Of rows from other members it says nothing.
+    #[must_use]
+    pub fn committed_sequence(&self) -> Sequence {
+        let committed = self.replication.as_ref().and_then(|replication| replication.committed_in_all());
+        committed.unwrap_or(self.engine.last_sequence())
+    }
+
     /// Ends the replies that are about slots which are not served any more: [`ShardError::OutcomeUnknown`] for writes,
     /// [`ShardError::NotPrimary`] for reads.
     pub fn fail_unserved(&mut self) {

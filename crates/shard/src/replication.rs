@@ -350,6 +350,11 @@ impl Replication {
         self.sets.get(usize::from(set.0)).map_or(Sequence(0), |set| set.committed)
     }
 
+    /// Up to here everything is committed, in all sets that have uncommitted writes; `None` if none has.
+    pub(crate) fn committed_in_all(&self) -> Option<Sequence> {
+        self.sets.iter().filter(|set| set.written > set.committed).map(|set| set.committed).min()
+    }
+
     pub(crate) fn last_written(&self, set: SetId) -> Sequence {
         self.sets.get(usize::from(set.0)).map_or(Sequence(0), |set| set.written)
     }

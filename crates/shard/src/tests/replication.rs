@@ -24,13 +24,16 @@ fn a_write_is_acknowledged_when_its_set_has_it_whatever_other_sets_do() {
     assert!(member.heard.is_empty());
     let sequences: Vec<_> = member.shard.written().map(|written| (written.set, written.slot, written.sequence)).collect();
     assert_eq!(sequences, [(ONE, Slot(1), Sequence(1)), (TWO, Slot(3), Sequence(2)), (ONE, Slot(2), Sequence(3))]);
+    assert_eq!(member.shard.committed_sequence(), Sequence(0));
     member.committed(TWO, Sequence(2));
     assert_eq!(member.heard.keys().collect::<Vec<_>>(), [&second]);
     member.committed(ONE, Sequence(2));
+    assert_eq!(member.shard.committed_sequence(), Sequence(2));
     assert_eq!(member.heard.keys().collect::<Vec<_>>(), [&first, &second]);
     member.committed(ONE, Sequence(3));
     assert_eq!(member.heard.keys().collect::<Vec<_>>(), [&first, &second, &third]);
     assert_eq!((member.shard.last_written(ONE), member.shard.last_written(TWO)), (Sequence(3), Sequence(2)));
+    assert_eq!(member.shard.committed_sequence(), Sequence(3));
 }
 
 #[test]
