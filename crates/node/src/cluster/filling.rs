@@ -12,6 +12,7 @@
 use super::frames::{ALL_NEEDED, Fill, KEYS, STEPPED_DOWN, Slots, WANTED, read_key, read_wanted, split_version, write_key, write_wanted};
 use super::links::Incoming;
 use super::roles::{Role, Target};
+use super::uncommitted::Uncommitted;
 use super::{ClusterCore, EarlyFrame, From};
 use crate::core::Core;
 use crate::message::Message;
@@ -62,15 +63,6 @@ struct Filling {
     agreements: Vec<(Vec<(KeyspaceNumber, Slot)>, u64)>,
 }
 
-/// A write of a primary that is not known to be committed.
-struct Uncommitted {
-    sequence: u64,
-    /// Of this core's engine.
-    own_sequence: u64,
-    place: (KeyspaceNumber, Slot),
-    keys: Vec<RowKey>,
-}
-
 /// All of a core.
 #[derive(Default)]
 pub(crate) struct Fillings {
@@ -89,7 +81,7 @@ pub(crate) struct Fillings {
     walked: BTreeSet<(KeyspaceNumber, Slot)>,
     walked_next: BTreeSet<(KeyspaceNumber, Slot)>,
     /// By sender, in its order.
-    uncommitted: BTreeMap<Target, VecDeque<Uncommitted>>,
+    uncommitted: BTreeMap<Target, Uncommitted>,
     /// As replica: keys whose images the slot's primary has to send.
     doubtful: BTreeMap<(KeyspaceNumber, Slot), BTreeSet<RowKey>>,
     /// As former primary: slots to say so of.
@@ -114,24 +106,20 @@ impl Fillings {
     }
 
     /// A write of a primary has been applied here.
-    pub(super) fn applied(&mut self, from: Target, sequences: (u64, Sequence), place: (KeyspaceNumber, Slot), batch: &WriteBatch) {
-        let keys = batch.rows().map(|row| owned(&row.key)).collect();
-        let write = Uncommitted { sequence: sequences.0, own_sequence: sequences.1.0, place, keys };
-        self.uncommitted.entry(from).or_default().push_back(write);
+    pub(super) fn applied(&mut self, from: Target, (sequence, own): (u64, Sequence), place: (KeyspaceNumber, Slot), rows: &[u8]) {
+        self.uncommitted.entry(from).or_default().push(sequence, own.0, place, rows);
     }
 
     /// All up to `sequence` that came from there is committed.
     pub(super) fn committed(&mut self, from: Target, sequence: u64) {
-        let Some(writes) = self.uncommitted.get_mut(&from) else { return };
-        while writes.front().is_some_and(|write| write.sequence <= sequence) {
-            writes.pop_front();
+        if let Some(writes) = self.uncommitted.get_mut(&from) {
+            writes.committed(sequence);
         }
     }
 
     /// Up to here, what others have sent is committed: `last` if all of it.
     pub(super) fn committed_here(&self, last: u64) -> u64 {
-        let first = self.uncommitted.values().filter_map(VecDeque::front).map(|write| write.own_sequence - 1).min();
-        first.unwrap_or(last)
+        self.uncommitted.values().filter_map(Uncommitted::first).map(|first| first - 1).min().unwrap_or(last)
     }
 
     /// As replica: a slot is in sync.
@@ -147,12 +135,7 @@ impl Fillings {
 
     fn take_uncommitted(&mut self, place: (KeyspaceNumber, Slot)) -> BTreeSet<RowKey> {
         let mut keys = self.doubtful.remove(&place).unwrap_or_default();
-        for writes in self.uncommitted.values_mut() {
-            for write in writes.iter_mut().filter(|write| write.place == place) {
-                keys.extend(std::mem::take(&mut write.keys));
-            }
-            writes.retain(|write| write.place != place);
-        }
+        self.uncommitted.values_mut().for_each(|writes| writes.take(place, &mut keys));
         keys
     }
 

@@ -21,6 +21,7 @@ mod metadata;
 mod roles;
 mod routing;
 mod streams;
+mod uncommitted;
 mod view;
 
 pub(crate) use frames::Forward;

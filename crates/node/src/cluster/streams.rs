@@ -155,7 +155,7 @@ impl Core {
                         Ok(Receipt::Applied(sequence)) => {
                             self.shard.raise_timestamp(item.timestamp_us);
                             if let (Some(keyspace), Purpose::Write) = (keyspace, item.purpose) {
-                                cluster.fillings.applied(from, (item.sequence, sequence), (keyspace, item.slot), &batch);
+                                cluster.fillings.applied(from, (item.sequence, sequence), (keyspace, item.slot), item.rows);
                             }
                             Offered::Taken
                         }
