@@ -132,6 +132,10 @@ impl Core {
             flushing: false,
             flush_reported: false,
         };
+        if core.cluster.is_some() {
+            // A process that starts anew has its tables, and does not know yet whose they are.
+            core.shard.set_replicated(std::iter::empty());
+        }
         let schema = Arc::clone(&core.schema);
         core.take_tables(&schema);
         core

@@ -24,8 +24,9 @@ pub enum Receipt {
 }
 
 impl Shard {
-    /// The tables that are replicated, with their keyspaces; nothing is until this is called. What a keyspace's slots are is told by
-    /// [`Shard::serve`]: at first none is served.
+    /// The tables there are, with their keyspaces. From the first call on everything is replicated, and of other tables nothing is served: an
+    /// operation on them finds that this member is not the primary. What a keyspace's slots are is told by [`Shard::serve`]: at first none is
+    /// served.
     pub fn set_replicated(&mut self, tables: impl Iterator<Item = (TableId, KeyspaceNumber)>) {
         self.replication.get_or_insert_default().set_tables(tables);
     }

@@ -216,7 +216,8 @@ impl Replication {
     }
 
     fn locate(&self, table: TableId, slot: Slot) -> Result<Option<Place>, Stop> {
-        let Some(keyspace) = self.keyspace_of(table) else { return Ok(None) };
+        // Whose it is has not been told yet.
+        let Some(keyspace) = self.keyspace_of(table) else { return Err(Stop::NotPrimary) };
         match self.word(keyspace, slot) {
             NOT_SERVED => Err(Stop::NotPrimary),
             _ if !self.is_leased => Err(Stop::NotPrimary),
@@ -227,7 +228,7 @@ impl Replication {
 
     /// A scan of a table passes these slots.
     pub(crate) fn enter_all(&self, table: TableId, first: Slot, last: Slot) -> Result<(), Stop> {
-        if self.access == Access::AnyReplica || !self.is_replicated(table) {
+        if self.access == Access::AnyReplica {
             return Ok(());
         }
         (first.0..=last.0).try_for_each(|slot| self.enter(table, Slot(slot)))

@@ -160,7 +160,8 @@ impl Core {
         if is_late {
             let (required, alive) = cluster.counts(&routed.place, consistency).unwrap_or((1, 0));
             cluster.routed.all.remove(&id);
-            return self.unavailable(reactor, part, consistency, required, alive);
+            // A node that is cut off from the metadata's majority does not know who is alive; too few can be reached.
+            return self.unavailable(reactor, part, consistency, required, alive.min(required.saturating_sub(1)));
         }
         let Some(request) = routed.route.request.clone() else { return self.give_up_routed(reactor, id) };
         let version = cluster.view.version();

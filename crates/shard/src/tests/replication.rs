@@ -146,6 +146,17 @@ fn who_waits_for_a_slot_that_is_lost_hears_of_it() {
 }
 
 #[test]
+fn a_table_of_which_nothing_was_told_is_not_served() {
+    let mut member = Member::new(16 << 20, Durability::Memory);
+    assert_eq!(member.ask(write(&[((1, 0), 10)])), ok(&[]));
+    member.shard.set_replicated(std::iter::empty());
+    member.shard.set_lease(u64::MAX);
+    for work in [read(&[(1, 0)]), write(&[((1, 0), 11)]), scan(0, 4095)] {
+        assert_eq!(member.ask(work), Some(Err(ShardError::NotPrimary)));
+    }
+}
+
+#[test]
 fn the_device_and_the_others_both_have_it() {
     for device_first in [true, false] {
         let mut member = Member::new(16 << 20, Durability::Device);
