@@ -53,9 +53,9 @@ def in_child(space: str | None):
 class Node:
     """One member: its directory and, while it runs, its process; `space` is the network namespace in which it runs."""
 
-    def __init__(self, directory: pathlib.Path, address: str, ports: dict, flags, space: str | None = None):
+    def __init__(self, directory: pathlib.Path, address: str, ports: dict, flags, space: str | None = None, capacity: str = CAPACITY):
         self.directory, self.address, self.ports, self.flags, self.space = directory, address, ports, list(flags), space
-        self.data_dir = directory / "data"
+        self.capacity, self.data_dir = capacity, directory / "data"
         self.log_path = directory / "log"
         self.process = None
         directory.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ class Node:
             servers.binary(), "start", "--data-dir", str(self.data_dir), "--listen", self.address,
             *(word for name, port in self.ports.items() for word in (f"--{name}-port", str(port))),
             "--http-port", "0", "--cores", os.environ.get("TARNDB_TEST_CORES", "1"), "--pin", "off",
-            "--memory-limit", MEMORY, "--capacity", CAPACITY, *self.flags, *flags,
+            "--memory-limit", MEMORY, "--capacity", self.capacity, *self.flags, *flags,
         ]
         with open(self.log_path, "ab") as log:
             self.log_start = log.tell()
@@ -143,12 +143,12 @@ class Cluster:
         for _ in range(count):
             self.add()
 
-    def add(self, *flags, start: bool = True) -> Node:
+    def add(self, *flags, start: bool = True, capacity: str = CAPACITY) -> Node:
         """One more member; the first founds the cluster."""
         number = len(self.nodes) + 1
         address, space = self.network.place(number) if self.network else (f"{self.block}.{number}", None)
         join = ["--join", ",".join(f"{node.address}:{self.ports['node']}" for node in self.nodes[:3])] if self.nodes else []
-        node = Node(self.directory / f"node{number}", address, self.ports, ["--rack", f"rack{number}", *join, *self.flags, *flags], space)
+        node = Node(self.directory / f"node{number}", address, self.ports, ["--rack", f"rack{number}", *join, *self.flags, *flags], space, capacity)
         self.nodes.append(node)
         if start:
             node.start()

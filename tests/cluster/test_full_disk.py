@@ -11,7 +11,7 @@ ROWS = 1536
 
 def test_a_full_disk_makes_no_answer_wrong(start_cluster):
     cluster = start_cluster(2)
-    small = cluster.add("--capacity", "256MiB")
+    small = cluster.add(capacity="256MiB")
     cluster.create()
     others = [node for node in cluster.nodes if node is not small]
     acknowledged, refused = set(), 0

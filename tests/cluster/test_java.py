@@ -7,6 +7,7 @@ import subprocess
 import threading
 
 import pytest
+from cassandra.policies import RetryPolicy
 
 import server as servers
 from nodes import until
@@ -51,8 +52,9 @@ class Application:
 def test_an_application_on_the_java_driver_sees_a_node_go_and_come_without_an_error(cluster):
     """Writes whose outcome nobody knows are told to the application by the driver's own retry policy; nothing else is."""
     victim = cluster.nodes[1]
-    with Application(cluster) as application, cluster.session() as session:
+    with Application(cluster) as application, cluster.session(retries=RetryPolicy) as session:
         select = session.prepare("SELECT b FROM k.t WHERE a = 1000001")
+        select.is_idempotent = True
 
         def progress(by: int):
             """The application goes on writing this key."""
