@@ -105,7 +105,7 @@ class History:
         status, said = check(self.operations, directory / "history.jsonl")
         assert status == 0, said
         known = sum(did["known"] for did in self.operations)
-        assert known > 100 * len(self.registers), f"only {known} operations have ended"
+        assert known > 50 * len(self.registers), f"only {known} operations have ended"
 
 
 def check(operations, path):
