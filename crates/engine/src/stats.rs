@@ -24,6 +24,8 @@ pub struct Stats {
     pub pin_bytes: u64,
     /// Bytes of index, frames, pins and buffers together: what `memory_limit_bytes` bounds.
     pub memory_bytes: u64,
+    /// Bytes of a segment.
+    pub segment_bytes: u64,
     /// Segments of the file.
     pub segments: u64,
     /// Segments that may be written.
@@ -124,6 +126,7 @@ impl Engine {
             frame_bytes: frame_bytes as u64,
             pin_bytes: self.memory.pin_bytes() as u64,
             memory_bytes: (self.fixed_bytes() + frame_bytes) as u64,
+            segment_bytes: u64::from(self.config.segment_bytes),
             segments: self.segments.len() as u64,
             segments_free: self.segments.free_count() as u64,
             segments_quarantined: quarantined as u64,

@@ -1,12 +1,12 @@
 //! What a node is told about itself.
 
-use crate::cluster::ClusterConfig;
+use crate::cluster::{Board, ClusterConfig};
 use crate::protocol::Protocol;
 use aerospike::exec::Namespace;
 use cql::wire::FRAME_BODY_BYTES_MAX;
 use io::ListenerId;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// The same for all cores of a node.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub struct NodeConfig {
     pub aerospike: AerospikeConfig,
     /// How it takes part in a cluster; none for a node by itself.
     pub cluster: Option<ClusterConfig>,
+    /// Where operators find figures and leave orders, if there are any.
+    pub board: Option<Arc<Board>>,
     /// Where clients connect: known once the listeners are open,
     /// which is before there are clients.
     pub listening: OnceLock<Listening>,

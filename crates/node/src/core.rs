@@ -58,6 +58,8 @@ pub struct Core {
     pub(crate) cluster: Option<Box<ClusterCore>>,
     /// When to look again for clients that do not read; only while there is too much to send.
     pub(crate) stalls_due_us: Option<u64>,
+    /// When figures are written for operators.
+    pub(crate) report_due_us: u64,
     on_ready: Option<OnReady>,
     on_failure: Option<OnFailure>,
     /// Damaged places that have been logged.
@@ -122,6 +124,7 @@ impl Core {
             ring: Arc::default(),
             cluster,
             stalls_due_us: None,
+            report_due_us: 0,
             on_ready: parts.on_ready,
             on_failure: None,
             damage_logged: 0,
@@ -309,6 +312,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         self.resume(reactor);
         let stalls_due_us = self.close_stalled(reactor);
         let marks_due_us = self.store_marks_again(reactor);
+        let operations_due_us = self.operations_turn(reactor);
         let cluster_due_us = self.cluster_turn(reactor);
         for (tag, request) in self.shard.take_requests() {
             debug_assert!(tag.0 < NODE_TAGS);
@@ -323,6 +327,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         next.into_iter()
             .chain(delayed_due_us)
             .chain(cluster_due_us)
+            .chain(operations_due_us)
             .chain(stalls_due_us)
             .chain(marks_due_us)
             .min()

@@ -13,7 +13,9 @@ mod requests;
 mod schema_changes;
 mod serving;
 
-pub use crate::cluster::{ClusterConfig, MetadataBlobs, Planted, View};
+pub use crate::cluster::{
+    Answer, Board, ClusterConfig, ClusterReport, CoreReport, MemberReport, MetadataBlobs, Order, PendingReport, Planted, Report, View,
+};
 pub use crate::core::{Core, CoreParts, OnFailure, OnReady};
 pub use ::cluster::{LOG_BLOB, SNAPSHOT_BLOB};
 pub use config::{AerospikeConfig, Listening, NodeConfig, SCHEMA_BLOB, replication_blob, truncations_blob};

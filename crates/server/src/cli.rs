@@ -16,11 +16,58 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a node. Without flags: a single node on loopback with its data in ./tarndb-data.
     Start(Box<StartArguments>),
+    /// Show a node that runs and its cluster. Ends with 0: healthy, 1: something is missing, 2: no answer.
+    Status(StatusArguments),
+    /// Empty a member of a cluster: its slots go to the others, and it can be removed when it holds none.
+    Drain(DrainArguments),
+    /// Take a member that is empty, or down for good, out of its cluster.
+    Remove(RemoveArguments),
     /// Show and check devices or a data directory while no server runs. Writes nothing. Ends with 0: clean, 1: damage, 2: cannot be read.
     Inspect(InspectArguments),
     /// Run published benchmarks against this or another database and draw the result.
     #[command(subcommand)]
     Bench(bench::cli::BenchCommand),
+}
+
+/// Which node is asked.
+#[derive(Debug, Args)]
+pub(crate) struct NodeArguments {
+    /// The HTTP port of a node that runs; in a cluster, of any member.
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080", env = "TARNDB_HTTP")]
+    pub(crate) http: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatusArguments {
+    #[command(flatten)]
+    pub(crate) node: NodeArguments,
+    /// All that is known, for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DrainArguments {
+    /// The member's number, as `tarndb status` shows it.
+    #[arg(value_name = "MEMBER")]
+    pub(crate) member: u32,
+    /// End when it holds nothing any more.
+    #[arg(long)]
+    pub(crate) wait: bool,
+    #[command(flatten)]
+    pub(crate) node: NodeArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RemoveArguments {
+    /// The member's number, as `tarndb status` shows it.
+    #[arg(value_name = "MEMBER")]
+    pub(crate) member: u32,
+    /// Even if nobody else has some of its rows: they are lost.
+    #[arg(long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) node: NodeArguments,
 }
 
 #[derive(Debug, Args)]
@@ -64,5 +111,7 @@ mod tests {
         let error = Cli::try_parse_from(["tarndb", "start", "--memory-limt", "1GiB"]).unwrap_err();
         assert!(error.to_string().contains("--memory-limit"), "{error}");
         assert_eq!(error.exit_code(), 2);
+        let error = Cli::try_parse_from(["tarndb", "remove", "3", "--forse"]).unwrap_err();
+        assert!(error.to_string().contains("--force"), "{error}");
     }
 }

@@ -9,6 +9,7 @@
 //! | 70 | a bug |
 //! | 128 + n | ended at once by a second signal n |
 //!
+//! `tarndb status`, `drain` and `remove`: 0 healthy or done, 1 something is missing or refused, 2 no answer.
 //! `tarndb inspect` has its own: 0 clean, 1 damage, 2 cannot be read. `tarndb bench` ends with 1 when not everything was measured.
 
 use crate::config::ConfigError;
@@ -16,11 +17,13 @@ use crate::data_dir::LayoutError;
 use crate::devices::DevicesError;
 use crate::inspect::InspectError;
 use crate::node::NodeError;
+use crate::operate::OperateError;
 use crate::settings_file::SettingsFileError;
 use io_linux::{BlobError, StartError};
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
+const REFUSED: u8 = 1;
 const USAGE: u8 = 2;
 const ENVIRONMENT: u8 = 3;
 const CORRUPTION: u8 = 4;
@@ -58,11 +61,14 @@ pub(crate) enum Failure {
     /// What was to be inspected.
     #[error(transparent)]
     Inspect(#[from] InspectError),
+    /// A node that was asked.
+    #[error(transparent)]
+    Operate(#[from] OperateError),
     /// A benchmark that gave no report.
     #[error(transparent)]
     Bench(#[from] bench::cli::BenchError),
-    /// The health port.
-    #[error("cannot listen on {address} for health checks: {source}; choose another --http-port")]
+    /// The HTTP port.
+    #[error("cannot listen on {address} for HTTP: {source}; choose another --http-port")]
     Http {
         /// The address.
         address: SocketAddr,
@@ -82,6 +88,8 @@ impl Failure {
                     ENVIRONMENT
                 }
             }
+            Self::Operate(OperateError::Refused { .. }) => REFUSED,
+            Self::Operate(_) => USAGE,
             Self::SettingsFile(_) | Self::Config(_) | Self::LogFilter { .. } | Self::Layout(LayoutError::Cores { .. }) => USAGE,
             Self::Node(NodeError::MemoryLimit { .. }) | Self::Inspect(_) => USAGE,
             Self::Layout(LayoutError::FilesHaveData { .. } | LayoutError::CapacityOfDevices { .. }) => USAGE,

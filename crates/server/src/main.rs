@@ -5,14 +5,17 @@ mod config;
 mod data_dir;
 mod devices;
 mod exit;
-mod health;
+mod http;
 mod identity;
 mod inspect;
 mod logging;
+mod metrics;
 mod node;
+mod operate;
 mod settings;
 mod settings_file;
 mod start;
+mod status;
 
 use clap::Parser;
 use cli::{Cli, Command};
@@ -27,6 +30,9 @@ fn main() -> ExitCode {
     let Cli { command } = Cli::parse();
     let outcome = match command {
         Command::Start(arguments) => start::run(*arguments).map(|()| ExitCode::SUCCESS),
+        Command::Status(arguments) => operate::status(&arguments).map_err(Failure::from),
+        Command::Drain(arguments) => operate::drain(&arguments).map_err(Failure::from),
+        Command::Remove(arguments) => operate::remove(&arguments).map_err(Failure::from),
         Command::Inspect(arguments) => inspect::run(&arguments).map_err(Failure::from),
         Command::Bench(command) => bench::cli::run(command, concat!("tarndb ", env!("CARGO_PKG_VERSION"))).map_err(Failure::from),
     };

@@ -10,8 +10,8 @@ use io_linux::{CoreEnv, MappedMemory, MappedMemoryError};
 use model::Schema;
 use model::schema_blob::{self, SchemaBlobError};
 use node::{
-    AerospikeConfig, ClusterConfig, Core, CoreParts, LOG_BLOB, Listening, MetadataBlobs, NodeConfig, Protocol, SCHEMA_BLOB, SNAPSHOT_BLOB,
-    SharedStatements, replication_blob, truncations_blob,
+    AerospikeConfig, Board, ClusterConfig, Core, CoreParts, LOG_BLOB, Listening, MetadataBlobs, NodeConfig, Protocol, SCHEMA_BLOB,
+    SNAPSHOT_BLOB, SharedStatements, replication_blob, truncations_blob,
 };
 use shard::{Durability, Shard, decode_truncations};
 use std::collections::{BTreeMap, BTreeSet};
@@ -99,7 +99,12 @@ struct Intervals {
 
 impl NodeParts {
     /// Reads the parts, making what is missing in a new data directory.
-    pub(crate) fn open(config: &Config, data_dir: &DataDir, blobs: &BTreeMap<String, Vec<u8>>) -> Result<Self, NodeError> {
+    pub(crate) fn open(
+        config: &Config,
+        data_dir: &DataDir,
+        blobs: &BTreeMap<String, Vec<u8>>,
+        board: Arc<Board>,
+    ) -> Result<Self, NodeError> {
         let cores = data_dir.cores;
         let schema = match blobs.get(SCHEMA_BLOB) {
             Some(bytes) => schema_blob::decode(bytes)?,
@@ -144,6 +149,7 @@ impl NodeParts {
                     version: env!("CARGO_PKG_VERSION").to_owned(),
                     planted: None,
                 }),
+                board: Some(board),
                 aerospike: AerospikeConfig::new(identity::host_id(data_dir.identity), config.aerospike_namespaces.clone()),
                 listening: OnceLock::new(),
                 started_s: std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs() as u32),

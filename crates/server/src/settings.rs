@@ -33,7 +33,7 @@ pub(crate) struct Settings {
     /// Namespaces of Aerospike clients, separated by commas; none switches their port off [default: test].
     #[arg(long, value_delimiter = ',', value_name = "NAMES", env = "TARNDB_AEROSPIKE_NAMESPACES")]
     pub(crate) aerospike_namespaces: Option<Vec<String>>,
-    /// The port for health checks; 0 picks a free one [default: 8080].
+    /// The port for `tarndb status`, metrics and health checks; 0 picks a free one [default: 8080].
     #[arg(long, value_name = "PORT", env = "TARNDB_HTTP_PORT")]
     pub(crate) http_port: Option<u16>,
     /// The port for other nodes, which switches clustering on; 0 picks a free one [default: none, and 7000 with join].

@@ -4,15 +4,17 @@ use crate::cli::StartArguments;
 use crate::config::{Config, Host};
 use crate::data_dir::DataDir;
 use crate::exit::Failure;
-use crate::health::Health;
+use crate::http::Http;
 use crate::logging;
 use crate::node::NodeParts;
 use crate::settings::Pin;
 use crate::settings_file;
+use ::node::Board;
 use io::Placement;
 use io_linux::{ListenerOptions, Machine, Options, Pinning, Signals};
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 
 /// Runs a node until it is asked to end.
 pub(crate) fn run(arguments: StartArguments) -> Result<(), Failure> {
@@ -24,11 +26,12 @@ pub(crate) fn run(arguments: StartArguments) -> Result<(), Failure> {
     logging::start(settings.log.as_deref())?;
     let config = Config::new(settings, Host { memory_bytes: io_linux::memory_bytes() })?;
     let data_dir = DataDir::open(&config, io_linux::available_cpus().len())?;
-    let health = Health::start(SocketAddr::new(config.listen, config.http_port))?;
-    let machine = start_cores(&config, &data_dir)?;
+    let board = Arc::new(Board::new(config.node_port.is_some()));
+    let http = Http::start(SocketAddr::new(config.listen, config.http_port), Arc::clone(&board))?;
+    let machine = start_cores(&config, &data_dir, board)?;
     if machine.wait_accepting()? {
-        health.accepting();
-        announce(&config, &data_dir, &machine.addresses(), health.address);
+        http.accepting();
+        announce(&config, &data_dir, &machine.addresses(), http.address);
     }
     machine.join();
     tracing::info!("ended");
@@ -36,7 +39,7 @@ pub(crate) fn run(arguments: StartArguments) -> Result<(), Failure> {
 }
 
 /// Wires a node's cores to this machine.
-fn start_cores(config: &Config, data_dir: &DataDir) -> Result<Machine, Failure> {
+fn start_cores(config: &Config, data_dir: &DataDir, board: Arc<Board>) -> Result<Machine, Failure> {
     let blobs = io_linux::read_blobs(&data_dir.blobs())?;
     tracing::info!(cores = data_dir.cores, capacity = %data_dir.capacity, memory_limit = %config.memory_limit, blobs = blobs.len(), "starting");
     let spread = |port| ListenerOptions { address: SocketAddr::new(config.listen, port), placement: Placement::Spread };
@@ -60,7 +63,7 @@ fn start_cores(config: &Config, data_dir: &DataDir) -> Result<Machine, Failure> 
         signals: Signals::Drain,
         ..Options::default()
     };
-    let parts = NodeParts::open(config, data_dir, &blobs)?;
+    let parts = NodeParts::open(config, data_dir, &blobs, board)?;
     Ok(io_linux::start(options, parts.into_factories())?)
 }
 

@@ -94,6 +94,7 @@ impl Setup {
             protocols: vec![Protocol::Cql, Protocol::Cql, Protocol::Aerospike],
             aerospike: AerospikeConfig::new(1, vec!["test".to_owned()]),
             cluster: None,
+            board: None,
             listening: OnceLock::new(),
             started_s: now.wall_s() as u32,
             frame_body_bytes_max: 1 << 20,

@@ -94,6 +94,11 @@ impl Differences {
         self.absent.get(&node).copied()
     }
 
+    /// Members that are away, or have just come back.
+    pub(crate) fn absent(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.absent.keys().copied()
+    }
+
     pub(crate) fn holds(&self, keyspace: &str, slot: Slot) -> bool {
         self.held.get(keyspace).is_some_and(|slots| slots.contains(&slot.0))
     }

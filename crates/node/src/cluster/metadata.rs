@@ -1,5 +1,6 @@
 //! Core 0's part: this member of the metadata's group, from blobs and messages to views that all cores act on.
 
+use super::operations::{Answer, Order};
 use super::view::View;
 use super::{ClusterConfig, ClusterCore};
 use crate::config::NodeConfig;
@@ -13,6 +14,7 @@ use cql::wire::Event as ClientEvent;
 use io::{ConnectionId, DiskError, DiskRequest, Reactor};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 /// How long after a member could not be asked to take this node in the next one is.
 const JOIN_AGAIN_US: u64 = 500_000;
@@ -30,11 +32,18 @@ pub struct MetadataBlobs {
 }
 
 /// What waits for the outcome of a proposal.
-enum Waiter {
+pub(super) enum Waiter {
     /// A process that asks to join.
     Joiner(ConnectionId),
     /// The schema change under way.
     Schema,
+    /// An operator.
+    Operator {
+        /// What was asked for.
+        order: Order,
+        /// Where the answer goes.
+        sender: Sender<Answer>,
+    },
     /// Nobody.
     Nobody,
 }
@@ -76,6 +85,10 @@ impl MetadataCore {
             contact_number: 0,
             contact_at_us: 0,
         }
+    }
+
+    pub(super) fn metadata(&self) -> Option<&Metadata> {
+        self.metadata.as_ref()
     }
 
     pub(super) fn state(&self) -> Option<Arc<State>> {
@@ -191,6 +204,7 @@ impl Core {
                         self.schema_decided(reactor, &outcome, &state);
                     }
                 }
+                Some(Waiter::Operator { order, sender }) => self.order_decided(reactor, order, &sender, &outcome),
                 Some(Waiter::Nobody) | None => {
                     if let Outcome::Refused(refused) = outcome {
                         tracing::debug!(%refused, "a proposal was refused");
@@ -210,7 +224,7 @@ impl Core {
         self.propose_for(Command::Schema { expected, document }, Waiter::Schema);
     }
 
-    fn propose_for(&mut self, command: Command, waiter: Waiter) {
+    pub(super) fn propose_for(&mut self, command: Command, waiter: Waiter) {
         let Some(core) = self.cluster.as_mut().and_then(|cluster| cluster.metadata.as_mut()) else { return };
         let Some(metadata) = &mut core.metadata else { return };
         let proposal = metadata.propose(command);
@@ -264,6 +278,7 @@ impl Core {
         if let Some(metadata) = &mut core.metadata {
             metadata.published(state.version);
         }
+        self.report_soon(reactor.now().monotonic_us);
     }
 
     /// On core 0: tells all cores of a lease that has changed, behind the views that it goes by.

@@ -18,6 +18,7 @@ mod forwarding;
 mod frames;
 mod links;
 mod metadata;
+mod operations;
 mod roles;
 mod routing;
 mod streams;
@@ -26,6 +27,7 @@ mod view;
 
 pub(crate) use frames::Forward;
 pub use metadata::MetadataBlobs;
+pub use operations::{Answer, Board, ClusterReport, CoreReport, MemberReport, Order, PendingReport, Report};
 pub(crate) use routing::{Asker, Place, Route};
 pub use view::View;
 

@@ -146,6 +146,7 @@ fn node_config(now: Now) -> NodeConfig {
         protocols: vec![Protocol::Cql, Protocol::Cql, Protocol::Aerospike],
         aerospike: AerospikeConfig::new(1, vec!["test".to_owned()]),
         cluster: None,
+        board: None,
         listening: OnceLock::new(),
         started_s: now.wall_s() as u32,
         frame_body_bytes_max: 16 << 20,

@@ -1,0 +1,236 @@
+//! What operators and their tools ask a node over HTTP: `docs/reference/operations.md` lists it.
+//!
+//! | request | answers |
+//! |---|---|
+//! | `GET /health` | 200 while clients are accepted, else 503 |
+//! | `GET /status` | the node and its cluster, JSON: see [`Status`] |
+//! | `GET /metrics` | the same in numbers, in Prometheus's text format |
+//! | `POST /cluster/drain/N`, `POST /cluster/remove/N?force=1` | 200, or 409 and why not |
+//!
+//! A few connections at a time, each with one small request and a deadline: a node's own port, not a web server.
+
+use crate::exit::Failure;
+use crate::metrics;
+use crate::status::Status;
+use ::node::{Answer, Board, Order};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+const TIMEOUT: Duration = Duration::from_secs(1);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
+const REQUEST_BYTES_MAX: usize = 8192;
+const CONNECTIONS_MAX: usize = 32;
+/// Longer than the cluster may take to decide.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(13);
+
+/// The HTTP port of a node.
+pub(crate) struct Http {
+    pub(crate) address: SocketAddr,
+    served: Arc<Served>,
+}
+
+struct Served {
+    accepting: AtomicBool,
+    connections: AtomicUsize,
+    board: Arc<Board>,
+}
+
+impl Http {
+    /// Listens; the node's health is 503 until it accepts clients.
+    pub(crate) fn start(address: SocketAddr, board: Arc<Board>) -> Result<Self, Failure> {
+        let failed = |source| Failure::Http { address, source };
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let served = Arc::new(Served { accepting: AtomicBool::new(false), connections: AtomicUsize::new(0), board });
+        let shared = Arc::clone(&served);
+        let serve = move || listener.incoming().flatten().for_each(|stream| serve(&shared, stream));
+        std::thread::Builder::new().name("tarndb-http".to_owned()).spawn(serve).map_err(failed)?;
+        Ok(Self { address, served })
+    }
+
+    /// The node accepts clients from now on.
+    pub(crate) fn accepting(&self) {
+        self.served.accepting.store(true, Ordering::Release);
+    }
+}
+
+/// Answers on a thread of its own, so that one who is slow holds up nobody.
+fn serve(served: &Arc<Served>, stream: TcpStream) {
+    if served.connections.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS_MAX {
+        served.connections.fetch_sub(1, Ordering::AcqRel);
+        return;
+    }
+    let shared = Arc::clone(served);
+    let answer = move || {
+        // A client that is gone needs no answer.
+        let _ = converse(&shared, stream);
+        shared.connections.fetch_sub(1, Ordering::AcqRel);
+    };
+    if std::thread::Builder::new().name("tarndb-http".to_owned()).spawn(answer).is_err() {
+        served.connections.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn converse(served: &Served, mut stream: TcpStream) -> std::io::Result<()> {
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
+    let Some(head) = read_head(&mut stream)? else { return Ok(()) };
+    let Reply { status, kind, body } = answer(served, &String::from_utf8_lossy(&head));
+    let length = body.len();
+    write!(stream, "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
+}
+
+/// A request up to its empty line; `None` if it does not come.
+fn read_head(stream: &mut TcpStream) -> std::io::Result<Option<Vec<u8>>> {
+    let deadline = Instant::now() + REQUEST_TIMEOUT;
+    let mut request = vec![0; REQUEST_BYTES_MAX];
+    let mut length = 0;
+    while !request[..length].windows(4).any(|window| window == b"\r\n\r\n") {
+        let count = stream.read(&mut request[length..])?;
+        if count == 0 || Instant::now() >= deadline {
+            return Ok(None);
+        }
+        length += count;
+    }
+    request.truncate(length);
+    Ok(Some(request))
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Reply {
+    status: &'static str,
+    kind: &'static str,
+    body: String,
+}
+
+const OK: &str = "200 OK";
+const CONFLICT: &str = "409 Conflict";
+
+impl Reply {
+    fn text(status: &'static str, text: impl Into<String>) -> Self {
+        Self { status, kind: "text/plain; charset=utf-8", body: text.into() + "\n" }
+    }
+}
+
+fn answer(served: &Served, head: &str) -> Reply {
+    let mut words = head.lines().next().unwrap_or("").split(' ');
+    let (method, target) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let accepting = served.accepting.load(Ordering::Acquire);
+    match (method, path) {
+        ("GET", "/health") if accepting => Reply::text(OK, "ok"),
+        ("GET", "/health") => Reply::text("503 Service Unavailable", "starting"),
+        ("GET", "/status") => match serde_json::to_string_pretty(&Status::new(served.board.report(), accepting)) {
+            Ok(body) => Reply { status: OK, kind: "application/json", body: body + "\n" },
+            Err(error) => Reply::text("500 Internal Server Error", error.to_string()),
+        },
+        ("GET", "/metrics") => {
+            let body = metrics::text(&served.board.report());
+            Reply { status: OK, kind: "text/plain; version=0.0.4; charset=utf-8", body }
+        }
+        ("POST", path) if path.starts_with("/cluster/") => {
+            // Browsers name where a page comes from: pages have nothing to order.
+            if head.lines().any(|line| line.len() >= 7 && line.as_bytes()[..7].eq_ignore_ascii_case(b"origin:")) {
+                return Reply::text("403 Forbidden", "orders do not come from web pages");
+            }
+            match order(path, query) {
+                Some(order) => carry_out(&served.board, order),
+                None => Reply::text("404 Not Found", "orders are POST /cluster/drain/NODE and POST /cluster/remove/NODE[?force=1]"),
+            }
+        }
+        (_, "/health" | "/status" | "/metrics") => Reply::text("405 Method Not Allowed", "this is to be read with GET"),
+        (_, path) if path.starts_with("/cluster/") => Reply::text("405 Method Not Allowed", "this is an order: POST"),
+        _ => Reply::text("404 Not Found", "not found"),
+    }
+}
+
+fn order(path: &str, query: &str) -> Option<Order> {
+    let (what, node) = path.strip_prefix("/cluster/")?.split_once('/')?;
+    let node = node.parse().ok()?;
+    match (what, query) {
+        ("drain", "") => Some(Order::Drain { node }),
+        ("remove", "" | "force=0") => Some(Order::Remove { node, force: false }),
+        ("remove", "force=1") => Some(Order::Remove { node, force: true }),
+        _ => None,
+    }
+}
+
+fn carry_out(board: &Board, order: Order) -> Reply {
+    if !board.report().clustered {
+        return Reply::text(CONFLICT, "this node is by itself: clustering is on with --node-port or --join");
+    }
+    let Some(answers) = board.order(order) else {
+        return Reply::text("503 Service Unavailable", "too many orders wait already");
+    };
+    match answers.recv_timeout(ANSWER_TIMEOUT) {
+        Ok(Answer::Done(text)) => Reply::text(OK, text),
+        Ok(Answer::Refused(text)) => Reply::text(CONFLICT, text),
+        Ok(Answer::Unknown) | Err(_) => Reply::text(
+            "504 Gateway Timeout",
+            "the cluster has not decided in time; it may still: look at the status, then ask again, which does no harm",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn served(clustered: bool) -> Served {
+        Served { accepting: AtomicBool::new(true), connections: AtomicUsize::new(0), board: Arc::new(Board::new(clustered)) }
+    }
+
+    fn status(served: &Served, head: &str) -> &'static str {
+        answer(served, head).status
+    }
+
+    #[test]
+    fn requests_get_what_they_ask_for() {
+        let served = served(false);
+        assert_eq!(answer(&served, "GET /health HTTP/1.1\r\n\r\n"), Reply::text(OK, "ok"));
+        served.accepting.store(false, Ordering::Release);
+        assert_eq!(status(&served, "GET /health HTTP/1.1\r\n\r\n"), "503 Service Unavailable");
+        assert_eq!(status(&served, "GET /metrics HTTP/1.1\r\n\r\n"), OK);
+        assert!(answer(&served, "GET /status HTTP/1.1\r\n\r\n").body.contains("\"clustered\": false"));
+        for unknown in ["", "GET", "GET / HTTP/1.1", "GET /healthy HTTP/1.1", "\u{fffd}\u{fffd}"] {
+            assert_eq!(status(&served, unknown), "404 Not Found", "{unknown}");
+        }
+        assert_eq!(status(&served, "POST /status HTTP/1.1"), "405 Method Not Allowed");
+        assert_eq!(status(&served, "GET /cluster/drain/1 HTTP/1.1"), "405 Method Not Allowed");
+    }
+
+    #[test]
+    fn a_node_by_itself_takes_no_orders() {
+        let reply = answer(&served(false), "POST /cluster/drain/1 HTTP/1.1\r\n\r\n");
+        assert_eq!(reply.status, CONFLICT);
+        assert!(reply.body.contains("--node-port"), "{}", reply.body);
+    }
+
+    #[test]
+    fn web_pages_give_no_orders() {
+        let reply = answer(&served(true), "POST /cluster/drain/1 HTTP/1.1\r\nHost: x\r\nORIGIN: http://evil\r\n\r\n");
+        assert_eq!(reply.status, "403 Forbidden");
+    }
+
+    #[test]
+    fn orders_are_read_exactly() {
+        assert_eq!(order("/cluster/drain/3", ""), Some(Order::Drain { node: 3 }));
+        assert_eq!(order("/cluster/remove/3", ""), Some(Order::Remove { node: 3, force: false }));
+        assert_eq!(order("/cluster/remove/3", "force=1"), Some(Order::Remove { node: 3, force: true }));
+        for (path, query) in [
+            ("/cluster/drain/x", ""),
+            ("/cluster/drain/", ""),
+            ("/cluster/drain/3/4", ""),
+            ("/cluster/drain/-1", ""),
+            ("/cluster/drain/99999999999", ""),
+        ] {
+            assert_eq!(order(path, query), None, "{path}");
+        }
+        assert_eq!(order("/cluster/remove/3", "force=yes"), None);
+        assert_eq!(order("/cluster/drain/3", "force=1"), None);
+        assert_eq!(order("/cluster/stop/3", ""), None);
+    }
+}

@@ -1,0 +1,99 @@
+//! `GET /metrics`: a node's figures in Prometheus's text format.
+
+use ::node::{CoreReport, Report};
+use std::fmt::Write;
+
+/// One text for all.
+pub(crate) fn text(report: &Report) -> String {
+    let mut out = String::new();
+    let mut per_core = |name: &str, kind: &str, help: &str, figure: fn(&CoreReport) -> u64| {
+        let values = report.cores.iter().map(|core| (format!("{{core=\"{}\"}}", core.core), figure(core)));
+        family(&mut out, name, kind, help, values);
+    };
+    per_core("tarndb_engine_rows", "gauge", "Rows that the index knows, tombstones included.", |core| core.rows);
+    per_core("tarndb_engine_live_bytes", "gauge", "Records that are not obsolete.", |core| core.live_bytes);
+    per_core("tarndb_engine_device_used_bytes", "gauge", "Device in use, obsolete records included.", |core| core.device_used_bytes);
+    per_core("tarndb_engine_device_capacity_bytes", "gauge", "Device that may be used.", |core| core.device_capacity_bytes);
+    per_core("tarndb_engine_memory_bytes", "gauge", "Memory of index, frames, pins and buffers.", |core| core.memory_bytes);
+    per_core("tarndb_engine_damaged_records_total", "counter", "Records found damaged since the start.", |core| core.damaged_records);
+    if let Some(cluster) = &report.cluster {
+        let members = ["up", "down", "draining"].map(|state| {
+            let count = cluster.members.iter().filter(|member| member.state == state).count();
+            (format!("{{state=\"{state}\"}}"), count as u64)
+        });
+        family(&mut out, "tarndb_cluster_members", "gauge", "Members by state.", members);
+        let sum = |figure: fn(&CoreReport) -> u32| report.cores.iter().map(|core| u64::from(figure(core))).sum::<u64>();
+        let role = |role: &str, count| (format!("{{role=\"{role}\"}}"), count);
+        let slots = [
+            role("primary", sum(|core| core.primaries)),
+            role("secondary", sum(|core| core.secondaries)),
+            role("learner", sum(|core| core.learners)),
+        ];
+        family(&mut out, "tarndb_cluster_slots", "gauge", "Slots of this member by its role.", slots);
+        let mut one = |name: &str, help: &str, value: u64| family(&mut out, name, "gauge", help, [(String::new(), value)]);
+        one("tarndb_cluster_slots_unserved", "Slots that this member is the primary of and does not serve yet.", sum(|core| core.unserved));
+        one("tarndb_cluster_slots_unavailable", "Slots of the cluster whose primary is not up.", u64::from(cluster.unavailable_slots));
+        one("tarndb_cluster_slots_short", "Slots of the cluster with fewer replicas than asked for.", u64::from(cluster.short_slots));
+        one("tarndb_cluster_slots_to_fill", "Replicas, counted by slot, that this member has to fill.", sum(|core| core.to_fill));
+        one("tarndb_cluster_metadata_version", "Newest entry of the metadata that this member has.", cluster.version);
+        one("tarndb_cluster_has_leader", "Whether this member knows a leader.", u64::from(cluster.leader.is_some()));
+        let lease = cluster.lease_ms.map_or("+Inf".to_owned(), |lease_ms| format!("{:.3}", lease_ms as f64 / 1e3));
+        let help = "How long this member's lease lasts; +Inf for one that is alone.";
+        family(&mut out, "tarndb_cluster_lease_seconds", "gauge", help, [(String::new(), lease)]);
+        let nodes = cluster.members.iter().filter(|member| Some(member.id) != cluster.node).map(|member| {
+            let pending = report.cores.iter().flat_map(|core| &core.pending).filter(|pending| pending.node == member.id);
+            (format!("{{node=\"{}\"}}", member.id), pending.map(|pending| pending.bytes).sum::<u64>())
+        });
+        let help = "Writes of this member that another one has not acknowledged.";
+        family(&mut out, "tarndb_cluster_stream_pending_bytes", "gauge", help, nodes);
+    }
+    out
+}
+
+fn family<V: std::fmt::Display>(out: &mut String, name: &str, kind: &str, help: &str, values: impl IntoIterator<Item = (String, V)>) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    for (labels, value) in values {
+        let _ = writeln!(out, "{name}{labels} {value}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_members_figures_are_there() {
+        let text = text(&crate::status::tests::report());
+        for line in [
+            "tarndb_cluster_members{state=\"up\"} 2",
+            "tarndb_cluster_members{state=\"down\"} 0",
+            "tarndb_cluster_slots{role=\"primary\"} 2048",
+            "tarndb_cluster_stream_pending_bytes{node=\"1\"} 9",
+            "tarndb_cluster_lease_seconds 0.700",
+            "tarndb_cluster_metadata_version 17",
+            "tarndb_engine_rows{core=\"0\"} 0",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+        }
+    }
+
+    #[test]
+    fn every_value_follows_its_help_and_type() {
+        let text = text(&crate::status::tests::report());
+        let mut known = Vec::new();
+        for line in text.lines() {
+            match line.strip_prefix("# TYPE ") {
+                Some(rest) => known.push(rest.split(' ').next().unwrap_or("").to_owned()),
+                None if line.starts_with('#') => {}
+                None => assert_eq!(known.last().map(String::as_str), line.split(['{', ' ']).next(), "{line}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_node_by_itself_has_no_cluster() {
+        let text = text(&Report { cores: vec![CoreReport::default()], ..Report::default() });
+        assert!(text.contains("tarndb_engine_rows") && !text.contains("tarndb_cluster"), "{text}");
+    }
+}

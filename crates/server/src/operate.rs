@@ -1,0 +1,219 @@
+//! `tarndb status`, `drain` and `remove`: a node's HTTP port from the command line.
+
+use crate::cli::{DrainArguments, RemoveArguments, StatusArguments};
+use crate::status::Status;
+use std::io::{IsTerminal, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::process::ExitCode;
+use std::time::Duration;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Longer than a node waits for its cluster.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
+const ANSWER_BYTES_MAX: u64 = 16 << 20;
+const POLL: Duration = Duration::from_secs(1);
+const DEGRADED: u8 = 1;
+
+/// Why a command has not done what it was to do.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OperateError {
+    /// Nobody answers, or not a node.
+    #[error("no answer from http://{http}: {source}; name the HTTP port of a node that runs with --http")]
+    Unreachable {
+        /// Who was asked.
+        http: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// What answers is no node of this program.
+    #[error("what answers at http://{http} is no TarnDB node of this version: {why}")]
+    Strange {
+        /// Who was asked.
+        http: String,
+        /// What is strange.
+        why: String,
+    },
+    /// The node says no.
+    #[error("{text}")]
+    Refused {
+        /// Its words.
+        text: String,
+    },
+}
+
+/// Shows a node and its cluster.
+pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, OperateError> {
+    let http = &arguments.node.http;
+    let body = get_status(http)?;
+    let status = parse(http, &body)?;
+    if arguments.json {
+        print(&body);
+    } else {
+        print(&status.to_string());
+    }
+    Ok(if status.healthy { ExitCode::SUCCESS } else { ExitCode::from(DEGRADED) })
+}
+
+/// Has a member emptied.
+pub(crate) fn drain(arguments: &DrainArguments) -> Result<ExitCode, OperateError> {
+    let (http, node) = (&arguments.node.http, arguments.member);
+    print(&order(http, &format!("/cluster/drain/{node}"))?);
+    if arguments.wait {
+        wait_until_empty(http, node)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Takes a member out of the cluster.
+pub(crate) fn remove(arguments: &RemoveArguments) -> Result<ExitCode, OperateError> {
+    let force = if arguments.force { "?force=1" } else { "" };
+    print(&order(&arguments.node.http, &format!("/cluster/remove/{}{force}", arguments.member))?);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows a line a second, or one that changes on a terminal.
+fn wait_until_empty(http: &str, node: u32) -> Result<(), OperateError> {
+    let is_terminal = std::io::stdout().is_terminal();
+    let mut shown = String::new();
+    loop {
+        let status = parse(http, &get_status(http)?)?;
+        let line = match left(&status, node) {
+            None => format!("member {node} holds nothing any more"),
+            Some(slots) => match in_the_way(&status) {
+                Some(problem) => format!("member {node} holds {slots} slots; {problem}"),
+                None => format!("member {node} holds {slots} slots"),
+            },
+        };
+        if is_terminal {
+            print(&format!("\r\x1b[K{line}"));
+        } else if line != shown {
+            print(&format!("{line}\n"));
+        }
+        shown = line;
+        if left(&status, node).is_none() {
+            if is_terminal {
+                print("\n");
+            }
+            return Ok(());
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+/// How many slots a member holds, as primary, secondary or learner; `None` if there are none.
+fn left(status: &Status, node: u32) -> Option<u32> {
+    let members = status.report.cluster.iter().flat_map(|cluster| &cluster.members);
+    let slots = members.filter(|member| member.id == node).map(|member| member.replicas + member.learners).sum();
+    (slots > 0).then_some(slots)
+}
+
+/// A member that is down holds up those who wait for it.
+fn in_the_way(status: &Status) -> Option<&String> {
+    status.problems.iter().find(|problem| problem.ends_with("is down"))
+}
+
+fn order(http: &str, target: &str) -> Result<String, OperateError> {
+    let (code, body) = ask(http, "POST", target)?;
+    match code {
+        200 => Ok(body),
+        _ => Err(OperateError::Refused { text: body.trim_end().to_owned() }),
+    }
+}
+
+fn get_status(http: &str) -> Result<String, OperateError> {
+    let (code, body) = ask(http, "GET", "/status")?;
+    if code != 200 {
+        return Err(OperateError::Strange { http: http.to_owned(), why: format!("it answers {code}") });
+    }
+    Ok(body)
+}
+
+fn parse(http: &str, body: &str) -> Result<Status, OperateError> {
+    serde_json::from_str(body).map_err(|error| OperateError::Strange { http: http.to_owned(), why: error.to_string() })
+}
+
+/// One request; the answer's code and body.
+fn ask(http: &str, method: &str, target: &str) -> Result<(u16, String), OperateError> {
+    let answer = exchange(http, method, target).map_err(|source| OperateError::Unreachable { http: http.to_owned(), source })?;
+    let strange = |why: &str| OperateError::Strange { http: http.to_owned(), why: why.to_owned() };
+    let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(|| strange("it does not speak HTTP"))?;
+    let code = head.split(' ').nth(1).and_then(|code| code.parse().ok()).ok_or_else(|| strange("it does not speak HTTP"))?;
+    Ok((code, body.to_owned()))
+}
+
+fn exchange(http: &str, method: &str, target: &str) -> std::io::Result<String> {
+    let mut last = std::io::Error::new(std::io::ErrorKind::NotFound, "the name has no address");
+    for address in http.to_socket_addrs()? {
+        let mut stream = match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
+            Ok(stream) => stream,
+            Err(error) => {
+                last = error;
+                continue;
+            }
+        };
+        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+        stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
+        // Version 1.0: the body ends with the connection and is not chunked.
+        write!(stream, "{method} {target} HTTP/1.0\r\nHost: {http}\r\n\r\n")?;
+        let mut answer = Vec::new();
+        stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
+        return Ok(String::from_utf8_lossy(&answer).into_owned());
+    }
+    Err(last)
+}
+
+fn print(text: &str) {
+    // Nobody may be reading any more, which is no reason to end.
+    let mut out = std::io::stdout();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    /// Answers one request with `answer`; gives where, and the request that came.
+    fn server(answer: &'static str) -> (String, std::thread::JoinHandle<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let http = listener.local_addr().unwrap().to_string();
+        let served = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = [0; 1024];
+            let length = stream.read(&mut request).unwrap();
+            stream.write_all(answer.as_bytes()).unwrap();
+            String::from_utf8_lossy(&request[..length]).into_owned()
+        });
+        (http, served)
+    }
+
+    #[test]
+    fn an_order_that_is_refused_says_why() {
+        let (http, served) = server("HTTP/1.1 409 Conflict\r\nContent-Length: 3\r\n\r\nno\n");
+        let error = order(&http, "/cluster/drain/7").unwrap_err();
+        assert!(matches!(&error, OperateError::Refused { text } if text == "no"), "{error}");
+        assert!(served.join().unwrap().starts_with("POST /cluster/drain/7 HTTP/1.0\r\n"));
+    }
+
+    #[test]
+    fn strangers_are_named() {
+        for answer in ["", "SSH-2.0-x\r\n", "HTTP/1.1 200 OK\r\n\r\n<html>", "HTTP/1.1 404 Not Found\r\n\r\n"] {
+            let (http, served) = server(answer);
+            let error = get_status(&http).and_then(|body| parse(&http, &body).map(|_| ())).unwrap_err();
+            assert!(matches!(error, OperateError::Strange { .. }), "{answer:?}: {error}");
+            served.join().unwrap();
+        }
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        assert!(matches!(get_status(&closed), Err(OperateError::Unreachable { .. })));
+    }
+
+    #[test]
+    fn what_a_member_holds_is_counted_until_it_is_gone() {
+        let mut status = Status::new(crate::status::tests::report(), true);
+        assert_eq!(left(&status, 1), Some(4096));
+        status.report.cluster.as_mut().unwrap().members[0].replicas = 0;
+        assert_eq!(left(&status, 1), None);
+        assert_eq!(left(&status, 9), None);
+    }
+}

@@ -1,0 +1,215 @@
+//! What a node says of itself and its cluster, for programs (JSON) and for people (a table).
+
+use ::node::{ClusterReport, CoreReport, Report};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// `GET /status`.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Status {
+    /// Whether there are no problems.
+    pub(crate) healthy: bool,
+    /// What is not as it should be, in words.
+    pub(crate) problems: Vec<String>,
+    /// The version of the program that answers.
+    pub(crate) version: String,
+    /// What the node knows.
+    #[serde(flatten)]
+    pub(crate) report: Report,
+}
+
+impl Status {
+    pub(crate) fn new(report: Report, accepting: bool) -> Self {
+        let mut problems = Vec::new();
+        if !accepting {
+            problems.push("this node is starting".to_owned());
+        }
+        match (&report.cluster, report.clustered) {
+            (Some(cluster), _) => find_problems(cluster, &report.cores, &mut problems),
+            (None, true) if accepting => problems.push("this node takes no part in its cluster; its log says why".to_owned()),
+            _ => {}
+        }
+        let damaged: u64 = report.cores.iter().map(|core| core.damaged_records).sum();
+        if damaged > 0 {
+            problems.push(format!("{damaged} damaged records were found on this node's device"));
+        }
+        Self { healthy: problems.is_empty(), problems, version: env!("CARGO_PKG_VERSION").to_owned(), report }
+    }
+}
+
+fn find_problems(cluster: &ClusterReport, cores: &[CoreReport], problems: &mut Vec<String>) {
+    let Some(me) = cluster.node else {
+        return problems.push("this node has not been taken in yet".to_owned());
+    };
+    if !cluster.members.is_empty() && cluster.members.iter().all(|member| member.id != me) {
+        return problems.push(format!("this node was member {me} and has been removed: end it"));
+    }
+    if cluster.leader.is_none() {
+        problems.push("this node knows no leader: it reaches no majority".to_owned());
+    }
+    if cluster.lease_ms == Some(0) {
+        problems.push("this node has no lease: it serves nothing".to_owned());
+    }
+    for member in &cluster.members {
+        if member.state == "down" {
+            problems.push(format!("member {} is down", member.id));
+        }
+        if member.learners > 0 {
+            problems.push(format!("member {} is being filled with {} slots", member.id, member.learners));
+        }
+    }
+    if cluster.unavailable_slots > 0 {
+        problems.push(format!("{} slots are not available: their primary is down", cluster.unavailable_slots));
+    }
+    if cluster.short_slots > 0 {
+        problems.push(format!("{} slots have fewer replicas than their keyspaces ask for", cluster.short_slots));
+    }
+    let unserved: u32 = cores.iter().map(|core| core.unserved).sum();
+    if unserved > 0 {
+        problems.push(format!("{unserved} slots are being taken over by this node"));
+    }
+}
+
+/// For people.
+impl fmt::Display for Status {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.report.cluster {
+            Some(cluster) => table(cluster, out)?,
+            None if self.report.clustered => writeln!(out, "a member of a cluster, version {}", self.version)?,
+            None => writeln!(out, "a node by itself, version {}", self.version)?,
+        }
+        let sum = |figure: fn(&CoreReport) -> u64| self.report.cores.iter().map(figure).sum::<u64>();
+        writeln!(
+            out,
+            "this node: {} rows, {} live, {} of {} of its device in use",
+            sum(|core| core.rows),
+            base::format_size(sum(|core| core.live_bytes)),
+            base::format_size(sum(|core| core.device_used_bytes)),
+            base::format_size(sum(|core| core.device_capacity_bytes)),
+        )?;
+        match &self.problems[..] {
+            [] => writeln!(out, "healthy"),
+            problems => problems.iter().try_for_each(|problem| writeln!(out, "problem: {problem}")),
+        }
+    }
+}
+
+fn table(cluster: &ClusterReport, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let name = |node: Option<u32>| node.map_or("nobody".to_owned(), |node| format!("member {node}"));
+    let (name_of, leader, version) = (&cluster.name, name(cluster.leader), cluster.version);
+    writeln!(out, "cluster {name_of}, led by {leader}, seen by {} at entry {version} of its metadata\n", name(cluster.node))?;
+    let head = ["member", "state", "address", "cql", "data centre", "rack", "version", "primary", "in sync", "filling"];
+    let mut rows = vec![head.map(str::to_owned)];
+    rows.extend(cluster.members.iter().map(|member| {
+        let state = if member.leaving && member.state == "down" { "down, leaving".to_owned() } else { member.state.clone() };
+        [
+            member.id.to_string(),
+            state,
+            member.address.clone(),
+            member.cql_address.clone(),
+            member.data_center.clone(),
+            member.rack.clone(),
+            member.version.clone(),
+            member.primaries.to_string(),
+            member.replicas.to_string(),
+            member.learners.to_string(),
+        ]
+    }));
+    let mut widths = [0; 10];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    for row in &rows {
+        let mut line = String::new();
+        for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
+            let is_number = column == 0 || column >= 7;
+            line += &if is_number { format!("{cell:>width$}  ") } else { format!("{cell:<width$}  ") };
+        }
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    writeln!(out)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+pub(crate) mod tests {
+    use super::*;
+    use ::node::{MemberReport, PendingReport};
+
+    pub(crate) fn report() -> Report {
+        let member = |id: u32, state: &str, primaries, replicas| MemberReport {
+            id,
+            state: state.to_owned(),
+            address: format!("10.0.0.{id}:7000"),
+            cql_address: format!("10.0.0.{id}:9042"),
+            rack: format!("r{id}"),
+            data_center: "dc".to_owned(),
+            version: "0.1.0".to_owned(),
+            cores: 1,
+            primaries,
+            replicas,
+            ..MemberReport::default()
+        };
+        let cluster = ClusterReport {
+            name: "tarn".to_owned(),
+            id: "0".repeat(32),
+            node: Some(2),
+            version: 17,
+            leader: Some(1),
+            lease_ms: Some(700),
+            members: vec![member(1, "up", 2048, 4096), member(2, "up", 2048, 4096)],
+            ..ClusterReport::default()
+        };
+        let core = CoreReport { primaries: 2048, pending: vec![PendingReport { node: 1, bytes: 9 }], ..CoreReport::default() };
+        Report { clustered: true, cluster: Some(cluster), cores: vec![core] }
+    }
+
+    #[test]
+    fn a_status_goes_through_json() {
+        let written = serde_json::to_string(&Status::new(report(), true)).unwrap();
+        let read: Status = serde_json::from_str(&written).unwrap();
+        assert_eq!(read.report, report());
+        assert!(read.healthy && read.problems.is_empty());
+        for name in ["\"healthy\":true", "\"clustered\":true", "\"lease_ms\":700", "\"primaries\":2048"] {
+            assert!(written.contains(name), "{name} in {written}");
+        }
+    }
+
+    #[test]
+    fn people_get_a_table() {
+        let shown = Status::new(report(), true).to_string();
+        let expected = "\
+cluster tarn, led by member 1, seen by member 2 at entry 17 of its metadata
+
+member  state  address        cql            data centre  rack  version  primary  in sync  filling
+     1  up     10.0.0.1:7000  10.0.0.1:9042  dc           r1    0.1.0       2048     4096        0
+     2  up     10.0.0.2:7000  10.0.0.2:9042  dc           r2    0.1.0       2048     4096        0
+
+this node: 0 rows, 0 B live, 0 B of 0 B of its device in use
+healthy
+";
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let problems = |change: fn(&mut ClusterReport)| {
+            let mut report = report();
+            change(report.cluster.as_mut().unwrap());
+            Status::new(report, true).problems
+        };
+        assert_eq!(problems(|cluster| cluster.members[0].state = "down".to_owned()), ["member 1 is down"]);
+        assert_eq!(problems(|cluster| cluster.members[1].learners = 5), ["member 2 is being filled with 5 slots"]);
+        assert_eq!(problems(|cluster| cluster.unavailable_slots = 3), ["3 slots are not available: their primary is down"]);
+        assert_eq!(problems(|cluster| cluster.lease_ms = Some(0)), ["this node has no lease: it serves nothing"]);
+        assert_eq!(problems(|cluster| cluster.leader = None), ["this node knows no leader: it reaches no majority"]);
+        assert_eq!(problems(|cluster| cluster.short_slots = 1), ["1 slots have fewer replicas than their keyspaces ask for"]);
+        assert_eq!(problems(|cluster| cluster.node = None), ["this node has not been taken in yet"]);
+        assert!(problems(|cluster| cluster.lease_ms = None).is_empty(), "a member that is alone needs no lease");
+        assert_eq!(problems(|cluster| cluster.node = Some(7)), ["this node was member 7 and has been removed: end it"]);
+        let alone = Status::new(Report::default(), true);
+        assert!(alone.healthy && alone.to_string().starts_with("a node by itself"), "{alone}");
+    }
+}
