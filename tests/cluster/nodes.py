@@ -23,6 +23,7 @@ from cassandra.connection import ConnectionException
 from cassandra.policies import (
     ConstantReconnectionPolicy, FallthroughRetryPolicy, RoundRobinPolicy, TokenAwarePolicy, WhiteListRoundRobinPolicy,
 )
+from cassandra.protocol import ErrorMessage
 from cassandra.query import SimpleStatement
 
 import server as servers
@@ -35,7 +36,7 @@ CAPACITY = "512MiB"
 PR_SET_PDEATHSIG = 1
 CLONE_NEWNET = 0x4000_0000
 # What a statement can end with besides a result.
-FAILURES = (DriverException, NoHostAvailable, ConnectionException)
+FAILURES = (DriverException, NoHostAvailable, ConnectionException, ErrorMessage)
 LIBC = ctypes.CDLL(None, use_errno=True)
 blocks = itertools.count(random.randrange(1 << 14))
 
