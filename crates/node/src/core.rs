@@ -150,6 +150,12 @@ impl Core {
         &self.shard
     }
 
+    /// For messages: what is under way of the core's part in a cluster.
+    #[must_use]
+    pub fn describe_cluster(&self) -> String {
+        self.cluster.as_ref().map_or_else(String::new, |cluster| cluster.describe())
+    }
+
     /// Calls `on_failure` once if the shard turns out not to be recoverable. Without it, or when it returns, the core waits for ever.
     #[must_use]
     pub fn with_on_failure(mut self, on_failure: OnFailure) -> Self {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | committed | all rows here up to this sequence of the engine are on all replicas in sync |
 //! | absent members | each with a sequence: all rows up to it the member has |
+//! | timestamp | no write here has a larger one, but for those of the last moments |
 //! | held slots | this core was in sync in them, and has forgotten nothing since |
 //!
 //! It is stored as a blob, text, now and then. What is stored may be old: a lower sequence only means more to send, a slot that is missing
@@ -37,6 +38,8 @@ pub(crate) struct Differences {
     held: BTreeMap<String, BTreeSet<u16>>,
     /// Committed sequences of late, with their times.
     samples: VecDeque<(u64, u64)>,
+    /// The largest write timestamp that was given.
+    timestamp_us: i64,
     /// Since when each absent member has nothing to be filled with.
     calm_since: BTreeMap<NodeId, u64>,
     frozen_until_us: u64,
@@ -63,7 +66,7 @@ impl Differences {
 
     /// The blob.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut text = format!("committed {}\n", self.committed);
+        let mut text = format!("committed {}\ntimestamp {}\n", self.committed, self.timestamp_us);
         for (node, sequence) in &self.absent {
             let _ = writeln!(text, "absent {} {sequence}", node.0);
         }
@@ -82,6 +85,11 @@ impl Differences {
     /// What may be here alone after a restart: rows with later sequences.
     pub(crate) fn restored(&self) -> Option<u64> {
         self.restored
+    }
+
+    /// The largest write timestamp that was given, as far as is known.
+    pub(crate) fn timestamp_us(&self) -> i64 {
+        self.timestamp_us
     }
 
     /// No later row may be purged.
@@ -163,8 +171,10 @@ impl Differences {
     }
 
     /// Notes what is committed; gives a blob to store, if it is time. `is_settled` is false while this core is being filled.
-    pub(crate) fn note(&mut self, committed: u64, is_settled: bool, now_us: u64) -> Option<Vec<u8>> {
+    pub(crate) fn note(&mut self, committed: u64, timestamp_us: i64, is_settled: bool, now_us: u64) -> Option<Vec<u8>> {
         self.sample(committed, now_us);
+        self.is_dirty |= timestamp_us > self.timestamp_us;
+        self.timestamp_us = self.timestamp_us.max(timestamp_us);
         let calm: Vec<NodeId> =
             self.calm_since.iter().filter(|(_, since_us)| now_us >= **since_us + CALM_US).map(|(node, _)| *node).collect();
         for node in calm {
@@ -212,6 +222,7 @@ fn parse(text: &str) -> Option<Differences> {
                 read.committed = rest.parse().ok()?;
                 read.restored = Some(read.committed);
             }
+            "timestamp" => read.timestamp_us = rest.parse().ok()?,
             "absent" => {
                 let (node, sequence) = rest.split_once(' ')?;
                 read.absent.insert(NodeId(node.parse().ok()?), sequence.parse().ok()?);
@@ -258,15 +269,15 @@ mod tests {
     fn rows_go_only_once_it_is_stored_that_their_slot_is_held_no_more() {
         let mut kept = Differences::default();
         kept.hold("k", Slot(1));
-        assert!(kept.note(0, true, 10_000_000).is_some());
+        assert!(kept.note(0, 0, true, 10_000_000).is_some());
         kept.stored(true);
         kept.let_go("k", Slot(1));
         assert!(!kept.may_forget());
-        assert!(kept.note(0, true, 10_000_001).is_some(), "at once");
+        assert!(kept.note(0, 0, true, 10_000_001).is_some(), "at once");
         assert!(!kept.may_forget());
         kept.stored(false);
         assert!(!kept.may_forget());
-        assert!(kept.note(0, true, 10_000_002).is_some());
+        assert!(kept.note(0, 0, true, 10_000_002).is_some());
         kept.stored(true);
         assert!(kept.may_forget());
     }

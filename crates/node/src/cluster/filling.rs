@@ -11,7 +11,7 @@
 
 use super::frames::{ALL_NEEDED, Fill, KEYS, STEPPED_DOWN, Slots, WANTED, read_key, read_wanted, split_version, write_key, write_wanted};
 use super::links::Incoming;
-use super::roles::{Role, Target};
+use super::roles::{Role, Target, Waits};
 use super::uncommitted::Uncommitted;
 use super::{ClusterCore, EarlyFrame, From};
 use crate::core::Core;
@@ -149,6 +149,35 @@ impl Fillings {
 }
 
 impl ClusterCore {
+    /// For messages: what is under way.
+    pub(crate) fn describe(&self) -> String {
+        let Fillings { by_target, wipes, wipe_waits, wanted, asked, own_tail, own_tail_waits, walked, doubtful, stepped_down, .. } =
+            &self.fillings;
+        let mut text = format!(
+            "version {}; to wipe {} (waits {wipe_waits}, may {}), wanted {}, asked {}, own tail {} (waits {own_tail_waits}, slots {}), doubtful {}, stepped down {}",
+            self.view.version(),
+            wipes.len(),
+            self.differences.may_forget(),
+            wanted.len(),
+            asked.len(),
+            own_tail.is_some(),
+            walked.len(),
+            doubtful.len(),
+            stepped_down.len(),
+        );
+        for (target, filling) in by_target {
+            let Filling { jobs, waits, sent, proposed, agreements, .. } = filling;
+            let (jobs, sent, proposed, agreements) = (jobs.len(), sent.len(), proposed.len(), agreements.len());
+            text += &format!("; to {target:?}: jobs {jobs} (waits {waits}), sent {sent}, proposed {proposed}, agreements {agreements}");
+        }
+        for (target, link) in &self.links.outgoing {
+            let (open, pending, committed) = (link.is_open(), link.stream.pending_bytes(), link.stream.committed());
+            text += &format!("; link {target:?} open {open}, pending {pending}, committed {committed}");
+        }
+        let unserved = self.roles.iter().filter(|(_, _, local)| local.waits != Waits::default()).count();
+        text + &format!("; unserved {unserved}, early {}, routed {}", self.early_frames.len(), self.routed.len())
+    }
+
     /// As replica: slots whose primary is another than before; what the one before may have sent only here is asked for.
     pub(super) fn follow_primary(&mut self, place: (KeyspaceNumber, Slot), own_writes: Vec<RowKey>) {
         let mut keys = self.fillings.take_uncommitted(place);
@@ -456,6 +485,7 @@ impl Core {
                     cluster.send_image(target, place.0, place.1, sequence, timestamp_us, batch.bytes());
                 }
                 if is_sent {
+                    cluster.send_time(target, place, sequence, timestamp_us);
                     // From now on nothing is acknowledged that the replica does not have.
                     if let Some(local) = cluster.roles.get_mut(place.0, place.1) {
                         local.filled.push(target.0);
@@ -493,6 +523,7 @@ impl Core {
                 }
                 let ended: Vec<_> = ended.into_iter().collect();
                 for place in &ended {
+                    cluster.send_time(target, *place, sequence, timestamp_us);
                     if let Some(local) = cluster.roles.get_mut(place.0, place.1).filter(|local| local.filling.contains(&target.0)) {
                         local.filled.push(target.0);
                     }

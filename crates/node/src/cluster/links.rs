@@ -18,6 +18,8 @@ use std::net::SocketAddr;
 
 /// How long after a link broke, or could not be made, it is tried again.
 const AGAIN_US: u64 = 100_000;
+/// A link that has not become open in this time is given up and made again.
+const HANDSHAKE_US: u64 = 2_000_000;
 /// A frame of writes has about so many bytes at most.
 const APPEND_BYTES_MAX: usize = 256 << 10;
 /// A link has at most so many bytes on their way into the network: the rest waits in its stream.
@@ -30,6 +32,8 @@ pub(crate) struct Link {
     is_open: bool,
     reader: FrameReader,
     again_at_us: u64,
+    /// When the connection that is being made is given up.
+    open_by_us: u64,
     /// Since when something waits to be acknowledged.
     waiting_since_us: Option<u64>,
     /// The process over there that the stream is for.
@@ -73,6 +77,7 @@ impl Link {
             is_open: false,
             reader: FrameReader::new(),
             again_at_us: 0,
+            open_by_us: 0,
             waiting_since_us: None,
             incarnation: 0,
             stream: Outbound::default(),
@@ -80,6 +85,10 @@ impl Link {
             forwards: Vec::new(),
             early: Vec::new(),
         }
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.is_open
     }
 
     /// Since when the other side has acknowledged nothing, although there is something to acknowledge.
@@ -190,7 +199,16 @@ impl ClusterCore {
     /// Connects what is wanted and not connected. Gives the time at which to look again.
     pub(crate) fn connect_links<R: Reactor>(&mut self, reactor: &mut R, core: CoreId, cores: u16) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
-        let mut next = None;
+        let mut next: Option<u64> = None;
+        for link in self.links.outgoing.values_mut().filter(|link| !link.is_open) {
+            let Some(connection) = link.connection else { continue };
+            if now_us >= link.open_by_us {
+                // `closed` follows, and then another attempt.
+                reactor.abort(connection);
+                link.open_by_us = now_us + HANDSHAKE_US;
+            }
+            next = Some(next.map_or(link.open_by_us, |next| next.min(link.open_by_us)));
+        }
         let targets: Vec<Target> =
             self.links.outgoing.iter().filter(|(_, link)| link.connection.is_none()).map(|(target, _)| *target).collect();
         for target in targets {
@@ -201,12 +219,12 @@ impl ClusterCore {
             let hello = self.hello(core, cores, target.1);
             let Some(link) = self.links.outgoing.get_mut(&target) else { continue };
             if now_us < link.again_at_us {
-                next = Some(next.map_or(link.again_at_us, |next: u64| next.min(link.again_at_us)));
+                next = Some(next.map_or(link.again_at_us, |next| next.min(link.again_at_us)));
                 continue;
             }
             let connection = reactor.connect(peer.0, Some((target.1, peer.1)));
             (link.connection, link.is_open, link.reader) = (Some(connection), false, FrameReader::new());
-            link.again_at_us = now_us + AGAIN_US;
+            (link.again_at_us, link.open_by_us) = (now_us + AGAIN_US, now_us + HANDSHAKE_US);
             self.links.by_connection.insert(connection, target);
             if let Some(out) = reactor.output(connection) {
                 append_frame(out, Kind::HELLO, 0, |body| body.extend_from_slice(&hello.encode()));

@@ -19,6 +19,8 @@ use std::sync::mpsc::Sender;
 /// How long after a member could not be asked to take this node in the next one is.
 const JOIN_AGAIN_US: u64 = 500_000;
 
+/// How long a member that is asked has to answer: longer than a proposal takes at most.
+const JOIN_PATIENCE_US: u64 = 12_000_000;
 /// Cores are told of a lease that lasts so much longer.
 const LEASE_STEP_US: u64 = 20_000;
 
@@ -63,6 +65,7 @@ pub(crate) struct MetadataCore {
     contact: Option<Contact>,
     contact_number: usize,
     contact_at_us: u64,
+    contact_until_us: u64,
 }
 
 /// A member that is asked to take this node in.
@@ -84,6 +87,7 @@ impl MetadataCore {
             contact: None,
             contact_number: 0,
             contact_at_us: 0,
+            contact_until_us: 0,
         }
     }
 
@@ -300,13 +304,19 @@ impl Core {
         let now_us = reactor.now().monotonic_us;
         let cluster = self.cluster.as_mut()?;
         let core = cluster.metadata.as_mut()?;
-        if core.contact.is_some() {
-            return None;
+        if let Some(contact) = &core.contact {
+            if now_us < core.contact_until_us {
+                return Some(core.contact_until_us);
+            }
+            // `closed` follows, and then the next one is asked.
+            reactor.abort(contact.connection);
+            core.contact_until_us = now_us + JOIN_PATIENCE_US;
+            return Some(core.contact_until_us);
         }
         if now_us < core.contact_at_us {
             return Some(core.contact_at_us);
         }
-        core.contact_at_us = now_us + JOIN_AGAIN_US;
+        (core.contact_at_us, core.contact_until_us) = (now_us + JOIN_AGAIN_US, now_us + JOIN_PATIENCE_US);
         let address = *cluster.config.join.get(core.contact_number % cluster.config.join.len().max(1))?;
         core.contact_number += 1;
         let connection = reactor.connect(address, Some((CoreId(0), 1)));

@@ -346,7 +346,7 @@ impl Core {
         let committed = self.committed_here();
         let cluster = self.cluster.as_mut()?;
         let is_settled = cluster.fillings.is_settled() && cluster.roles.iter().all(|(_, _, local)| local.waits == Waits::default());
-        if let Some(bytes) = cluster.differences.note(committed, is_settled, now_us) {
+        if let Some(bytes) = cluster.differences.note(committed, self.shard.last_timestamp_us(), is_settled, now_us) {
             let name = replication_blob(self.core);
             reactor.submit(node_tag(DIFFERENCES_TAG), DiskRequest::ReplaceBlob { name, bytes });
         }
@@ -365,6 +365,7 @@ impl Core {
     /// The shard has recovered: what must not be purged is known from before.
     pub(crate) fn restore_purge_floor(&mut self) {
         let Some(cluster) = &self.cluster else { return };
+        self.shard.raise_timestamp(cluster.differences.timestamp_us());
         if let Some(floor) = cluster.differences.purge_floor() {
             self.shard.set_purge_floor(Some(Sequence(floor)));
             self.shard.restore_purged(Sequence(floor));

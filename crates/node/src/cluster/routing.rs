@@ -271,6 +271,10 @@ impl Core {
 }
 
 impl RoutedRequests {
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
     fn sent(&mut self, id: u32, way: Way) {
         if let Some(routed) = self.all.get_mut(&id) {
             routed.sent = Some(way);

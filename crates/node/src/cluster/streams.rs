@@ -51,6 +51,17 @@ impl ClusterCore {
         shard.clear_written();
     }
 
+    /// Sends no row, only the time: what a replica that becomes one in sync writes later must not have an earlier timestamp.
+    pub(crate) fn send_time(&mut self, target: Target, (keyspace, slot): (KeyspaceNumber, Slot), sequence: Sequence, timestamp_us: i64) {
+        let Some(term) = self.roles.get(keyspace, slot).map(|local| local.term) else { return };
+        let Some(table) = self.view.tables_of(keyspace).next() else { return };
+        let item = Item { sequence: sequence.0, term, timestamp_us, table, slot, purpose: Purpose::Image, rows: &[] };
+        if let Some(link) = self.links.outgoing.get_mut(&target) {
+            link.stream.push(&item);
+            self.unsent.insert(target);
+        }
+    }
+
     /// Sends an image to one replica.
     pub(crate) fn send_image(
         &mut self,
@@ -146,6 +157,10 @@ impl Core {
                         }
                         Verdict::Apply => {}
                     }
+                    self.shard.raise_timestamp(item.timestamp_us);
+                    if item.rows.is_empty() {
+                        return Offered::Taken;
+                    }
                     batch.clear();
                     if batch.append_received(item.rows).is_err() || !is_of(&batch, cluster, keyspace, item.slot) {
                         refused = true;
@@ -153,7 +168,6 @@ impl Core {
                     }
                     match self.shard.apply_received(now, receiver, &batch) {
                         Ok(Receipt::Applied(sequence)) => {
-                            self.shard.raise_timestamp(item.timestamp_us);
                             if let (Some(keyspace), Purpose::Write) = (keyspace, item.purpose) {
                                 cluster.fillings.applied(from, (item.sequence, sequence), (keyspace, item.slot), item.rows);
                             }
