@@ -156,6 +156,12 @@ impl Core {
         self.cluster.as_ref().map_or_else(String::new, |cluster| cluster.describe())
     }
 
+    /// On core 0: what this node knows of its cluster.
+    #[must_use]
+    pub fn cluster_state(&self) -> Option<Arc<cluster::State>> {
+        self.cluster.as_ref().map(|cluster| cluster.newest_state())
+    }
+
     /// Calls `on_failure` once if the shard turns out not to be recoverable. Without it, or when it returns, the core waits for ever.
     #[must_use]
     pub fn with_on_failure(mut self, on_failure: OnFailure) -> Self {

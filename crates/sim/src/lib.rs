@@ -44,7 +44,7 @@ pub use reactor::SimReactor;
 pub use remains::{Loss, Remains};
 pub use run::{Outcome, run_seed};
 pub use seeds::{Seeded, first_seed, seeds};
-pub use setup::{NODE_PORT, Setup};
+pub use setup::{ClusterSetup, NODE_PORT, Setup};
 pub use sim_disk::{Disk, Fault, FaultEvent, Faults, Stable};
 pub use statement::{Bound, Statement, bigint, int, text};
 pub use trace::Trace;

@@ -3,8 +3,9 @@
 use crate::planted::Planted;
 use engine::Config;
 use io::{Now, Placement};
-use node::{AerospikeConfig, NodeConfig, Protocol};
+use node::{AerospikeConfig, ClusterConfig, Listening, NodeConfig, Protocol};
 use shard::Durability;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::OnceLock;
 
 /// Open and not yet durable segments, as the server has.
@@ -45,6 +46,21 @@ pub struct Setup {
     pub bite_us: u64,
     /// A bug, to see whether it is found.
     pub planted: Option<Planted>,
+    /// The identity of the data directory.
+    pub host_id: u128,
+    /// How it takes part in a cluster; none for a node by itself.
+    pub cluster: Option<ClusterSetup>,
+}
+
+/// How a node takes part in a cluster.
+#[derive(Clone, Debug)]
+pub struct ClusterSetup {
+    /// Where the machine is.
+    pub address: IpAddr,
+    /// Whom it asks to be taken in; nobody if it founds a cluster.
+    pub join: Vec<SocketAddr>,
+    /// A bug, to see whether it is found.
+    pub planted: Option<node::Planted>,
 }
 
 impl Setup {
@@ -64,6 +80,8 @@ impl Setup {
             requests_bytes_max: 1 << 20,
             bite_us: 60,
             planted: None,
+            host_id: 1,
+            cluster: None,
         }
     }
 
@@ -85,17 +103,29 @@ impl Setup {
         }
     }
 
-    pub(crate) fn node_config(&self, now: Now) -> NodeConfig {
+    pub(crate) fn node_config(&self, now: Now, incarnation: u64) -> NodeConfig {
+        let listening = OnceLock::new();
+        let cluster = self.cluster.as_ref().map(|cluster| {
+            let [cql, shard_aware, aerospike, node] = LISTENERS.map(|(port, _)| SocketAddr::new(cluster.address, port));
+            let _ = listening.set(Listening { cql, shard_aware_port: shard_aware.port(), aerospike: Some(aerospike), node: Some(node) });
+            ClusterConfig {
+                join: cluster.join.clone(),
+                replaces: None,
+                incarnation,
+                version: "simulated".to_owned(),
+                planted: cluster.planted,
+            }
+        });
         NodeConfig {
             cluster_name: "machine".to_owned(),
             data_center: "datacenter1".to_owned(),
             rack: "rack1".to_owned(),
-            host_id: 1,
-            protocols: vec![Protocol::Cql, Protocol::Cql, Protocol::Aerospike],
+            host_id: self.host_id,
+            protocols: vec![Protocol::Cql, Protocol::Cql, Protocol::Aerospike, Protocol::Node],
             aerospike: AerospikeConfig::new(1, vec!["test".to_owned()]),
-            cluster: None,
+            cluster,
             board: None,
-            listening: OnceLock::new(),
+            listening,
             started_s: now.wall_s() as u32,
             frame_body_bytes_max: 1 << 20,
             unsent_bytes_max: self.unsent_bytes_max,

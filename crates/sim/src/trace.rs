@@ -17,6 +17,11 @@ impl Trace {
         Self { digest: 0, events: 0, prints: std::env::var_os("TARNDB_TRACE").is_some() }
     }
 
+    /// Whether every event is printed.
+    pub(crate) fn prints(&self) -> bool {
+        self.prints
+    }
+
     /// Something happened; the numbers say what.
     pub(crate) fn add(&mut self, what: &'static str, numbers: &[u64]) {
         self.events += 1;

@@ -172,7 +172,7 @@ impl ClusterCore {
     }
 
     /// The newest state there is here.
-    fn newest_state(&self) -> Arc<State> {
+    pub(crate) fn newest_state(&self) -> Arc<State> {
         let of_metadata = self.metadata.as_ref().and_then(|metadata| metadata.state());
         of_metadata.unwrap_or_else(|| Arc::clone(&self.view.state))
     }

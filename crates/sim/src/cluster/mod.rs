@@ -15,21 +15,25 @@ mod trouble;
 use crate::client::Client;
 use crate::machine::Machine;
 use crate::network::Network;
-use crate::setup::Setup;
+use crate::setup::{ClusterSetup, NODE_PORT, Setup};
 use crate::statement::Statement;
 use base::Rng;
 use cql::wire::{Consistency, ProtocolVersion};
 use customer::Customer;
 use ledger::Table;
+use node::Core;
 use shard::Durability;
 use shop::Shop;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use trouble::Trouble;
 
 /// How many clients there are.
 const CUSTOMERS: usize = 5;
 /// In peace the cluster is whole after so long at most.
 const PEACE_US_MAX: u64 = 60_000_000;
+/// Whether it is, is looked at so often.
+const LOOK_US: u64 = 50_000;
 /// Nothing that anybody waits for takes more steps.
 const STEPS_MAX: u32 = 3_000_000;
 
@@ -68,29 +72,38 @@ impl ClusterOutcome {
     }
 }
 
-/// Runs a seed.
+/// Runs a seed, with a bug or without.
 ///
 /// # Panics
 /// When a promise is broken.
 #[must_use]
-pub fn run_cluster_seed(seed: u64) -> ClusterOutcome {
+pub fn run_cluster_seed(seed: u64, planted: Option<node::Planted>) -> ClusterOutcome {
     let mut dice = Rng::new(seed ^ 0xC1_057E);
     let setup = choose_setup(seed, &mut dice);
-    let nodes = 1;
+    let nodes = [1, 2, 3, 3, 3, 3, 3, 5][dice.below(8) as usize];
+    let factors = match dice.below(4) {
+        0 => vec![1, nodes.min(3)],
+        1 => vec![1 + dice.below(u64::from(nodes.min(3))) as u8],
+        _ => vec![nodes.min(3)],
+    };
     let mut network = Network::new(seed, Box::new(Machine::boot));
-    for node in 0..nodes {
-        network.add(&Setup { seed: seed << 8 | node, ..setup.clone() });
+    for node in 0..usize::from(nodes) {
+        network.add(&member(&setup, node, planted));
     }
     let mut run = Run {
-        shop: Shop::new(seed, vec![1]),
+        shop: Shop::new(seed, factors),
         trouble: Trouble::new(&setup, dice.next_u64()),
         customers: (0..CUSTOMERS).map(|_| Customer::default()).collect(),
         network,
     };
     run.found();
+    run.progress("founded");
     run.suffer(2_000_000 + dice.below(8_000_000));
+    run.progress("has suffered");
     run.make_peace();
+    run.progress("is whole");
     run.read_all();
+    run.progress("is read");
     run.shop.ledger.check();
     run.outcome()
 }
@@ -101,6 +114,13 @@ fn choose_setup(seed: u64, dice: &mut Rng) -> Setup {
         durability: if dice.below(2) == 0 { Durability::Device } else { Durability::Memory },
         ..Setup::small(seed)
     }
+}
+
+/// The setup of a member. The first one founds the cluster, the others ask it to be taken in.
+fn member(setup: &Setup, node: usize, planted: Option<node::Planted>) -> Setup {
+    let join = if node == 0 { Vec::new() } else { vec![SocketAddr::new(Network::<Core>::address(0), NODE_PORT)] };
+    let cluster = ClusterSetup { address: Network::<Core>::address(node), join, planted };
+    Setup { seed: setup.seed << 8 | node as u64, host_id: node as u128 + 1, cluster: Some(cluster), ..setup.clone() }
 }
 
 /// A seed on its way.
@@ -114,7 +134,7 @@ struct Run {
 impl Run {
     /// The first nodes find one another, and get their tables.
     fn found(&mut self) {
-        self.wait_for("the first nodes are ready", |network| (0..network.len()).all(|node| is_ready(network, node)));
+        self.wait_for("the first nodes are members", is_formed);
         for factor in self.shop.factors.clone() {
             let replication = format!("{{'class': 'SimpleStrategy', 'replication_factor': {factor}}}");
             self.call(&format!("CREATE KEYSPACE r{factor} WITH replication = {replication}"));
@@ -148,16 +168,13 @@ impl Run {
 
     fn wait_for(&mut self, what: &str, mut holds: impl FnMut(&mut Network) -> bool) {
         let until_us = self.network.now_us() + PEACE_US_MAX;
-        for _ in 0..STEPS_MAX {
-            self.network.step();
+        while self.network.now_us() < until_us {
+            self.network.sleep(LOOK_US);
             if holds(&mut self.network) {
                 return;
             }
-            if self.network.now_us() > until_us {
-                break;
-            }
         }
-        panic!("{what}: not within {PEACE_US_MAX} µs");
+        panic!("{what}: not within {PEACE_US_MAX} µs: {}", describe(&mut self.network));
     }
 
     /// Work and trouble.
@@ -181,8 +198,11 @@ impl Run {
         self.trouble.end(&mut self.network);
         let until_us = self.network.now_us() + PEACE_US_MAX;
         while !is_whole(&mut self.network) {
-            self.step();
-            assert!(self.network.now_us() < until_us, "the cluster does not become whole");
+            let look_us = self.network.now_us() + LOOK_US;
+            while self.network.now_us() < look_us {
+                self.step();
+            }
+            assert!(self.network.now_us() < until_us, "the cluster does not become whole: {}", describe(&mut self.network));
         }
         self.shop.pausing = true;
         let idle = |run: &mut Self| run.customers.iter().all(Customer::is_idle);
@@ -206,6 +226,13 @@ impl Run {
         }
     }
 
+    /// With TARNDB_TRACE, how far the seed is.
+    fn progress(&mut self, what: &str) {
+        if self.network.trace().prints() {
+            eprintln!("the cluster {what} at {} µs: {}", self.network.now_us(), describe(&mut self.network));
+        }
+    }
+
     fn outcome(self) -> ClusterOutcome {
         let (ledger, trace) = (&self.shop.ledger, self.network.trace());
         ClusterOutcome {
@@ -220,11 +247,43 @@ impl Run {
     }
 }
 
-fn is_ready(network: &mut Network, node: usize) -> bool {
-    network.machine(node).is_some_and(|machine| machine.is_accepting())
+/// Whether all nodes are members of one cluster, and each knows.
+fn is_formed(network: &mut Network) -> bool {
+    let count = network.len();
+    let states: Vec<_> = (0..count).map_while(|node| network.machine(node)?.cluster_state()).collect();
+    let is_same = states.windows(2).all(|two| two[0].version == two[1].version && two[0].cluster_id == two[1].cluster_id);
+    let up = states.first().map_or(0, |state| state.members.values().filter(|member| member.is_up()).count());
+    states.len() == count && is_same && up == count
 }
 
 /// Whether everybody is there, and every replica has everything.
 fn is_whole(network: &mut Network) -> bool {
-    (0..network.len()).all(|node| is_ready(network, node))
+    if !is_formed(network) {
+        return false;
+    }
+    let Some(state) = network.machine(0).and_then(|machine| machine.cluster_state()) else { return false };
+    let up = state.members.values().filter(|member| member.is_placeable()).count();
+    state.keyspaces.values().all(|map| {
+        let wanted = usize::from(map.factor).min(up);
+        map.slots.iter().all(|slot| slot.in_sync.len() == wanted && slot.learners.is_empty() && slot.handover_from.is_none())
+    })
+}
+
+/// For messages: what each node knows.
+fn describe(network: &mut Network) -> String {
+    let count = network.len();
+    let mut describe = |node| {
+        let Some(machine) = network.machine(node) else { return format!("node {node} does not run") };
+        let Some(state) = machine.cluster_state() else { return format!("node {node} is alone") };
+        let members: Vec<_> = state.members.values().map(|member| (member.id.0, member.state)).collect();
+        let slots = state.keyspaces.iter().map(|(name, map)| {
+            let learners: usize = map.slots.iter().map(|slot| slot.learners.len()).sum();
+            let in_sync: usize = map.slots.iter().map(|slot| slot.in_sync.len()).sum();
+            let handovers = map.slots.iter().filter(|slot| slot.handover_from.is_some()).count();
+            format!("{name}: factor {}, {in_sync} in sync, {learners} learners, {handovers} handovers", map.factor)
+        });
+        let slots = slots.collect::<Vec<_>>().join("; ");
+        format!("node {node} at {}: {members:?}; {slots}; {}", state.version, machine.describe())
+    };
+    (0..count).map(&mut describe).collect::<Vec<_>>().join("\n")
 }

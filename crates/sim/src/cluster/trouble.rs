@@ -15,8 +15,6 @@ const QUIET_US_MAX: u64 = 1_500_000;
 pub(super) struct Trouble {
     dice: Rng,
     durability: Durability,
-    /// Whether wall clocks are set, back too. A node that is not of a cluster merges writes with rows that it has not read.
-    sets_clocks: bool,
     next_us: u64,
     /// How often what happened.
     pub(super) counts: BTreeMap<&'static str, u64>,
@@ -24,7 +22,7 @@ pub(super) struct Trouble {
 
 impl Trouble {
     pub(super) fn new(setup: &Setup, seed: u64) -> Self {
-        Self { dice: Rng::new(seed), durability: setup.durability, sets_clocks: false, next_us: 0, counts: BTreeMap::new() }
+        Self { dice: Rng::new(seed), durability: setup.durability, next_us: 0, counts: BTreeMap::new() }
     }
 
     /// Makes trouble when it is time.
@@ -63,7 +61,7 @@ impl Trouble {
                 network.slow(node, other, self.dice.below(400_000));
                 "slow link"
             }
-            13 if self.sets_clocks => {
+            13 => {
                 network.set_wall_clock(node, self.dice.below(20_000_000) as i64 - 10_000_000);
                 "clock set"
             }

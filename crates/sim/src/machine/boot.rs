@@ -9,7 +9,7 @@ use base::{CoreId, Rng, TableId};
 use engine::Engine;
 use io::{Handler, Now, Turn};
 use model::{Schema, schema_blob};
-use node::{Core, CoreParts, MetadataBlobs, SCHEMA_BLOB, SharedStatements, truncations_blob};
+use node::{Core, CoreParts, LOG_BLOB, MetadataBlobs, SCHEMA_BLOB, SNAPSHOT_BLOB, SharedStatements, replication_blob, truncations_blob};
 use shard::{Shard, decode_truncations};
 use sim_disk::{Disk, Fault, Faults, Stable};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -83,7 +83,11 @@ impl Machine {
         let blobs = &remains.blobs;
         let schema = Arc::new(blobs.get(SCHEMA_BLOB).map_or_else(Schema::empty, |bytes| schema_blob::decode(bytes).unwrap()));
         let statements = Arc::new(SharedStatements::new(1 << 20));
-        let config = Arc::new(setup.node_config(remains.now));
+        // Another one with each start: time goes on between any two.
+        let incarnation = Rng::new(setup.seed ^ remains.now.monotonic_us ^ remains.now.wall_us as u64).next_u64().max(1);
+        let config = Arc::new(setup.node_config(remains.now, incarnation));
+        let replication: Vec<_> = (0..setup.cores).map(|core| blobs.get(&replication_blob(CoreId(core))).cloned()).collect();
+        let metadata = MetadataBlobs { log: blobs.get(LOG_BLOB).cloned(), snapshot: blobs.get(SNAPSHOT_BLOB).cloned() };
         let tables: BTreeSet<TableId> =
             schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values()).map(|table| table.id).collect();
         let truncations = |core| blobs.get(&truncations_blob(core)).map_or_else(BTreeMap::new, |blob| decode_truncations(blob).unwrap());
@@ -102,11 +106,17 @@ impl Machine {
                 schema: Arc::clone(&schema),
                 shard: Shard::new(engine, setup.durability, tables.clone(), truncations, nonce),
                 statements: Arc::clone(&statements),
-                replication: None,
-                metadata: MetadataBlobs::default(),
+                replication: replication[usize::from(core.0)].clone(),
+                metadata: metadata.clone(),
                 on_ready: None,
             })
         })
+    }
+
+    /// What the node knows of its cluster.
+    #[must_use]
+    pub fn cluster_state(&self) -> Option<Arc<cluster::State>> {
+        self.stations[0].core.cluster_state()
     }
 
     /// The engine of a core, to look at.
@@ -122,7 +132,8 @@ impl Machine {
             let engine = station.core.shard().engine();
             let (writable, full, poisoned) = (engine.writable(), engine.is_full(), engine.poisoned());
             format!(
-                "writable {writable}, full {full}, poisoned {poisoned:?}, disk idle {}, {:?}",
+                "{}; writable {writable}, full {full}, poisoned {poisoned:?}, disk idle {}, {:?}",
+                station.core.describe_cluster(),
                 station.reactor.disk.next_us(0).is_none(),
                 engine.stats()
             )

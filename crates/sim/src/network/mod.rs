@@ -64,7 +64,7 @@ impl<H: Handler<SimReactor>> Network<H> {
             weather: Weather::default(),
             now_us: 1,
             wire_bytes_max: [4 << 10, 64 << 10, 1 << 20][dice.below(3) as usize],
-            bite_us: [200, 1_000, 4_000][dice.below(3) as usize],
+            bite_us: [1_000, 3_000, 8_000][dice.below(3) as usize],
             dice,
             trace: Trace::new(),
             boot,
