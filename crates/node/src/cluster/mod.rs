@@ -203,6 +203,8 @@ impl Core {
         let now_us = reactor.now().monotonic_us;
         let committed = self.committed_here();
         let Some(cluster) = &mut self.cluster else { return };
+        // What was written until now was written in the terms until now.
+        cluster.send_written(&mut self.shard);
         let before = std::mem::replace(&mut cluster.view, Arc::clone(&view));
         cluster.identity.clone_from(&view.identity);
         cluster.routed_changed = true;

@@ -8,7 +8,7 @@ use super::roles::{Role, Target};
 use super::{ClusterCore, Planted};
 use crate::core::Core;
 use crate::message::Message;
-use base::{CoreId, Slot};
+use base::{CoreId, Epoch, Slot};
 use engine::{ReceivedRows, Sequence, WriteBatch};
 use io::{ConnectionId, Reactor};
 use replica::{Item, Offered, Purpose};
@@ -51,9 +51,14 @@ impl ClusterCore {
         shard.clear_written();
     }
 
+    /// The term of a slot whose primary this is: what was to be sent of others is not this node's to send any more.
+    fn term_here(&self, keyspace: KeyspaceNumber, slot: Slot) -> Option<Epoch> {
+        self.roles.get(keyspace, slot).filter(|local| local.role == Role::Primary).map(|local| local.term)
+    }
+
     /// Sends no row, only the time: what a replica that becomes one in sync writes later must not have an earlier timestamp.
     pub(crate) fn send_time(&mut self, target: Target, (keyspace, slot): (KeyspaceNumber, Slot), sequence: Sequence, timestamp_us: i64) {
-        let Some(term) = self.roles.get(keyspace, slot).map(|local| local.term) else { return };
+        let Some(term) = self.term_here(keyspace, slot) else { return };
         let Some(table) = self.view.tables_of(keyspace).next() else { return };
         let item = Item { sequence: sequence.0, term, timestamp_us, table, slot, purpose: Purpose::Image, rows: &[] };
         if let Some(link) = self.links.outgoing.get_mut(&target) {
@@ -72,10 +77,9 @@ impl ClusterCore {
         timestamp_us: i64,
         rows: &[u8],
     ) {
-        let Some(local) = self.roles.get(keyspace, slot) else { return };
+        let Some(term) = self.term_here(keyspace, slot) else { return };
         let Some(Ok(first)) = ReceivedRows::new(rows).next() else { return };
-        let item =
-            Item { sequence: sequence.0, term: local.term, timestamp_us, table: first.key.table, slot, purpose: Purpose::Image, rows };
+        let item = Item { sequence: sequence.0, term, timestamp_us, table: first.key.table, slot, purpose: Purpose::Image, rows };
         if let Some(link) = self.links.outgoing.get_mut(&target) {
             link.stream.push(&item);
             self.unsent.insert(target);
