@@ -142,7 +142,7 @@ impl Outbound {
     /// Up to this sequence nothing is missing over there.
     #[must_use]
     pub fn committed(&self) -> u64 {
-        self.pending.iter().find(|pending| pending.bytes > 0).map_or(u64::MAX, |first| first.sequence - 1)
+        self.pending.iter().find(|pending| pending.bytes > 0).map_or(u64::MAX, |first| first.sequence.saturating_sub(1))
     }
 
     /// Bytes that wait for an acknowledgement.

@@ -456,7 +456,8 @@ impl Core {
             return false;
         }
         let Some(job) = filling.jobs.front_mut() else { return false };
-        let (sequence, timestamp_us) = (self.shard.engine().last_sequence(), self.shard.last_timestamp_us());
+        // Never 0: what was committed before the first write could not be told from what is committed with it.
+        let (sequence, timestamp_us) = (self.shard.engine().last_sequence().max(Sequence(1)), self.shard.last_timestamp_us());
         let mut batch = WriteBatch::new();
         match job {
             Job::Slot { place, scan } => {
