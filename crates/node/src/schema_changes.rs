@@ -88,6 +88,8 @@ pub(crate) struct SchemaChanges {
 struct Proposed {
     request: SchemaRequest,
     done: SchemaDone,
+    /// The schema's version with the change.
+    version: u128,
 }
 
 /// A change that the cluster has made.
@@ -161,7 +163,8 @@ impl Core {
                 Ok(Resolved::Change { update, warnings, .. }) if self.cluster.is_some() => {
                     self.propose_schema(self.schema.version, schema_blob::encode(&update.schema));
                     if let Some(changes) = &mut self.changes {
-                        changes.proposed = Some(Proposed { request, done: SchemaDone { events: update.events, warnings } });
+                        let (version, done) = (update.schema.version, SchemaDone { events: update.events, warnings });
+                        changes.proposed = Some(Proposed { request, done, version });
                     }
                 }
                 Err(failure) => request.end(reactor, Err(failure)),
@@ -387,10 +390,15 @@ impl Core {
         state: &cluster::State,
     ) {
         let Some(changes) = &mut self.changes else { return };
-        let Some(Proposed { request, done }) = changes.proposed.take() else { return };
+        let Some(Proposed { request, done, version }) = changes.proposed.take() else { return };
         match outcome {
-            cluster::Outcome::Refused(cluster::Refused::SchemaChanged { .. }) => changes.waiting.push_front(request),
-            cluster::Outcome::Refused(refused) => request.end(reactor, Err(SchemaFailure::Refused(refused.clone()))),
+            // A proposal may be decided twice, and the first time not be seen here.
+            cluster::Outcome::Refused(cluster::Refused::SchemaChanged { .. }) if state.schema.version != version => {
+                changes.waiting.push_front(request)
+            }
+            cluster::Outcome::Refused(refused) if state.schema.version != version => {
+                request.end(reactor, Err(SchemaFailure::Refused(refused.clone())))
+            }
             cluster::Outcome::Unknown => request.end(reactor, Err(SchemaFailure::Undecided)),
             _ => {
                 let (version, schema_version) = (state.version, state.schema.version);
