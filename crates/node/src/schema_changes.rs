@@ -84,6 +84,13 @@ pub(crate) struct SchemaChanges {
     store_due_us: Option<u64>,
 }
 
+impl SchemaChanges {
+    /// Whether cores are taking a change.
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.current.is_some()
+    }
+}
+
 /// A change that the cluster is to decide on.
 struct Proposed {
     request: SchemaRequest,

@@ -6,7 +6,7 @@ use super::{ClusterConfig, ClusterCore};
 use crate::config::NodeConfig;
 use crate::core::{Core, node_tag};
 use crate::message::Message;
-use crate::schema_changes::METADATA_TAG;
+use crate::schema_changes::{METADATA_TAG, SchemaChanges};
 use base::{CoreId, NodeId};
 use cluster::wire::{FrameReader, Hello, Join, JoinReply, Kind, PROTOCOL_VERSION, RefusalMessage, append_frame};
 use cluster::{Blobs, Command, Event, Member, MemberState, Metadata, Outcome, Profile, ProposalId, State};
@@ -267,13 +267,14 @@ impl Core {
         let Some(cluster) = &mut self.cluster else { return };
         let Some(core) = &mut cluster.metadata else { return };
         let Some(state) = core.next.clone() else { return };
-        if state.schema.version != self.schema.version && state.version > 0 {
+        let Some(me) = cluster.identity.as_ref().map(|identity| identity.node) else { return };
+        // What is older than this process is not acted by: a schema from before would take tables away that there are.
+        let is_current = state.member(me).is_some_and(|member| member.profile.incarnation == cluster.config.incarnation);
+        if is_current && (state.schema.version != self.schema.version || self.changes.as_ref().is_some_and(SchemaChanges::is_under_way)) {
             self.follow_schema(reactor, &state.schema);
             return;
         }
         core.next = None;
-        let Some(me) = cluster.identity.as_ref().map(|identity| identity.node) else { return };
-        let is_current = state.member(me).is_some_and(|member| member.profile.incarnation == cluster.config.incarnation);
         let view = Arc::new(View::new(&core.made, cluster.identity.clone(), &state, is_current));
         core.made = Arc::clone(&view);
         for number in 0..self.cores {
