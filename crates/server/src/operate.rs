@@ -154,7 +154,8 @@ fn exchange(http: &str, method: &str, target: &str) -> std::io::Result<String> {
         stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
         stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
         // Version 1.0: the body ends with the connection and is not chunked.
-        write!(stream, "{method} {target} HTTP/1.0\r\nHost: {http}\r\n\r\n")?;
+        // In one piece: a server that answers at once and closes must not have left anything unread.
+        stream.write_all(format!("{method} {target} HTTP/1.0\r\nHost: {http}\r\n\r\n").as_bytes())?;
         let mut answer = Vec::new();
         stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
         return Ok(String::from_utf8_lossy(&answer).into_owned());

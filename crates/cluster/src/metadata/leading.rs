@@ -229,9 +229,21 @@ impl Metadata {
         self.messages.push((from, Envelope::Grant(grant).encode()));
     }
 
+    /// A leader that was taken for down before it led sends itself no heartbeats.
+    fn rise(&mut self, me: NodeId) {
+        let own = self.profile.incarnation;
+        let is_down = self.state.member(me).is_some_and(|member| !member.is_up() && member.profile.incarnation == own);
+        let Some(leading) = self.leading.as_mut().filter(|_| is_down) else { return };
+        if leading.rising.get(&me).is_none_or(|proposed_us| self.now_us >= proposed_us + RETRY_US) {
+            leading.rising.insert(me, self.now_us);
+            self.propose_as_leader(Command::Up { node: me, incarnation: own });
+        }
+    }
+
     /// What is due while this member leads.
     pub(super) fn lead(&mut self) {
         let Some(me) = self.node().filter(|_| self.leading.as_ref().is_some_and(|leading| leading.ready)) else { return };
+        self.rise(me);
         self.declare_down(me);
         self.end_handovers();
         self.count_applied(me);

@@ -122,6 +122,13 @@ impl Links {
         of_gone.flat_map(|(_, link)| std::mem::take(&mut link.forwards)).collect()
     }
 
+    /// Ends the connection of a link, which is then made anew.
+    pub(super) fn abort<R: Reactor>(&self, reactor: &mut R, target: Target) {
+        if let Some(connection) = self.outgoing.get(&target).and_then(|link| link.connection) {
+            reactor.abort(connection);
+        }
+    }
+
     /// Whether replicas may not know all that is committed.
     pub(super) fn has_news(&self) -> bool {
         self.outgoing.values().any(|link| link.is_open && link.told_committed != link.stream.committed())

@@ -391,6 +391,8 @@ impl Core {
             }
         }
         for target in silent {
+            // The other side may have forgotten the connection.
+            cluster.links.abort(reactor, target);
             let slots = cluster.slots_with(target);
             if !slots.is_empty() {
                 tracing::warn!(

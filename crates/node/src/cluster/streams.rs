@@ -119,7 +119,12 @@ impl ClusterCore {
         if item.term > local.term {
             return if is_behind { Verdict::Wait } else { Verdict::Ignore };
         }
-        if (local.primary != Some(sender) || item.term < local.term) && self.config.planted != Some(Planted::NoFencing) {
+        let is_old = local.primary != Some(sender) || item.term < local.term;
+        if is_old && item.purpose == Purpose::Image && local.role == Role::Learner {
+            // A former primary was filling this learner: what comes of that the metadata refuses.
+            return Verdict::Ignore;
+        }
+        if is_old && self.config.planted != Some(Planted::NoFencing) {
             return Verdict::Refuse;
         }
         match local.role {
