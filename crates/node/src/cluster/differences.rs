@@ -125,6 +125,17 @@ impl Differences {
         }
     }
 
+    /// Lets go of all slots of which `has` says that this core has no part in them: it did not see itself leave.
+    pub(crate) fn let_go_of_others(&mut self, has: impl Fn(&str, Slot) -> bool) {
+        for (keyspace, slots) in &mut self.held {
+            let count = slots.len();
+            slots.retain(|slot| has(keyspace, Slot(*slot)));
+            let is_less = slots.len() < count;
+            (self.is_dirty, self.has_unstored_removal) = (self.is_dirty | is_less, self.has_unstored_removal | is_less);
+        }
+        self.held.retain(|_, slots| !slots.is_empty());
+    }
+
     /// Whether rows of slots that are not held may go.
     pub(crate) fn may_forget(&self) -> bool {
         !self.has_unstored_removal && self.storing.is_none_or(|storing| !storing.has_removal)

@@ -238,6 +238,13 @@ impl Core {
         if !(changes.lost.is_empty() && changes.gained.is_empty() && changes.followed.is_empty() && changes.learned.is_empty()) {
             cluster.differences.unsettle(now_us);
         }
+        let has_part = |name: &str, slot| {
+            let local = view.number_of(name).and_then(|keyspace| cluster.roles.get(keyspace, slot));
+            local.is_some_and(|local| local.role != Role::None)
+        };
+        if !before.is_current || before.keyspaces.len() != view.keyspaces.len() || before.tables.len() != view.tables.len() {
+            cluster.differences.let_go_of_others(has_part);
+        }
         for (keyspace, slot) in &changes.changed {
             if cluster.roles.get(*keyspace, *slot).is_some_and(|local| matches!(local.role, Role::Primary | Role::Secondary)) {
                 cluster.differences.hold(&view.keyspaces[usize::from(keyspace.0)].name, *slot);
