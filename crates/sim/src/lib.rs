@@ -43,7 +43,7 @@ pub use planted::Planted;
 pub use reactor::SimReactor;
 pub use remains::{Loss, Remains};
 pub use run::{Outcome, run_seed};
-pub use seeds::{Seeded, first_seed, seeds};
+pub use seeds::{Seeded, first_seed, run_seeds, seeds};
 pub use setup::{ClusterSetup, NODE_PORT, Setup};
 pub use sim_disk::{Disk, Fault, FaultEvent, Faults, Stable};
 pub use statement::{Bound, Statement, bigint, int, text};

@@ -23,7 +23,6 @@ const WRITE_TIMEOUT: i32 = 0x1100;
 const READ_TIMEOUT: i32 = 0x1200;
 const READ_FAILURE: i32 = 0x1300;
 const WRITE_FAILURE: i32 = 0x1500;
-const INVALID: i32 = 0x2200;
 
 struct Line {
     node: usize,
@@ -144,8 +143,6 @@ impl Customer {
                     // Nothing was done.
                     UNAVAILABLE | OVERLOADED | BOOTSTRAPPING => shop.ask_again(waiting.asked),
                     SERVER_ERROR | WRITE_TIMEOUT | WRITE_FAILURE | READ_TIMEOUT | READ_FAILURE => shop.lose(waiting.asked),
-                    // A node that has not yet heard of the newest tables.
-                    INVALID if message.contains("does not exist") => shop.ask_again(waiting.asked),
                     PROTOCOL_ERROR => panic!("{message}"),
                     _ => panic!("{:?}: error {code:#x}: {message}", waiting.asked),
                 }
