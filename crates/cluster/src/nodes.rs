@@ -1,6 +1,6 @@
-//! A small set of members.
+//! Small sets of members.
 
-use base::NodeId;
+use base::{Epoch, NodeId};
 use smallvec::SmallVec;
 use std::ops::Deref;
 
@@ -61,6 +61,65 @@ impl Deref for NodeSet {
 
     fn deref(&self) -> &[NodeId] {
         &self.0
+    }
+}
+
+/// Members in ascending order, each once, with the epoch at which it came in: one that leaves and comes back is another one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Learners(SmallVec<[(NodeId, Epoch); 2]>);
+
+impl Learners {
+    /// Adds `node` if it is not there.
+    pub fn insert(&mut self, node: NodeId, since: Epoch) {
+        if let Err(at) = self.0.binary_search_by_key(&node, |(node, _)| *node) {
+            self.0.insert(at, (node, since));
+        }
+    }
+
+    /// Takes `node` out; whether it was there.
+    pub fn remove(&mut self, node: NodeId) -> bool {
+        let before = self.len();
+        self.retain(|known| known != node);
+        self.len() < before
+    }
+
+    /// Keeps those that `keep` says.
+    pub fn retain(&mut self, mut keep: impl FnMut(NodeId) -> bool) {
+        self.0.retain(|(node, _)| keep(*node));
+    }
+
+    /// The epoch at which `node` came in, if it is there.
+    #[must_use]
+    pub fn since(&self, node: NodeId) -> Option<Epoch> {
+        self.0.iter().find(|(known, _)| *known == node).map(|(_, since)| *since)
+    }
+
+    /// Whether `node` is there.
+    #[must_use]
+    pub fn contains(&self, node: NodeId) -> bool {
+        self.since(node).is_some()
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.with_epochs().map(|(node, _)| node)
+    }
+
+    /// All of them, with their epochs.
+    pub fn with_epochs(&self) -> impl Iterator<Item = (NodeId, Epoch)> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is nobody.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 

@@ -47,11 +47,12 @@ impl Outbound {
     }
 
     /// Appends to a frame's body what was not sent yet, at most about `bytes_max` and at least one item; false if there was nothing.
-    pub fn take_unsent(&mut self, version: u64, bytes_max: usize, body: &mut Vec<u8>) -> bool {
+    /// `committed` is for the receiver: up to there all that was sent to it is on all replicas that must have it.
+    pub fn take_unsent(&mut self, version: u64, committed: u64, bytes_max: usize, body: &mut Vec<u8>) -> bool {
         if !self.has_unsent() {
             return false;
         }
-        begin_append(body, version, self.committed(), self.position + self.sent_items as u64);
+        begin_append(body, version, committed, self.position + self.sent_items as u64);
         let (mut taken, mut items) = (0, 0);
         for pending in self.pending.range(self.sent_items..) {
             if items > 0 && taken + pending.bytes > bytes_max {
@@ -139,9 +140,15 @@ impl Outbound {
         (self.pending, self.bytes, self.dead, self.sent, self.sent_items) = (kept, bytes, 0, sent, sent_items);
     }
 
+    /// The sequence of the last item.
+    #[must_use]
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
     /// Up to this sequence nothing is missing over there.
     #[must_use]
-    pub fn committed(&self) -> u64 {
+    pub fn arrived(&self) -> u64 {
         self.pending.iter().find(|pending| pending.bytes > 0).map_or(u64::MAX, |first| first.sequence.saturating_sub(1))
     }
 
@@ -171,7 +178,7 @@ mod tests {
 
     fn unsent(stream: &mut Outbound, bytes_max: usize) -> Vec<u64> {
         let mut body = Vec::new();
-        if stream.take_unsent(1, bytes_max, &mut body) { sequences(&body) } else { Vec::new() }
+        if stream.take_unsent(1, 0, bytes_max, &mut body) { sequences(&body) } else { Vec::new() }
     }
 
     #[test]
@@ -181,15 +188,15 @@ mod tests {
             stream.push(&item(sequence, 0, b"row"));
         }
         assert_eq!(unsent(&mut stream, 1000), [1, 2, 3, 4]);
-        assert_eq!(stream.committed(), 0);
+        assert_eq!(stream.arrived(), 0);
         stream.acknowledged(2);
-        assert_eq!((stream.committed(), stream.end()), (2, 4));
+        assert_eq!((stream.arrived(), stream.end()), (2, 4));
         stream.push(&item(5, 0, b"row"));
         stream.restart();
         assert_eq!(unsent(&mut stream, 50), [3]);
         assert_eq!(unsent(&mut stream, 1000), [4, 5]);
         stream.acknowledged(stream.end());
-        assert_eq!((stream.committed(), stream.pending_bytes()), (u64::MAX, 0));
+        assert_eq!((stream.arrived(), stream.pending_bytes()), (u64::MAX, 0));
     }
 
     #[test]
@@ -197,7 +204,7 @@ mod tests {
         let mut stream = Outbound::default();
         stream.push(&item(1, 0, b"row"));
         stream.acknowledged(9);
-        assert_eq!(stream.committed(), 0);
+        assert_eq!(stream.arrived(), 0);
         assert_eq!(unsent(&mut stream, 1000), [1]);
     }
 
@@ -215,7 +222,7 @@ mod tests {
             stream.retain(|_, slot, _, _| slot != Slot(1));
             let sent_again = rng.below(2) == 0;
             if sent_again {
-                got.retain(|sequence| *sequence <= stream.committed());
+                got.retain(|sequence| *sequence <= stream.arrived());
                 stream.restart();
             }
             while let more @ [_, ..] = &*unsent(&mut stream, 60) {
@@ -223,9 +230,9 @@ mod tests {
             }
             let sent = got.iter().copied().filter(|sequence| sequence % 3 != 1);
             assert!(sent.eq((1..=20).filter(|sequence| sequence % 3 != 1)), "{got:?}");
-            assert!(stream.committed() < 20);
+            assert!(stream.arrived() < 20);
             stream.acknowledged(stream.end());
-            assert_eq!((stream.committed(), stream.pending_bytes()), (u64::MAX, 0));
+            assert_eq!((stream.arrived(), stream.pending_bytes()), (u64::MAX, 0));
         }
     }
 }

@@ -363,9 +363,9 @@ impl Net {
         for (keyspace, map) in &state.keyspaces {
             for (slot, assignment) in map.slots.iter().enumerate() {
                 if Some(assignment.primary) == me
-                    && let Some(learner) = assignment.learners.first()
+                    && let Some(learner) = assignment.learners.iter().next()
                 {
-                    let slots = by_node.entry(*learner).or_default().entry(keyspace.clone()).or_default();
+                    let slots = by_node.entry(learner).or_default().entry(keyspace.clone()).or_default();
                     slots.push((Slot(slot as u16), assignment.epoch));
                 }
             }

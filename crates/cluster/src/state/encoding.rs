@@ -8,13 +8,15 @@ use std::sync::Arc;
 
 /// A state's bytes are fewer than this.
 pub(crate) const STATE_BYTES_MAX: usize = 15 << 20;
+/// 2: learners have epochs.
+const VERSION: u8 = 2;
 
 impl State {
     /// The bytes; equal states give equal ones.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.u8(1);
+        writer.u8(VERSION);
         writer.u128(self.cluster_id);
         writer.text(&self.cluster_name);
         writer.varint(self.version);
@@ -38,7 +40,7 @@ impl State {
     pub fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
         let mut reader = Reader::new(bytes);
         match reader.u8("state's version")? {
-            1 => {}
+            VERSION => {}
             found => return Err(CodecError::Unknown { what: "state's version", found: u64::from(found) }),
         }
         let mut state = Self { cluster_id: reader.u128("cluster id")?, ..Self::empty() };

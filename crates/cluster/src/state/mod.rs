@@ -19,7 +19,7 @@ pub use slots::{Assignment, FACTOR_MAX, SlotMap};
 pub use status::{MemberStatus, Status};
 
 use crate::command::{Command, Outcome, Refused, SlotEpochs};
-use crate::nodes::NodeSet;
+use crate::nodes::{Learners, NodeSet};
 use base::{Epoch, NodeId, SLOT_COUNT, Slot};
 use model::{Keyspace, Schema, schema_blob};
 use placement::Placement;
@@ -336,7 +336,7 @@ impl State {
     /// The last holder is given up: who has learnt the most, or anyone, stands for the slot.
     fn resurrect(&self, assignment: &mut Assignment) {
         let placeable = || self.members.values().filter(|member| member.state != MemberState::Removed).map(|member| member.id);
-        let heir = assignment.learners.iter().copied().chain(placeable().filter(|node| self.is_up(*node))).chain(placeable()).next();
+        let heir = assignment.learners.iter().chain(placeable().filter(|node| self.is_up(*node))).chain(placeable()).next();
         let heir = heir.expect("there is another member: its removal was checked");
         assignment.learners.remove(heir);
         assignment.in_sync.insert(heir);
@@ -449,7 +449,7 @@ impl State {
             let up = self.placement.targets(slot, factor).iter().copied().filter(|node| self.is_up(*node));
             let primary = up.clone().next().unwrap_or(fallback);
             let in_sync: NodeSet = up.chain([primary]).collect();
-            Assignment { epoch, term: epoch, primary, handover_from: None, in_sync, learners: NodeSet::new() }
+            Assignment { epoch, term: epoch, primary, handover_from: None, in_sync, learners: Learners::default() }
         };
         SlotMap { factor, slots: (0..SLOT_COUNT as usize).map(assign).collect(), settled: false }
     }

@@ -135,8 +135,8 @@ impl State {
     /// Step 6.
     fn admit_learners(&mut self, up: &Up) {
         let mut room: BTreeMap<NodeId, usize> = BTreeMap::new();
-        for node in self.keyspaces.values().filter(|map| !map.settled).flat_map(|map| &map.slots).flat_map(|slot| &slot.learners) {
-            let left = room.entry(*node).or_insert(LEARNER_SLOTS_MAX);
+        for node in self.keyspaces.values().filter(|map| !map.settled).flat_map(|map| &map.slots).flat_map(|slot| slot.learners.iter()) {
+            let left = room.entry(node).or_insert(LEARNER_SLOTS_MAX);
             *left = left.saturating_sub(1);
         }
         let mut keyspaces = std::mem::take(&mut self.keyspaces);
@@ -153,7 +153,7 @@ impl State {
                         let left = room.entry(*target).or_insert(LEARNER_SLOTS_MAX);
                         if *left > 0 {
                             *left -= 1;
-                            next.get_or_insert_with(|| assignment.clone()).learners.insert(*target);
+                            next.get_or_insert_with(|| assignment.clone()).learners.insert(*target, self.epoch());
                         }
                     }
                     changes.extend(next.map(|next| (slot, next)));
@@ -172,7 +172,7 @@ fn is_at_rest(assignment: &Assignment, targets: &[NodeId], up: &Up) -> bool {
         && assignment.handover_from.is_none()
         && assignment.in_sync.len() <= targets.len()
         && assignment.in_sync.iter().all(|node| up.has(*node))
-        && assignment.learners.iter().all(|node| up.has(*node) && targets.contains(node))
+        && assignment.learners.iter().all(|node| up.has(node) && targets.contains(&node))
         && !targets.first().is_some_and(first_is_ready)
 }
 

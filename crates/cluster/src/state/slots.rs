@@ -1,7 +1,7 @@
 //! Who holds the slots of a keyspace.
 
 use crate::codec::{CodecError, Reader, Writer};
-use crate::nodes::NodeSet;
+use crate::nodes::{Learners, NodeSet};
 use base::{Epoch, NodeId, SLOT_COUNT, Slot};
 
 /// The largest replication factor.
@@ -23,15 +23,21 @@ pub struct Assignment {
     pub handover_from: Option<NodeId>,
     /// Who has every acknowledged write; `primary` is one of them.
     pub in_sync: NodeSet,
-    /// Who is being filled.
-    pub learners: NodeSet,
+    /// Who is being filled, each since an epoch.
+    pub learners: Learners,
 }
 
 impl Assignment {
     /// Whether `node` gets this slot's writes.
     #[must_use]
     pub fn holds(&self, node: NodeId) -> bool {
-        self.in_sync.contains(&node) || self.learners.contains(&node)
+        self.in_sync.contains(&node) || self.learners.contains(node)
+    }
+
+    /// What names one filling of a learner: the epoch since which this primary has it to fill. `None` if `node` is no learner.
+    #[must_use]
+    pub fn filling_of(&self, node: NodeId) -> Option<Epoch> {
+        self.learners.since(node).map(|since| since.max(self.term))
     }
 }
 
@@ -63,11 +69,14 @@ impl SlotMap {
             writer.varint(slot.term.0);
             writer.node(slot.primary);
             writer.optional_node(slot.handover_from);
-            for set in [&slot.in_sync, &slot.learners] {
-                writer.varint(set.len() as u64);
-                for node in set {
-                    writer.node(*node);
-                }
+            writer.varint(slot.in_sync.len() as u64);
+            for node in &slot.in_sync {
+                writer.node(*node);
+            }
+            writer.varint(slot.learners.len() as u64);
+            for (node, since) in slot.learners.with_epochs() {
+                writer.node(node);
+                writer.varint(since.0);
             }
         }
     }
@@ -82,7 +91,7 @@ impl SlotMap {
                 primary: reader.node("primary")?,
                 handover_from: reader.optional_node("handover")?,
                 in_sync: decode_set(reader)?,
-                learners: decode_set(reader)?,
+                learners: decode_learners(reader)?,
             };
             if !assignment.in_sync.contains(&assignment.primary) || assignment.term > assignment.epoch {
                 return Err(CodecError::Inconsistent { what: "assignment" });
@@ -100,4 +109,14 @@ fn decode_set(reader: &mut Reader<'_>) -> Result<NodeSet, CodecError> {
         set.insert(reader.node("replica")?);
     }
     Ok(set)
+}
+
+fn decode_learners(reader: &mut Reader<'_>) -> Result<Learners, CodecError> {
+    let count = reader.count(REPLICAS_MAX, "learners")?;
+    let mut learners = Learners::default();
+    for _ in 0..count {
+        let node = reader.node("learner")?;
+        learners.insert(node, Epoch(reader.varint("epoch")?));
+    }
+    Ok(learners)
 }

@@ -42,13 +42,13 @@ impl State {
             for slot in &map.slots {
                 status.unavailable_slots += u32::from(!self.is_up(slot.primary));
                 status.short_slots += u32::from(slot.in_sync.len() < usize::from(map.factor));
-                let mut count = |node: &NodeId, field: fn(&mut MemberStatus) -> &mut u32| {
-                    if let Some(member) = members.get_mut(node) {
+                let mut count = |node: NodeId, field: fn(&mut MemberStatus) -> &mut u32| {
+                    if let Some(member) = members.get_mut(&node) {
                         *field(member) += 1;
                     }
                 };
-                count(&slot.primary, |member| &mut member.primaries);
-                slot.in_sync.iter().for_each(|node| count(node, |member| &mut member.replicas));
+                count(slot.primary, |member| &mut member.primaries);
+                slot.in_sync.iter().for_each(|node| count(*node, |member| &mut member.replicas));
                 slot.learners.iter().for_each(|node| count(node, |member| &mut member.learners));
             }
         }

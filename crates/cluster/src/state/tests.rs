@@ -42,8 +42,8 @@ impl Cluster {
         let mut by_node: BTreeMap<NodeId, Vec<SlotEpochs>> = BTreeMap::new();
         for (name, map) in &self.state.keyspaces {
             for (slot, assignment) in map.slots.iter().enumerate().filter(|(_, assignment)| self.state.is_up(assignment.primary)) {
-                if let Some(learner) = assignment.learners.first() {
-                    let keyspaces = by_node.entry(*learner).or_default();
+                if let Some(learner) = assignment.learners.iter().next() {
+                    let keyspaces = by_node.entry(learner).or_default();
                     if keyspaces.last().is_none_or(|last| last.keyspace != *name) {
                         keyspaces.push(SlotEpochs { keyspace: name.clone(), slots: Vec::new() });
                     }
@@ -91,7 +91,7 @@ fn check(before: &State, after: &State, command: &Command) {
         for (slot, next) in map.slots.iter().enumerate() {
             assert!(next.in_sync.contains(&next.primary), "{next:?}");
             assert!(next.term <= next.epoch && next.epoch <= Epoch(after.version));
-            assert!(next.learners.iter().all(|node| !next.in_sync.contains(node)), "{next:?}");
+            assert!(next.learners.iter().all(|node| !next.in_sync.contains(&node)), "{next:?}");
             assert!(next.handover_from != Some(next.primary));
             if fresh(name) {
                 continue;
@@ -115,7 +115,7 @@ fn check(before: &State, after: &State, command: &Command) {
         }
     }
     let mut learning = BTreeMap::new();
-    for node in after.keyspaces.values().flat_map(|map| &map.slots).flat_map(|slot| &slot.learners) {
+    for node in after.keyspaces.values().flat_map(|map| &map.slots).flat_map(|slot| slot.learners.iter()) {
         *learning.entry(node).or_insert(0) += 1;
     }
     assert!(learning.values().all(|count| *count <= LEARNER_SLOTS_MAX));
@@ -266,7 +266,7 @@ fn slots_at_another_epoch_are_passed_over() {
     let primary = cluster.slot(slot).primary;
     assert_eq!(cluster.apply(&Command::DropReplica { node: primary, slots: slots(epoch) }), passed);
     assert_eq!(cluster.apply(&Command::DropReplica { node, slots: slots(epoch) }), Outcome::Slots { changed: 1, passed_over: 0 });
-    assert!(cluster.slot(slot).learners.contains(&node));
+    assert!(cluster.slot(slot).learners.contains(node));
 }
 
 #[test]

@@ -148,7 +148,7 @@ impl Differences {
         let mut filled = BTreeSet::new();
         for (keyspace, slot, local) in roles.iter() {
             let Some(now) = view.assignment(keyspace, slot) else { continue };
-            filled.extend(now.learners.iter().copied());
+            filled.extend(now.learners.iter());
             if !matches!(local.role, Role::Primary | Role::Secondary) {
                 continue;
             }

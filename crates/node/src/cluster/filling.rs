@@ -16,7 +16,7 @@ use super::uncommitted::Uncommitted;
 use super::{ClusterCore, EarlyFrame, From};
 use crate::core::Core;
 use crate::message::Message;
-use base::{CoreId, NodeId, Slot, TableId};
+use base::{CoreId, Epoch, NodeId, Slot, TableId};
 use cluster::wire::Kind;
 use cluster::{Command, SlotEpochs};
 use engine::{Key, Sequence, WriteBatch};
@@ -28,8 +28,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 const BITE_BYTES: usize = 64 << 10;
 /// No more images are made for a replica that has so much to acknowledge.
 const PENDING_BYTES_MAX: usize = 1 << 20;
-/// A core makes so many bites a turn.
-const BITES_PER_TURN: usize = 4;
+/// A core makes so many bites a turn, and images of so many bytes: what has no rows takes bites too.
+const BITES_PER_TURN: usize = 64;
+const IMAGE_BYTES_PER_TURN: usize = 4 * BITE_BYTES;
 /// Keys travel in frames of about this size.
 const KEYS_BYTES: usize = 256 << 10;
 /// What was proposed and has not come about is proposed again.
@@ -55,12 +56,40 @@ struct Filling {
     number: u32,
     /// Whether the job that runs waits for rows to be read.
     waits: bool,
-    /// Slots whose images have all been sent, and the sequence that has to be acknowledged.
-    sent: Vec<((KeyspaceNumber, Slot), u64)>,
-    /// Slots that have been proposed, with the epoch and the time.
-    proposed: BTreeMap<(KeyspaceNumber, Slot), (u64, u64)>,
+    /// Slots whose images have all been sent.
+    sent: BTreeMap<(KeyspaceNumber, Slot), Sent>,
     /// New primaries' slots, and the sequence that has to be acknowledged.
     agreements: Vec<(Vec<(KeyspaceNumber, Slot)>, u64)>,
+}
+
+/// A slot whose images have all been sent.
+struct Sent {
+    /// What has to be acknowledged.
+    sequence: u64,
+    /// In which epoch, and when, the replica was proposed as one in sync.
+    proposed: Option<(Epoch, u64)>,
+}
+
+impl Filling {
+    /// Slots that are served once the replica has what is here of them.
+    fn awaited(&self) -> impl Iterator<Item = (KeyspaceNumber, Slot)> + '_ {
+        let in_jobs = self.jobs.iter().filter_map(|job| match job {
+            Job::Agreement(places) => Some(places),
+            _ => None,
+        });
+        in_jobs.chain(self.agreements.iter().map(|(places, _)| places)).flatten().copied()
+    }
+}
+
+impl Sent {
+    fn up_to(sequence: Sequence) -> Self {
+        Self { sequence: sequence.0, proposed: None }
+    }
+
+    /// Whether what was proposed may yet come about.
+    fn is_proposed(&self, epoch: Epoch, now_us: u64) -> bool {
+        self.proposed.is_some_and(|(then, at_us)| then == epoch && now_us <= at_us + PROPOSE_AGAIN_US)
+    }
 }
 
 /// All of a core.
@@ -100,9 +129,12 @@ pub(super) fn owned(key: &Key<'_>) -> RowKey {
 }
 
 impl Fillings {
-    /// A process of a member is no more.
-    pub(super) fn forget_member(&mut self, node: NodeId) {
+    /// A process of a member is no more. Gives the slots that waited for it to agree.
+    pub(super) fn forget_member(&mut self, node: NodeId) -> Vec<(KeyspaceNumber, Slot)> {
+        let of_member = self.by_target.iter().filter(|(target, _)| target.0 == node);
+        let awaited = of_member.flat_map(|(_, filling)| filling.awaited()).collect();
         self.by_target.retain(|target, _| target.0 != node);
+        awaited
     }
 
     /// A write of a primary has been applied here.
@@ -166,13 +198,14 @@ impl ClusterCore {
             stepped_down.len(),
         );
         for (target, filling) in by_target {
-            let Filling { jobs, waits, sent, proposed, agreements, .. } = filling;
-            let (jobs, sent, proposed, agreements) = (jobs.len(), sent.len(), proposed.len(), agreements.len());
+            let Filling { jobs, waits, sent, agreements, .. } = filling;
+            let proposed = sent.values().filter(|sent| sent.proposed.is_some()).count();
+            let (jobs, sent, agreements) = (jobs.len(), sent.len(), agreements.len());
             text += &format!("; to {target:?}: jobs {jobs} (waits {waits}), sent {sent}, proposed {proposed}, agreements {agreements}");
         }
         for (target, link) in &self.links.outgoing {
-            let (open, pending, committed) = (link.is_open(), link.stream.pending_bytes(), link.stream.committed());
-            text += &format!("; link {target:?} open {open}, pending {pending}, committed {committed}");
+            let (open, pending, arrived) = (link.is_open(), link.stream.pending_bytes(), link.stream.arrived());
+            text += &format!("; link {target:?} open {open}, pending {pending}, arrived {arrived}");
         }
         let unserved = self.roles.iter().filter(|(_, _, local)| local.waits != Waits::default()).count();
         text + &format!("; unserved {unserved}, early {}, routed {}", self.early_frames.len(), self.routed.len())
@@ -226,6 +259,11 @@ impl ClusterCore {
     fn want_all(&mut self, place: (KeyspaceNumber, Slot)) {
         self.differences.let_go(&self.view.keyspaces[usize::from(place.0.0)].name, place.1);
         self.fillings.doubtful.remove(&place);
+        self.want_wiped(place);
+    }
+
+    /// What is here of a slot goes, once: what comes after that stays.
+    fn want_wiped(&mut self, place: (KeyspaceNumber, Slot)) {
         if self.fillings.wipes.iter().all(|(known, _)| *known != place) {
             let scan = SlotScan::new(self.view.tables_of(place.0), place.1);
             self.fillings.wipes.push_back((place, scan));
@@ -242,8 +280,7 @@ impl ClusterCore {
         self.fillings.asked.remove(&place);
         let _ = self.fillings.take_uncommitted(place);
         self.differences.let_go(&self.view.keyspaces[usize::from(place.0.0)].name, place.1);
-        let scan = SlotScan::new(self.view.tables_of(place.0), place.1);
-        self.fillings.wipes.push_back((place, scan));
+        self.want_wiped(place);
     }
 
     /// Keeps a frame that goes by newer metadata than this core's; whether it is one.
@@ -267,7 +304,7 @@ impl Core {
         let Some(peer) = cluster.view.peers.get(&node) else { return };
         let cores = peer.cores;
         let learned = cluster.roles.iter().filter(|(_, slot, local)| {
-            local.role == Role::Learner && local.primary == Some(node) && slot.core(cores) == CoreId(core) && !local.filling.is_empty()
+            local.role == Role::Learner && local.primary == Some(node) && slot.core(cores) == CoreId(core) && local.is_asked
         });
         let learned: Vec<_> = learned.map(|(keyspace, slot, _)| (keyspace, slot)).collect();
         for place in learned {
@@ -341,20 +378,29 @@ impl Core {
             return;
         }
         let mut changed = Vec::new();
-        for (keyspace, slot, term) in slots.iter() {
+        for (keyspace, slot, wanted) in slots.iter() {
             let Some(keyspace) = cluster.view.number_of(keyspace) else { continue };
-            let is_learner = cluster.view.assignment(keyspace, slot).is_some_and(|assignment| assignment.learners.contains(&target.0));
+            let filling = cluster.view.assignment(keyspace, slot).and_then(|assignment| assignment.filling_of(target.0));
+            let Some(named) = filling.filter(|filling| filling.0 == wanted) else { continue };
             let tables: Vec<_> = cluster.view.tables_of(keyspace).collect();
             let Some(local) = cluster.roles.get_mut(keyspace, slot) else { continue };
-            if local.role != Role::Primary || local.term.0 != term || !is_learner || local.filling.contains(&target.0) {
+            // Who asks again may not know that it was heard.
+            if local.role != Role::Primary || local.filling.contains(&(target.0, named)) {
                 continue;
             }
-            local.filling.push(target.0);
+            local.stop_filling(target.0);
+            local.filling.push((target.0, named));
             let place = (keyspace, slot);
             let filling = cluster.fillings.of(target);
-            filling.proposed.remove(&place);
-            filling.sent.retain(|(sent, _)| *sent != place);
-            filling.jobs.retain(|job| !matches!(job, Job::Slot { place: known, .. } if *known == place));
+            filling.sent.remove(&place);
+            filling.jobs.retain_mut(|job| match job {
+                Job::Slot { place: known, .. } => *known != place,
+                Job::Tail { places, .. } => {
+                    places.remove(&place);
+                    true
+                }
+                Job::Keys(_) | Job::Agreement(_) => true,
+            });
             if fill == Fill::All {
                 filling.jobs.push_back(Job::Slot { place, scan: SlotScan::new(tables, slot) });
             }
@@ -405,11 +451,11 @@ impl Core {
     /// As learner: the primary cannot fill it with a difference.
     fn all_needed(&mut self, node: NodeId, slots: &Slots) {
         let Some(cluster) = &mut self.cluster else { return };
-        for (keyspace, slot, term) in slots.iter() {
+        for (keyspace, slot, wanted) in slots.iter() {
             let Some(keyspace) = cluster.view.number_of(keyspace) else { continue };
             let Some(local) = cluster.roles.get_mut(keyspace, slot) else { continue };
-            if local.role == Role::Learner && local.primary == Some(node) && local.term.0 == term {
-                local.filling.clear();
+            if local.role == Role::Learner && local.primary == Some(node) && local.learning == Some(Epoch(wanted)) {
+                local.is_asked = false;
                 cluster.fillings.asked.remove(&(keyspace, slot));
                 cluster.want_all((keyspace, slot));
             }
@@ -431,11 +477,14 @@ impl Core {
             if let Some(filling) = self.cluster.as_mut().and_then(|cluster| cluster.fillings.by_target.get_mut(&target)) {
                 filling.waits &= !ready.contains(&filling.number);
             }
+            let mut image_bytes = 0;
             for _ in 0..BITES_PER_TURN {
-                if !self.fill_target(reactor, target) {
+                let Some(bytes) = self.fill_target(reactor, target) else { break };
+                goes_on = true;
+                image_bytes += bytes;
+                if image_bytes >= IMAGE_BYTES_PER_TURN {
                     break;
                 }
-                goes_on = true;
             }
             self.propose_filled(reactor, target);
         }
@@ -446,42 +495,42 @@ impl Core {
             })
     }
 
-    /// A bite of the first job of a replica. Gives whether another one may follow.
-    fn fill_target<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: Target) -> bool {
+    /// A bite of the first job of a replica. Gives how many bytes of images that was; `None` if there is nothing to do for now.
+    fn fill_target<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: Target) -> Option<usize> {
         let now = reactor.now();
-        let Some(cluster) = &mut self.cluster else { return false };
+        let cluster = self.cluster.as_mut()?;
         let pending = cluster.links.outgoing.get(&target).map_or(usize::MAX, |link| link.stream.pending_bytes());
-        let Some(filling) = cluster.fillings.by_target.get_mut(&target) else { return false };
+        let filling = cluster.fillings.by_target.get_mut(&target)?;
         if filling.waits || pending > PENDING_BYTES_MAX {
-            return false;
+            return None;
         }
-        let Some(job) = filling.jobs.front_mut() else { return false };
+        let job = filling.jobs.front_mut()?;
         // Never 0: what was committed before the first write could not be told from what is committed with it.
         let (sequence, timestamp_us) = (self.shard.engine().last_sequence().max(Sequence(1)), self.shard.last_timestamp_us());
         let mut batch = WriteBatch::new();
         match job {
             Job::Slot { place, scan } => {
-                let place = *place;
+                let (place, mut is_sent) = (*place, false);
                 let bite = self.shard.scan_slot(now, filling.number, scan, BITE_BYTES, &mut batch);
-                let is_wanted = cluster.roles.get(place.0, place.1).is_some_and(|local| local.filling.contains(&target.0));
+                let is_wanted = cluster.roles.get(place.0, place.1).is_some_and(|local| local.fills(target.0));
                 match bite {
                     Err(error) => {
                         tracing::warn!(core = self.core.0, node = target.0.0, %error, "a slot cannot be copied for now");
                         filling.waits = true;
-                        return false;
+                        return None;
                     }
                     Ok(_) if !is_wanted => {
                         filling.jobs.pop_front();
-                        return true;
+                        return Some(0);
                     }
                     Ok(Bite::Waits) => filling.waits = true,
                     Ok(Bite::More) => {}
                     Ok(Bite::End) => {
                         filling.jobs.pop_front();
-                        filling.sent.push((place, sequence.0));
+                        filling.sent.insert(place, Sent::up_to(sequence));
+                        is_sent = true;
                     }
                 }
-                let is_sent = filling.sent.last().is_some_and(|(sent, _)| *sent == place);
                 if !batch.is_empty() {
                     cluster.send_image(target, place.0, place.1, sequence, timestamp_us, batch.bytes());
                 }
@@ -493,7 +542,6 @@ impl Core {
                     }
                     self.serve_slots(reactor, &[place]);
                 }
-                true
             }
             Job::Tail { places, walk } => {
                 let wants = |table, slot| cluster.view.keyspace_of(table).is_some_and(|keyspace| places.contains(&(keyspace, slot)));
@@ -509,14 +557,14 @@ impl Core {
                     Err(error) => {
                         tracing::warn!(core = self.core.0, node = target.0.0, %error, "what a replica has missed cannot be read for now");
                         filling.waits = true;
-                        return false;
+                        return None;
                     }
                     Ok(Bite::Waits) => filling.waits = true,
                     Ok(Bite::More) => {}
                     Ok(Bite::End) => {
                         ended = std::mem::take(places);
                         filling.jobs.pop_front();
-                        filling.sent.extend(ended.iter().map(|place| (*place, sequence.0)));
+                        filling.sent.extend(ended.iter().map(|place| (*place, Sent::up_to(sequence))));
                     }
                 }
                 if let Some((keyspace, slot)) = place {
@@ -525,22 +573,21 @@ impl Core {
                 let ended: Vec<_> = ended.into_iter().collect();
                 for place in &ended {
                     cluster.send_time(target, *place, sequence, timestamp_us);
-                    if let Some(local) = cluster.roles.get_mut(place.0, place.1).filter(|local| local.filling.contains(&target.0)) {
+                    if let Some(local) = cluster.roles.get_mut(place.0, place.1).filter(|local| local.fills(target.0)) {
                         local.filled.push(target.0);
                     }
                 }
                 self.serve_slots(reactor, &ended);
-                true
             }
             Job::Keys(keys) => {
                 let place_of = |key: &RowKey| (cluster.view.keyspace_of(key.table), key.token.slot());
                 let Some(first) = keys.front().map(place_of) else {
                     filling.jobs.pop_front();
-                    return true;
+                    return Some(0);
                 };
                 let (Some(keyspace), slot) = first else {
                     keys.pop_front();
-                    return true;
+                    return Some(0);
                 };
                 keys.make_contiguous();
                 let of_slot = keys.iter().take_while(|key| place_of(key) == first).count();
@@ -549,7 +596,7 @@ impl Core {
                     Err(error) => {
                         tracing::warn!(core = self.core.0, node = target.0.0, %error, "rows cannot be copied for now");
                         filling.waits = true;
-                        return false;
+                        return None;
                     }
                     Ok(None) => filling.waits = true,
                     Ok(Some(count)) => {
@@ -557,15 +604,14 @@ impl Core {
                         cluster.send_image(target, keyspace, slot, sequence, timestamp_us, batch.bytes());
                     }
                 }
-                true
             }
             Job::Agreement(places) => {
                 let places = std::mem::take(places);
                 filling.jobs.pop_front();
                 filling.agreements.push((places, sequence.0));
-                true
             }
         }
+        Some(batch.bytes().len())
     }
 
     /// As primary: what a replica has acknowledged makes it one in sync, or lets a new primary serve.
@@ -574,31 +620,35 @@ impl Core {
         let Some(cluster) = &mut self.cluster else { return };
         let ClusterCore { fillings, links, roles, view, .. } = &mut **cluster;
         let Some(filling) = fillings.by_target.get_mut(&target) else { return };
-        let committed = links.outgoing.get(&target).map_or(0, |link| link.stream.committed());
-        let mut slots = Vec::new();
-        filling.sent.retain(|(place, sequence)| {
-            let Some(local) = roles.get(place.0, place.1).filter(|local| local.filled.contains(&target.0)) else { return false };
-            let again =
-                filling.proposed.get(place).is_none_or(|(epoch, at_us)| *epoch != local.epoch.0 || now_us > at_us + PROPOSE_AGAIN_US);
-            if committed >= *sequence && again {
-                filling.proposed.insert(*place, (local.epoch.0, now_us));
-                if let Some(keyspace) = view.keyspaces.get(usize::from(place.0.0)) {
-                    slots.push(SlotEpochs { keyspace: keyspace.name.clone(), slots: vec![(place.1, local.epoch)] });
-                }
-            }
-            true
+        let arrived = links.outgoing.get(&target).map_or(0, |link| link.stream.arrived());
+        let is_filled = |place: &(KeyspaceNumber, Slot)| roles.get(place.0, place.1).filter(|local| local.filled.contains(&target.0));
+        let mut waits = false;
+        filling.sent.retain(|place, sent| {
+            let local = is_filled(place);
+            waits |= local.is_some_and(|local| sent.is_proposed(local.epoch, now_us));
+            local.is_some()
         });
-        filling.proposed.retain(|place, _| filling.sent.iter().any(|(sent, _)| sent == place));
+        // One proposal at a time: what is sent meanwhile goes with the next.
+        let mut slots: Vec<SlotEpochs> = Vec::new();
+        for (place, sent) in filling.sent.iter_mut().filter(|(_, sent)| !waits && arrived >= sent.sequence) {
+            let (Some(local), Some(keyspace)) = (is_filled(place), view.keyspaces.get(usize::from(place.0.0))) else { continue };
+            sent.proposed = Some((local.epoch, now_us));
+            match slots.last_mut().filter(|slots| slots.keyspace == keyspace.name) {
+                Some(of_keyspace) => of_keyspace.slots.push((place.1, local.epoch)),
+                None => slots.push(SlotEpochs { keyspace: keyspace.name.clone(), slots: vec![(place.1, local.epoch)] }),
+            }
+        }
         let mut agreed = Vec::new();
         filling.agreements.retain(|(places, sequence)| {
-            let is_over = committed >= *sequence;
+            let is_over = arrived >= *sequence;
             if is_over {
                 agreed.extend_from_slice(places);
             }
             !is_over
         });
         if !slots.is_empty() {
-            tracing::debug!(core = self.core.0, node = target.0.0, slots = slots.len(), "a replica has everything");
+            let count: usize = slots.iter().map(|of_keyspace| of_keyspace.slots.len()).sum();
+            tracing::debug!(core = self.core.0, node = target.0.0, slots = count, "a replica has everything");
             reactor.send(CoreId(0), Message::Propose(Box::new(Command::InSync { node: target.0, slots })));
         }
         if !agreed.is_empty() {
@@ -607,16 +657,10 @@ impl Core {
     }
 
     /// As new primary: a replica has what it needs of these slots.
-    fn agreed<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, places: &[(KeyspaceNumber, Slot)]) {
+    pub(super) fn agreed<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, places: &[(KeyspaceNumber, Slot)]) {
         let Some(cluster) = &mut self.cluster else { return };
-        let is_open = |place: &(KeyspaceNumber, Slot)| {
-            let waits_for = |filling: &Filling| {
-                filling.agreements.iter().any(|(places, _)| places.contains(place))
-                    || filling.jobs.iter().any(|job| matches!(job, Job::Agreement(places) if places.contains(place)))
-            };
-            cluster.fillings.by_target.values().any(waits_for)
-        };
-        let over: Vec<_> = places.iter().filter(|place| !is_open(place)).copied().collect();
+        let open: BTreeSet<_> = cluster.fillings.by_target.values().flat_map(Filling::awaited).collect();
+        let over: Vec<_> = places.iter().filter(|place| !open.contains(place)).copied().collect();
         for place in &over {
             if let Some(local) = cluster.roles.get_mut(place.0, place.1) {
                 local.waits.agreement = false;
@@ -628,14 +672,14 @@ impl Core {
     /// As learner: a bite of wiping.
     fn wipe<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
         let Some(cluster) = &mut self.cluster else { return };
-        for _ in 0..BITES_PER_TURN * 16 {
+        for _ in 0..BITES_PER_TURN {
             if cluster.fillings.wipe_waits || !cluster.differences.may_forget() {
                 return;
             }
             let Some((place, scan)) = cluster.fillings.wipes.front_mut() else { return };
             let place = *place;
-            let role = cluster.roles.get(place.0, place.1).map_or(Role::None, |local| local.role);
-            if !matches!(role, Role::Learner | Role::None) {
+            let (role, is_asked) = cluster.roles.get(place.0, place.1).map_or((Role::None, false), |local| (local.role, local.is_asked));
+            if !matches!(role, Role::Learner | Role::None) || is_asked {
                 cluster.fillings.wipes.pop_front();
                 continue;
             }
@@ -669,17 +713,16 @@ impl Core {
                 cluster.fillings.wanted.remove(&place);
                 continue;
             };
-            let (term, primary) = (local.term.0, local.primary);
-            let Some(connection) = primary.and_then(|primary| cluster.incoming_from(primary, place.1)) else { continue };
+            let Some(learning) = local.learning else { continue };
+            let Some(connection) = local.primary.and_then(|primary| cluster.incoming_from(primary, place.1)) else { continue };
             let name = &cluster.view.keyspaces[usize::from(place.0.0)].name;
-            wanted.entry((connection, fill == Fill::All)).or_default().push(name, place.1, term);
+            wanted.entry((connection, fill == Fill::All)).or_default().push(name, place.1, learning.0);
             cluster.fillings.wanted.remove(&place);
             cluster.fillings.asked.insert(place, fill);
             let keys = cluster.fillings.doubtful.remove(&place).unwrap_or_default();
             cluster.ask_for_keys(reactor, connection, &keys);
-            let me = cluster.view.me;
             if let Some(local) = cluster.roles.get_mut(place.0, place.1) {
-                local.filling = vec![me];
+                local.is_asked = true;
             }
         }
         for ((connection, is_all), slots) in wanted {

@@ -38,7 +38,7 @@ pub(super) enum Fill {
     All,
 }
 
-/// Slots of keyspaces, each with a term.
+/// Slots of keyspaces, each with an epoch: the primary's term, or, where it is about a filling, what names that.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Slots(pub(super) Vec<(String, Vec<(Slot, u64)>)>);
 

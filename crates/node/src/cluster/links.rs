@@ -39,7 +39,9 @@ pub(crate) struct Link {
     /// The process over there that the stream is for.
     pub(crate) incarnation: u64,
     pub(crate) stream: Outbound,
-    /// What the other side was last told to be committed.
+    /// Up to here all that was sent is on all replicas that must have it.
+    pub(super) committed: u64,
+    /// What the other side was last told of that.
     told_committed: u64,
     /// Requests that were sent and not answered.
     forwards: Vec<u32>,
@@ -81,6 +83,7 @@ impl Link {
             waiting_since_us: None,
             incarnation: 0,
             stream: Outbound::default(),
+            committed: 0,
             told_committed: 0,
             forwards: Vec::new(),
             early: Vec::new(),
@@ -103,6 +106,11 @@ impl Link {
     /// It has made progress, or has been reported.
     pub(super) fn wait_anew(&mut self, now_us: u64) {
         self.waiting_since_us = Some(now_us);
+    }
+
+    /// Whether the other side does not know all that is committed of what it has.
+    fn has_news(&self) -> bool {
+        self.is_open && self.told_committed < self.committed.min(self.stream.last())
     }
 
     /// Whether it is open, or somebody waits for it.
@@ -131,7 +139,7 @@ impl Links {
 
     /// Whether replicas may not know all that is committed.
     pub(super) fn has_news(&self) -> bool {
-        self.outgoing.values().any(|link| link.is_open && link.told_committed != link.stream.committed())
+        self.outgoing.values().any(Link::has_news)
     }
 
     /// Connections from a core of `node` that has said hello.
@@ -256,10 +264,10 @@ impl ClusterCore {
                     self.unsent.insert(target);
                     break;
                 }
-                link.told_committed = link.stream.committed();
+                link.told_committed = link.committed;
                 let Some(out) = reactor.output(connection) else { break };
                 append_frame(out, Kind(APPEND), 0, |body| {
-                    link.stream.take_unsent(version, APPEND_BYTES_MAX, body);
+                    link.stream.take_unsent(version, link.committed, APPEND_BYTES_MAX, body);
                 });
             }
         }
@@ -268,13 +276,10 @@ impl ClusterCore {
     /// Tells replicas what is committed, where nothing else was sent since.
     pub(crate) fn tell_replicas_committed<R: Reactor>(&mut self, reactor: &mut R) {
         let version = self.view.version();
-        for link in self.links.outgoing.values_mut().filter(|link| link.is_open && !link.stream.has_unsent()) {
-            let committed = link.stream.committed();
-            if committed != link.told_committed
-                && let Some(out) = link.connection.and_then(|connection| reactor.output(connection))
-            {
-                link.told_committed = committed;
-                append_frame(out, Kind(APPEND), 0, |body| replica::begin_append(body, version, committed, link.stream.end()));
+        for link in self.links.outgoing.values_mut().filter(|link| link.has_news() && !link.stream.has_unsent()) {
+            if let Some(out) = link.connection.and_then(|connection| reactor.output(connection)) {
+                link.told_committed = link.committed;
+                append_frame(out, Kind(APPEND), 0, |body| replica::begin_append(body, version, link.committed, link.stream.end()));
             }
         }
     }

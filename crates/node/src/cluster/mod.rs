@@ -47,7 +47,7 @@ use links::Links;
 use metadata::MetadataCore;
 use roles::{Role, Roles, Target, Waits};
 use routing::RoutedRequests;
-use shard::{KeyspaceNumber, RowKey};
+use shard::{KeyspaceNumber, RowKey, Serving, SetId, Shard};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -103,6 +103,8 @@ pub(crate) struct ClusterCore {
     differences: Differences,
     /// Links whose streams have something to send.
     unsent: BTreeSet<Target>,
+    /// Sets in which something was written that is not known to be committed.
+    uncommitted_sets: BTreeSet<SetId>,
     /// Whether sets may be further than the shard knows.
     written: bool,
     batch: WriteBatch,
@@ -156,6 +158,7 @@ impl ClusterCore {
             fillings: Fillings::default(),
             differences: Differences::restore(kept),
             unsent: BTreeSet::new(),
+            uncommitted_sets: BTreeSet::new(),
             written: false,
             batch: WriteBatch::new(),
             receivers_waiting: BTreeSet::new(),
@@ -177,18 +180,31 @@ impl ClusterCore {
         of_metadata.unwrap_or_else(|| Arc::clone(&self.view.state))
     }
 
+    /// Tells the shard what a slot is now.
+    fn serve(&mut self, shard: &mut Shard, keyspace: KeyspaceNumber, slot: Slot) {
+        let serving = self.roles.serving(&self.view, keyspace, slot);
+        if let Serving::With(set) = serving {
+            // The slot may bring along what was written in the set before.
+            self.uncommitted_sets.insert(set);
+        }
+        shard.serve(keyspace, slot, serving);
+    }
+
     /// Forgets what was under way with processes that are no more, and streams that nobody waits for.
-    fn forget_peers(&mut self, before: &View) {
+    /// Gives slots that waited for them.
+    fn forget_peers(&mut self, before: &View) -> Vec<(KeyspaceNumber, Slot)> {
+        let mut awaited = Vec::new();
         for (node, peer) in &before.peers {
             let is_same = self.view.peers.get(node).is_some_and(|now| now.incarnation == peer.incarnation);
             if !is_same {
                 self.roles.forget_member(*node);
-                self.fillings.forget_member(*node);
+                awaited.extend(self.fillings.forget_member(*node));
                 for (_, link) in self.links.outgoing.iter_mut().filter(|(target, _)| target.0 == *node) {
                     link.stream.clear();
                 }
             }
         }
+        awaited
     }
 }
 
@@ -209,7 +225,7 @@ impl Core {
         cluster.identity.clone_from(&view.identity);
         cluster.routed_changed = true;
         cluster.written = true;
-        cluster.forget_peers(&before);
+        let awaited = cluster.forget_peers(&before);
         let (tokens, peers) = view.ring();
         let members = before.state.members.clone();
         if view.version() > 0 {
@@ -250,8 +266,7 @@ impl Core {
                 cluster.differences.hold(&view.keyspaces[usize::from(keyspace.0)].name, *slot);
                 cluster.fillings.in_sync((*keyspace, *slot));
             }
-            let serving = cluster.roles.serving(&view, *keyspace, *slot);
-            self.shard.serve(*keyspace, *slot, serving);
+            cluster.serve(&mut self.shard, *keyspace, *slot);
         }
         self.shard.fail_unserved();
         for place in &changes.lost {
@@ -279,6 +294,7 @@ impl Core {
         cluster.want_links(self.core, self.cores);
         let unanswered = cluster.links.take_forwards(|node| view.peers.get(&node).is_none_or(|peer| !peer.is_up));
         self.serve_slots(reactor, &changes.gained);
+        self.agreed(reactor, &awaited);
         self.note_members(reactor, &members);
         self.routed_lost(reactor, &unanswered);
         self.run_early(reactor);
@@ -288,10 +304,8 @@ impl Core {
     /// Tells the shard again what these slots are.
     fn serve_slots<R: Reactor<Message = Message>>(&mut self, _: &mut R, places: &[(KeyspaceNumber, Slot)]) {
         let Some(cluster) = &mut self.cluster else { return };
-        let view = Arc::clone(&cluster.view);
         for (keyspace, slot) in places {
-            let serving = cluster.roles.serving(&view, *keyspace, *slot);
-            self.shard.serve(*keyspace, *slot, serving);
+            cluster.serve(&mut self.shard, *keyspace, *slot);
         }
         cluster.written = true;
         cluster.routed_changed = true;
@@ -341,7 +355,7 @@ impl Core {
     fn committed_here(&self) -> u64 {
         let last = self.shard.engine().last_sequence().0;
         let Some(cluster) = &self.cluster else { return last };
-        let sent = cluster.links.outgoing.values().map(|link| link.stream.committed()).min().unwrap_or(last);
+        let sent = cluster.links.outgoing.values().map(|link| link.stream.arrived()).min().unwrap_or(last);
         sent.min(cluster.fillings.committed_here(last)).min(last)
     }
 
@@ -440,8 +454,8 @@ impl ClusterCore {
                 streamed.extend(self.roles.set(set).targets());
             }
             let Some(assignment) = self.view.assignment(keyspace, slot) else { continue };
-            for node in assignment.in_sync.iter().chain(assignment.learners.iter()) {
-                wanted.extend(self.view.core_of(*node, slot).map(|core| (*node, core)));
+            for node in assignment.in_sync.iter().copied().chain(assignment.learners.iter()) {
+                wanted.extend(self.view.core_of(node, slot).map(|core| (node, core)));
             }
         }
         for target in wanted {

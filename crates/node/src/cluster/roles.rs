@@ -54,10 +54,27 @@ pub(crate) struct LocalSlot {
     pub(crate) waits: Waits,
     /// Whether this process has been in sync in it: what it has alone it knows without a look at the log.
     pub(crate) was_in_sync: bool,
-    /// As primary: learners that get its writes. As learner: whether this node is being filled.
-    pub(crate) filling: Vec<NodeId>,
+    /// As primary: learners that get its writes, and what names their filling.
+    pub(crate) filling: Vec<(NodeId, Epoch)>,
     /// As primary: learners that have all, and that it waits for, while the metadata does not know it yet.
     pub(crate) filled: Vec<NodeId>,
+    /// As learner: what names the filling of this node.
+    pub(crate) learning: Option<Epoch>,
+    /// As learner: whether the primary was asked for it.
+    pub(crate) is_asked: bool,
+}
+
+impl LocalSlot {
+    /// Whether a learner gets this primary's writes.
+    pub(crate) fn fills(&self, node: NodeId) -> bool {
+        self.filling.iter().any(|(known, _)| *known == node)
+    }
+
+    /// A learner gets this primary's writes no more.
+    pub(crate) fn stop_filling(&mut self, node: NodeId) {
+        self.filling.retain(|(known, _)| *known != node);
+        self.filled.retain(|known| *known != node);
+    }
 }
 
 /// What a new primary waits for before it serves a slot.
@@ -108,10 +125,6 @@ impl Roles {
         &self.sets[usize::from(set.0)]
     }
 
-    pub(crate) fn sets(&self) -> impl Iterator<Item = (SetId, &Set)> {
-        self.sets.iter().enumerate().map(|(number, set)| (SetId(number as u16), set))
-    }
-
     /// All slots of this core in which it has a part.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (KeyspaceNumber, Slot, &LocalSlot)> {
         self.slots.iter().enumerate().flat_map(|(keyspace, slots)| {
@@ -123,8 +136,7 @@ impl Roles {
     /// A process of a member is no more: whatever it was being filled with has to begin anew.
     pub(crate) fn forget_member(&mut self, node: NodeId) {
         for local in self.slots.iter_mut().flatten().filter(|local| local.role == Role::Primary) {
-            local.filling.retain(|known| *known != node);
-            local.filled.retain(|known| *known != node);
+            local.stop_filling(node);
         }
     }
 
@@ -148,7 +160,8 @@ impl Roles {
         let Some(local) = self.get(keyspace, slot).filter(|local| local.role == Role::Primary) else { return Serving::No };
         let target = |node: &NodeId| Some((*node, view.core_of(*node, slot)?));
         let in_sync = assignment.in_sync.iter().chain(&local.filled).filter(|node| **node != view.me);
-        let fills = local.filling.iter().filter(|node| !local.filled.contains(node) && !assignment.in_sync.contains(node));
+        let fills =
+            local.filling.iter().map(|(node, _)| node).filter(|node| !local.filled.contains(node) && !assignment.in_sync.contains(node));
         let mut set = Set { waits_for: in_sync.filter_map(target).collect(), fills: fills.filter_map(target).collect() };
         set.waits_for.sort_unstable();
         set.waits_for.dedup();
@@ -194,7 +207,7 @@ fn follow_slot(local: &mut LocalSlot, view: &View, keyspace: KeyspaceNumber, slo
         Role::Primary
     } else if assignment.in_sync.contains(&view.me) {
         Role::Secondary
-    } else if assignment.learners.contains(&view.me) {
+    } else if assignment.learners.contains(view.me) {
         Role::Learner
     } else {
         Role::None
@@ -215,8 +228,9 @@ fn follow_slot(local: &mut LocalSlot, view: &View, keyspace: KeyspaceNumber, slo
     }
     match role {
         Role::Primary => {
-            local.filling.retain(|node| assignment.learners.contains(node));
-            local.filled.retain(|node| assignment.learners.contains(node));
+            local.filling.retain(|(node, filling)| assignment.filling_of(*node) == Some(*filling));
+            let LocalSlot { filling, filled, .. } = local;
+            filled.retain(|node| filling.iter().any(|(known, _)| known == node));
             if is_new_term || before.0 != Role::Primary {
                 // What others must have before it is served is found out by whoever takes this change.
                 local.waits = Waits { handover: assignment.handover_from.is_some(), agreement: true };
@@ -225,11 +239,14 @@ fn follow_slot(local: &mut LocalSlot, view: &View, keyspace: KeyspaceNumber, slo
             local.waits.handover &= assignment.handover_from.is_some();
         }
         Role::Secondary if is_new_term && before.0 != Role::None => changes.followed.push(place),
-        Role::Learner if is_new_term || before.0 != Role::Learner => changes.learned.push(place),
+        Role::Learner if assignment.filling_of(view.me) != local.learning => changes.learned.push(place),
         Role::None if before.0 != Role::None => changes.left.push(place),
         _ => {}
     }
     local.was_in_sync = matches!(role, Role::Primary | Role::Secondary) || (local.was_in_sync && role == Role::Learner);
+    let learning = assignment.filling_of(view.me);
+    local.is_asked &= learning == local.learning;
+    local.learning = learning;
     if role != Role::Primary {
         (local.waits, local.set) = (Waits::default(), None);
     }

@@ -29,6 +29,8 @@ impl ClusterCore {
     /// Sends what the shard has written to those who must have it.
     pub(crate) fn send_written(&mut self, shard: &mut Shard) {
         for written in shard.written() {
+            self.uncommitted_sets.insert(written.set);
+            self.written = true;
             let Some(local) = self.roles.get(written.keyspace, written.slot) else { continue };
             let Some(Ok(first)) = ReceivedRows::new(written.rows).next() else { continue };
             let item = Item {
@@ -46,7 +48,6 @@ impl ClusterCore {
                     self.unsent.insert(target);
                 }
             }
-            self.written = true;
         }
         shard.clear_written();
     }
@@ -86,20 +87,30 @@ impl ClusterCore {
         }
     }
 
-    /// Tells the shard how far each set has what was written in it.
+    /// Tells the shard how far each set has what was written in it, and notes what each replica may be told of that.
     pub(crate) fn tell_committed(&mut self, shard: &mut Shard) {
         if !std::mem::take(&mut self.written) {
             return;
         }
-        for (number, set) in self.roles.sets() {
-            let written = shard.last_written(number);
-            let has = |target: &Target| self.links.outgoing.get(target).map_or(written.0, |link| link.stream.committed().min(written.0));
-            let mut committed = set.waits_for.iter().map(has).min().unwrap_or(written.0);
-            if self.config.planted == Some(Planted::EarlyAcknowledgement) {
-                committed = written.0;
+        let Self { links, roles, uncommitted_sets, config, .. } = self;
+        let last = shard.engine().last_sequence().0;
+        links.outgoing.values_mut().for_each(|link| link.committed = last);
+        uncommitted_sets.retain(|number| {
+            let (set, written) = (roles.set(*number), shard.last_written(*number).0);
+            let has = |target: &Target| links.outgoing.get(target).map_or(written, |link| link.stream.arrived().min(written));
+            let mut committed = set.waits_for.iter().map(has).min().unwrap_or(written);
+            if config.planted == Some(Planted::EarlyAcknowledgement) {
+                committed = written;
             }
-            shard.set_committed(number, Sequence(committed));
-        }
+            shard.set_committed(*number, Sequence(committed));
+            let is_waiting = committed < written;
+            for target in set.targets().filter(|_| is_waiting) {
+                if let Some(link) = links.outgoing.get_mut(&target) {
+                    link.committed = link.committed.min(committed);
+                }
+            }
+            is_waiting
+        });
     }
 
     /// An acknowledgement of a replica.
@@ -129,7 +140,7 @@ impl ClusterCore {
         }
         match local.role {
             Role::Secondary => Verdict::Apply,
-            Role::Learner if local.filling.contains(&self.view.me) => Verdict::Apply,
+            Role::Learner if local.is_asked => Verdict::Apply,
             _ if is_behind => Verdict::Wait,
             _ => Verdict::Ignore,
         }

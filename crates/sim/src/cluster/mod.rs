@@ -222,7 +222,12 @@ impl Run {
         let until_us = self.network.now_us() + PEACE_US_MAX;
         while self.shop.ledger.acknowledged - before < rows.len() as u64 {
             self.step();
-            assert!(self.network.now_us() < until_us, "rows cannot be read in peace: {:?}", self.shop.errors);
+            assert!(
+                self.network.now_us() < until_us,
+                "rows cannot be read in peace: {:?}\n{}",
+                self.shop.errors,
+                describe(&mut self.network)
+            );
         }
     }
 
