@@ -48,6 +48,12 @@ impl Token {
 }
 
 impl Slot {
+    /// The largest token that falls in it.
+    #[must_use]
+    pub fn last_token(self) -> Token {
+        Token::from_biased((u64::from(self.0) << 52) | ((1 << 52) - 1))
+    }
+
     /// The core that owns this slot on a node with `cores` cores: contiguous runs of slots, so that ring order is core order.
     ///
     /// Drivers with ScyllaDB's `biased-token-round-robin` rule (ignoring 0 bits) compute the same core for every token except in

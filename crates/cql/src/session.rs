@@ -7,7 +7,7 @@ use crate::CqlError;
 use crate::reply;
 use crate::wire::{
     Compression, CompressionWorkspace, Direction, Event, EventKind, Frame, FrameDecoder, FrameEncoder, Opcode, ProtocolVersion, Request,
-    StreamId, StringList, StringMap, WireError, write_supported, write_unsupported_version,
+    StreamId, StringList, StringMap, TABLETS_ROUTING, WireError, write_supported, write_unsupported_version,
 };
 use std::net::SocketAddr;
 
@@ -29,6 +29,8 @@ pub struct Client {
     pub keyspace: Option<String>,
     /// Where the client is.
     pub address: SocketAddr,
+    /// Whether it wants to hear where partitions are: [`TABLETS_ROUTING`].
+    pub wants_tablets: bool,
     /// Requests whose reply has not been given yet.
     pub in_flight: u32,
     /// How large replies that came later have been: decays towards those of late.
@@ -43,7 +45,7 @@ impl Client {
     #[must_use]
     pub fn elsewhere(version: ProtocolVersion, keyspace: Option<String>) -> Self {
         let address = (std::net::Ipv4Addr::UNSPECIFIED, 0).into();
-        Self { version, keyspace, address, in_flight: 0, reply_bytes: REPLY_BYTES_FIRST }
+        Self { version, keyspace, address, wants_tablets: false, in_flight: 0, reply_bytes: REPLY_BYTES_FIRST }
     }
 
     /// How large the replies that are still to come may be together.
@@ -110,7 +112,7 @@ impl Session {
         Self {
             decoder: FrameDecoder::new(Direction::Request, body_bytes_max),
             outgoing: Outgoing { encoder: FrameEncoder::new(Direction::Response), plain: true, scratch: Vec::new() },
-            client: Client { version: ProtocolVersion::HIGHEST, keyspace: None, address, in_flight: 0, reply_bytes: REPLY_BYTES_FIRST },
+            client: Client { address, ..Client::elsewhere(ProtocolVersion::HIGHEST, None) },
             phase: Phase::New,
             registered: [false; 3],
         }
@@ -168,8 +170,9 @@ impl Session {
             }
             match new_request(&frame, server, out) {
                 Handshake::Answered => {}
-                Handshake::Start(compression) => {
+                Handshake::Start { compression, wants_tablets } => {
                     let version = client.version;
+                    client.wants_tablets = wants_tablets;
                     // READY itself still goes out in the old form.
                     if let Err(error) = frames.startup_agreed(version, compression) {
                         reply::write_error(out, version, stream, &CqlError::Protocol(error.to_string()));
@@ -268,7 +271,7 @@ impl Outgoing {
 /// What a request before READY leads to.
 enum Handshake {
     Answered,
-    Start(Option<Compression>),
+    Start { compression: Option<Compression>, wants_tablets: bool },
 }
 
 fn new_request(frame: &Frame<'_>, server: &impl Server, out: &mut Vec<u8>) -> Handshake {
@@ -283,7 +286,7 @@ fn new_request(frame: &Frame<'_>, server: &impl Server, out: &mut Vec<u8>) -> Ha
         Err(error) => Err(CqlError::Protocol(error.to_string())),
     };
     match outcome {
-        Ok(compression) => Handshake::Start(compression),
+        Ok(handshake) => handshake,
         Err(error) => {
             reply::write_error(out, version, stream, &error);
             Handshake::Answered
@@ -291,7 +294,7 @@ fn new_request(frame: &Frame<'_>, server: &impl Server, out: &mut Vec<u8>) -> Ha
     }
 }
 
-fn startup(options: &StringMap<'_>) -> Result<Option<Compression>, CqlError> {
+fn startup(options: &StringMap<'_>) -> Result<Handshake, CqlError> {
     let Some(cql_version) = options.get("CQL_VERSION") else {
         return Err(CqlError::Protocol("Missing value CQL_VERSION in STARTUP message".to_owned()));
     };
@@ -301,12 +304,14 @@ fn startup(options: &StringMap<'_>) -> Result<Option<Compression>, CqlError> {
             "CQL version {cql_version} is not supported by the binary protocol (supported version are >= 3.0.0)"
         )));
     }
-    match options.get("COMPRESSION") {
-        None | Some("") => Ok(None),
+    let compression = match options.get("COMPRESSION") {
+        None | Some("") => None,
         Some(name) => {
-            Compression::from_name(name).map(Some).ok_or_else(|| CqlError::Protocol(format!("Unknown compression algorithm: {name}")))
+            let known = Compression::from_name(name);
+            Some(known.ok_or_else(|| CqlError::Protocol(format!("Unknown compression algorithm: {name}")))?)
         }
-    }
+    };
+    Ok(Handshake::Start { compression, wants_tablets: options.get(TABLETS_ROUTING).is_some() })
 }
 
 fn write_options(version: ProtocolVersion, stream: StreamId, server: &impl Server, out: &mut Vec<u8>) {

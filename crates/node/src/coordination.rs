@@ -165,8 +165,11 @@ impl Core {
                 self.requests.remove(part.request);
                 self.answer_asker(reactor, asker, outcome);
             }
-            (Work::Single, Ok(frame)) => {
-                self.requests.remove(part.request);
+            (Work::Single, Ok(mut frame)) => {
+                let request = self.requests.remove(part.request);
+                if let Some(request) = request.filter(|request| request.tells_tablet) {
+                    self.tell_tablet(&request, &mut frame);
+                }
                 self.deliver(reactor, connection, &frame);
             }
             (Work::Single, Err(error)) => self.refuse(part.request, &error),
@@ -197,6 +200,16 @@ impl Core {
                     self.continuations.push_back(part.request);
                 }
             }
+        }
+    }
+
+    /// Tells a client that asked at the wrong place where to ask.
+    fn tell_tablet(&self, request: &Request, frame: &mut Vec<u8>) {
+        let place = request.route.as_ref().and_then(|(_, places)| places.first());
+        if let (Some(cluster), Some(place)) = (&self.cluster, place)
+            && let Some(tablet) = cluster.tablet(place.table, place.token, self.cores)
+        {
+            tablet.add_to(frame);
         }
     }
 

@@ -37,6 +37,8 @@ pub(crate) struct Request {
     pub(crate) asker: Option<Asker>,
     /// In a cluster: how it, or each of the parts that are out, is run elsewhere.
     pub(crate) route: Option<(Route, Vec<Place>)>,
+    /// Whether its client is told where the partition is, as it asked at the wrong place.
+    pub(crate) tells_tablet: bool,
     /// What it waits for.
     pub(crate) work: Work,
     /// Memory it holds while it waits, in bytes.
@@ -80,7 +82,7 @@ pub(crate) struct Coordinated {
 impl Request {
     /// A request of a client of this core that is a whole reply away from its end.
     pub(crate) fn single(connection: ConnectionId, reply: Reply, bytes: usize) -> Self {
-        Self { connection, reply, asker: None, route: None, work: Work::Single, bytes }
+        Self { connection, reply, asker: None, route: None, tells_tablet: false, work: Work::Single, bytes }
     }
 }
 

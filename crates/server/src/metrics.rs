@@ -16,6 +16,10 @@ pub(crate) fn text(report: &Report) -> String {
     per_core("tarndb_engine_device_capacity_bytes", "gauge", "Device that may be used.", |core| core.device_capacity_bytes);
     per_core("tarndb_engine_memory_bytes", "gauge", "Memory of index, frames, pins and buffers.", |core| core.memory_bytes);
     per_core("tarndb_engine_damaged_records_total", "counter", "Records found damaged since the start.", |core| core.damaged_records);
+    if report.clustered {
+        let help = "Requests of clients, and parts of such, that were sent on to other members.";
+        per_core("tarndb_cluster_requests_forwarded_total", "counter", help, |core| core.forwarded);
+    }
     if let Some(cluster) = &report.cluster {
         let members = ["up", "down", "draining"].map(|state| {
             let count = cluster.members.iter().filter(|member| member.state == state).count();
@@ -73,6 +77,7 @@ mod tests {
             "tarndb_cluster_lease_seconds 0.700",
             "tarndb_cluster_metadata_version 17",
             "tarndb_engine_rows{core=\"0\"} 0",
+            "tarndb_cluster_requests_forwarded_total{core=\"0\"} 5",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
         }

@@ -162,7 +162,8 @@ pub(crate) mod tests {
             members: vec![member(1, "up", 2048, 4096), member(2, "up", 2048, 4096)],
             ..ClusterReport::default()
         };
-        let core = CoreReport { primaries: 2048, pending: vec![PendingReport { node: 1, bytes: 9 }], ..CoreReport::default() };
+        let core =
+            CoreReport { primaries: 2048, forwarded: 5, pending: vec![PendingReport { node: 1, bytes: 9 }], ..CoreReport::default() };
         Report { clustered: true, cluster: Some(cluster), cores: vec![core] }
     }
 

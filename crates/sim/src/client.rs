@@ -5,8 +5,8 @@ use crate::machine::{Machine, STEPS_MAX};
 use crate::statement::{Bound, Statement};
 use cql::wire::{
     Batch, BatchBuffer, BatchStatement, Compression, CompressionWorkspace, Direction, Execute, FRAME_BODY_BYTES_MAX, FrameDecoder,
-    FrameEncoder, FrameFlags, Opcode, Prepare, ProtocolVersion, Query, QueryParameters, Request, Response, ResultResponse, StreamId, Value,
-    ValuesBuffer, write_register, write_startup,
+    FrameEncoder, FrameFlags, Opcode, Prepare, ProtocolVersion, Query, QueryParameters, Request, Response, ResultResponse, StreamId,
+    TABLETS_ROUTING_PAYLOAD, Value, ValuesBuffer, write_register, write_startup,
 };
 use io::ConnectionId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,6 +81,8 @@ pub struct Client {
     starting: Option<i16>,
     /// How many events came.
     pub events: usize,
+    /// Where the last reply said that its partition is, to a client that has asked for that.
+    pub tablet: Option<Vec<u8>>,
 }
 
 impl Client {
@@ -100,6 +102,17 @@ impl Client {
 
     /// As [`Client::connect`], for who moves the machine: nothing may be sent before [`Client::is_ready`].
     pub fn begin(machine: &mut Machine, core: u16, version: ProtocolVersion, compression: Option<Compression>) -> Self {
+        Self::begin_with(machine, core, version, compression, None)
+    }
+
+    /// As [`Client::begin`], with an extension of the protocol.
+    pub fn begin_with(
+        machine: &mut Machine,
+        core: u16,
+        version: ProtocolVersion,
+        compression: Option<Compression>,
+        extension: Option<&str>,
+    ) -> Self {
         let mut client = Self {
             end: machine.accept(core),
             version,
@@ -111,8 +124,10 @@ impl Client {
             replies: BTreeMap::new(),
             starting: None,
             events: 0,
+            tablet: None,
         };
         let options = [("CQL_VERSION", "3.0.0")].into_iter().chain(compression.map(|name| ("COMPRESSION", name.name())));
+        let options = options.chain(extension.map(|name| (name, "")));
         client.starting = Some(client.write(machine, Opcode::Startup, |body, _| write_startup(body, options)));
         client
     }
@@ -271,7 +286,10 @@ impl Client {
         let mut frames = self.decoder.feed(&bytes, &mut self.workspace);
         while let Some(frame) = frames.next_frame().unwrap() {
             let stream = frame.header.stream.0;
-            let reply = match Response::decode(&frame).unwrap().1 {
+            let (envelope, response) = Response::decode(&frame).unwrap();
+            let tablet = envelope.custom_payload.iter().find(|(key, _)| *key == TABLETS_ROUTING_PAYLOAD);
+            self.tablet = tablet.and_then(|(_, value)| value.map(<[u8]>::to_vec));
+            let reply = match response {
                 Response::Error(error) => Reply::Error { code: error.kind.code(), message: error.message.to_owned() },
                 Response::Result(ResultResponse::Rows(rows)) => Reply::Rows {
                     rows: rows.iter().map(|row| row.map(|cell| cell.map(<[u8]>::to_vec)).collect()).collect(),

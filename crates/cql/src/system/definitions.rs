@@ -92,6 +92,9 @@ const SYSTEM_SCHEMA: &[&str] = &[
         WITH comment = 'secondary index definitions' AND gc_grace_seconds = 604800",
     "CREATE TABLE keyspaces (keyspace_name text PRIMARY KEY, durable_writes boolean, replication frozen<map<text, text>>)
         WITH comment = 'keyspace definitions' AND gc_grace_seconds = 604800",
+    // ScyllaDB's, not Cassandra's: by it its drivers know which tables have tablets.
+    "CREATE TABLE scylla_keyspaces (keyspace_name text PRIMARY KEY, initial_tablets int)
+        WITH comment = 'keyspaces whose tables have tablets' AND gc_grace_seconds = 604800",
     "CREATE TABLE tables (keyspace_name text, table_name text, additional_write_policy text, allow_auto_snapshot boolean,
         bloom_filter_fp_chance double, caching frozen<map<text, text>>, cdc boolean, comment text,
         compaction frozen<map<text, text>>, compression frozen<map<text, text>>, crc_check_chance double,

@@ -6,7 +6,8 @@
 //!
 //! Columns and types are those of Apache Cassandra 5.0, whose version [`RELEASE_VERSION`] claims; `docs/decisions/0003-claimed-version.md`
 //! says why. Tables that are only there to be found are empty. Tables of ScyllaDB's (`system_schema.scylla_tables`) must not exist: its
-//! drivers take an unknown table as the answer that they talk to Cassandra.
+//! drivers take an unknown table as the answer that they talk to Cassandra. `system_schema.scylla_keyspaces` has rows in clusters alone, for
+//! drivers that know tablets.
 
 mod catalog;
 mod definitions;
@@ -43,6 +44,7 @@ pub fn rows(table: &Table, view: &NodeView<'_>, visit: &mut dyn FnMut(SystemRow)
         ("system_views", "clients") => node_tables::clients(view, &mut rows),
         ("system_views", "settings") => node_tables::settings(view, &mut rows),
         ("system_schema", "keyspaces") => schema_tables::keyspaces(view.schema, &mut rows),
+        ("system_schema", "scylla_keyspaces") => schema_tables::scylla_keyspaces(view, &mut rows),
         ("system_schema", "tables") => schema_tables::tables(view.schema, &mut rows),
         ("system_schema", "columns") => schema_tables::columns(view.schema, &mut rows),
         ("system_schema", "dropped_columns") => schema_tables::dropped_columns(view.schema, &mut rows),

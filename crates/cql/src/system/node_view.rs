@@ -27,6 +27,8 @@ pub struct NodeView<'a> {
     pub tokens: &'a [i64],
     /// The other members of the cluster.
     pub peers: &'a [PeerView],
+    /// How many parts each table's ring has whose places drivers may ask to be told; none outside of a cluster.
+    pub tablets: Option<i32>,
     /// When it was started, in seconds since the epoch.
     pub started_s: u32,
     /// Who is connected.

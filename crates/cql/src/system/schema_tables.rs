@@ -1,7 +1,7 @@
 //! Rows of `system_schema` and `system_virtual_schema`: the schema, with the system's own keyspaces in it, as rows.
 
 use super::row::{Named, RowBuilder, boolean, double, int, pairs, text, text_map, texts, uuid};
-use super::{Catalog, catalog};
+use super::{Catalog, NodeView, catalog};
 use crate::ddl::TableParameters;
 use crate::describe::type_text;
 use model::{ColumnKind, Keyspace, Order, Schema, Table};
@@ -26,6 +26,14 @@ pub(super) fn keyspaces(schema: &Schema, rows: &mut RowBuilder<'_>) {
             ("durable_writes", boolean(keyspace.durable_writes)),
             ("replication", text_map(&replication)),
         ]);
+    }
+}
+
+/// Users' keyspaces, where drivers are told of tablets.
+pub(super) fn scylla_keyspaces(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
+    let Some(tablets) = view.tablets else { return };
+    for keyspace in view.schema.keyspaces.values() {
+        rows.row([("keyspace_name", text(&keyspace.name)), ("initial_tablets", int(tablets))]);
     }
 }
 

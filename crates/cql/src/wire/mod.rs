@@ -30,6 +30,7 @@ mod request;
 mod response;
 mod rows;
 mod segment;
+mod tablet;
 mod types;
 mod values;
 mod version;
@@ -60,6 +61,7 @@ pub use response::{
 };
 pub use rows::{Cells, Rows, RowsMark, begin_rows, end_rows};
 pub use segment::{SEGMENT_PAYLOAD_BYTES_MAX, SEGMENT_TRAILER_BYTES, SegmentContent, SegmentFormat, SegmentHeader};
+pub use tablet::{TABLETS_ROUTING, TABLETS_ROUTING_PAYLOAD, Tablet};
 pub use types::{EncodedType, TYPE_DEPTH_MAX, write_type};
 pub use values::{Value, ValueNames, Values, ValuesBuffer, ValuesIter};
 pub use version::{ProtocolVersion, VersionedFeature, write_unsupported_version};

@@ -88,6 +88,7 @@ pub fn view(schema: &Schema) -> NodeView<'_> {
         node_address: "127.0.0.1:7000".parse().unwrap(),
         tokens: &*TOKENS,
         peers: &[],
+        tablets: None,
         started_s: 1_700_000_000,
         clients: &[],
         settings: &[],

@@ -22,6 +22,7 @@ mod operations;
 mod roles;
 mod routing;
 mod streams;
+mod tablets;
 mod uncommitted;
 mod view;
 

@@ -121,6 +121,9 @@ pub struct CoreReport {
     pub unserved: u32,
     /// As primary: replicas that have to be filled, counted by slot.
     pub to_fill: u32,
+    /// Requests of its clients, and parts of such, that it has sent on to other members since the start.
+    #[serde(default)]
+    pub forwarded: u64,
     /// What other members have not acknowledged.
     pub pending: Vec<PendingReport>,
     /// Members for whose return it keeps what they have missed.
@@ -387,6 +390,7 @@ impl ClusterCore {
             *pending.entry(target.0.0).or_default() += link.stream.pending_bytes() as u64;
         }
         report.pending = pending.into_iter().map(|(node, bytes)| PendingReport { node, bytes }).collect();
+        report.forwarded = self.routed.forwarded();
         report.absent = self.differences.absent().map(|node| node.0).collect();
     }
 }

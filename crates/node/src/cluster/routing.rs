@@ -76,6 +76,8 @@ pub(crate) struct RoutedRequests {
     next: u32,
     all: BTreeMap<u32, Routed>,
     again_at_us: u64,
+    /// Requests, and parts of such, that have gone to other members since the start.
+    forwarded: u64,
 }
 
 impl ClusterCore {
@@ -275,7 +277,12 @@ impl RoutedRequests {
         self.all.len()
     }
 
+    pub(super) fn forwarded(&self) -> u64 {
+        self.forwarded
+    }
+
     fn sent(&mut self, id: u32, way: Way) {
+        self.forwarded += u64::from(matches!(way, Way::Member(_)));
         if let Some(routed) = self.all.get_mut(&id) {
             routed.sent = Some(way);
         }

@@ -123,7 +123,7 @@ impl View {
         let mut tokens: BTreeMap<NodeId, Vec<i64>> = BTreeMap::new();
         for slot in 0..base::SLOT_COUNT as u16 {
             let owner = widest.map_or_else(|| self.anybody(slot), |slots| slots.at(Slot(slot)).primary);
-            tokens.entry(owner).or_default().push(last_token(Slot(slot)));
+            tokens.entry(owner).or_default().push(Slot(slot).last_token().0);
         }
         let peers = self.state.members.values().filter(|member| member.id != self.me && self.peers.contains_key(&member.id));
         let peers = peers.filter_map(|member| {
@@ -140,9 +140,4 @@ impl View {
         let peers = peers.collect();
         (tokens.remove(&self.me).unwrap_or_default(), peers)
     }
-}
-
-/// The last token of a slot.
-fn last_token(slot: Slot) -> i64 {
-    base::Token::from_biased((u64::from(slot.0) << 52) | ((1 << 52) - 1)).0
 }

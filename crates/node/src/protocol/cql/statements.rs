@@ -190,7 +190,9 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
                 let access = access(self.core.cluster.as_deref(), execution.prepared, token, execution.options.consistency)?;
                 let bytes = REQUEST_BYTES + execution.bindings.bytes() + plan_bytes;
                 let route = self.route_single(client, header, request, execution, token);
-                let request = Request { asker: self.asker, route, ..Request::single(self.connection, Reply::Cql(header), bytes) };
+                let tells_tablet = client.wants_tablets && self.is_misplaced(request, execution.prepared, token);
+                let single = Request::single(self.connection, Reply::Cql(header), bytes);
+                let request = Request { asker: self.asker, route, tells_tablet, ..single };
                 let part = PartId { request: self.core.requests.insert(request), part: PartId::WHOLE };
                 // A part of this core is answered like any other: by `deliver`, once this connection's bytes are served.
                 self.reactor.send(owner, Message::Run { part, access, operation: execution.to_operation() });
@@ -366,6 +368,12 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let prepared = execution.prepared;
         let route = self.route(client, header, request, &[prepared], execution.options.consistency, is_write(prepared))?;
         Some((route, vec![Place { table: table_of(prepared)?, token, description: None }]))
+    }
+
+    /// Whether a prepared statement about one partition came to the wrong member or core.
+    fn is_misplaced(&self, request: &wire::Request<'_>, prepared: &Prepared, token: Token) -> bool {
+        let (wire::Request::Execute(_), Some(cluster)) = (request, &self.core.cluster) else { return false };
+        table_of(prepared).is_some_and(|table| cluster.is_misplaced(table, token, self.core.core, self.core.cores))
     }
 
     /// Serves what another core or member has sent on: a whole statement about one partition, or a part of any.

@@ -4,6 +4,7 @@ use crate::core::Core;
 use cql::CqlError;
 use cql::exec::{Execution, MemoryStore};
 use cql::system::{self, NodeView, PeerView};
+use cql::wire::TABLETS_ROUTING;
 use model::operation::Context;
 
 /// Who has what of the ring, as drivers see it.
@@ -39,6 +40,9 @@ impl Core {
         if port != 0 {
             options.push(one("SCYLLA_SHARD_AWARE_PORT", port.to_string()));
         }
+        if self.cluster.is_some() {
+            options.push(list(TABLETS_ROUTING, &[]));
+        }
         options
     }
 
@@ -55,6 +59,7 @@ impl Core {
             node_address: address,
             tokens: &self.ring.tokens,
             peers: &self.ring.peers,
+            tablets: self.cluster.is_some().then_some(base::SLOT_COUNT as i32),
             started_s: self.config.started_s,
             clients: &[],
             settings: &[],
