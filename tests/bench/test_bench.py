@@ -3,6 +3,7 @@
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import subprocess
 
@@ -181,6 +182,88 @@ def test_a_node_that_is_killed_and_started_loses_nothing(bench, study, tmp_path)
     assert measured["errors"]
 
 
+def test_a_cluster_loses_a_node_and_its_leader_and_nothing_else(bench, study, tmp_path):
+    events = (
+        '[{ at_s = 3, do = "kill-node" }, { at_s = 8, do = "start-node" }, '
+        '{ at_s = 16, do = "kill-node", node = "leader" }, { at_s = 21, do = "start-node" }]'
+    )
+    run = {"kind": '"run"', "mix": VERIFIED, "seconds": 29, "rate": 200, "events": events}
+    path = study(
+        [{"kind": '"check"'}, LOAD, run, {"kind": '"settle"', "timeout_s": 60}, {"kind": '"verify"'}],
+        rows=500, nodes=3, replication=3, consistency='"LOCAL_QUORUM"',
+    )  # fmt: skip
+    done = bench("run", path, "--out", "out").end()
+    assert done.code == 0, done.err
+    report = report_of(tmp_path / "out")
+    target = report["targets"][0]
+    assert (target["name"], target["nodes"], len(target["address"].split(","))) == ("tarndb-3", 3, 3)
+    measured, verified = phase_of(report, "run"), phase_of(report, "verify")
+    assert verified["verified"] == {"compared": 500, "lost": 0, "stale": 0, "wrong": 0}
+    assert [measured["verified"][what] for what in ("lost", "stale", "wrong")] == [0, 0, 0]
+    assert measured["resources"]["target_cpu_s"] > 0
+    figures = [event["figures"] for event in measured["events"]]
+    for killed in (figures[0], figures[2]):
+        assert 0 < killed["noticed_s"] <= killed["served_s"] and killed["longest_us"] > 0
+    for started in (figures[1], figures[3]):
+        assert 0 < started["ready_s"] <= started["whole_s"]
+    # Nodes that share CPUs are the first thing that a reader learns.
+    assert any("3 nodes share" in warning for warning in report["warnings"])
+
+
+def test_a_cluster_grows_and_clients_follow(bench, study, tmp_path):
+    join = {"kind": '"run"', "name": '"join"', "mix": VERIFIED, "seconds": 8, "rate": 200, "events": '[{ at_s = 1, do = "add-node" }]'}
+    path = study([LOAD, join, {"kind": '"settle"', "timeout_s": 60}, run_phase(seconds=1, mix=VERIFIED), {"kind": '"verify"'}], rows=500, nodes=2, replication=2)
+    run = bench("run", path, "--out", "out").end()
+    assert run.code == 0, run.err
+    report = report_of(tmp_path / "out")
+    assert phase_of(report, "join")["events"][0]["figures"]["whole_s"] > 0
+    assert phase_of(report, "verify")["verified"] == {"compared": 500, "lost": 0, "stale": 0, "wrong": 0}
+    assert phase_of(report, "run")["verified"]["compared"] > 0
+
+
+def test_sizes_of_a_private_cluster_are_a_target_each(bench, study, tmp_path):
+    path = study([LOAD, run_phase(seconds=1)], nodes=[1, 2], replication=2, cost="{ node_hour = 0.42 }")
+    run = bench("run", path, "--out", "out").end()
+    assert run.code == 0, run.err
+    report = report_of(tmp_path / "out")
+    assert [(target["name"], target["nodes"]) for target in report["targets"]] == [("tarndb", 1), ("tarndb-2", 2)]
+    assert all(target["costs"][1]["per_100m"] > 0 for target in report["targets"]) and not report["ratios"]
+    assert report["targets"][1]["settings"]["replication factor"] == "2"
+
+
+def test_a_node_that_nobody_killed_ends_the_run_with_its_words(bench, study, tmp_path):
+    path = study([LOAD, run_phase(seconds=60)], nodes=2)
+    run = bench("run", path, "--out", "out")
+    run.wait_for_line("· run")
+    nodes = children_of(run.process.pid)
+    assert len(nodes) == 2
+    os.kill(nodes[1], signal.SIGKILL)
+    run.end()
+    assert run.code == 1 and "the private node at 127.0.0.2 ended" in run.err, run.err
+    assert phase_of(report_of(tmp_path / "out"), "load")["complete"]
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+def test_no_node_of_a_cluster_is_left_behind(bench, study, tmp_path, end):
+    path = study([LOAD, run_phase(seconds=60, events='[{ at_s = 0.2, do = "add-node" }, { at_s = 59, do = "kill-node" }]')], nodes=2)
+    run = bench("run", path, "--out", "out")
+    run.wait_for_line("· run")
+    while len(children_of(run.process.pid)) < 3:
+        pass
+    nodes = children_of(run.process.pid)
+    run.process.send_signal(end)
+    run.end()
+    assert run.code in (130, -signal.SIGKILL)
+    while any(is_alive(pid) for pid in nodes):
+        pass
+
+
+def test_nothing_can_be_started_that_was_not_ended(bench, study, tmp_path):
+    path = study([LOAD, run_phase(seconds=20, events='[{ at_s = 0.2, do = "start-node" }]')], nodes=2)
+    run = bench("run", path, "--out", "out").end()
+    assert run.code == 1 and "none was killed or stopped before" in run.err, run.err
+
+
 def test_a_private_node_cannot_grow_and_says_what_could(bench, study, tmp_path):
     path = study([LOAD, run_phase(seconds=5, events='[{ at_s = 0.5, do = "add-node" }]')])
     run = bench("run", path, "--out", "out").end()
@@ -209,6 +292,7 @@ def test_a_command_of_the_users_disturbs_a_server(bench, study, private_server, 
         (["run", "ycsb-a", "--target", "mongodb://x:1"], 2, "mongodb"),
         (["run", "ycsb-a", "--target", "cql://x:1?node=3"], 2, "did you mean `nodes`"),
         (["run", "ycsb-a", "--target", "tarndb?protocol=redis"], 2, "cql, aerospike"),
+        (["run", "ycsb-a", "--target", "tarndb?nodes=none"], 2, "from 1 to 64"),
         (["run", "ycsb-a", "--target", "tarndb", "--target", "tarndb"], 2, "two targets"),
         (["run", "ycsb-a", "--load-cpus", "900"], 2, "CPU 900"),
         (["run", "ycsb-a", "--on", "explode=x"], 2, "kill-node"),
@@ -244,16 +328,29 @@ def test_a_full_disk_is_said_and_keeps_the_report_that_was_there(bench, study, t
     assert run.code == 3 and "No space left" in run.err, run.err
 
 
+def children_of(pid):
+    """Processes that a process has started and not seen end."""
+    return [int(child) for child in subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False).stdout.split()]
+
+
+def is_alive(pid):
+    """Whether a process, which is not ours to wait for, is still there and no zombie."""
+    try:
+        return "Z" not in pathlib.Path(f"/proc/{pid}/stat").read_text().split(")")[1][:3]
+    except FileNotFoundError:
+        return False
+
+
 def test_no_process_is_left_behind_by_a_tool_that_is_killed(bench, study, tmp_path):
     path = study([LOAD, run_phase(seconds=100)])
     run = bench("run", path, "--out", "out")
     run.wait_for_line("· run")
-    children = subprocess.run(["pgrep", "-P", str(run.process.pid)], capture_output=True, text=True, check=False).stdout.split()
+    children = children_of(run.process.pid)
     assert len(children) == 1
     run.process.kill()
     run.process.communicate()
-    # The kernel kills it when its parent is gone; `wait` for a process that is not ours is to look until it is no more.
-    while pathlib.Path(f"/proc/{children[0]}").exists() and "Z" not in pathlib.Path(f"/proc/{children[0]}/stat").read_text().split(")")[1][:3]:
+    # The kernel kills it when its parent is gone.
+    while is_alive(children[0]):
         pass
 
 

@@ -31,7 +31,7 @@ pub enum BenchCommand {
         /// Name of a study, or path of a TOML file.
         study: String,
     },
-    /// Run a study and write report.json and report.html. Without --target: against a private node of this binary.
+    /// Run a study and write report.json and report.html. Without --target: against private nodes of this binary.
     Run(Box<RunArguments>),
     /// Send load for a run on another machine (`run --agent`), one at a time, until it is ended.
     Agent {
@@ -63,8 +63,8 @@ pub enum BenchCommand {
 pub struct RunArguments {
     /// Name of a study, or path of a TOML file.
     study: String,
-    /// What to run it against, several times for several: `tarndb` (a private node; `tarndb?protocol=aerospike` for that protocol), a peer
-    /// such as `cassandra`, [NAME=]cql://[USER:PASSWORD@]HOST:PORT[,…][?nodes=N&pid=N&metrics=URL&consistency=LEVEL&table=OPTIONS], or
+    /// What to run it against, several times for several: `tarndb` (private nodes, as many as the study says or `tarndb?nodes=N`;
+    /// `tarndb?protocol=aerospike` for that protocol), a peer such as `cassandra`, [NAME=]cql://[USER:PASSWORD@]HOST:PORT[,…][?nodes=N&pid=N&metrics=URL&consistency=LEVEL&table=OPTIONS], or
     /// [NAME=]aerospike://HOST:PORT[,…][/NAMESPACE][?nodes=N&pid=N&metrics=URL].
     #[arg(long = "target", value_name = "TARGET", default_value = "tarndb")]
     targets: Vec<String>,
@@ -285,7 +285,8 @@ fn options(arguments: RunArguments, tool: &str) -> Result<Options, BenchError> {
         }
         study.at_rate(rate);
     }
-    let targets = arguments.targets.iter().map(|given| TargetSpec::parse(given)).collect::<Result<Vec<_>, _>>()?;
+    let given = arguments.targets.iter().map(|given| TargetSpec::parse(given)).collect::<Result<Vec<_>, _>>()?;
+    let targets: Vec<TargetSpec> = given.into_iter().flat_map(|target| target.sized(study.nodes.each())).collect();
     for (at, target) in targets.iter().enumerate() {
         if targets[..at].iter().any(|earlier| earlier.name() == target.name()) {
             return Err(flag("target", target.name(), "two targets have this name; NAME=cql://… or NAME=aerospike://… gives one another"));

@@ -6,6 +6,7 @@
 //! `docs/benchmarks.md`.
 
 pub mod cli;
+mod http;
 pub mod report;
 pub mod requests;
 pub mod rows;

@@ -1,7 +1,7 @@
 //! What a reader must know first, in words: what the run found, and what makes it less than it seems.
 
 use super::figures::{count, duration, named, number, times, times_given};
-use super::model::{PhaseKind, PhaseReport, Ratio, Report, TargetReport};
+use super::model::{Event, PhaseKind, PhaseReport, Ratio, Report, TargetReport};
 
 /// Share of requests from which on failures are a warning.
 const FAILED_SHARE: f64 = 0.001;
@@ -105,9 +105,17 @@ pub fn verdict(report: &Report) -> String {
         [] => "Nothing was measured.".to_owned(),
         [(label, _, phase)] => {
             let mut said = format!("{label}: {} replies/s in {} over {}.", number(phase.throughput), phase.name, duration(phase.seconds));
-            for event in phase.events.iter().filter(|event| !event.figures.is_empty()) {
-                let figures: Vec<String> = event.figures.iter().map(|(name, figure)| named(name, *figure)).collect();
-                said.push_str(&format!(" After {}: {}.", event.what, figures.join(", ")));
+            let phases = report.targets.iter().flat_map(|target| &target.phases);
+            for event in phases.clone().flat_map(|phase| &phase.events) {
+                let told = foremost(event);
+                if !told.is_empty() {
+                    said.push_str(&format!(" After {}: {}.", event.what, told.join(", ")));
+                }
+            }
+            let compared: u64 = phases.clone().map(|phase| phase.verified.compared).sum();
+            let differ: u64 = phases.map(|phase| phase.verified.lost + phase.verified.stale + phase.verified.wrong).sum();
+            if compared > 0 && differ == 0 {
+                said.push_str(&format!(" None of {} compared reads was lost, stale or wrong.", count(compared)));
             }
             said
         }
@@ -116,6 +124,14 @@ pub fn verdict(report: &Report) -> String {
             format!("Replies/s in {}: {}.", best[0].2.name, each.join(", "))
         }),
     }
+}
+
+/// Of an event: what a reader asks first, or all that there is.
+fn foremost(event: &Event) -> Vec<String> {
+    const FOREMOST: [&str; 4] = ["noticed_s", "served_s", "whole_s", "longest_us"];
+    let told = |name: &str| event.figures.get(name).map(|figure| named(name, *figure));
+    let asked: Vec<String> = FOREMOST.into_iter().filter_map(told).collect();
+    if asked.is_empty() { event.figures.keys().filter_map(|name| told(name)).collect() } else { asked }
 }
 
 fn ratios(measured: &[(&Ratio, f64)], first: &Ratio, factor: f64) -> String {

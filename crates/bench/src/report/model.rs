@@ -109,7 +109,7 @@ pub struct TargetReport {
     pub name: String,
     /// Protocol, for example `cql`.
     pub protocol: String,
-    /// Address of the first node.
+    /// Addresses of its nodes, comma between them, as clients have them at first.
     pub address: String,
     /// Product and version as the server says it.
     pub server: String,
@@ -141,6 +141,8 @@ pub enum PhaseKind {
     DropCaches,
     /// The load that is measured.
     Run,
+    /// Reads every row once and compares it with what was acknowledged.
+    Verify,
 }
 
 /// A phase on a target.

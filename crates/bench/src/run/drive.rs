@@ -3,6 +3,7 @@
 //! The load runs on threads of its own, bound to their CPUs. Meanwhile the caller's thread shows progress, passes on Ctrl-C, takes readings of
 //! the target every second, and carries out events: a node that it starts is bound to the life of the thread that started it.
 
+use super::aftermath::Aftermath;
 use super::console::Progress;
 use super::watch::{Reading, Source};
 use super::{Options, TargetError};
@@ -80,6 +81,20 @@ impl Driver {
         };
         let target = settings.open()?;
         Ok(Self { settings, target, clients: study.clients, agents: agents.clone(), sender: RefCell::new(None) })
+    }
+
+    /// Connects from now on to the nodes that the system has by now.
+    pub(super) fn follow(&mut self, system: &dyn System) -> Result<(), TargetError> {
+        let now = addresses(system);
+        let known = match &mut self.settings {
+            TargetSettings::Cql(settings) => &mut settings.addresses,
+            TargetSettings::Aerospike(settings) => &mut settings.addresses,
+        };
+        if *known != now {
+            *known = now;
+            self.target = self.settings.open()?;
+        }
+        Ok(())
     }
 
     /// Product and version.
@@ -296,6 +311,7 @@ impl Attendant<'_> {
         let mut attended = Attended::default();
         let mut source = Source::of(self.system);
         let mut events = self.events.iter().peekable();
+        let mut aftermath: Option<Aftermath> = None;
         let mut next_reading = 0.0;
         while !self.over.load(Relaxed) {
             std::thread::sleep(LOOK_EVERY);
@@ -310,13 +326,22 @@ impl Attendant<'_> {
             }
             let done = self.control.progress();
             self.progress.update(done.replies, done.errors);
+            let mut outcome = self.system.look();
             if let Some(event) = events.next_if(|event| event.at_s <= second) {
                 attended.events.push(EventReport { second, what: event.disturbance.name().to_owned(), figures: BTreeMap::new() });
-                if let Err(error) = self.system.disturb(event.disturbance) {
-                    attended.failure = Some(error);
-                    self.control.stop();
-                }
+                outcome = outcome.and_then(|()| self.system.disturb(event.disturbance, event.node));
                 source = Source::of(self.system);
+                aftermath = Some(Aftermath::of(event.disturbance));
+            }
+            if let (Some(after), Some(event)) = (&mut aftermath, attended.events.last_mut())
+                && let Some(health) = self.system.health()
+                && after.see(began.elapsed().as_secs_f64() - event.second, health, &mut event.figures)
+            {
+                aftermath = None;
+            }
+            if let Err(error) = outcome {
+                attended.failure.get_or_insert(error);
+                self.control.stop();
             }
         }
         let second = self.began.get().map_or(0.0, |began| began.elapsed().as_secs_f64());

@@ -40,11 +40,11 @@ pub(super) fn file(report: &mut PhaseReport, measured: &Measured, target_cpus: O
     report.variation = variation(whole);
     report.drift = drift(whole);
     report.events = measured.events.clone();
-    let before: Vec<f64> = replies.clone();
     for at in 0..report.events.len() {
         let until = report.events.get(at + 1).map_or(f64::INFINITY, |next| next.second);
         let steady = report.events[0].second;
-        report.events[at].figures = dip(&before, &report.timeline, steady, &report.events[at], until);
+        let dip = dip(&replies, &report.timeline, steady, &report.events[at], until);
+        report.events[at].figures.extend(dip);
     }
 }
 
@@ -198,7 +198,8 @@ fn mean(values: &[f64]) -> f64 {
 }
 
 /// What an event did to throughput: `before` (replies a second), `lowest` (its share of before), `shows_after_s` (the first second below nine
-/// tenths of before), `silent_s` (seconds without a reply), `errors`, `recovered_after_s` (back for three seconds).
+/// tenths of before), `silent_s` (seconds without a reply), `longest_us` (the slowest reply), `errors`, `recovered_after_s` (back for three
+/// seconds).
 fn dip(replies: &[f64], timeline: &[Second], steady_until: f64, event: &Event, until: f64) -> BTreeMap<String, f64> {
     let at = event.second as usize;
     let end = replies.len().min(until.min(replies.len() as f64) as usize);
@@ -212,6 +213,8 @@ fn dip(replies: &[f64], timeline: &[Second], steady_until: f64, event: &Event, u
     let low = |value: &f64| *value < before * RECOVERED_SHARE;
     figures.insert("lowest".to_owned(), own.iter().copied().fold(f64::INFINITY, f64::min).min(before) / before);
     figures.insert("silent_s".to_owned(), own.iter().filter(|value| **value == 0.0).count() as f64);
+    let longest = timeline[at..end.max(at)].iter().flat_map(|second| second.operations.values()).map(|one| one.max).fold(0.0, f64::max);
+    figures.insert("longest_us".to_owned(), longest);
     figures.insert("errors".to_owned(), timeline[at..end.max(at)].iter().map(|second| second.errors as f64).sum());
     if let Some(shows) = own.iter().position(low) {
         figures.insert("shows_after_s".to_owned(), shows as f64);
@@ -275,7 +278,7 @@ mod tests {
         let timeline = vec![
             Second {
                 second: 0.0,
-                operations: BTreeMap::new(),
+                operations: BTreeMap::from([("read".to_owned(), SecondOperation { max: 1500.0, ..SecondOperation::default() })]),
                 errors: 2,
                 target_cpu_s: None,
                 target_memory: None,
@@ -286,8 +289,15 @@ mod tests {
         ];
         let event = Event { second: 9.2, what: "kill-node".to_owned(), figures: BTreeMap::new() };
         let figures = dip(&replies, &timeline, 9.2, &event, f64::INFINITY);
-        let expected =
-            [("before", 100.0), ("lowest", 0.0), ("silent_s", 3.0), ("errors", 18.0), ("shows_after_s", 1.0), ("recovered_after_s", 5.0)];
+        let expected = [
+            ("before", 100.0),
+            ("lowest", 0.0),
+            ("silent_s", 3.0),
+            ("longest_us", 1500.0),
+            ("errors", 18.0),
+            ("shows_after_s", 1.0),
+            ("recovered_after_s", 5.0),
+        ];
         assert_eq!(figures, expected.map(|(name, value)| (name.to_owned(), value)).into());
         let never = dip(&[100.0, 0.0, 0.0, 0.0, 0.0], &timeline[..5], 1.0, &Event { second: 1.0, ..event }, f64::INFINITY);
         assert!(!never.contains_key("recovered_after_s"));

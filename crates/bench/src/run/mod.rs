@@ -4,6 +4,7 @@
 //! the report, and the phase that was cut short does, too, marked as incomplete. A run whose report is incomplete goes on where it stopped
 //! when it is started again with the same directory.
 
+mod aftermath;
 mod console;
 mod drive;
 mod environment;
@@ -111,7 +112,7 @@ enum TargetError {
     Load(#[from] load::LoadError),
     #[error(transparent)]
     Target(#[from] load::target::TargetError),
-    #[error("validation failed: {lost} rows lost, {stale} stale, {wrong} wrong among {compared} that were compared", lost = .0.lost, stale = .0.stale, wrong = .0.wrong, compared = .0.compared)]
+    #[error("acknowledged writes are not there: {lost} rows lost, {stale} stale, {wrong} wrong among {compared} that were compared", lost = .0.lost, stale = .0.stale, wrong = .0.wrong, compared = .0.compared)]
     Invalid(Verified),
     #[error("the target died: {0}")]
     Died(String),
@@ -245,7 +246,9 @@ fn room_for(options: &Options) -> Result<Option<RunError>, RunError> {
         return Ok(None);
     }
     let free = io_linux::free_bytes(&options.out).map_err(|source| RunError::File { path: options.out.clone(), source })?;
-    let needed = options.study.data_bytes().saturating_mul(DISK_BY_DATA).saturating_add(1 << 30);
+    let replicas = options.targets.iter().map(|target| target.nodes().min(options.study.replication)).max().unwrap_or(1);
+    let data = options.study.data_bytes().saturating_mul(replicas.into());
+    let needed = data.saturating_mul(DISK_BY_DATA).saturating_add(1 << 30);
     if free >= needed {
         return Ok(None);
     }
@@ -329,7 +332,8 @@ impl Run<'_> {
             make_directory(directory)?;
         }
         let memory_bytes = self.options.memory_bytes.or_else(|| {
-            let of_data = study.memory_of_data? * study.data_bytes() as f64;
+            let replicas = f64::from(study.replication.min(spec.nodes())) / f64::from(spec.nodes());
+            let of_data = study.memory_of_data? * study.data_bytes() as f64 * replicas;
             Some((of_data as u64).next_multiple_of(1 << 20))
         });
         let means = Means {
@@ -337,17 +341,21 @@ impl Run<'_> {
             cpus: self.options.server_cpus.clone(),
             memory_bytes,
             data_bytes: study.data_bytes(),
+            replication: study.replication,
             peers: self.options.peers.clone(),
             commands: self.options.commands.clone(),
         };
         let mut system = system(spec, means)?;
         self.console.say(&format!("{}: starting", spec.name()));
         system.start()?;
-        let driver = Driver::new(spec, system.as_ref(), study, &self.options.agents)?;
+        if let Some(caveat) = system.caveat() {
+            self.warn(caveat);
+        }
+        let mut driver = Driver::new(spec, system.as_ref(), study, &self.options.agents)?;
         let server = driver.check()?;
         let target = &mut self.report.targets[at];
         target.server = server;
-        target.address = system.address().to_owned();
+        target.address = system.address();
         target.settings = system.settings();
         target.settings.extend(driver.settings());
         if target.phases.iter().any(|phase| phase.kind == PhaseKind::Load) {
@@ -356,7 +364,7 @@ impl Run<'_> {
             driver.resume(&study.rows, inserts.map(|operation| operation.replies).sum())?;
         }
         let began = Instant::now() - Duration::from_secs_f64(target.phases.last().map_or(0.0, |phase| phase.started_s + phase.seconds));
-        let mut context = Context { system: system.as_mut(), driver: &driver, spec, began };
+        let mut context = Context { system: system.as_mut(), driver: &mut driver, spec, began };
         for phase in &study.phases {
             if self.report.targets[at].phases.iter().any(|done| done.name == phase.name()) {
                 continue;
@@ -398,14 +406,15 @@ impl Run<'_> {
             events: Vec::new(),
             histogram_log: None,
         });
-        let outcome = match phase.kind {
+        let outcome = context.driver.follow(context.system).and_then(|()| match phase.kind {
             PhaseKind::Check => self.check(context),
             PhaseKind::Validate => self.validate(context, at, phase),
             PhaseKind::Load => self.load(context, at, phase),
             PhaseKind::Run => self.measured_run(context, at, phase),
+            PhaseKind::Verify => self.verify(context, at, phase),
             PhaseKind::Settle => self.settle(context, at, phase),
             PhaseKind::DropCaches => self.drop_caches(context, at),
-        };
+        });
         let report = &mut self.report.targets[at].phases[place];
         let has_settled = phase.kind == PhaseKind::Settle && outcome.is_ok();
         if report.seconds == 0.0 && !has_settled {
@@ -435,8 +444,7 @@ impl Run<'_> {
         self.drive(context, at, "validate", &load)?;
         let verified = self.last_phase(at).verified;
         context.driver.drop_dataset()?;
-        let Verified { lost, stale, wrong, .. } = verified;
-        if lost + stale + wrong > 0 { Err(TargetError::Invalid(verified)) } else { Ok(()) }
+        all_right(verified)
     }
 
     fn load(&mut self, context: &mut Context<'_>, at: usize, phase: &Phase) -> Result<(), TargetError> {
@@ -452,6 +460,14 @@ impl Run<'_> {
         let end = End { operations: phase.operations, seconds: phase.seconds };
         let load = Load { mix: &mix, phase, pace: pace(phase), end };
         self.drive(context, at, phase.name(), &load)
+    }
+
+    /// Reads every row that was loaded.
+    fn verify(&mut self, context: &mut Context<'_>, at: usize, phase: &Phase) -> Result<(), TargetError> {
+        let end = End { operations: Some(self.options.study.rows.count), seconds: None };
+        let load = Load { mix: &reading(), phase, pace: pace(phase), end };
+        self.drive(context, at, phase.name(), &load)?;
+        all_right(self.last_phase(at).verified)
     }
 
     fn settle(&mut self, context: &mut Context<'_>, at: usize, phase: &Phase) -> Result<(), TargetError> {
@@ -581,9 +597,19 @@ impl Run<'_> {
 /// What the phases of a target share.
 struct Context<'a> {
     system: &'a mut dyn System,
-    driver: &'a Driver,
+    driver: &'a mut Driver,
     spec: &'a TargetSpec,
     began: Instant,
+}
+
+fn all_right(verified: Verified) -> Result<(), TargetError> {
+    let Verified { lost, stale, wrong, .. } = verified;
+    if lost + stale + wrong > 0 { Err(TargetError::Invalid(verified)) } else { Ok(()) }
+}
+
+/// Reads every row once, in order, and compares it with what was acknowledged.
+fn reading() -> Mix {
+    Mix { operations: BTreeMap::from([(OperationKind::Read, 1.0)]), verify: true, ..filling() }
 }
 
 /// Writes every row once, in order.

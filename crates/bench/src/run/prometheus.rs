@@ -3,13 +3,9 @@
 //! Names are those that client libraries give a process (`process_cpu_seconds_total`, `process_resident_memory_bytes`), and for devices
 //! those of node_exporter; what a target does not have stays absent.
 
+use crate::http;
 use crate::target::ProcessSample;
-use std::io::{Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
-use std::time::Duration;
-
-const TIMEOUT: Duration = Duration::from_millis(800);
-const BODY_BYTES_MAX: u64 = 16 << 20;
+use std::net::ToSocketAddrs;
 
 /// Why there are no metrics.
 #[derive(Debug, thiserror::Error)]
@@ -48,18 +44,11 @@ pub(super) fn sample(url: &str) -> Result<ProcessSample, MetricsError> {
     let rest = url.strip_prefix("http://").ok_or_else(wrong)?;
     let (host, path) = rest.split_once('/').unwrap_or((rest, "metrics"));
     let address = host.to_socket_addrs().map_err(|_| wrong())?.next().ok_or_else(wrong)?;
-    let mut stream = TcpStream::connect_timeout(&address, TIMEOUT).map_err(failed)?;
-    stream.set_read_timeout(Some(TIMEOUT)).and_then(|()| stream.set_write_timeout(Some(TIMEOUT))).map_err(failed)?;
-    // Version 1.0: the body ends with the connection and is not chunked.
-    let request = format!("GET /{path} HTTP/1.0\r\nHost: {host}\r\nAccept: text/plain\r\n\r\n");
-    stream.write_all(request.as_bytes()).map_err(failed)?;
-    let mut answer = String::new();
-    stream.take(BODY_BYTES_MAX).read_to_string(&mut answer).map_err(failed)?;
-    let status = answer.lines().next().unwrap_or("");
-    if status.split(' ').nth(1) != Some("200") {
-        return Err(MetricsError::Status { url: url.to_owned(), status: status.to_owned() });
+    let answer = http::get(&address.to_string(), &format!("/{path}"), "text/plain").map_err(failed)?;
+    if !answer.is_ok() {
+        return Err(MetricsError::Status { url: url.to_owned(), status: answer.status });
     }
-    Ok(read(&answer))
+    Ok(read(&answer.body))
 }
 
 /// Reads what is known of a process, sums over all series of a name.
@@ -90,6 +79,7 @@ fn read(text: &str) -> ProcessSample {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
     use std::net::TcpListener;
 
     #[test]

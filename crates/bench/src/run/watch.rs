@@ -1,13 +1,13 @@
 //! Where the figures of a target come from while a phase runs.
 
 use super::prometheus;
-use crate::target::{ProcessSample, System, process_sample};
+use crate::target::{ProcessSample, System, sum_of_processes};
 
-/// A process, metrics, or nothing.
+/// Processes, metrics, or nothing.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
-    /// A process of this machine.
-    Process(u32),
+    /// Processes of this machine.
+    Processes(Vec<u32>),
     /// Metrics.
     Metrics(String),
     /// Nowhere.
@@ -15,19 +15,19 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// The one of a system as it is now: after a restart its process is another.
+    /// The one of a system as it is now: after a restart its processes are others.
     pub(super) fn of(system: &dyn System) -> Self {
-        match (system.metrics(), system.pid()) {
+        match (system.metrics(), system.pids()) {
             (Some(url), _) => Self::Metrics(url.to_owned()),
-            (None, Some(pid)) => Self::Process(pid),
-            (None, None) => Self::None,
+            (None, pids) if pids.is_empty() => Self::None,
+            (None, pids) => Self::Processes(pids),
         }
     }
 
     /// A reading; what cannot be read is absent.
     pub(super) fn sample(&self) -> ProcessSample {
         match self {
-            Self::Process(pid) => process_sample(*pid),
+            Self::Processes(pids) => sum_of_processes(pids),
             Self::Metrics(url) => prometheus::sample(url).unwrap_or_default(),
             Self::None => ProcessSample::default(),
         }

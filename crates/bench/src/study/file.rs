@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// The longest a settle phase waits unless told.
 const SETTLE_SECONDS: f64 = 3600.0;
+/// Nodes that the tool starts at most.
+pub(crate) const NODES_MAX: u32 = 64;
 /// Rows of a validation unless told.
 const VALIDATE_ROWS: u64 = 1000;
 
@@ -23,6 +25,9 @@ pub struct Study {
     /// Replicas of each row, where the target has nodes enough.
     #[serde(default = "one")]
     pub replication: u32,
+    /// Nodes of a private target: its size, or one size after the other.
+    #[serde(default, skip_serializing_if = "Sizes::is_one")]
+    pub nodes: Sizes,
     /// Memory of each server as a part of the data, unless `--memory` says how much.
     pub memory_of_data: Option<f64>,
     /// Names of the targets that ratios are for: the one that should win and the one it is compared with. Otherwise the first and each other.
@@ -43,6 +48,37 @@ pub struct Study {
 
 fn one() -> u32 {
     1
+}
+
+/// Numbers of nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "a number of nodes, or a list of such numbers")]
+pub enum Sizes {
+    /// One.
+    One(u32),
+    /// A target each.
+    Several(Vec<u32>),
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self::One(1)
+    }
+}
+
+impl Sizes {
+    /// Each of them.
+    #[must_use]
+    pub fn each(&self) -> &[u32] {
+        match self {
+            Self::One(nodes) => std::slice::from_ref(nodes),
+            Self::Several(each) => each,
+        }
+    }
+
+    fn is_one(&self) -> bool {
+        *self == Self::One(1)
+    }
 }
 
 /// A publication.
@@ -117,6 +153,37 @@ pub struct Event {
     /// What.
     #[serde(rename = "do")]
     pub disturbance: Disturbance,
+    /// To which node.
+    #[serde(default, skip_serializing_if = "Which::is_last")]
+    pub node: Which,
+}
+
+/// Which of the nodes that run is killed or stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Which {
+    /// The one that was added last.
+    #[default]
+    Last,
+    /// The one that leads the cluster.
+    Leader,
+}
+
+impl Which {
+    /// As studies spell it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Last => "last",
+            Self::Leader => "leader",
+        }
+    }
+
+    // By reference: serde asks so.
+    #[allow(clippy::trivially_copy_pass_by_ref)]
+    fn is_last(&self) -> bool {
+        *self == Self::Last
+    }
 }
 
 /// What can be done to a target.
@@ -163,6 +230,7 @@ impl Phase {
             PhaseKind::Settle => "settle",
             PhaseKind::DropCaches => "drop-caches",
             PhaseKind::Run => "run",
+            PhaseKind::Verify => "verify",
         })
     }
 
@@ -212,17 +280,21 @@ impl Study {
         Ok(())
     }
 
-    /// Lets every phase that is measured last so long.
+    /// Lets every phase that is measured last so long; what happens meanwhile happens at the same parts of it.
     pub fn last(&mut self, seconds: f64) {
         for phase in self.phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Run) {
-            phase.seconds = Some(seconds);
+            if let Some(before) = phase.seconds.replace(seconds) {
+                phase.events.iter_mut().for_each(|event| event.at_s *= seconds / before);
+            }
             phase.operations = None;
         }
     }
 
-    /// Has every phase that is measured send so many requests a second.
+    /// Has phases that are measured send so many requests a second: those that have a rate, or all if none has.
     pub fn at_rate(&mut self, rate: f64) {
-        self.phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Run).for_each(|phase| phase.rate = Some(rate));
+        let all = self.phases.iter().all(|phase| phase.kind != PhaseKind::Run || phase.rate.is_none());
+        let measured = self.phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Run);
+        measured.filter(|phase| all || phase.rate.is_some()).for_each(|phase| phase.rate = Some(rate));
     }
 
     /// Bytes of all values and keys once loaded.
@@ -244,6 +316,9 @@ impl Study {
         }
         if u64::from(fields) * u64::from(field_bytes) > VALUE_BYTES_MAX {
             return Err(format!("rows of {fields} fields of {field_bytes} bytes are larger than the 1 MiB that a row may have here"));
+        }
+        if self.nodes.each().is_empty() || self.nodes.each().iter().any(|nodes| !(1..=NODES_MAX).contains(nodes)) {
+            return Err(format!("nodes is a number from 1 to {NODES_MAX}, or a list of such numbers"));
         }
         if self.memory_of_data.is_some_and(|part| !(part.is_finite() && part > 0.0)) {
             return Err("memory_of_data is a part of the data, for example 0.125".to_owned());
@@ -291,11 +366,17 @@ fn validate_phase(phase: &Phase, clients: Clients) -> Result<(), String> {
     if phase.kind == PhaseKind::Run && phase.seconds.is_none() && phase.operations.is_none() {
         return wrong("it never ends: give it seconds or operations");
     }
+    if phase.kind == PhaseKind::Verify && (phase.seconds.is_some() || phase.operations.is_some()) {
+        return wrong("it reads every row once: it has neither seconds nor operations");
+    }
     if phase.kind == PhaseKind::Validate && phase.operations.is_none() {
         return wrong("it needs a number of operations");
     }
     if !phase.events.is_empty() && phase.kind != PhaseKind::Run {
         return wrong("only phases of kind run have events");
+    }
+    if phase.events.iter().any(|event| !(event.at_s.is_finite() && event.at_s >= 0.0)) {
+        return wrong("events happen at a number of seconds from 0");
     }
     if phase.events.windows(2).any(|pair| pair[0].at_s > pair[1].at_s) {
         return wrong("events stand in the order in which they happen");
@@ -332,6 +413,29 @@ mix = { operations = { read = 1 }, keys = { distribution = "uniform" } }
         assert_eq!((study.phases[1].seconds, study.phases[1].operations, study.phases[1].rate), (Some(3.0), None, Some(20.0)));
         assert_eq!(Study::parse("again", &study.file()).unwrap(), study);
         assert!(study.scale(0.0).is_err() && study.scale(f64::NAN).is_err());
+    }
+
+    #[test]
+    fn events_move_with_the_length_of_their_phase() {
+        let events = "operations = 500\nseconds = 100\nevents = [{ at_s = 40, do = \"kill-node\", node = \"leader\" }, { at_s = 70, do = \"start-node\" }]";
+        let mut study = Study::parse("small", &SMALL.replace("operations = 500", events)).unwrap();
+        study.last(10.0);
+        let at: Vec<f64> = study.phases[1].events.iter().map(|event| event.at_s).collect();
+        assert_eq!((at, study.phases[1].events[0].node), (vec![4.0, 7.0], Which::Leader));
+        assert_eq!(Study::parse("again", &study.file()).unwrap(), study);
+    }
+
+    #[test]
+    fn sizes_are_a_number_or_a_list() {
+        let sized = |nodes: &str| Study::parse("small", &format!("nodes = {nodes}\n{SMALL}"));
+        for (nodes, each) in [("3", vec![3]), ("[3, 5]", vec![3, 5])] {
+            let study = sized(nodes).unwrap();
+            assert_eq!(study.nodes.each(), each);
+            assert_eq!(Study::parse("again", &study.file()).unwrap(), study);
+        }
+        for wrong in ["0", "[]", "[3, 65]", "\"three\""] {
+            assert!(sized(wrong).unwrap_err().to_string().contains("number"), "{wrong}");
+        }
     }
 
     #[test]

@@ -6,7 +6,8 @@
 mod file;
 mod shipped;
 
-pub use file::{CostModel, Disturbance, Event, PaperFile, PaperRatio, Phase, Study};
+pub(crate) use file::NODES_MAX;
+pub use file::{CostModel, Disturbance, Event, PaperFile, PaperRatio, Phase, Sizes, Study, Which};
 pub use shipped::{Shipped, shipped};
 
 use std::path::{Path, PathBuf};

@@ -6,10 +6,10 @@ mod process;
 mod remote;
 mod spec;
 
-pub use process::{ProcessSample, process_sample};
+pub use process::{ProcessSample, process_sample, sum_of_processes};
 pub use spec::{Access, Protocol, SpecError, TargetSpec};
 
-use crate::study::Disturbance;
+use crate::study::{Disturbance, Which};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -22,8 +22,10 @@ pub struct Means {
     pub cpus: Vec<usize>,
     /// Its memory limit, if the study or a flag sets one.
     pub memory_bytes: Option<u64>,
-    /// Bytes of keys and values that it is to hold.
+    /// Bytes of keys and values that it is to hold, a replica of each.
     pub data_bytes: u64,
+    /// Replicas of each row.
+    pub replication: u32,
     /// Where peers' scripts are.
     pub peers: Option<PathBuf>,
     /// What the user has said to run for a disturbance.
@@ -36,6 +38,14 @@ pub enum SystemError {
     /// It did not start.
     #[error("{name} did not start: {why}")]
     Start {
+        /// Which.
+        name: String,
+        /// What it said last.
+        why: String,
+    },
+    /// It has ended, which nobody asked it to.
+    #[error("{name} ended: {why}")]
+    Ended {
         /// Which.
         name: String,
         /// What it said last.
@@ -69,6 +79,19 @@ pub enum SystemError {
     },
 }
 
+/// What the nodes of a cluster say of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// Whether all that were started are ready.
+    pub ready: bool,
+    /// Members that some node takes for dead.
+    pub down: usize,
+    /// Slots that nobody serves.
+    pub unserved: u64,
+    /// Whether all nodes say that nothing is missing, and hold something.
+    pub whole: bool,
+}
+
 /// A database under test, as far as it has to be started, watched, disturbed and stopped. Its protocol is crate `load`'s.
 pub trait System: Send {
     /// Starts it, or sees that it runs. To be called again after [`System::stop`].
@@ -77,11 +100,16 @@ pub trait System: Send {
     /// When it does not run afterwards.
     fn start(&mut self) -> Result<(), SystemError>;
 
-    /// Where clients connect, once started.
-    fn address(&self) -> &str;
+    /// Where clients connect, once started: HOST:PORT of each node, comma between them.
+    fn address(&self) -> String;
 
-    /// Its process on this machine, if there is one that is known.
-    fn pid(&self) -> Option<u32>;
+    /// Its processes on this machine that are known.
+    fn pids(&self) -> Vec<u32>;
+
+    /// What a reader of its figures must know first.
+    fn caveat(&self) -> Option<String> {
+        None
+    }
 
     /// Address of its metrics in Prometheus's text format, if known.
     fn metrics(&self) -> Option<&str> {
@@ -109,11 +137,24 @@ pub trait System: Send {
     /// When it can't.
     fn drop_caches(&mut self) -> Result<(), SystemError>;
 
-    /// Does something to it under load.
+    /// Does something to it under load; a node that is started need not be ready when this returns.
     ///
     /// # Errors
     /// When it can't.
-    fn disturb(&mut self, disturbance: Disturbance) -> Result<(), SystemError>;
+    fn disturb(&mut self, disturbance: Disturbance, which: Which) -> Result<(), SystemError>;
+
+    /// Sees whether all that the tool has started still runs. To be called a few times a second.
+    ///
+    /// # Errors
+    /// When it does not.
+    fn look(&mut self) -> Result<(), SystemError> {
+        Ok(())
+    }
+
+    /// What its nodes say of their cluster now; `None` if they are not asked.
+    fn health(&self) -> Option<Health> {
+        None
+    }
 
     /// Stops what was started; data stays.
     fn stop(&mut self);
@@ -125,7 +166,7 @@ pub trait System: Send {
 /// When it can't be made with these means.
 pub fn system(spec: &TargetSpec, means: Means) -> Result<Box<dyn System>, SystemError> {
     Ok(match spec {
-        TargetSpec::Private { protocol } => Box::new(private::PrivateNode::new(*protocol, means)),
+        TargetSpec::Private { name, protocol, nodes } => Box::new(private::PrivateNodes::new(name, *protocol, nodes.unwrap_or(1), means)?),
         TargetSpec::Peer { name, options } => Box::new(peer::Peer::new(name, options, means)?),
         TargetSpec::Server { name, address, pid, metrics, .. } => {
             Box::new(remote::Remote::new(name, address, *pid, metrics.clone(), means.commands))

@@ -1,7 +1,7 @@
 //! A peer: another database on this machine that a script starts, settles and stops. `peers/README.md` is the contract.
 
 use super::{Means, System, SystemError, run};
-use crate::study::Disturbance;
+use crate::study::{Disturbance, Which};
 use base::format_size;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -98,12 +98,12 @@ impl System for Peer {
         Ok(())
     }
 
-    fn address(&self) -> &str {
-        &self.address
+    fn address(&self) -> String {
+        self.address.clone()
     }
 
-    fn pid(&self) -> Option<u32> {
-        self.started.as_ref().map(|started| started.pid)
+    fn pids(&self) -> Vec<u32> {
+        self.started.iter().map(|started| started.pid).collect()
     }
 
     fn table_options(&self) -> Option<&str> {
@@ -124,11 +124,12 @@ impl System for Peer {
         run(&mut self.command("drop-caches")).map(drop)
     }
 
-    fn disturb(&mut self, disturbance: Disturbance) -> Result<(), SystemError> {
+    fn disturb(&mut self, disturbance: Disturbance, _: Which) -> Result<(), SystemError> {
         match disturbance {
             Disturbance::KillNode => {
-                let pid = self.pid().map(|pid| pid.to_string()).unwrap_or_default();
-                run(Command::new("kill").args(["-KILL", &pid]))?;
+                for pid in self.pids() {
+                    run(Command::new("kill").args(["-KILL", &pid.to_string()]))?;
+                }
                 self.started = None;
                 Ok(())
             }

@@ -42,22 +42,40 @@ pub fn process_sample(pid: u32) -> ProcessSample {
     }
 }
 
+/// Reads several; what none of them has is absent.
+#[must_use]
+pub fn sum_of_processes(pids: &[u32]) -> ProcessSample {
+    fn both<T: std::ops::Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option<T> {
+        match (one, other) {
+            (Some(one), Some(other)) => Some(one + other),
+            (one, other) => one.or(other),
+        }
+    }
+    pids.iter().map(|pid| process_sample(*pid)).fold(ProcessSample::default(), |sum, one| ProcessSample {
+        cpu_s: both(sum.cpu_s, one.cpu_s),
+        memory: both(sum.memory, one.memory),
+        memory_peak: both(sum.memory_peak, one.memory_peak),
+        device_read: both(sum.device_read, one.device_read),
+        device_written: both(sum.device_written, one.device_written),
+    })
+}
+
 /// Writes a second that are no background work worth waiting for.
 const QUIET_BYTES: u64 = 1 << 20;
 /// So many quiet seconds in a row are settled.
 const QUIET_SECONDS: u32 = 5;
 
-/// Waits until a process has written next to nothing for some seconds; how long it took until these began, `None` if they did not in time.
-pub(super) fn wait_until_quiet(pid: u32, timeout_s: f64) -> Option<f64> {
+/// Waits until processes have written next to nothing for some seconds; how long it took until these began, `None` if they did not in time.
+pub(super) fn wait_until_quiet(pids: &[u32], timeout_s: f64) -> Option<f64> {
     let started = Instant::now();
     let mut quiet = 0;
-    let mut before = process_sample(pid).device_written;
+    let mut before = sum_of_processes(pids).device_written;
     while quiet < QUIET_SECONDS {
         if started.elapsed().as_secs_f64() > timeout_s {
             return None;
         }
         sleep(Duration::from_secs(1));
-        let now = process_sample(pid).device_written;
+        let now = sum_of_processes(pids).device_written;
         let written = now.zip(before).map_or(0, |(now, before)| now.saturating_sub(before));
         quiet = if written < QUIET_BYTES { quiet + 1 } else { 0 };
         before = now;
@@ -79,5 +97,8 @@ mod tests {
         let sample = process_sample(std::process::id());
         assert!(sample.memory.unwrap() > 0 && sample.memory_peak.unwrap() >= sample.memory.unwrap());
         assert_eq!(process_sample(u32::MAX), ProcessSample::default());
+        let sum = sum_of_processes(&[std::process::id(), u32::MAX, std::process::id()]);
+        assert!(sum.memory_peak.unwrap() > sample.memory_peak.unwrap(), "twice as much");
+        assert_eq!(sum_of_processes(&[]), ProcessSample::default());
     }
 }

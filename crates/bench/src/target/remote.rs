@@ -2,7 +2,7 @@
 
 use super::process::wait_until_quiet;
 use super::{System, SystemError, run};
-use crate::study::Disturbance;
+use crate::study::{Disturbance, Which};
 use std::collections::BTreeMap;
 use std::process::Command;
 
@@ -32,12 +32,12 @@ impl System for Remote {
         Ok(())
     }
 
-    fn address(&self) -> &str {
-        &self.address
+    fn address(&self) -> String {
+        self.address.clone()
     }
 
-    fn pid(&self) -> Option<u32> {
-        self.pid
+    fn pids(&self) -> Vec<u32> {
+        self.pid.into_iter().collect()
     }
 
     fn metrics(&self) -> Option<&str> {
@@ -50,7 +50,7 @@ impl System for Remote {
 
     fn settle(&mut self, timeout_s: f64) -> Result<Option<f64>, SystemError> {
         let Some(pid) = self.pid else { return Ok(None) };
-        if let Some(seconds) = wait_until_quiet(pid, timeout_s) {
+        if let Some(seconds) = wait_until_quiet(&[pid], timeout_s) {
             return Ok(Some(seconds));
         }
         Err(SystemError::Unable {
@@ -68,7 +68,7 @@ impl System for Remote {
         })
     }
 
-    fn disturb(&mut self, disturbance: Disturbance) -> Result<(), SystemError> {
+    fn disturb(&mut self, disturbance: Disturbance, which: Which) -> Result<(), SystemError> {
         let name = disturbance.name();
         let Some(command) = self.commands.get(&disturbance) else {
             return Err(SystemError::Unable {
@@ -77,7 +77,7 @@ impl System for Remote {
                 why: format!("the tool did not start it; say how with --on {name}='COMMAND'"),
             });
         };
-        run(Command::new("sh").args(["-c", command])).map(drop)
+        run(Command::new("sh").args(["-c", command]).env("TARNDB_BENCH_NODE", which.name())).map(drop)
     }
 
     fn stop(&mut self) {}

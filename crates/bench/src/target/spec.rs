@@ -1,7 +1,7 @@
 //! What `--target` says.
 //!
 //! ```text
-//! tarndb[?protocol=aerospike]               a private node of this very binary, spoken to in CQL unless told otherwise
+//! tarndb[?key=value&…]                      private nodes of this very binary; keys: nodes, protocol (cql unless told)
 //! cassandra[?key=value&…]                   a peer that peers/cassandra/cassandra.sh starts, with `--key value` for each pair
 //! [NAME=]cql://[USER:PASSWORD@]HOST:PORT[,HOST:PORT…][?key=value&…]
 //!                                           a server that is there; keys: nodes, pid, metrics (a URL), consistency, table (a clause for WITH)
@@ -9,13 +9,19 @@
 //!                                           the same; namespace `test` unless told; keys: nodes, pid, metrics
 //! ```
 
+use crate::study::NODES_MAX;
+
 /// What a study is run against.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TargetSpec {
-    /// A node that the tool starts from its own binary.
+    /// Nodes that the tool starts from its own binary.
     Private {
-        /// What it is spoken to in.
+        /// Name in reports.
+        name: String,
+        /// What they are spoken to in.
         protocol: Protocol,
+        /// How many, if not as many as the study says.
+        nodes: Option<u32>,
     },
     /// A peer with a script of its own.
     Peer {
@@ -151,14 +157,25 @@ impl TargetSpec {
         let plain = |word: &str| !word.is_empty() && word.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-');
         let (name, query) = given.split_once('?').unwrap_or((given, ""));
         if name == PRIVATE {
-            let mut protocol = Protocol::Cql;
+            let (mut protocol, mut nodes) = (Protocol::Cql, None);
             for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-                let Some(("protocol", value)) = pair.split_once('=') else {
-                    return Err(wrong("the only option of the private node is protocol=NAME; --memory and --server-cpus set it up"));
-                };
-                protocol = Protocol::of_name(value).map_err(|why| wrong(&why))?;
+                match pair.split_once('=') {
+                    Some(("protocol", value)) => protocol = Protocol::of_name(value).map_err(|why| wrong(&why))?,
+                    Some(("nodes", value)) => {
+                        let number = value.parse().ok().filter(|number| (1..=NODES_MAX).contains(number));
+                        nodes = Some(number.ok_or_else(|| wrong(&format!("nodes is a number from 1 to {NODES_MAX}")))?);
+                    }
+                    _ => {
+                        return Err(wrong(
+                            "the options of private nodes are nodes=N and protocol=NAME; --memory and --server-cpus set them up",
+                        ));
+                    }
+                }
             }
-            return Ok(Self::Private { protocol });
+            if protocol == Protocol::Aerospike && nodes.is_some_and(|nodes| nodes > 1) {
+                return Err(wrong("a cluster is spoken to in CQL: Aerospike's requests are not passed on between nodes"));
+            }
+            return Ok(Self::Private { name: private_name(protocol, nodes.unwrap_or(1)), protocol, nodes });
         }
         if !plain(name) {
             return Err(wrong("it has no protocol"));
@@ -189,13 +206,24 @@ impl TargetSpec {
         Ok(())
     }
 
+    /// A target for each size that the study asks for, unless it is said how many nodes it has.
+    #[must_use]
+    pub fn sized(self, sizes: &[u32]) -> Vec<Self> {
+        match self {
+            Self::Private { protocol: Protocol::Cql, nodes: None, .. } => {
+                let sized =
+                    |nodes: &u32| Self::Private { name: private_name(Protocol::Cql, *nodes), protocol: Protocol::Cql, nodes: Some(*nodes) };
+                sizes.iter().map(sized).collect()
+            }
+            other => vec![other],
+        }
+    }
+
     /// Name in reports.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
-            Self::Private { protocol: Protocol::Cql } => PRIVATE,
-            Self::Private { protocol: Protocol::Aerospike } => PRIVATE_AEROSPIKE,
-            Self::Peer { name, .. } | Self::Server { name, .. } => name,
+            Self::Private { name, .. } | Self::Peer { name, .. } | Self::Server { name, .. } => name,
         }
     }
 
@@ -203,7 +231,8 @@ impl TargetSpec {
     #[must_use]
     pub fn nodes(&self) -> u32 {
         match self {
-            Self::Private { .. } | Self::Peer { .. } => 1,
+            Self::Private { nodes, .. } => nodes.unwrap_or(1),
+            Self::Peer { .. } => 1,
             Self::Server { nodes, .. } => *nodes,
         }
     }
@@ -212,10 +241,19 @@ impl TargetSpec {
     #[must_use]
     pub fn protocol(&self) -> Protocol {
         match self {
-            Self::Private { protocol } => *protocol,
+            Self::Private { protocol, .. } => *protocol,
             Self::Peer { .. } | Self::Server { access: Access::Cql { .. }, .. } => Protocol::Cql,
             Self::Server { access: Access::Aerospike { .. }, .. } => Protocol::Aerospike,
         }
+    }
+}
+
+/// Sizes of one system differ in the number at the end, by which charts know them.
+fn private_name(protocol: Protocol, nodes: u32) -> String {
+    match (protocol, nodes) {
+        (Protocol::Aerospike, _) => PRIVATE_AEROSPIKE.to_owned(),
+        (Protocol::Cql, 1) => PRIVATE.to_owned(),
+        (Protocol::Cql, nodes) => format!("{PRIVATE}-{nodes}"),
     }
 }
 
@@ -253,10 +291,14 @@ mod tests {
 
     #[test]
     fn names_and_addresses_are_told_apart() {
-        for (given, protocol) in
-            [("tarndb", Protocol::Cql), ("tarndb?protocol=cql", Protocol::Cql), ("tarndb?protocol=aerospike", Protocol::Aerospike)]
-        {
-            assert_eq!(TargetSpec::parse(given).unwrap(), TargetSpec::Private { protocol });
+        for (given, name, protocol, nodes) in [
+            ("tarndb", "tarndb", Protocol::Cql, None),
+            ("tarndb?protocol=cql", "tarndb", Protocol::Cql, None),
+            ("tarndb?protocol=aerospike", "tarndb-aerospike", Protocol::Aerospike, None),
+            ("tarndb?nodes=1", "tarndb", Protocol::Cql, Some(1)),
+            ("tarndb?nodes=5&protocol=cql", "tarndb-5", Protocol::Cql, Some(5)),
+        ] {
+            assert_eq!(TargetSpec::parse(given).unwrap(), TargetSpec::Private { name: name.to_owned(), protocol, nodes });
         }
         assert_eq!(TargetSpec::parse("cassandra").unwrap(), TargetSpec::Peer { name: "cassandra".to_owned(), options: vec![] });
         let options = vec![("readahead".to_owned(), "4".to_owned()), ("durability".to_owned(), "group".to_owned())];
@@ -280,10 +322,25 @@ mod tests {
     }
 
     #[test]
+    fn a_study_says_how_many_nodes_unless_the_target_does() {
+        let names = |given: &str| -> Vec<(String, u32)> {
+            let sized = TargetSpec::parse(given).unwrap().sized(&[3, 5]);
+            sized.iter().map(|spec| (spec.name().to_owned(), spec.nodes())).collect()
+        };
+        assert_eq!(names("tarndb"), [("tarndb-3".to_owned(), 3), ("tarndb-5".to_owned(), 5)]);
+        assert_eq!(names("tarndb?nodes=2"), [("tarndb-2".to_owned(), 2)]);
+        assert_eq!(names("tarndb?protocol=aerospike"), [("tarndb-aerospike".to_owned(), 1)]);
+        assert_eq!(names("x=cql://h:1?nodes=4"), [("x".to_owned(), 4)]);
+    }
+
+    #[test]
     fn nonsense_is_refused_without_showing_a_password() {
         for (given, says) in [
             ("", "no protocol"),
-            ("tarndb?memory=1", "only option"),
+            ("tarndb?memory=1", "the options"),
+            ("tarndb?nodes=0", "from 1"),
+            ("tarndb?nodes=65", "to 64"),
+            ("tarndb?nodes=3&protocol=aerospike", "in CQL"),
             ("tarndb?protocol=redis", "not one of: cql, aerospike"),
             ("cassandra?x", "key=value"),
             ("10.0.0.1:9042", "no protocol"),

@@ -32,8 +32,9 @@
     alone ? ratioSection(first, all) : compareSection(all),
     alone && first.report.study.description ? el("p", { class: "prose description" }, first.report.study.description) : null,
     scalingSection(all),
+    eventSection(all),
     // What was measured before what prepared it.
-    ...["run", "load", "settle", "validate"].flatMap((kind) => phaseNames(all)
+    ...["run", "load", "settle", "verify", "validate"].flatMap((kind) => phaseNames(all)
       .filter((name) => withPhase(all, name)[0].phase.kind === kind)
       .map((name) => (kind === "load" && name === firstLoad(all) ? [insertSection(all), phaseSection(all, name)] : phaseSection(all, name)))),
     costSection(all),

@@ -215,6 +215,7 @@ function resourceChart(name, shown, field, title, format, axisFormat) {
 const KIND_TEXT = {
   check: "connects and makes the schema", validate: "a short run whose reads are compared with what was written", load: "fills the dataset",
   settle: "waits until compaction or defragmentation is done", "drop-caches": "empties the caches", run: "the load that is measured",
+  verify: "reads every row once and compares it with what was acknowledged",
 };
 
 /** Everything about a phase. */
@@ -223,8 +224,8 @@ function phaseSection(all, name) {
   const operations = operationNames(shown);
   const drawn = shown.some(({ columns }) => columns.t.length > 1);
   if (!operations.length && !drawn) return null;
-  // A validation is too short for charts to say anything.
-  const charted = drawn && shown[0].phase.kind !== "validate";
+  // What only compares has nothing to say over time.
+  const charted = drawn && !["validate", "verify"].includes(shown[0].phase.kind);
   const rate = (value) => `${bytes(value)}/s`;
   const grids = !charted ? [] : [[
     operations.length > 1 ? throughputChart(name, shown, null) : null,
@@ -305,21 +306,39 @@ function costSection(all) {
   ], rows)) : null;
 }
 
-/** Events, errors and comparisons of all phases. */
+/** What is asked first of an event, in this order; other figures follow. */
+const EVENT_FIGURES = ["noticed_s", "served_s", "ready_s", "whole_s", "lowest", "silent_s", "shows_after_s", "recovered_after_s", "longest_us", "errors", "before"];
+
+/** What was done to targets, and what came of it: a column a figure. */
+function eventSection(all) {
+  const events = all.flatMap((series) => series.target.phases.flatMap((phase) => phase.events.map((event) => ({ series, phase, event }))));
+  const known = [...new Set(events.flatMap(({ event }) => Object.keys(event.figures)))];
+  const place = (name) => (EVENT_FIGURES.indexOf(name) + 1 || EVENT_FIGURES.length + 1);
+  const names = known.sort((a, b) => place(a) - place(b));
+  if (!events.length) return null;
+  return el("section", { id: "events" }, el("h2", {}, "Events", el("small", {}, "what was done to the target under load, and what came of it")),
+    table("Events that were made to happen", [
+      { head: "Target", left: true }, { head: "Phase", left: true }, { head: "At" }, { head: "What", left: true },
+      ...names.map((name) => ({ head: named(name, 0)[0].replace(/_/g, " ") })),
+    ], events.map(({ series, phase, event }) => [
+      series.label, phase.name, cell(duration(event.second), event.second), event.what,
+      ...names.map((name) => (name in event.figures ? cell(named(name, event.figures[name])[1], event.figures[name]) : NONE)),
+    ])),
+    names.includes("noticed_s") || names.includes("whole_s") ? el("p", { class: "caption" },
+      "Noticed, served, ready, whole: after so long the other nodes said that a node is down, that each slot is served again, that the node that was started takes clients, "
+      + "that nothing is missing any more. Lowest: the worst second's share of what was before. Longest: the slowest reply until the next event.") : null);
+}
+
+/** Errors and comparisons of all phases. */
 function troubleSection(all) {
   const phases = all.flatMap((series) => series.target.phases.map((phase) => ({ series, phase })));
   const left = [{ head: "Target", left: true }, { head: "Phase", left: true }];
-  const events = phases.flatMap(({ series, phase }) => phase.events.map((event) => [
-    series.label, phase.name, cell(duration(event.second), event.second), event.what,
-    Object.entries(event.figures).map(([name, value]) => named(name, value)).map(([name, value]) => `${name.replace(/_/g, " ")} ${value}`).join(", "),
-  ]));
   const errors = phases.flatMap(({ series, phase }) => phase.errors.map(({ kind, count: times }) => [series.label, phase.name, kind, cell(count(times), times)]));
   const verified = phases.filter(({ phase }) => phase.verified.compared > 0).map(({ series, phase }) => [
     series.label, phase.name, ...["compared", "lost", "stale", "wrong"].map((field) => cell(el("span", { class: field !== "compared" && phase.verified[field] > 0 ? "alarm" : null }, count(phase.verified[field])), phase.verified[field])),
   ]);
-  if (!events.length && !errors.length && !verified.length) return null;
-  return el("section", { id: "checks" }, el("h2", {}, "Events, errors, verification"),
-    events.length ? table("Events that were made to happen", [...left, { head: "At" }, { head: "What", left: true }, { head: "What came of it", left: true }], events, "events") : null,
+  if (!errors.length && !verified.length) return null;
+  return el("section", { id: "checks" }, el("h2", {}, "Errors, verification"),
     errors.length ? table("Errors by kind", [...left, { head: "Kind", left: true }, { head: "Count" }], errors) : el("p", { class: "caption" }, "No request failed."),
     verified.length ? table("Reads compared with what had been written", [...left, { head: "Compared" }, { head: "Lost" }, { head: "Stale" }, { head: "Wrong" }], verified) : null);
 }
