@@ -1,6 +1,24 @@
 //! What a statement can be answered with besides its result.
 
-use crate::wire::Consistency;
+use crate::wire::{Consistency, WriteType};
+
+/// What a statement has asked for, as timeouts and failures tell of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The level.
+    pub consistency: Consistency,
+    /// How many replicas have to answer for it.
+    pub required: u16,
+    /// What it writes; none if it reads.
+    pub writes: Option<WriteType>,
+}
+
+impl Default for Asked {
+    /// To read from anybody.
+    fn default() -> Self {
+        Self { consistency: Consistency::One, required: 1, writes: None }
+    }
+}
 
 /// An error in CQL's own terms: a code and a message as Cassandra words it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,10 +59,10 @@ pub enum CqlError {
     Overloaded(String),
     /// 0x1300: a read failed on the device or met damage.
     #[error("{0}")]
-    ReadFailure(String),
+    ReadFailure(String, Asked),
     /// 0x1500: a write failed on the device.
     #[error("{0}")]
-    WriteFailure(String),
+    WriteFailure(String, Asked),
     /// 0x1000: too few replicas, or none that may answer.
     #[error("Cannot achieve consistency level {consistency}: {required} required, {alive} alive")]
     Unavailable {
@@ -57,10 +75,10 @@ pub enum CqlError {
     },
     /// 0x1200: no answer in time.
     #[error("Operation timed out: no answer of the replica that serves the partition")]
-    ReadTimeout(Consistency),
+    ReadTimeout(Asked),
     /// 0x1100: not acknowledged in time: it may have been done or not.
     #[error("Operation timed out: the write was not acknowledged by all replicas in time; it may have been done or not")]
-    WriteTimeout(Consistency),
+    WriteTimeout(Asked),
     /// 0x1003: a truncation failed.
     #[error("{0}")]
     Truncate(String),

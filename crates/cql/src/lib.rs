@@ -16,4 +16,4 @@ pub mod system;
 pub mod value;
 pub mod wire;
 
-pub use error::CqlError;
+pub use error::{Asked, CqlError};

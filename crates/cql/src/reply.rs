@@ -2,13 +2,12 @@
 //!
 //! Everything here appends one whole plain frame; compression and segments are put around it by the session, where the connection needs them.
 
-use crate::CqlError;
 use crate::plan::Prepared;
 use crate::wire::{
-    self, ColumnSpec, Consistency, DataPresent, Direction, ErrorKind, ErrorResponse, Failures, Opcode, Progress, ProtocolVersion,
-    ResponseExtras, ResultColumns, ResultMetadata, RowsDescription, StreamId, WriteType, begin_frame, begin_rows, end_frame, end_rows,
-    writer,
+    self, ColumnSpec, DataPresent, Direction, ErrorKind, ErrorResponse, Failures, Opcode, Progress, ProtocolVersion, ResponseExtras,
+    ResultColumns, ResultMetadata, RowsDescription, StreamId, WriteType, begin_frame, begin_rows, end_frame, end_rows, writer,
 };
+use crate::{Asked, CqlError};
 use md5::{Digest, Md5};
 use model::DataType;
 
@@ -45,8 +44,9 @@ pub fn write_void(out: &mut Vec<u8>, version: ProtocolVersion, stream: StreamId)
 
 /// Appends an error.
 pub fn write_error(out: &mut Vec<u8>, version: ProtocolVersion, stream: StreamId, error: &CqlError) {
-    // One node holds all replicas there are.
-    let progress = Progress { consistency: Consistency::One, received: 0, required: 1 };
+    // Who has not answered is the primary, and nobody answers without it.
+    let progress = |asked: &Asked| Progress { consistency: asked.consistency, received: 0, required: asked.required.into() };
+    let write_type = |asked: &Asked| asked.writes.unwrap_or(WriteType::Simple);
     let kind = match error {
         CqlError::Syntax(_) => ErrorKind::Syntax,
         CqlError::Invalid(_) => ErrorKind::Invalid,
@@ -61,15 +61,16 @@ pub fn write_error(out: &mut Vec<u8>, version: ProtocolVersion, stream: StreamId
         CqlError::Unavailable { consistency, required, alive } => {
             ErrorKind::Unavailable { consistency: *consistency, required: (*required).into(), alive: (*alive).into() }
         }
-        CqlError::ReadTimeout(consistency) => {
-            ErrorKind::ReadTimeout { progress: Progress { consistency: *consistency, ..progress }, data_present: DataPresent::No }
+        CqlError::ReadTimeout(asked) => ErrorKind::ReadTimeout { progress: progress(asked), data_present: DataPresent::No },
+        CqlError::WriteTimeout(asked) => {
+            ErrorKind::WriteTimeout { progress: progress(asked), write_type: write_type(asked), contentions: 0 }
         }
-        CqlError::WriteTimeout(consistency) => {
-            let progress = Progress { consistency: *consistency, ..progress };
-            ErrorKind::WriteTimeout { progress, write_type: WriteType::Simple, contentions: 0 }
+        CqlError::ReadFailure(_, asked) => {
+            ErrorKind::ReadFailure { progress: progress(asked), failures: Failures::default(), data_present: DataPresent::No }
         }
-        CqlError::ReadFailure(_) => ErrorKind::ReadFailure { progress, failures: Failures::default(), data_present: DataPresent::No },
-        CqlError::WriteFailure(_) => ErrorKind::WriteFailure { progress, failures: Failures::default(), write_type: WriteType::Simple },
+        CqlError::WriteFailure(_, asked) => {
+            ErrorKind::WriteFailure { progress: progress(asked), failures: Failures::default(), write_type: write_type(asked) }
+        }
     };
     let message = error.to_string();
     write_frame(out, version, stream, Opcode::Error, |body| ErrorResponse { message: &message, kind }.write(body, version));

@@ -86,7 +86,6 @@ impl Core {
 
     /// Sends parts to the cores that own them.
     fn run_parts<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: RequestId, parts: Vec<Part>) {
-        self.parts_out += parts.len();
         if let Some((_, places)) = self.requests.get_mut(id).and_then(|request| request.route.as_mut()) {
             places.clear();
             places.extend(parts.iter().map(|Part { table, token, operation }| {
@@ -95,6 +94,11 @@ impl Core {
                 Place { table: *table, token: *token, description: travels.then_some(description) }
             }));
         }
+        if let Some(error) = self.too_few_replicas(id) {
+            // Before any of them has done anything.
+            return self.refuse(id, &error);
+        }
+        self.parts_out += parts.len();
         for (part, Part { table, token, operation }) in parts.into_iter().enumerate() {
             let part = PartId { request: id, part: part as u16 };
             let owner = token.slot().core(self.cores);
@@ -106,6 +110,13 @@ impl Core {
                 reactor.send(owner, Message::Run { part, access: Access::Primary, operation });
             }
         }
+    }
+
+    /// Why a request's parts cannot run at its level, if so.
+    fn too_few_replicas(&mut self, id: RequestId) -> Option<ShardError> {
+        let cluster = self.cluster.as_ref()?;
+        let (route, places) = self.requests.get_mut(id)?.route.as_ref()?;
+        places.iter().find_map(|place| cluster.too_few_replicas(place, route.consistency))
     }
 
     /// Runs a part here for the core that asked.

@@ -332,7 +332,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         }
         self.report_progress(reactor);
         let has_room = !self.continuations.is_empty() && self.has_room_for_parts();
-        if has_room || self.shard.has_runnable() || cluster_due_us == Some(0) {
+        if has_room || !self.refusals.is_empty() || self.shard.has_runnable() || cluster_due_us == Some(0) {
             return Turn::Again;
         }
         let delayed_due_us = self.delayed.iter().map(|(until_us, _)| *until_us);

@@ -61,11 +61,68 @@ pub enum ShardError {
         alive: u16,
     },
     /// Another member has refused it.
-    #[error("{0}")]
-    Elsewhere(String),
+    #[error("{message}")]
+    Elsewhere {
+        /// Why, for programs.
+        refusal: Refusal,
+        /// Why, for people.
+        message: String,
+    },
     /// A row from another member is none.
     #[error("the row received is not well formed")]
     Malformed,
+}
+
+/// Why something was refused, as one member tells another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Refusal {
+    /// Anything else.
+    Other = 0,
+    /// The shard has not recovered yet.
+    NotReady = 1,
+    /// No space is left, on the device or for the index.
+    Full = 2,
+    /// The device is behind.
+    Busy = 3,
+    /// There is no such table any more.
+    UnknownTable = 4,
+    /// It is larger than a write may be.
+    TooLarge = 5,
+    /// A row cannot be read.
+    Damaged = 6,
+    /// The device failed earlier.
+    Poisoned = 7,
+}
+
+impl Refusal {
+    /// All of them, by code.
+    pub const ALL: [Self; 8] =
+        [Self::Other, Self::NotReady, Self::Full, Self::Busy, Self::UnknownTable, Self::TooLarge, Self::Damaged, Self::Poisoned];
+
+    /// That of a code; what a later version may have is anything else.
+    #[must_use]
+    pub fn from_code(code: u8) -> Self {
+        Self::ALL.get(usize::from(code)).copied().unwrap_or(Self::Other)
+    }
+}
+
+impl ShardError {
+    /// Why nothing was done, if that is certain and a client is to hear of it.
+    #[must_use]
+    pub fn refusal(&self) -> Refusal {
+        match self {
+            Self::NotReady => Refusal::NotReady,
+            Self::Full { .. } | Self::IndexFull { .. } => Refusal::Full,
+            Self::Busy => Refusal::Busy,
+            Self::UnknownTable => Refusal::UnknownTable,
+            Self::TooLarge { .. } => Refusal::TooLarge,
+            Self::Read(_) => Refusal::Damaged,
+            Self::Poisoned => Refusal::Poisoned,
+            Self::Elsewhere { refusal, .. } => *refusal,
+            Self::NotPrimary | Self::OutcomeUnknown | Self::NoAnswer | Self::Unavailable { .. } | Self::Malformed => Refusal::Other,
+        }
+    }
 }
 
 impl From<Stop> for ShardError {

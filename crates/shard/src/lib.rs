@@ -23,7 +23,7 @@ mod tests;
 
 pub use catch_up::{Bite, Enough, RowKey, SlotDigest, SlotScan, TailWalk};
 pub use deltas::stored_tables;
-pub use error::ShardError;
+pub use error::{Refusal, ShardError};
 pub use replicated::Receipt;
 pub use replication::{Access, KeyspaceNumber, Serving, SetId, Written};
 pub use shard::{Durability, Outcome, Shard, Ticket, decode_truncations};

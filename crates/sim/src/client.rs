@@ -83,6 +83,8 @@ pub struct Client {
     pub events: usize,
     /// Where the last reply said that its partition is, to a client that has asked for that.
     pub tablet: Option<Vec<u8>>,
+    /// The last error, with all that its kind tells.
+    pub error: Option<String>,
 }
 
 impl Client {
@@ -125,6 +127,7 @@ impl Client {
             starting: None,
             events: 0,
             tablet: None,
+            error: None,
         };
         let options = [("CQL_VERSION", "3.0.0")].into_iter().chain(compression.map(|name| ("COMPRESSION", name.name())));
         let options = options.chain(extension.map(|name| (name, "")));
@@ -290,7 +293,10 @@ impl Client {
             let tablet = envelope.custom_payload.iter().find(|(key, _)| *key == TABLETS_ROUTING_PAYLOAD);
             self.tablet = tablet.and_then(|(_, value)| value.map(<[u8]>::to_vec));
             let reply = match response {
-                Response::Error(error) => Reply::Error { code: error.kind.code(), message: error.message.to_owned() },
+                Response::Error(error) => {
+                    self.error = Some(format!("{:?}", error.kind));
+                    Reply::Error { code: error.kind.code(), message: error.message.to_owned() }
+                }
                 Response::Result(ResultResponse::Rows(rows)) => Reply::Rows {
                     rows: rows.iter().map(|row| row.map(|cell| cell.map(<[u8]>::to_vec)).collect()).collect(),
                     paging_state: rows.metadata.paging_state.map(<[u8]>::to_vec),

@@ -9,7 +9,7 @@ use crate::core::Core;
 use crate::message::Message;
 use crate::protocol::cql::{ReplyHeader, Statements, travel};
 use io::{ConnectionId, Reactor};
-use shard::ShardError;
+use shard::{Refusal, ShardError};
 
 /// Requests that wait for newer metadata, at most, a core.
 const EARLY_MAX: usize = 10_000;
@@ -23,6 +23,10 @@ pub(crate) struct Early {
     version: u64,
     part: Option<Vec<u8>>,
     request: Vec<u8>,
+}
+
+fn refused(why: impl ToString) -> ShardError {
+    ShardError::Elsewhere { refusal: Refusal::Other, message: why.to_string() }
 }
 
 impl Core {
@@ -39,16 +43,16 @@ impl Core {
         }
         let travelled = match travel::unpack(forward.request) {
             Ok(Some(travelled)) => travelled,
-            Ok(None) => return self.answer_asker(reactor, asker, Err(ShardError::Elsewhere("a request is damaged".to_owned()))),
-            Err(error) => return self.answer_asker(reactor, asker, Err(ShardError::Elsewhere(error.to_string()))),
+            Ok(None) => return self.answer_asker(reactor, asker, Err(refused("a request is damaged"))),
+            Err(error) => return self.answer_asker(reactor, asker, Err(refused(error))),
         };
         let mut reply = Vec::new();
-        let header = ReplyHeader { version: travelled.header.version, stream: travelled.header.stream };
+        let header = ReplyHeader::new(travelled.header.version, travelled.header.stream);
         let mut statements = Statements { core: self, reactor, connection: NOBODY, asker: Some(asker) };
         match statements.travelled(&travelled, forward.part, &mut reply) {
             Ok(Started::Replied) => self.answer_asker(reactor, asker, Ok(reply)),
             Ok(Started::Waiting) => {}
-            Err(error) if forward.part.is_some() => self.answer_asker(reactor, asker, Err(ShardError::Elsewhere(error.to_string()))),
+            Err(error) if forward.part.is_some() => self.answer_asker(reactor, asker, Err(refused(error))),
             Err(error) => {
                 reply.clear();
                 header.write_error(&error, &mut reply);
@@ -85,7 +89,7 @@ impl Core {
                     Err(ShardError::OutcomeUnknown | ShardError::NoAnswer) => RemoteOutcome::Unknown,
                     Err(error) => {
                         text = error.to_string();
-                        RemoteOutcome::Failed(&text)
+                        RemoteOutcome::Failed(error.refusal(), &text)
                     }
                 };
                 cluster.answer(reactor, connection, FORWARDED, |body| Forwarded { id, outcome }.write(body));

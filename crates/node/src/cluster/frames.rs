@@ -17,7 +17,7 @@
 
 use base::{Slot, TableId, Token};
 use engine::Key;
-use shard::ShardError;
+use shard::{Refusal, ShardError};
 
 pub(super) const APPEND: u8 = 32;
 pub(super) const FORWARD: u8 = 33;
@@ -69,7 +69,7 @@ pub(super) enum RemoteOutcome<'a> {
     /// Whether it was done is not known.
     Unknown,
     /// It was refused, and why.
-    Failed(&'a str),
+    Failed(Refusal, &'a str),
 }
 
 /// Reads little-endian fields; `None` at the first that is not whole.
@@ -183,14 +183,18 @@ impl<'a> Forward<'a> {
 impl<'a> Forwarded<'a> {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.id.to_le_bytes());
-        let (kind, bytes) = match self.outcome {
-            RemoteOutcome::Done(reply) => (0, reply),
-            RemoteOutcome::NotPrimary => (1, &[][..]),
-            RemoteOutcome::Unknown => (2, &[][..]),
-            RemoteOutcome::Failed(why) => (3, why.as_bytes()),
-        };
-        out.push(kind);
-        out.extend_from_slice(bytes);
+        match self.outcome {
+            RemoteOutcome::Done(reply) => {
+                out.push(0);
+                out.extend_from_slice(reply);
+            }
+            RemoteOutcome::NotPrimary => out.push(1),
+            RemoteOutcome::Unknown => out.push(2),
+            RemoteOutcome::Failed(refusal, why) => {
+                out.extend_from_slice(&[3, refusal as u8]);
+                out.extend_from_slice(why.as_bytes());
+            }
+        }
     }
 
     pub(super) fn read(body: &'a [u8]) -> Option<Self> {
@@ -200,7 +204,10 @@ impl<'a> Forwarded<'a> {
             0 => RemoteOutcome::Done(fields.0),
             1 => RemoteOutcome::NotPrimary,
             2 => RemoteOutcome::Unknown,
-            3 => RemoteOutcome::Failed(std::str::from_utf8(fields.0).ok()?),
+            3 => {
+                let refusal = Refusal::from_code(fields.u8()?);
+                RemoteOutcome::Failed(refusal, std::str::from_utf8(fields.0).ok()?)
+            }
             _ => return None,
         };
         Some(Self { id, outcome })
@@ -213,7 +220,7 @@ impl RemoteOutcome<'_> {
             Self::Done(reply) => Ok(reply.to_vec()),
             Self::NotPrimary => Err(ShardError::NotPrimary),
             Self::Unknown => Err(ShardError::OutcomeUnknown),
-            Self::Failed(why) => Err(ShardError::Elsewhere(why.to_owned())),
+            Self::Failed(refusal, message) => Err(ShardError::Elsewhere { refusal, message: message.to_owned() }),
         }
     }
 }
@@ -301,7 +308,8 @@ mod tests {
                 let _ = Forward::read(body);
             });
         }
-        for outcome in [RemoteOutcome::Done(b"reply"), RemoteOutcome::NotPrimary, RemoteOutcome::Unknown, RemoteOutcome::Failed("why")] {
+        let failed = Refusal::ALL.map(|refusal| RemoteOutcome::Failed(refusal, "why"));
+        for outcome in [RemoteOutcome::Done(b"reply"), RemoteOutcome::NotPrimary, RemoteOutcome::Unknown].into_iter().chain(failed) {
             let mut body = Vec::new();
             Forwarded { id: 3, outcome }.write(&mut body);
             assert_eq!(Forwarded::read(&body), Some(Forwarded { id: 3, outcome }));

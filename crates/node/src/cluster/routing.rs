@@ -81,6 +81,13 @@ pub(crate) struct RoutedRequests {
 }
 
 impl ClusterCore {
+    /// How many replicas a level needs of a table's slots.
+    pub(crate) fn required(&self, table: TableId, consistency: Consistency) -> u16 {
+        let keyspace = self.view.keyspace_of(table);
+        let factor = keyspace.and_then(|keyspace| self.view.slots_of(keyspace)).map_or(1, |slots| slots.factor);
+        consistency.required(factor.into())
+    }
+
     /// How many replicas a level needs of a slot, and how many are alive and have everything.
     fn counts(&self, place: &Place, consistency: Consistency) -> Option<(u16, u16)> {
         let keyspace = self.view.keyspace_of(place.table)?;
@@ -99,6 +106,15 @@ impl ClusterCore {
             Some((required, alive)) if alive < required => Err(CqlError::Unavailable { consistency, required, alive }),
             _ => Ok(()),
         }
+    }
+
+    /// As [`ClusterCore::check_replicas`], for a part of a request.
+    pub(crate) fn too_few_replicas(&self, place: &Place, consistency: Consistency) -> Option<ShardError> {
+        if consistency.reads_any() {
+            return None;
+        }
+        let (required, alive) = self.counts(place, consistency)?;
+        (alive < required).then_some(ShardError::Unavailable { consistency: consistency.code(), required, alive })
     }
 
     /// Who can run what is about this slot.

@@ -168,7 +168,7 @@ impl Session {
         match self {
             Self::Cql(session) => {
                 let why = "requests that have arrived only in part take too much memory; the connection is closed";
-                let header = ReplyHeader { version: session.client().version, stream: ::cql::wire::StreamId(0) };
+                let header = ReplyHeader::new(session.client().version, ::cql::wire::StreamId(0));
                 let mut frame = Vec::new();
                 header.write_error(&CqlError::Overloaded(why.to_owned()), &mut frame);
                 session.append_reply(&frame, out, &mut workspaces.cql);
@@ -183,7 +183,7 @@ impl Reply {
     /// Appends a whole reply that tells of a shard's failure.
     pub(crate) fn write_failure(self, error: &ShardError, out: &mut Vec<u8>) {
         match self {
-            Self::Cql(header) => header.write_error(&cql::failure(error), out),
+            Self::Cql(header) => header.write_error(&cql::failure(error, header.asked), out),
             Self::Aerospike(shape) => shape.write(out, aerospike::failure(error)),
             Self::AerospikeInfo => aerospike::write_value(out, Err(error.to_string())),
         }

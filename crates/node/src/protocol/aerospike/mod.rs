@@ -8,19 +8,20 @@ pub(crate) use records::Records;
 use crate::schema_changes::SchemaFailure;
 use aerospike::ResultCode;
 use aerospike::exec;
-use shard::ShardError;
+use shard::{Refusal, ShardError};
 
 /// A shard's failure as a client hears of it.
 pub(crate) fn failure(error: &ShardError) -> ResultCode {
     match error {
-        ShardError::Full { .. } | ShardError::IndexFull { .. } => ResultCode::OUT_OF_MEMORY,
-        ShardError::Busy => ResultCode::DEVICE_OVERLOAD,
-        ShardError::TooLarge { .. } => ResultCode::RECORD_TOO_BIG,
-        ShardError::NotReady | ShardError::NotPrimary | ShardError::Unavailable { .. } => ResultCode::PARTITION_UNAVAILABLE,
+        ShardError::NotPrimary | ShardError::Unavailable { .. } => ResultCode::PARTITION_UNAVAILABLE,
         ShardError::OutcomeUnknown | ShardError::NoAnswer => ResultCode::TIMEOUT,
-        ShardError::UnknownTable | ShardError::Read(_) | ShardError::Poisoned | ShardError::Malformed | ShardError::Elsewhere(_) => {
-            ResultCode::SERVER_ERROR
-        }
+        other => match other.refusal() {
+            Refusal::Full => ResultCode::OUT_OF_MEMORY,
+            Refusal::Busy => ResultCode::DEVICE_OVERLOAD,
+            Refusal::TooLarge => ResultCode::RECORD_TOO_BIG,
+            Refusal::NotReady => ResultCode::PARTITION_UNAVAILABLE,
+            Refusal::UnknownTable | Refusal::Damaged | Refusal::Poisoned | Refusal::Other => ResultCode::SERVER_ERROR,
+        },
     }
 }
 

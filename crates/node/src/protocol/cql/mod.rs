@@ -13,8 +13,8 @@ pub(crate) use view::Ring;
 
 use crate::schema_changes::{SchemaFailure, SchemaOutcome};
 use cql::wire::{self, Consistency, Opcode, ProtocolVersion, StreamId};
-use cql::{CqlError, reply};
-use shard::ShardError;
+use cql::{Asked, CqlError, reply};
+use shard::{Refusal, ShardError};
 
 /// What a reply frame starts with.
 #[derive(Clone, Copy, Debug)]
@@ -23,9 +23,19 @@ pub(crate) struct ReplyHeader {
     pub(crate) version: ProtocolVersion,
     /// The request's stream.
     pub(crate) stream: StreamId,
+    /// What timeouts and failures tell of the request.
+    pub(crate) asked: Asked,
 }
 
 impl ReplyHeader {
+    pub(crate) fn new(version: ProtocolVersion, stream: StreamId) -> Self {
+        Self { version, stream, asked: Asked::default() }
+    }
+
+    pub(crate) fn asking(self, asked: Asked) -> Self {
+        Self { asked, ..self }
+    }
+
     pub(crate) fn write_error(self, error: &CqlError, out: &mut Vec<u8>) {
         reply::write_error(out, self.version, self.stream, error);
     }
@@ -47,20 +57,22 @@ impl ReplyHeader {
 }
 
 /// A shard's failure in CQL's terms.
-pub(crate) fn failure(error: &ShardError) -> CqlError {
+pub(crate) fn failure(error: &ShardError, asked: Asked) -> CqlError {
     let message = error.to_string();
     match error {
-        ShardError::Full { .. } | ShardError::Busy | ShardError::IndexFull { .. } => CqlError::Overloaded(message),
-        ShardError::TooLarge { .. } | ShardError::UnknownTable => CqlError::Invalid(message),
-        ShardError::Read(_) => CqlError::ReadFailure(message),
-        ShardError::Poisoned => CqlError::WriteFailure(message),
-        ShardError::OutcomeUnknown => CqlError::WriteTimeout(Consistency::One),
-        ShardError::NotPrimary => CqlError::Unavailable { consistency: Consistency::One, required: 1, alive: 0 },
+        ShardError::OutcomeUnknown if asked.writes.is_some() => CqlError::WriteTimeout(asked),
+        ShardError::OutcomeUnknown | ShardError::NoAnswer => CqlError::ReadTimeout(asked),
+        ShardError::NotPrimary => CqlError::Unavailable { consistency: asked.consistency, required: asked.required, alive: 0 },
         ShardError::Unavailable { consistency, required, alive } => {
             let consistency = Consistency::try_from(*consistency).unwrap_or(Consistency::One);
             CqlError::Unavailable { consistency, required: *required, alive: *alive }
         }
-        ShardError::NoAnswer => CqlError::ReadTimeout(Consistency::One),
-        ShardError::NotReady | ShardError::Malformed | ShardError::Elsewhere(_) => CqlError::Server(message),
+        other => match other.refusal() {
+            Refusal::Full | Refusal::Busy => CqlError::Overloaded(message),
+            Refusal::TooLarge | Refusal::UnknownTable => CqlError::Invalid(message),
+            Refusal::Damaged => CqlError::ReadFailure(message, asked),
+            Refusal::Poisoned => CqlError::WriteFailure(message, asked),
+            Refusal::NotReady | Refusal::Other => CqlError::Server(message),
+        },
     }
 }

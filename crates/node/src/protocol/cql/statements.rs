@@ -17,8 +17,8 @@ use cql::language::has_more_tokens;
 use cql::plan::{self, BatchKind, Prepared, Statement};
 use cql::reply::ResultColumn;
 use cql::session::{Client, Server};
-use cql::wire::{self, Consistency, Opcode, QueryParameters, ResultColumns, StreamId};
-use cql::{CqlError, reply, system};
+use cql::wire::{self, Consistency, Opcode, QueryParameters, ResultColumns, StreamId, WriteType};
+use cql::{Asked, CqlError, reply, system};
 use io::{ConnectionId, Reactor};
 use model::operation::{Context, Operation};
 use shard::{Access, Outcome, ShardError};
@@ -52,7 +52,7 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
 
     fn statement(&mut self, client: &mut Client, stream: StreamId, request: wire::Request<'_>, out: &mut Vec<u8>) {
         let start = out.len();
-        let header = ReplyHeader { version: client.version, stream };
+        let header = ReplyHeader::new(client.version, stream);
         let progress = match request {
             wire::Request::Execute(execute) => self.execute(client, header, &execute, out),
             wire::Request::Query(query) => self.query(client, header, &query, out),
@@ -119,8 +119,11 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
                 Outcome::Done => return Ok(Progress::Replied),
                 // Another member may.
                 Outcome::Failed(ShardError::NotPrimary) => {}
-                Outcome::Failed(error) => return Err(failure(&error)),
+                Outcome::Failed(error) => {
+                    return Err(failure(&error, asked(core.cluster.as_deref(), &prepared.statement, options.consistency)));
+                }
                 waits => {
+                    let header = header.asking(asked(core.cluster.as_deref(), &prepared.statement, options.consistency));
                     let bytes = REQUEST_BYTES + execution.bindings.bytes() + out.len() - start;
                     let request = Request { asker: self.asker, ..Request::single(self.connection, Reply::Cql(header), bytes) };
                     let part = PartId { request: core.requests.insert(request), part: PartId::WHOLE };
@@ -183,6 +186,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             self.core.read_system_table(execution, context, out)?;
             return Ok(Progress::Replied);
         }
+        let header = header.asking(asked(self.core.cluster.as_deref(), &execution.prepared.statement, execution.options.consistency));
         match start(execution, context)? {
             Work::Partition(token) => {
                 self.check_waiting()?;
@@ -283,10 +287,19 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
                 named.sort_unstable_by_key(|prepared| prepared.id);
                 named.dedup_by_key(|prepared| prepared.id);
                 let route = self.route(client, header, &wire::Request::Batch(*batch), &named, batch.consistency, true);
+                let header = header.asking(self.asked_by_batch(&plans, kind, batch.consistency));
                 Ok(self.coordinate(header, AnyCoordinator::Cql(coordinator), route, bytes, out))
             }
             Work::Partition(_) | Work::Other => Err(CqlError::Server("a batch is coordinated".to_owned())),
         }
+    }
+
+    fn asked_by_batch(&self, plans: &[BatchPlan<'_>], kind: BatchKind, consistency: Consistency) -> Asked {
+        let Some((first, _)) = plans.first() else { return Asked::default() };
+        let is_conditional =
+            |(prepared, _): &BatchPlan<'_>| matches!(&prepared.statement, Statement::Modify(plan) if plan.is_conditional());
+        let writes = Some(type_of_batch(kind, plans.iter().any(is_conditional)));
+        Asked { writes, ..asked(self.core.cluster.as_deref(), &first.statement, consistency) }
     }
 
     fn batch_options(&self, header: ReplyHeader, batch: &wire::Batch<'_>, context: &Context) -> Options {
@@ -367,13 +380,13 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
     ) -> Option<(Route, Vec<Place>)> {
         let prepared = execution.prepared;
         let route = self.route(client, header, request, &[prepared], execution.options.consistency, is_write(prepared))?;
-        Some((route, vec![Place { table: table_of(prepared)?, token, description: None }]))
+        Some((route, vec![Place { table: table_of(&prepared.statement)?, token, description: None }]))
     }
 
     /// Whether a prepared statement about one partition came to the wrong member or core.
     fn is_misplaced(&self, request: &wire::Request<'_>, prepared: &Prepared, token: Token) -> bool {
         let (wire::Request::Execute(_), Some(cluster)) = (request, &self.core.cluster) else { return false };
-        table_of(prepared).is_some_and(|table| cluster.is_misplaced(table, token, self.core.core, self.core.cores))
+        table_of(&prepared.statement).is_some_and(|table| cluster.is_misplaced(table, token, self.core.core, self.core.cores))
     }
 
     /// Serves what another core or member has sent on: a whole statement about one partition, or a part of any.
@@ -381,7 +394,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
     /// # Errors
     /// What the client is to hear.
     pub(crate) fn travelled(&mut self, travelled: &Travelled<'_>, part: Option<&[u8]>, out: &mut Vec<u8>) -> Result<Started, CqlError> {
-        let header = ReplyHeader { version: travelled.header.version, stream: travelled.header.stream };
+        let header = ReplyHeader::new(travelled.header.version, travelled.header.stream);
         for (keyspace, text) in &travelled.texts {
             let is_known = matches!(&travelled.request, wire::Request::Execute(execute) if self.core.statements.get(execute.id, &self.core.schema).is_some());
             if !is_known {
@@ -476,9 +489,32 @@ fn batch_statements<'p>(plans: &'p [BatchPlan<'p>]) -> Result<Vec<BatchStatement
     plans.iter().map(statement).collect()
 }
 
+/// What timeouts and failures tell of a statement.
+fn asked(cluster: Option<&ClusterCore>, statement: &Statement, consistency: Consistency) -> Asked {
+    let writes = match statement {
+        Statement::Modify(plan) if plan.is_conditional() => Some(WriteType::Cas),
+        Statement::Modify(plan) if plan.table.is_counter() => Some(WriteType::Counter),
+        Statement::Modify(_) => Some(WriteType::Simple),
+        Statement::Batch(batch) => Some(type_of_batch(batch.kind, batch.statements.iter().any(|plan| plan.is_conditional()))),
+        _ => None,
+    };
+    // A node by itself has all the replicas there are.
+    let required = cluster.and_then(|cluster| Some(cluster.required(table_of(statement)?, consistency)));
+    Asked { consistency, required: required.unwrap_or(1), writes }
+}
+
+fn type_of_batch(kind: BatchKind, is_conditional: bool) -> WriteType {
+    match kind {
+        _ if is_conditional => WriteType::Cas,
+        BatchKind::Logged => WriteType::Batch,
+        BatchKind::Unlogged => WriteType::UnloggedBatch,
+        BatchKind::Counter => WriteType::Counter,
+    }
+}
+
 /// A table that a statement is about.
-fn table_of(prepared: &Prepared) -> Option<TableId> {
-    match &prepared.statement {
+fn table_of(statement: &Statement) -> Option<TableId> {
+    match statement {
         Statement::Select(plan) => Some(plan.table.id),
         Statement::Modify(plan) => Some(plan.table.id),
         Statement::Batch(batch) => batch.statements.first().map(|plan| plan.table.id),
@@ -497,7 +533,7 @@ fn is_write(prepared: &Prepared) -> bool {
 #[inline]
 fn access(cluster: Option<&ClusterCore>, prepared: &Prepared, token: Token, consistency: Consistency) -> Result<Access, CqlError> {
     let Some(cluster) = cluster else { return Ok(Access::Primary) };
-    let Some(table) = table_of(prepared) else { return Ok(Access::Primary) };
+    let Some(table) = table_of(&prepared.statement) else { return Ok(Access::Primary) };
     if !consistency.reads_any() {
         return cluster.check_replicas(table, token, consistency).map(|()| Access::Primary);
     }

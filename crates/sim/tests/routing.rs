@@ -1,9 +1,10 @@
-//! Drivers that ask to be told where partitions are send each request to its primary from then on, and others are told nothing.
+//! What clients of a cluster are told: where partitions are, if they ask for that, and in errors the level that they have asked for.
 
 #![allow(clippy::unwrap_used)]
 
-use cql::wire::{Consistency, ProtocolVersion, Reader, TABLETS_ROUTING};
-use sim::{Bound, Client, ClusterSetup, Machine, NODE_PORT, Network, Reply, Setup, Statement, int};
+use base::Token;
+use cql::wire::{BatchKind, Consistency, ProtocolVersion, Reader, TABLETS_ROUTING};
+use sim::{Bound, Client, ClusterSetup, Loss, Machine, NODE_PORT, Network, Reply, Setup, Statement, int};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
@@ -149,5 +150,97 @@ fn what_is_not_prepared_tells_nothing_and_neither_does_a_client_hear_that_has_no
     let insert = cluster.prepare_everywhere(INSERT);
     for key in 0..20 {
         assert_eq!(cluster.write((0, 0), &insert, key, 1), None);
+    }
+}
+
+impl Cluster {
+    /// The members that have a row, its primary first.
+    fn replicas(&mut self, key: i32) -> Vec<usize> {
+        let slot = Token(self.token(key)).slot();
+        let state = self.network.machine(0).unwrap().cluster_state().unwrap();
+        let assignment = state.assignment("k", slot).unwrap();
+        let others = assignment.in_sync.iter().filter(|node| **node != assignment.primary);
+        [assignment.primary].iter().chain(others).map(|node| state.member(*node).unwrap().profile.host_id as usize - 1).collect()
+    }
+
+    /// A row whose replicas are these members, the primary first.
+    fn key_at(&mut self, replicas: &[usize]) -> i32 {
+        (0..KEYS).find(|key| self.replicas(*key) == replicas).unwrap()
+    }
+
+    fn error(&mut self, at: (usize, u16), statement: &Statement) -> String {
+        let Reply::Error { .. } = self.call(at, statement) else { panic!("{statement:?} is done") };
+        self.clients.get_mut(&at).unwrap().error.take().unwrap()
+    }
+
+    /// Rows of which nothing is known but that they are there.
+    fn fill(&mut self) {
+        for key in 0..KEYS {
+            self.call((0, 0), &Statement::new(format!("INSERT INTO k.t (k, v) VALUES ({key}, 0)")).with(Consistency::Quorum)).done();
+        }
+    }
+}
+
+#[test]
+fn a_level_that_cannot_be_reached_is_refused_before_anything_is_done() {
+    let mut cluster = Cluster::start(None);
+    cluster.fill();
+    let (whole, here, there) = (cluster.key_at(&[0, 1]), cluster.key_at(&[0, 2]), cluster.key_at(&[1, 2]));
+    cluster.network.kill(2, Loss::Process);
+    cluster.wait("the dead member is down", |network| {
+        [0, 1].iter().all(|node| {
+            let state = network.machine(*node).unwrap().cluster_state().unwrap();
+            let dead = state.members.values().find(|member| member.profile.host_id == 3).unwrap().id;
+            state.keyspaces["k"].slots.iter().all(|slot| !slot.in_sync.contains(&dead))
+        })
+    });
+    let refused = "Unavailable { consistency: All, required: 2, alive: 1 }";
+    let update = |key| Statement::new(format!("UPDATE k.t SET v = 7 WHERE k = {key}")).with(Consistency::All);
+    for key in [here, there] {
+        for core in 0..CORES {
+            assert_eq!(cluster.error((0, core), &update(key)), refused);
+            let select = Statement::new(format!("SELECT v FROM k.t WHERE k = {key}")).with(Consistency::All);
+            assert_eq!(cluster.error((0, core), &select), refused);
+            let batch = Statement::batch(BatchKind::Logged, vec![update(whole), update(key)]).with(Consistency::All);
+            assert_eq!(cluster.error((0, core), &batch), refused);
+            let both = Statement::new(format!("DELETE FROM k.t WHERE k IN ({whole}, {key})")).with(Consistency::All);
+            assert_eq!(cluster.error((0, core), &both), refused);
+        }
+    }
+    assert_eq!(cluster.error((0, 0), &Statement::new("SELECT count(*) FROM k.t").with(Consistency::All)), refused);
+    for key in [whole, here, there] {
+        let select = Statement::new(format!("SELECT v FROM k.t WHERE k = {key}")).with(Consistency::One);
+        assert_eq!(cluster.call((0, 0), &select).rows(), [[int(0)]], "{key}");
+    }
+}
+
+#[test]
+fn a_timeout_tells_the_level_of_the_request_and_what_it_wrote() {
+    let asked = [
+        (
+            "INSERT INTO k.t (k, v) VALUES (#, 1)",
+            Consistency::Quorum,
+            "consistency: Quorum, received: 0, required: 2 }, write_type: Simple",
+        ),
+        (
+            "INSERT INTO k.t (k, v) VALUES (#, 1) IF NOT EXISTS",
+            Consistency::All,
+            "consistency: All, received: 0, required: 2 }, write_type: Cas",
+        ),
+        (
+            "BEGIN UNLOGGED BATCH UPDATE k.t SET v = 1 WHERE k = # APPLY BATCH",
+            Consistency::One,
+            "consistency: One, received: 0, required: 1 }, write_type: UnloggedBatch",
+        ),
+        ("SELECT v FROM k.t WHERE k = #", Consistency::Quorum, "Unavailable { consistency: Quorum, required: 2, alive: 1 }"),
+    ];
+    for (text, consistency, expected) in asked {
+        let mut cluster = Cluster::start(None);
+        cluster.fill();
+        let key = cluster.key_at(&[2, 1]);
+        // It gets through, and nothing comes back.
+        cluster.network.cut(2, 0);
+        let error = cluster.error((0, 0), &Statement::new(text.replace('#', &key.to_string())).with(consistency));
+        assert!(error.contains(expected), "{text}: {error}");
     }
 }
