@@ -113,6 +113,8 @@ pub(crate) struct Fillings {
     uncommitted: BTreeMap<Target, Uncommitted>,
     /// As replica: keys whose images the slot's primary has to send.
     doubtful: BTreeMap<(KeyspaceNumber, Slot), BTreeSet<RowKey>>,
+    /// As replica: keys that the primary was asked for. It may not have heard, and others may not have what is here of them.
+    doubted: BTreeMap<(KeyspaceNumber, Slot), BTreeSet<RowKey>>,
     /// As former primary: slots to say so of.
     stepped_down: Vec<((KeyspaceNumber, Slot), NodeId)>,
 }
@@ -156,7 +158,10 @@ impl Fillings {
 
     /// As replica: a slot is in sync.
     pub(super) fn in_sync(&mut self, place: (KeyspaceNumber, Slot)) {
-        self.asked.remove(&place);
+        if self.asked.remove(&place).is_some() {
+            // What was asked for before came before.
+            self.doubted.remove(&place);
+        }
         self.wanted.remove(&place);
     }
 
@@ -167,6 +172,7 @@ impl Fillings {
 
     fn take_uncommitted(&mut self, place: (KeyspaceNumber, Slot)) -> BTreeSet<RowKey> {
         let mut keys = self.doubtful.remove(&place).unwrap_or_default();
+        keys.extend(self.doubted.remove(&place).unwrap_or_default());
         self.uncommitted.values_mut().for_each(|writes| writes.take(place, &mut keys));
         keys
     }
@@ -259,6 +265,7 @@ impl ClusterCore {
     fn want_all(&mut self, place: (KeyspaceNumber, Slot)) {
         self.differences.let_go(&self.view.keyspaces[usize::from(place.0.0)].name, place.1);
         self.fillings.doubtful.remove(&place);
+        self.fillings.doubted.remove(&place);
         self.want_wiped(place);
     }
 
@@ -307,11 +314,21 @@ impl Core {
             local.role == Role::Learner && local.primary == Some(node) && slot.core(cores) == CoreId(core) && local.is_asked
         });
         let learned: Vec<_> = learned.map(|(keyspace, slot, _)| (keyspace, slot)).collect();
+        // What was asked may not have arrived. A filling that has begun is not begun again.
         for place in learned {
-            // It may not have arrived. One that has is not begun again.
             if let Some(fill) = cluster.fillings.asked.get(&place) {
                 cluster.fillings.wanted.insert(place, *fill);
             }
+        }
+        let ClusterCore { fillings, roles, .. } = &mut **cluster;
+        let is_here = |(keyspace, slot): &(KeyspaceNumber, Slot)| {
+            let is_asked = roles.get(*keyspace, *slot).is_some_and(|local| local.primary == Some(node));
+            is_asked && slot.core(cores) == CoreId(core)
+        };
+        let doubted: Vec<_> = fillings.doubted.keys().filter(|place| is_here(place)).copied().collect();
+        for place in doubted {
+            let keys = fillings.doubted.remove(&place).unwrap_or_default();
+            fillings.doubtful.entry(place).or_default().extend(keys);
         }
     }
 
@@ -719,8 +736,7 @@ impl Core {
             wanted.entry((connection, fill == Fill::All)).or_default().push(name, place.1, learning.0);
             cluster.fillings.wanted.remove(&place);
             cluster.fillings.asked.insert(place, fill);
-            let keys = cluster.fillings.doubtful.remove(&place).unwrap_or_default();
-            cluster.ask_for_keys(reactor, connection, &keys);
+            cluster.ask_for_keys(reactor, connection, place);
             if let Some(local) = cluster.roles.get_mut(place.0, place.1) {
                 local.is_asked = true;
             }
@@ -743,8 +759,7 @@ impl Core {
                 continue;
             };
             let Some(connection) = cluster.incoming_from(primary, place.1) else { continue };
-            let keys = cluster.fillings.doubtful.remove(&place).unwrap_or_default();
-            cluster.ask_for_keys(reactor, connection, &keys);
+            cluster.ask_for_keys(reactor, connection, place);
         }
         let mut told: BTreeMap<Target, Slots> = BTreeMap::new();
         for (place, to) in std::mem::take(&mut cluster.fillings.stepped_down) {
@@ -810,14 +825,12 @@ impl Core {
 }
 
 impl ClusterCore {
-    /// Asks a primary for the images of these keys.
-    fn ask_for_keys<R: Reactor>(&self, reactor: &mut R, connection: ConnectionId, keys: &BTreeSet<RowKey>) {
-        if keys.is_empty() {
-            return;
-        }
+    /// Asks a primary for the images of the rows that are doubtful here.
+    fn ask_for_keys<R: Reactor>(&mut self, reactor: &mut R, connection: ConnectionId, place: (KeyspaceNumber, Slot)) {
+        let Some(keys) = self.fillings.doubtful.remove(&place).filter(|keys| !keys.is_empty()) else { return };
         let version = self.view.version().to_le_bytes();
         let mut body = version.to_vec();
-        for key in keys {
+        for key in &keys {
             write_key(&mut body, &key.borrow());
             if body.len() > KEYS_BYTES {
                 self.answer(reactor, connection, KEYS, |out| out.extend_from_slice(&body));
@@ -825,6 +838,7 @@ impl ClusterCore {
             }
         }
         self.answer(reactor, connection, KEYS, |out| out.extend_from_slice(&body));
+        self.fillings.doubted.entry(place).or_default().extend(keys);
     }
 
     /// The connection of the core of `primary` that has `slot`.
