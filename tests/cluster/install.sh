@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# The Python driver, as its own suite installs it; the checker of histories (Go) and the application on the Java driver, where there are
-# the tools for them.
+# The Python drivers and ScyllaDB's Rust driver, as their own suites install them; the checker of histories (Go) and the application on the Java
+# driver, where there are the tools for them.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../scripts/steps.sh"
 TARNDB_SUITE=python-cassandra bash "$here/../drivers/python/install.sh"
+TARNDB_SUITE=python-scylla bash "$here/../drivers/python/install.sh" || say "ScyllaDB's Python driver is missing: its part of routing is not tested"
+bash "$here/../drivers/rust/install.sh" || say "the Rust driver is missing: its part of routing is not tested"
 mkdir -p "$cache/cluster"
 
 checker=("$here"/checker/{go.mod,go.sum,main.go})

@@ -84,6 +84,7 @@ def test_a_node_of_another_cluster_is_kept_out(cluster):
     stranger = cluster.add("--cluster-name", "other", start=False)
     stranger.start(wait=False)
     until("it is told why", lambda: "cluster name" in stranger.log(), 20)
+    assert "tarndb ready" not in stranger.log()
     with cluster.session([stranger], only=True, consistency=ConsistencyLevel.ONE, seconds=8) as session:
         for text in ("SELECT b FROM k.t WHERE a = 1", "CREATE KEYSPACE own WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"):
             with pytest.raises(FAILURES + (InvalidRequest,)):

@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// Disk tags from here up are the node's own; those below are the engine's.
 const NODE_TAGS: u64 = 1 << 63;
 
-/// What core 0 does when all shards have recovered.
+/// What core 0 does when the node serves clients: all shards have recovered, and in a cluster it is a member that knows what it serves.
 pub type OnReady = Box<dyn FnOnce() + Send>;
 
 /// What a core does when its shard cannot recover.
@@ -68,6 +68,7 @@ pub struct Core {
     /// When to say how far recovery has come.
     progress_due_us: Option<u64>,
     cores_recovered: u16,
+    cores_serving: u16,
     cores_flushed: u16,
     flushing: bool,
     flush_reported: bool,
@@ -91,7 +92,7 @@ pub struct CoreParts {
     pub replication: Option<Vec<u8>>,
     /// For core 0 of a node with clustering.
     pub metadata: MetadataBlobs,
-    /// On core 0: called once, when the node accepts clients.
+    /// On core 0: called once, when the node serves clients.
     pub on_ready: Option<OnReady>,
 }
 
@@ -131,6 +132,7 @@ impl Core {
             recovered: false,
             progress_due_us: None,
             cores_recovered: 0,
+            cores_serving: 0,
             cores_flushed: 0,
             flushing: false,
             flush_reported: false,
@@ -203,6 +205,12 @@ impl Core {
 }
 
 impl Core {
+    fn be_ready(&mut self) {
+        if let Some(on_ready) = self.on_ready.take() {
+            on_ready();
+        }
+    }
+
     /// Says how far the shard's recovery has come, once in a while, and how it went at its end.
     fn log_recovery(&mut self, now_us: u64) {
         const INTERVAL_US: u64 = 1_000_000;
@@ -293,9 +301,15 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
                 if self.cores_recovered == self.cores {
                     reactor.start_accepting();
                     self.start_metadata(reactor);
-                    if let Some(on_ready) = self.on_ready.take() {
-                        on_ready();
+                    if self.cluster.is_none() {
+                        self.be_ready();
                     }
+                }
+            }
+            Message::Serving => {
+                self.cores_serving += 1;
+                if self.cores_serving == self.cores {
+                    self.be_ready();
                 }
             }
             Message::Flushed => {

@@ -85,6 +85,8 @@ pub enum Message {
     },
     /// To core 0: this core's shard has recovered.
     Recovered,
+    /// To core 0: this core knows what its node is in the cluster.
+    Serving,
     /// To core 0, when the node ends: everything of this core is on the device.
     Flushed,
 }

@@ -2,7 +2,7 @@
 //!
 //! | request | answers |
 //! |---|---|
-//! | `GET /health` | 200 while clients are accepted, else 503 |
+//! | `GET /health` | 200 once the node serves clients, 503 before |
 //! | `GET /status` | the node and its cluster, JSON: see [`Status`] |
 //! | `GET /metrics` | the same in numbers, in Prometheus's text format |
 //! | `POST /cluster/drain/N`, `POST /cluster/remove/N?force=1` | 200, or 409 and why not |
@@ -33,27 +33,27 @@ pub(crate) struct Http {
 }
 
 struct Served {
-    accepting: AtomicBool,
+    ready: AtomicBool,
     connections: AtomicUsize,
     board: Arc<Board>,
 }
 
 impl Http {
-    /// Listens; the node's health is 503 until it accepts clients.
+    /// Listens; the node's health is 503 until it is ready.
     pub(crate) fn start(address: SocketAddr, board: Arc<Board>) -> Result<Self, Failure> {
         let failed = |source| Failure::Http { address, source };
         let listener = TcpListener::bind(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let served = Arc::new(Served { accepting: AtomicBool::new(false), connections: AtomicUsize::new(0), board });
+        let served = Arc::new(Served { ready: AtomicBool::new(false), connections: AtomicUsize::new(0), board });
         let shared = Arc::clone(&served);
         let serve = move || listener.incoming().flatten().for_each(|stream| serve(&shared, stream));
         std::thread::Builder::new().name("tarndb-http".to_owned()).spawn(serve).map_err(failed)?;
         Ok(Self { address, served })
     }
 
-    /// The node accepts clients from now on.
-    pub(crate) fn accepting(&self) {
-        self.served.accepting.store(true, Ordering::Release);
+    /// The node serves clients from now on.
+    pub(crate) fn ready(&self) {
+        self.served.ready.store(true, Ordering::Release);
     }
 }
 
@@ -119,11 +119,11 @@ fn answer(served: &Served, head: &str) -> Reply {
     let mut words = head.lines().next().unwrap_or("").split(' ');
     let (method, target) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let accepting = served.accepting.load(Ordering::Acquire);
+    let ready = served.ready.load(Ordering::Acquire);
     match (method, path) {
-        ("GET", "/health") if accepting => Reply::text(OK, "ok"),
+        ("GET", "/health") if ready => Reply::text(OK, "ok"),
         ("GET", "/health") => Reply::text("503 Service Unavailable", "starting"),
-        ("GET", "/status") => match serde_json::to_string_pretty(&Status::new(served.board.report(), accepting)) {
+        ("GET", "/status") => match serde_json::to_string_pretty(&Status::new(served.board.report(), ready)) {
             Ok(body) => Reply { status: OK, kind: "application/json", body: body + "\n" },
             Err(error) => Reply::text("500 Internal Server Error", error.to_string()),
         },
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     fn served(clustered: bool) -> Served {
-        Served { accepting: AtomicBool::new(true), connections: AtomicUsize::new(0), board: Arc::new(Board::new(clustered)) }
+        Served { ready: AtomicBool::new(true), connections: AtomicUsize::new(0), board: Arc::new(Board::new(clustered)) }
     }
 
     fn status(served: &Served, head: &str) -> &'static str {
@@ -191,7 +191,7 @@ mod tests {
     fn requests_get_what_they_ask_for() {
         let served = served(false);
         assert_eq!(answer(&served, "GET /health HTTP/1.1\r\n\r\n"), Reply::text(OK, "ok"));
-        served.accepting.store(false, Ordering::Release);
+        served.ready.store(false, Ordering::Release);
         assert_eq!(status(&served, "GET /health HTTP/1.1\r\n\r\n"), "503 Service Unavailable");
         assert_eq!(status(&served, "GET /metrics HTTP/1.1\r\n\r\n"), OK);
         assert!(answer(&served, "GET /status HTTP/1.1\r\n\r\n").body.contains("\"clustered\": false"));

@@ -15,6 +15,7 @@ use node::{
 };
 use shard::{Durability, Shard, decode_truncations};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
 
 /// Open and not yet durable segments that a shard may have.
@@ -175,8 +176,8 @@ impl NodeParts {
         })
     }
 
-    /// One factory a core, to be called on its thread.
-    pub(crate) fn into_factories(self) -> Vec<impl FnOnce(&mut CoreEnv) -> Core + Send + 'static> {
+    /// One factory a core, to be called on its thread. `ready` is told when the node serves clients, and dropped when it ends before.
+    pub(crate) fn into_factories(self, ready: Sender<()>) -> Vec<impl FnOnce(&mut CoreEnv) -> Core + Send + 'static> {
         let Self {
             config,
             metadata,
@@ -194,7 +195,7 @@ impl NodeParts {
         let (durability, cores) = (self.durability, self.cores);
         let make = move |((truncations, replication), memory): (CoreBlobs, MappedMemory)| {
             let (config, schema, statements) = (Arc::clone(&config), Arc::clone(&schema), Arc::clone(&statements));
-            let metadata = metadata.clone();
+            let (metadata, ready) = (metadata.clone(), ready.clone());
             move |environment: &mut CoreEnv| {
                 let core = environment.core;
                 if let [cql, shard_aware, others @ ..] = &environment.addresses[..] {
@@ -222,7 +223,12 @@ impl NodeParts {
                 // The core's number in the top bits keeps the numbers of one start apart.
                 let nonce = (u64::from_le_bytes(nonce) >> 16) | (u64::from(core.0) << 48);
                 let shard = Shard::new(engine, durability, tables, truncations, nonce);
-                Core::new(CoreParts { core, cores, config, schema, shard, statements, replication, metadata, on_ready: None })
+                let tell = move || {
+                    // Whoever waits may have been told to end.
+                    let _ = ready.send(());
+                };
+                let on_ready = (core == CoreId(0)).then(|| Box::new(tell) as node::OnReady);
+                Core::new(CoreParts { core, cores, config, schema, shard, statements, replication, metadata, on_ready })
                     .with_on_failure(Box::new(move |error| fail(core, error)))
             }
         };

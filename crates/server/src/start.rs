@@ -15,6 +15,7 @@ use io_linux::{ListenerOptions, Machine, Options, Pinning, Signals};
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
 
 /// Runs a node until it is asked to end.
 pub(crate) fn run(arguments: StartArguments) -> Result<(), Failure> {
@@ -28,9 +29,11 @@ pub(crate) fn run(arguments: StartArguments) -> Result<(), Failure> {
     let data_dir = DataDir::open(&config, io_linux::available_cpus().len())?;
     let board = Arc::new(Board::new(config.node_port.is_some()));
     let http = Http::start(SocketAddr::new(config.listen, config.http_port), Arc::clone(&board))?;
-    let machine = start_cores(&config, &data_dir, board)?;
-    if machine.wait_accepting()? {
-        http.accepting();
+    let (ready, is_ready) = channel();
+    let machine = start_cores(&config, &data_dir, board, ready)?;
+    // A member of a cluster listens before it is taken in: others have to reach it.
+    if machine.wait_accepting()? && is_ready.recv().is_ok() {
+        http.ready();
         announce(&config, &data_dir, &machine.addresses(), http.address);
     }
     machine.join();
@@ -39,7 +42,7 @@ pub(crate) fn run(arguments: StartArguments) -> Result<(), Failure> {
 }
 
 /// Wires a node's cores to this machine.
-fn start_cores(config: &Config, data_dir: &DataDir, board: Arc<Board>) -> Result<Machine, Failure> {
+fn start_cores(config: &Config, data_dir: &DataDir, board: Arc<Board>, ready: Sender<()>) -> Result<Machine, Failure> {
     let blobs = io_linux::read_blobs(&data_dir.blobs())?;
     tracing::info!(cores = data_dir.cores, capacity = %data_dir.capacity, memory_limit = %config.memory_limit, blobs = blobs.len(), "starting");
     let spread = |port| ListenerOptions { address: SocketAddr::new(config.listen, port), placement: Placement::Spread };
@@ -64,7 +67,7 @@ fn start_cores(config: &Config, data_dir: &DataDir, board: Arc<Board>) -> Result
         ..Options::default()
     };
     let parts = NodeParts::open(config, data_dir, &blobs, board)?;
-    Ok(io_linux::start(options, parts.into_factories())?)
+    Ok(io_linux::start(options, parts.into_factories(ready))?)
 }
 
 /// Says that the node is ready: one line for programs, one for people.

@@ -19,15 +19,15 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    pub(crate) fn new(report: Report, accepting: bool) -> Self {
+    pub(crate) fn new(report: Report, ready: bool) -> Self {
         let mut problems = Vec::new();
-        if !accepting {
-            problems.push("this node is starting".to_owned());
+        match &report.cluster {
+            Some(cluster) => find_problems(cluster, &report.cores, &mut problems),
+            None if report.clustered => problems.push("this node has no part in its cluster yet; its log may say why".to_owned()),
+            None => {}
         }
-        match (&report.cluster, report.clustered) {
-            (Some(cluster), _) => find_problems(cluster, &report.cores, &mut problems),
-            (None, true) if accepting => problems.push("this node takes no part in its cluster; its log says why".to_owned()),
-            _ => {}
+        if !ready {
+            problems.push("this node is starting".to_owned());
         }
         let damaged: u64 = report.cores.iter().map(|core| core.damaged_records).sum();
         if damaged > 0 {

@@ -91,6 +91,8 @@ pub(crate) struct ClusterCore {
     host_id: u128,
     identity: Option<Identity>,
     pub(crate) view: Arc<View>,
+    /// Whether there has been a view in which this process takes part.
+    has_served: bool,
     roles: Roles,
     links: Links,
     routed: RoutedRequests,
@@ -150,6 +152,7 @@ impl ClusterCore {
             host_id,
             identity: None,
             view: Arc::new(View::nothing()),
+            has_served: false,
             roles: Roles::default(),
             links: Links::default(),
             routed: RoutedRequests::default(),
@@ -224,6 +227,10 @@ impl Core {
         cluster.send_written(&mut self.shard);
         let before = std::mem::replace(&mut cluster.view, Arc::clone(&view));
         cluster.identity.clone_from(&view.identity);
+        if view.is_current && !cluster.has_served {
+            cluster.has_served = true;
+            reactor.send(CoreId(0), Message::Serving);
+        }
         cluster.routed_changed = true;
         cluster.written = true;
         let awaited = cluster.forget_peers(&before);

@@ -1,0 +1,39 @@
+//! Writes the same keys over and over: for `tests/cluster`, which looks at where the requests come.
+//!
+//! `tablets ADDRESS PORT KEYS` says "warm" once it has written every key some times, waits for a line, writes every key once more, and says "done".
+
+use futures::stream::{StreamExt, iter};
+use scylla::client::session::Session;
+use scylla::client::session_builder::SessionBuilder;
+use scylla::statement::Consistency;
+use scylla::statement::prepared::PreparedStatement;
+use std::time::Duration;
+
+/// A driver that has come to a primary by luck does not know it yet.
+const ROUNDS: i32 = 8;
+const IN_FLIGHT: usize = 50;
+/// What a round has taught the driver is known to all its tasks a moment later.
+const PAUSE: Duration = Duration::from_millis(300);
+
+#[tokio::main]
+async fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let [_, address, port, keys] = &arguments[..] else { panic!("usage: tablets ADDRESS PORT KEYS") };
+    let keys: i32 = keys.parse().expect("a number of keys");
+    let session = SessionBuilder::new().known_node(format!("{address}:{port}")).build().await.expect("the cluster accepts the session");
+    let mut insert = session.prepare("INSERT INTO k.t (a, b) VALUES (?, ?)").await.expect("prepares");
+    insert.set_consistency(Consistency::Quorum);
+    for round in 0..ROUNDS {
+        write(&session, &insert, keys, round).await;
+        tokio::time::sleep(PAUSE).await;
+    }
+    println!("warm");
+    std::io::stdin().read_line(&mut String::new()).expect("a line");
+    write(&session, &insert, keys, ROUNDS).await;
+    println!("done");
+}
+
+async fn write(session: &Session, insert: &PreparedStatement, keys: i32, round: i32) {
+    let writes = iter(0..keys).map(|key| session.execute_unpaged(insert, (key, round)));
+    writes.buffer_unordered(IN_FLIGHT).for_each(|outcome| async move { drop(outcome.expect("writes")) }).await;
+}
