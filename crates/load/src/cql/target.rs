@@ -82,6 +82,8 @@ impl CqlTarget {
 
 /// An option of SUPPORTED, as ScyllaDB and TarnDB have it: the number of cores.
 const SHARDS: &str = "SCYLLA_NR_SHARDS";
+/// The same, as TarnDB has it: its version.
+const TARNDB: &str = "TARNDB_VERSION";
 
 /// The first value of an option.
 fn first<'a>(options: &'a [(String, Vec<String>)], name: &str) -> Option<&'a String> {
@@ -140,12 +142,12 @@ impl Target for CqlTarget {
             details.insert("shards".to_owned(), shards.clone());
         }
         // All three claim versions of Cassandra; what else they say tells them apart.
-        let product = match (details["cluster_name"].as_str(), shards) {
-            ("TarnDB", Some(_)) => "TarnDB",
-            (_, Some(_)) => "ScyllaDB",
-            (_, None) => "Apache Cassandra",
+        let (product, version) = match (first(&options, TARNDB), shards) {
+            (Some(version), _) => ("TarnDB", version.clone()),
+            (None, Some(_)) => ("ScyllaDB", text(row.first())),
+            (None, None) => ("Apache Cassandra", text(row.first())),
         };
-        Ok(ServerInfo { product: product.to_owned(), version: text(row.first()), nodes: 1 + peers.len() as u32, details })
+        Ok(ServerInfo { product: product.to_owned(), version, nodes: 1 + peers.len() as u32, details })
     }
 
     fn create(&self, rows: &Rows) -> Result<(), TargetError> {

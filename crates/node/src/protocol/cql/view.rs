@@ -22,7 +22,7 @@ impl Default for Ring {
 }
 
 impl Core {
-    /// The options of SUPPORTED: Cassandra's, and ScyllaDB's that make its drivers open a connection to each core.
+    /// The options of SUPPORTED: Cassandra's, ScyllaDB's that make its drivers open a connection to each core, and what this really is.
     pub(crate) fn supported(&self) -> Vec<(String, Vec<String>)> {
         let list = |name: &str, values: &[&str]| (name.to_owned(), values.iter().map(|value| (*value).to_owned()).collect());
         let one = |name: &str, value: String| (name.to_owned(), vec![value]);
@@ -31,6 +31,8 @@ impl Core {
             list("COMPRESSION", &["lz4", "snappy"]),
             list("PROTOCOL_VERSIONS", &["3/v3", "4/v4", "5/v5"]),
         ];
+        // The tables claim a version of Cassandra's, and the cluster may have any name.
+        options.push(one("TARNDB_VERSION", env!("CARGO_PKG_VERSION").to_owned()));
         options.push(one("SCYLLA_SHARD", self.core.0.to_string()));
         options.push(one("SCYLLA_NR_SHARDS", self.cores.to_string()));
         options.push(list("SCYLLA_PARTITIONER", &["org.apache.cassandra.dht.Murmur3Partitioner"]));
