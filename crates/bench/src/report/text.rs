@@ -25,7 +25,7 @@ pub fn summary(report: &Report, terminal_width: usize) -> String {
     }
     for (target, label) in report.targets.iter().zip(labels(report)) {
         out.push('\n');
-        wrap(&mut out, "", &format!("{label} · {} · {}", target.server, target.address), width);
+        wrap(&mut out, "", &format!("{label} · {} · {}", target.server, addresses(&target.address)), width);
         let mut rows = vec![["", "replies/s", "p50", "p95", "p99", "p99.9", "max", "errors", "CPU/reply"].map(str::to_owned).to_vec()];
         for phase in target.phases.iter().filter(|phase| !phase.operations.is_empty()) {
             phase_rows(&mut rows, phase);
@@ -41,6 +41,14 @@ pub fn summary(report: &Report, terminal_width: usize) -> String {
         }
     }
     out
+}
+
+/// The first of several is enough for a line.
+fn addresses(all: &str) -> String {
+    match all.split_once(',') {
+        Some((first, others)) => format!("{first} and {} more", others.split(',').count()),
+        None => all.to_owned(),
+    }
 }
 
 fn ratio_table(out: &mut String, report: &Report) {

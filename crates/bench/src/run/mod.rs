@@ -349,7 +349,7 @@ impl Run<'_> {
         self.console.say(&format!("{}: starting", spec.name()));
         system.start()?;
         if let Some(caveat) = system.caveat() {
-            self.warn(caveat);
+            self.caution(spec.name(), &caveat);
         }
         let mut driver = Driver::new(spec, system.as_ref(), study, &self.options.agents)?;
         let server = driver.check()?;
@@ -553,6 +553,16 @@ impl Run<'_> {
 
     fn last_phase(&self, at: usize) -> &PhaseReport {
         self.report.targets[at].phases.last().expect("the phase was begun")
+    }
+
+    /// Warns of the same thing once, with the names of all targets that it is about.
+    fn caution(&mut self, name: &str, caveat: &str) {
+        let about = |warning: &String| warning.strip_suffix(caveat).and_then(|names| names.strip_suffix(": ")).map(str::to_owned);
+        match self.report.warnings.iter_mut().find_map(|warning| about(warning).map(|names| (names, warning))) {
+            Some((names, _)) if names.split(", ").any(|other| other == name) => {}
+            Some((names, warning)) => *warning = format!("{names}, {name}: {caveat}"),
+            None => self.report.warnings.push(format!("{name}: {caveat}")),
+        }
     }
 
     fn warn(&mut self, warning: String) {

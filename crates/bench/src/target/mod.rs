@@ -106,7 +106,7 @@ pub trait System: Send {
     /// Its processes on this machine that are known.
     fn pids(&self) -> Vec<u32>;
 
-    /// What a reader of its figures must know first.
+    /// What a reader of its figures must know first: a sentence that follows its name.
     fn caveat(&self) -> Option<String> {
         None
     }

@@ -1,6 +1,7 @@
 //! The controlling side: splits a load among agents, starts them together, adds up what they measure.
 
-use super::wire::{Assignment, Order, Report, TEXT_BYTES_MAX, VERSION, receive, send};
+use super::channel::{self, Receiver as Incoming, Sender as Outgoing};
+use super::wire::{Assignment, Order, Report, TEXT_BYTES_MAX};
 use crate::choice::OperationChooser;
 use crate::collector::{Merger, PartObserver, Tail, Totals};
 use crate::control::{Control, Observer};
@@ -10,7 +11,8 @@ use crate::outcome::{Ended, Outcome};
 use crate::plan::Plan;
 use crate::settings::TargetSettings;
 use crate::workload::{Pace, Rows};
-use std::net::{Shutdown, TcpStream};
+use std::io::ErrorKind;
+use std::net::TcpStream;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -47,8 +49,27 @@ pub enum AgentsError {
 /// Agents that were greeted, and what rows they have inserted so far.
 #[derive(Debug)]
 pub struct Agents {
-    agents: Vec<(String, TcpStream)>,
+    agents: Vec<Link>,
     there: u64,
+}
+
+/// One of them.
+#[derive(Debug)]
+struct Link {
+    address: String,
+    outgoing: Outgoing,
+    incoming: Incoming,
+}
+
+impl Link {
+    fn to(address: &str, secret: &str) -> std::io::Result<Self> {
+        let socket = TcpStream::connect(address)?;
+        socket.set_nodelay(true)?;
+        socket.set_read_timeout(Some(Duration::from_secs(HELLO_S)))?;
+        let (mut outgoing, incoming) = channel::greet(socket, secret)?;
+        outgoing.send(&Order::Hello)?;
+        Ok(Self { address: address.to_owned(), outgoing, incoming })
+    }
 }
 
 /// What an agent has said, or that it says nothing any more.
@@ -66,16 +87,17 @@ impl Agents {
         let mut agents = Vec::new();
         for address in addresses {
             let unreachable = |source| AgentsError::Unreachable { address: address.clone(), source };
-            let mut socket = TcpStream::connect(address).map_err(unreachable)?;
-            socket.set_nodelay(true).and_then(|()| socket.set_read_timeout(Some(Duration::from_secs(HELLO_S)))).map_err(unreachable)?;
-            send(&mut socket, &Order::Hello { version: VERSION, secret: secret.trim().to_owned() }).map_err(unreachable)?;
-            match receive(&mut socket, TEXT_BYTES_MAX).map_err(unreachable)? {
+            let mut link = Link::to(address, secret).map_err(|error| match error.kind() {
+                ErrorKind::PermissionDenied => AgentsError::Refused { address: address.clone(), why: error.to_string() },
+                _ => unreachable(error),
+            })?;
+            match link.incoming.receive(TEXT_BYTES_MAX).map_err(unreachable)? {
                 Report::Welcome => {}
                 Report::Refused { why } => return Err(AgentsError::Refused { address: address.clone(), why }),
-                _ => return Err(unreachable(std::io::ErrorKind::InvalidData.into())),
+                _ => return Err(unreachable(ErrorKind::InvalidData.into())),
             }
-            socket.set_read_timeout(None).map_err(unreachable)?;
-            agents.push((address.clone(), socket));
+            link.incoming.wait_at_most(None).map_err(unreachable)?;
+            agents.push(link);
         }
         Ok(Self { agents, there })
     }
@@ -100,20 +122,22 @@ impl Agents {
     ) -> Result<Outcome, AgentsError> {
         let plans = split(plan, self.agents.len() as u64)?;
         let of = plans.len() as u64;
+        let there = self.there;
+        let (mut orders, listening): (Vec<_>, Vec<_>) =
+            self.agents.iter_mut().map(|link| ((link.address.as_str(), &mut link.outgoing), &mut link.incoming)).unzip();
+        let mut sending = Sending { agents: &mut orders };
         for (index, plan) in plans.into_iter().enumerate() {
             let share = Share { index: index as u64, of };
-            let assignment = Assignment { target: target.clone(), rows: rows.clone(), share, there: self.there, plan };
-            self.order(index, &Order::Assignment(Box::new(assignment)))?;
+            let assignment = Assignment { target: target.clone(), rows: rows.clone(), share, there, plan };
+            sending.order(index, &Order::Assignment(Box::new(assignment)))?;
         }
         let (reports, said) = channel();
-        std::thread::scope(|scope| {
-            for (index, (address, socket)) in self.agents.iter().enumerate() {
-                let unreachable = |source| AgentsError::Unreachable { address: address.clone(), source };
-                let mut reading = socket.try_clone().map_err(unreachable)?;
+        let (outcome, there) = std::thread::scope(|scope| {
+            for (index, incoming) in listening.into_iter().enumerate() {
                 let reports = reports.clone();
                 scope.spawn(move || {
                     loop {
-                        let report = receive(&mut reading, TEXT_BYTES_MAX);
+                        let report = incoming.receive(TEXT_BYTES_MAX);
                         let is_last = !matches!(report, Ok(Report::Ready | Report::Part(_)));
                         if reports.send((index, report)).is_err() || is_last {
                             return;
@@ -122,23 +146,32 @@ impl Agents {
                 });
             }
             let mut totals = Totals::new(OperationChooser::new(&plan.mix).kinds(), observer);
-            let started = self.start(&said, control, &mut totals);
-            let outcome = started.map(|()| self.collect(&said, control, &mut totals));
+            let started = sending.start(&said, control, &mut totals);
+            let outcome = started.map(|()| sending.collect(&said, control, &mut totals));
             if outcome.is_err() {
                 // Agents that wait for the others, and the threads that listen to them, get their end.
-                self.agents.iter().for_each(|(_, socket)| drop(socket.shutdown(Shutdown::Both)));
+                sending.agents.iter().for_each(|(_, outgoing)| outgoing.shut_down());
             }
-            outcome.map(|(ended, tail)| totals.finish(ended, tail))
-        })
+            outcome.map(|(ended, tail, there)| (totals.finish(ended, tail), there))
+        })?;
+        self.there = there.unwrap_or(self.there);
+        Ok(outcome)
     }
+}
 
-    fn order(&self, index: usize, order: &Order) -> Result<(), AgentsError> {
-        let (address, socket) = &self.agents[index];
-        send(&mut &*socket, order).map_err(|source| AgentsError::Unreachable { address: address.clone(), source })
+/// What a controller does while agents are listened to.
+struct Sending<'a, 'b> {
+    agents: &'a mut [(&'b str, &'b mut Outgoing)],
+}
+
+impl Sending<'_, '_> {
+    fn order(&mut self, index: usize, order: &Order) -> Result<(), AgentsError> {
+        let (address, outgoing) = &mut self.agents[index];
+        outgoing.send(order).map_err(|source| AgentsError::Unreachable { address: (*address).to_owned(), source })
     }
 
     /// Waits until all are ready, and lets them go.
-    fn start(&self, said: &Receiver<Said>, control: &Control, totals: &mut Totals<'_>) -> Result<(), AgentsError> {
+    fn start(&mut self, said: &Receiver<Said>, control: &Control, totals: &mut Totals<'_>) -> Result<(), AgentsError> {
         let mut ready = 0;
         while ready < self.agents.len() {
             if control.is_stopped() {
@@ -149,11 +182,11 @@ impl Agents {
                 Err(RecvTimeoutError::Timeout) => continue,
                 Err(RecvTimeoutError::Disconnected) => return Err(AgentsError::Stopped),
             };
-            let address = self.agents[index].0.clone();
+            let address = self.agents[index].0.to_owned();
             match report {
                 Ok(Report::Ready) => ready += 1,
                 Ok(Report::Refused { why }) => return Err(AgentsError::Refused { address, why }),
-                Ok(_) => return Err(AgentsError::Unreachable { address, source: std::io::ErrorKind::InvalidData.into() }),
+                Ok(_) => return Err(AgentsError::Unreachable { address, source: ErrorKind::InvalidData.into() }),
                 Err(source) => return Err(AgentsError::Unreachable { address, source }),
             }
         }
@@ -161,10 +194,11 @@ impl Agents {
         (0..self.agents.len()).try_for_each(|index| self.order(index, &Order::Go))
     }
 
-    fn collect(&mut self, said: &Receiver<Said>, control: &Control, totals: &mut Totals<'_>) -> (Ended, Tail) {
+    /// Why the load ended, what agents said at their ends, and how many rows are there, if they have said so.
+    fn collect(&mut self, said: &Receiver<Said>, control: &Control, totals: &mut Totals<'_>) -> (Ended, Tail, Option<u64>) {
         let mut merger = Merger::new(self.agents.len());
         let mut worst = Ended::Finished;
-        let mut there = u64::MAX;
+        let mut there: Option<u64> = None;
         let mut told_to_stop = false;
         while !merger.is_complete() {
             let is_over = control.is_stopped() || matches!(worst, Ended::AgentLost(_));
@@ -192,7 +226,7 @@ impl Agents {
                 },
                 Ok(Report::Ended { ended, tail, there: own }) => {
                     merger.ended(index, tail, totals);
-                    there = there.min(own);
+                    there = Some(there.map_or(own, |least| least.min(own)));
                     worst = worse(worst, ended);
                     continue;
                 }
@@ -205,10 +239,7 @@ impl Agents {
             }
             worst = worse(worst, Ended::AgentLost(format!("agent {}: {why}", self.agents[index].0)));
         }
-        if there != u64::MAX {
-            self.there = there;
-        }
-        (worst, merger.into_tail())
+        (worst, merger.into_tail(), there)
     }
 }
 

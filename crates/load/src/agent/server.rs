@@ -2,7 +2,8 @@
 //!
 //! Who does not know the secret gets a few kilobytes and seconds, and no more than [`STRANGERS_MAX`] of them at a time.
 
-use super::wire::{Assignment, HELLO_BYTES_MAX, Order, PartText, Report, TEXT_BYTES_MAX, VERSION, receive, send};
+use super::channel::{self, Receiver as Incoming, Sender as Outgoing};
+use super::wire::{Assignment, Order, PartText, Report, TEXT_BYTES_MAX};
 use crate::collector::PartObserver;
 use crate::control::Control;
 use crate::dataset::Dataset;
@@ -70,7 +71,7 @@ impl Agent {
             self.connections.fetch_add(1, AcqRel);
             let agent = Arc::clone(self);
             let spawned = std::thread::Builder::new().name("agent".to_owned()).spawn(move || {
-                match agent.welcome(&socket).and_then(|()| agent.carry_out(socket, log)) {
+                match agent.welcome(socket).and_then(|(outgoing, incoming)| agent.carry_out(outgoing, incoming, log)) {
                     Ok(()) => {}
                     Err(error) => log(&format!("{from}: {error}")),
                 }
@@ -82,42 +83,35 @@ impl Agent {
         }
     }
 
-    fn welcome(&self, mut socket: &TcpStream) -> io::Result<()> {
+    fn welcome(&self, socket: TcpStream) -> io::Result<(Outgoing, Incoming)> {
         socket.set_read_timeout(Some(Duration::from_secs(HELLO_S)))?;
         socket.set_write_timeout(Some(Duration::from_secs(HELLO_S)))?;
         socket.set_nodelay(true)?;
-        let why = match receive(&mut socket, HELLO_BYTES_MAX) {
-            Ok(Order::Hello { version: VERSION, secret }) if same(&secret, &self.secret) => return Ok(()),
-            Ok(Order::Hello { version: VERSION, .. }) => "wrong secret".to_owned(),
-            Ok(Order::Hello { version, .. }) => format!("this agent speaks version {VERSION}, the controller {version}"),
-            Ok(_) => "no greeting".to_owned(),
-            // Nothing is said to who does not speak this language.
-            Err(error) => return Err(error),
-        };
-        // It may be gone already: then there is nobody to tell.
-        let _ = send(&mut socket, &Report::Refused { why: why.clone() });
-        Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+        let (outgoing, mut incoming) = channel::welcome(socket, &self.secret)?;
+        match incoming.receive(TEXT_BYTES_MAX)? {
+            Order::Hello => Ok((outgoing, incoming)),
+            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "no greeting")),
+        }
     }
 
     /// Serves one controller, load after load, until it goes.
-    fn carry_out(&self, mut socket: TcpStream, log: fn(&str)) -> io::Result<()> {
+    fn carry_out(&self, mut outgoing: Outgoing, mut incoming: Incoming, log: fn(&str)) -> io::Result<()> {
         let mut kept = match self.dataset.try_lock() {
             Ok(kept) => kept,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => {
-                return send(&mut socket, &Report::Refused { why: "it carries out another controller's load".to_owned() });
+                return outgoing.send(&Report::Refused { why: "it carries out another controller's load".to_owned() });
             }
         };
-        send(&mut socket, &Report::Welcome)?;
-        socket.set_read_timeout(None)?;
-        let mut reading = socket.try_clone()?;
+        outgoing.send(&Report::Welcome)?;
+        incoming.wait_at_most(None)?;
         let (orders, received) = channel();
         let current = Mutex::new(Arc::new(Control::new()));
         let control = &current;
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 // Ends when the controller does, or when the socket is shut down below.
-                while let Ok(order) = receive::<Order>(&mut reading, TEXT_BYTES_MAX) {
+                while let Ok(order) = incoming.receive(TEXT_BYTES_MAX) {
                     if matches!(order, Order::Stop) {
                         control.lock().expect("nobody panics with it").stop();
                     }
@@ -132,14 +126,14 @@ impl Agent {
                 let fresh = Arc::new(Control::new());
                 *control.lock().expect("nobody panics with it") = Arc::clone(&fresh);
                 log(&format!("a load of {} connections begins", assignment.plan.clients.connections));
-                let report = carry_out_one(&assignment, &mut kept, &fresh, &mut socket, &received);
-                if send(&mut socket, &report).is_err() {
+                let report = carry_out_one(&assignment, &mut kept, &fresh, &mut outgoing, &received);
+                if outgoing.send(&report).is_err() {
                     break;
                 }
                 log("the load has ended");
             }
             // Whatever the reader waits for, it gets its end.
-            let _ = socket.shutdown(std::net::Shutdown::Both);
+            outgoing.shut_down();
         });
         Ok(())
     }
@@ -149,7 +143,7 @@ fn carry_out_one(
     assignment: &Assignment,
     kept: &mut Option<Arc<Dataset>>,
     control: &Control,
-    socket: &mut TcpStream,
+    outgoing: &mut Outgoing,
     orders: &Receiver<Order>,
 ) -> Report {
     let refused = |error: &dyn std::error::Error| Report::Refused { why: error.to_string() };
@@ -164,7 +158,7 @@ fn carry_out_one(
     // What was written by this agent's last loads is known, if they left off where this one begins.
     let goes_on = kept.take().filter(|dataset| dataset.rows() == rows && dataset.share() == *share && *there > 0);
     let dataset = Arc::clone(kept.insert(goes_on.unwrap_or_else(|| Arc::new(Dataset::with_rows(rows.clone(), *share, *there)))));
-    let mut telling = Telling { socket, orders, control };
+    let mut telling = Telling { outgoing, orders, control };
     match run_parts(target.as_ref(), &dataset, plan, control, &mut telling) {
         Ok((ended, tail)) => Report::Ended { ended, tail, there: dataset.row_count() },
         Err(error) => refused(&error),
@@ -173,14 +167,14 @@ fn carry_out_one(
 
 /// Tells the controller of everything, and waits for it to say go.
 struct Telling<'a> {
-    socket: &'a mut TcpStream,
+    outgoing: &'a mut Outgoing,
     orders: &'a Receiver<Order>,
     control: &'a Control,
 }
 
 impl Telling<'_> {
     fn tell(&mut self, report: &Report) {
-        if send(self.socket, report).is_err() {
+        if self.outgoing.send(report).is_err() {
             self.control.stop();
         }
     }
@@ -198,9 +192,4 @@ impl PartObserver for Telling<'_> {
     fn part(&mut self, part: Part) {
         self.tell(&Report::Part(PartText::of(&part)));
     }
-}
-
-/// Compares without telling by the time it takes how much is right.
-fn same(one: &str, other: &str) -> bool {
-    one.len() == other.len() && one.bytes().zip(other.bytes()).fold(0, |differing, (one, other)| differing | (one ^ other)) == 0
 }

@@ -1,10 +1,9 @@
-//! What a controller and its agents say to each other: JSON texts, each after its length.
+//! What a controller and its agents say to each other: JSON texts in a [`super::channel`].
 //!
 //! ```text
-//! length u32, big-endian | JSON
-//!
 //! controller                         agent
-//! hello (version, secret)  ──────►         at most 4 KiB, within five seconds, or the connection ends
+//!                                    after the greeting, at most five seconds for
+//! hello                    ──────►
 //!                          ◄──────  welcome
 //! assignment               ──────►
 //!                          ◄──────  ready, when all its connections can be used
@@ -23,23 +22,18 @@ use crate::plan::Plan;
 use crate::recorder::{Errors, Part};
 use crate::settings::TargetSettings;
 use crate::workload::{OperationKind, Rows};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind, Read, Write};
 
-/// Version of what is said here.
-pub(super) const VERSION: u32 = 1;
-/// Longest text before the secret was told.
-pub(super) const HELLO_BYTES_MAX: u32 = 4 << 10;
-/// Longest text afterwards: a second's histograms are some kilobytes.
+/// Longest text: a second's histograms are some kilobytes.
 pub(super) const TEXT_BYTES_MAX: u32 = 16 << 20;
 
 /// From the controller.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Order {
-    Hello { version: u32, secret: String },
+    /// Shows that it is there now: the greeting alone could be an old one, sent again.
+    Hello,
     Assignment(Box<Assignment>),
     Go,
     Stop,
@@ -97,26 +91,4 @@ impl PartText {
         let errors = self.errors.into_iter().map(|(kind, (count, example))| (kind, Errors { count, example })).collect();
         Some(Part { second: self.second, length_s: self.length_s, latencies, failed: self.failed, errors })
     }
-}
-
-/// Writes a text.
-pub(super) fn send(out: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
-    let text = serde_json::to_vec(message)?;
-    let length = u32::try_from(text.len()).ok().filter(|length| *length <= TEXT_BYTES_MAX).ok_or(ErrorKind::InvalidInput)?;
-    out.write_all(&[&length.to_be_bytes()[..], &text].concat())
-}
-
-/// Reads a text of at most `bytes_max`. Takes no more memory than what has come.
-pub(super) fn receive<M: DeserializeOwned>(from: &mut impl Read, bytes_max: u32) -> io::Result<M> {
-    let mut length = [0; 4];
-    from.read_exact(&mut length)?;
-    let length = u32::from_be_bytes(length);
-    if length > bytes_max {
-        return Err(io::Error::new(ErrorKind::InvalidData, format!("a text of {length} bytes, {bytes_max} are allowed")));
-    }
-    let mut text = Vec::new();
-    if from.take(u64::from(length)).read_to_end(&mut text)? < length as usize {
-        return Err(ErrorKind::UnexpectedEof.into());
-    }
-    Ok(serde_json::from_slice(&text)?)
 }

@@ -207,15 +207,14 @@ impl System for PrivateNodes {
         if nodes == 1 {
             return None;
         }
-        let shared = if nodes > cpus {
-            let cpus = if cpus == 1 { "one CPU".to_owned() } else { format!("{cpus} CPUs") };
-            format!(
-                "share {cpus}, the memory, the device and the loopback of one machine: more of them make nothing faster here, and what one does takes time from the others"
-            )
-        } else {
-            "share the memory, the device and the loopback of one machine".to_owned()
-        };
-        Some(format!("{}: its {nodes} nodes {shared}.", self.name))
+        if nodes <= cpus {
+            return Some("the nodes share the memory, the device and the loopback of one machine.".to_owned());
+        }
+        let cpus = if cpus == 1 { "one CPU".to_owned() } else { format!("{cpus} CPUs") };
+        Some(format!(
+            "the nodes share {cpus}, the memory, the device and the loopback of one machine: more of them make nothing faster here, \
+             and what one does takes time from the others."
+        ))
     }
 
     fn settings(&self) -> BTreeMap<String, String> {
