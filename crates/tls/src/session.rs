@@ -1,0 +1,129 @@
+//! TLS on one connection.
+
+use crate::config::Config;
+use crate::error::LinkError;
+use base::Now;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, Connection, ServerConnection};
+use std::fmt;
+use std::io::{BufRead, Write};
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// A buffer that has grown beyond this is not kept.
+const BUFFER_BYTES_MAX: usize = 512 << 10;
+
+/// What the first byte of a record may be.
+const RECORDS: RangeInclusive<u8> = 0x14..=0x17;
+
+/// Both directions of one connection. An error ends it.
+pub struct Session {
+    connection: Connection,
+    clock: Arc<crate::config::Clock>,
+    /// The first bytes that arrived, and how many: they tell what a peer speaks that does not speak TLS.
+    begins: ([u8; 4], usize),
+    /// Where what is to be sent is put together.
+    plaintext: Vec<u8>,
+}
+
+impl Session {
+    /// On a connection to `to`, which the peer's certificate must name. There is something to send at once.
+    ///
+    /// # Errors
+    /// When the operating system gives no entropy.
+    pub fn connecting(config: &Config, to: IpAddr) -> Result<Self, LinkError> {
+        let connection = ClientConnection::new(Arc::clone(&config.client), ServerName::IpAddress(to.into()))?;
+        Ok(Self::new(config, connection.into()))
+    }
+
+    /// On a connection that was accepted.
+    ///
+    /// # Errors
+    /// When the operating system gives no entropy.
+    pub fn accepted(config: &Config) -> Result<Self, LinkError> {
+        let connection = ServerConnection::new(Arc::clone(&config.server))?;
+        Ok(Self::new(config, connection.into()))
+    }
+
+    fn new(config: &Config, mut connection: Connection) -> Self {
+        // What is sent before the handshake is over is kept; nobody sends more than a hello then.
+        connection.set_buffer_limit(None);
+        Self { connection, clock: Arc::clone(&config.clock), begins: ([0; 4], 0), plaintext: Vec::new() }
+    }
+
+    /// Whether both sides have not agreed yet.
+    #[must_use]
+    pub fn is_handshaking(&self) -> bool {
+        self.connection.is_handshaking()
+    }
+
+    /// Takes bytes that have arrived; gives what they say, piece by piece.
+    ///
+    /// # Errors
+    /// When the peer is not who it should be, or speaks no TLS. What [`Session::take_output`] then gives tells it so.
+    pub fn receive(&mut self, now: Now, mut bytes: &[u8], mut said: impl FnMut(&[u8])) -> Result<(), LinkError> {
+        let (begins, seen) = &mut self.begins;
+        let more = bytes.len().min(begins.len() - *seen);
+        begins[*seen..*seen + more].copy_from_slice(&bytes[..more]);
+        *seen += more;
+        if *seen > 0 && !RECORDS.contains(&begins[0]) {
+            return if *seen == begins.len() { Err(LinkError::NoTls { begins: *begins }) } else { Ok(()) };
+        }
+        if self.connection.is_handshaking() {
+            self.clock.set(now);
+        }
+        while !bytes.is_empty() {
+            // Plaintext is taken at once, so there is room.
+            let taken = self.connection.read_tls(&mut bytes);
+            debug_assert!(matches!(taken, Ok(1..)));
+            let state = self.connection.process_new_packets()?;
+            let mut reader = self.connection.reader();
+            while let Ok(plaintext @ [_, ..]) = reader.fill_buf() {
+                said(plaintext);
+                let taken = plaintext.len();
+                reader.consume(taken);
+            }
+            if state.peer_has_closed() || taken.is_err() {
+                return Err(LinkError::Closed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Encrypts what `write` appends.
+    pub fn send(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut plaintext = std::mem::take(&mut self.plaintext);
+        write(&mut plaintext);
+        // Without a limit all is taken.
+        let taken = self.connection.writer().write_all(&plaintext);
+        debug_assert!(taken.is_ok());
+        if plaintext.capacity() <= BUFFER_BYTES_MAX {
+            plaintext.clear();
+            self.plaintext = plaintext;
+        }
+    }
+
+    /// Says that nothing more comes.
+    #[cfg(test)]
+    pub(crate) fn close(&mut self) {
+        self.connection.send_close_notify();
+    }
+
+    /// Whether there are bytes for the peer.
+    #[must_use]
+    pub fn has_output(&self) -> bool {
+        self.connection.wants_write()
+    }
+
+    /// Appends the bytes for the peer.
+    pub fn take_output(&mut self, out: &mut Vec<u8>) {
+        while self.connection.wants_write() && matches!(self.connection.write_tls(out), Ok(1..)) {}
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("is_handshaking", &self.is_handshaking()).finish_non_exhaustive()
+    }
+}
