@@ -232,10 +232,10 @@ impl Core {
 }
 
 impl<R: Reactor<Message = Message>> Handler<R> for Core {
-    fn accepted(&mut self, _: &mut R, connection: ConnectionId, listener: ListenerId, peer: SocketAddr) {
+    fn accepted(&mut self, reactor: &mut R, connection: ConnectionId, listener: ListenerId, peer: SocketAddr) {
         let protocol = self.config.protocol(listener);
         if protocol == Protocol::Node {
-            return self.node_accepted(connection);
+            return self.node_accepted(reactor, connection, peer);
         }
         self.connections.insert(Connection::new(connection, Session::new(protocol, peer, self.config.frame_body_bytes_max)));
     }

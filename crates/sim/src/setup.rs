@@ -113,6 +113,7 @@ impl Setup {
                 replaces: None,
                 incarnation,
                 version: "simulated".to_owned(),
+                tls: None,
                 planted: cluster.planted,
             }
         });

@@ -21,8 +21,12 @@ pub const BODY_BYTES_MAX: usize = 16 << 20;
 /// The kinds that carry what replicas say to each other: their bodies are not this crate's.
 pub const DATA_KINDS: RangeInclusive<u8> = 32..=127;
 
-const MAGIC: [u8; 4] = *b"TNN1";
+/// What every frame begins with.
+pub const MAGIC: [u8; 4] = *b"TNN1";
 const VERSION: u8 = 1;
+/// The first bytes of a connection on which somebody wants TLS.
+const TLS_HANDSHAKE: u8 = 22;
+const TLS_MAJOR: u8 = 3;
 
 /// What a frame's body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,6 +69,11 @@ pub enum FrameError {
         /// What was found.
         found: [u8; 4],
     },
+    /// They begin as TLS does.
+    #[error(
+        "one of the two nodes speaks TLS and the other does not: give --node-certificate, --node-key and --node-ca to all nodes of a cluster, or to none"
+    )]
+    Tls,
     /// The frame is of another version.
     #[error("frame version {found}; this node knows {VERSION}")]
     Version {
@@ -196,6 +205,9 @@ struct Found {
 fn inspect(bytes: &[u8]) -> Result<Option<Found>, FrameError> {
     let seen = bytes.len().min(MAGIC.len());
     if bytes[..seen] != MAGIC[..seen] {
+        if let [TLS_HANDSHAKE, TLS_MAJOR, ..] = bytes {
+            return Err(FrameError::Tls);
+        }
         let mut found = [0; 4];
         found[..seen].copy_from_slice(&bytes[..seen]);
         return Err(FrameError::Magic { found });

@@ -14,6 +14,6 @@ mod join;
 #[cfg(test)]
 mod tests;
 
-pub use frame::{BODY_BYTES_MAX, DATA_KINDS, Frame, FrameError, FrameReader, HEADER_BYTES, Kind, append_frame};
+pub use frame::{BODY_BYTES_MAX, DATA_KINDS, Frame, FrameError, FrameReader, HEADER_BYTES, Kind, MAGIC, append_frame};
 pub use hello::{Hello, PROTOCOL_VERSION, Refusal, RefusalMessage, accept};
 pub use join::{Join, JoinReply};

@@ -113,6 +113,8 @@ fn what_is_no_frame_is_said_to_be_none_before_its_body_is_waited_for() {
         error
     };
     assert!(matches!(said(b"GE"), FrameError::Magic { .. }));
+    assert_eq!(said(b"\x16\x03\x01\x02\0"), FrameError::Tls);
+    assert_eq!(said(b"\x16"), FrameError::Magic { found: [22, 0, 0, 0] });
     let with = |at: usize, byte: u8| {
         let mut bytes = frame(Kind::METADATA, 0, b"body");
         bytes[at] = byte;

@@ -4,13 +4,15 @@
 //! connection. So two cores that are each other's primaries have two links, one each way. The core that connects says hello first and the other
 //! answers with its own; a side that does not like what it hears says why in its log and closes.
 
+use super::channel::Channel;
 use super::frames::{self, ACKNOWLEDGED, APPEND, FORWARD, Forward};
 use super::roles::Target;
+use super::strangers::{STRANGER_BYTES_MAX, StrangerUntil, Strangers};
 use super::{ClusterCore, From};
 use crate::core::Core;
 use crate::message::Message;
 use base::{CoreId, NodeId};
-use cluster::wire::{FrameReader, Hello, Kind, PROTOCOL_VERSION, RefusalMessage, accept, append_frame};
+use cluster::wire::{FrameError, Hello, Kind, PROTOCOL_VERSION, RefusalMessage, accept};
 use io::{ConnectionId, Reactor};
 use replica::{Inbound, Outbound};
 use std::collections::BTreeMap;
@@ -30,7 +32,7 @@ pub(crate) struct Link {
     connection: Option<ConnectionId>,
     /// Whether the other side has said hello.
     is_open: bool,
-    reader: FrameReader,
+    channel: Channel,
     again_at_us: u64,
     /// When the connection that is being made is given up.
     open_by_us: u64,
@@ -51,7 +53,10 @@ pub(crate) struct Link {
 
 /// A connection that another node's core has made.
 pub(crate) struct Incoming {
-    reader: FrameReader,
+    channel: Channel,
+    /// Where it came from.
+    pub(super) peer: SocketAddr,
+    stranger_until: StrangerUntil,
     pub(crate) hello: Option<Hello>,
     pub(crate) stream: Inbound,
     /// The shard's number for it.
@@ -64,6 +69,8 @@ pub(crate) struct Links {
     pub(crate) outgoing: BTreeMap<Target, Link>,
     by_connection: BTreeMap<ConnectionId, Target>,
     pub(crate) incoming: BTreeMap<ConnectionId, Incoming>,
+    /// Those of `incoming` that are no members.
+    pub(super) strangers: Strangers,
     receivers: u32,
     /// Reasons for closing connections, with the time at which each was logged.
     refusals_logged: BTreeMap<String, u64>,
@@ -77,7 +84,7 @@ impl Link {
         Self {
             connection: None,
             is_open: false,
-            reader: FrameReader::new(),
+            channel: Channel::default(),
             again_at_us: 0,
             open_by_us: 0,
             waiting_since_us: None,
@@ -148,8 +155,17 @@ impl Links {
         self.incoming.iter().filter(move |(_, incoming)| is_from(incoming)).map(|(connection, incoming)| (*connection, incoming))
     }
 
+    /// Says why a connection is closed, unless that was said in the last minute.
+    pub(super) fn log_closing(&mut self, core: CoreId, node: Option<NodeId>, peer: Option<SocketAddr>, why: &str, now_us: u64) {
+        let (node, peer) = (node.map(|node| node.0), peer.map(|peer| peer.ip()));
+        if self.is_news(&format!("{node:?} {peer:?} {why}"), now_us) {
+            let peer = peer.map(tracing::field::display);
+            tracing::warn!(core = core.0, node, peer, %why, "a connection between nodes is closed");
+        }
+    }
+
     /// Whether a refusal is news, that is, was not logged in the last minute.
-    fn is_news(&mut self, text: &str, now_us: u64) -> bool {
+    pub(super) fn is_news(&mut self, text: &str, now_us: u64) -> bool {
         const MINUTE_US: u64 = 60_000_000;
         self.refusals_logged.retain(|_, at_us| now_us.saturating_sub(*at_us) < MINUTE_US);
         self.refusals_logged.len() < 100 && self.refusals_logged.insert(text.to_owned(), now_us).is_none()
@@ -173,22 +189,19 @@ impl ClusterCore {
     }
 
     /// Appends a frame to a connection that another node has made.
-    pub(crate) fn answer<R: Reactor>(&self, reactor: &mut R, connection: ConnectionId, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
-        if let Some(out) = reactor.output(connection) {
-            append_frame(out, Kind(kind), 0, body);
+    pub(crate) fn answer<R: Reactor>(&mut self, reactor: &mut R, connection: ConnectionId, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
+        if let Some(incoming) = self.links.incoming.get_mut(&connection) {
+            incoming.channel.send(reactor, connection, Kind(kind), body);
         }
     }
 
     /// Sends a frame by a link, if it is open.
     pub(crate) fn send<R: Reactor>(&mut self, reactor: &mut R, target: Target, kind: u8, body: impl FnOnce(&mut Vec<u8>)) -> bool {
         let link = self.links.outgoing(target);
-        if let (true, Some(connection)) = (link.is_open, link.connection)
-            && let Some(out) = reactor.output(connection)
-        {
-            append_frame(out, Kind(kind), 0, body);
-            return true;
+        match (link.is_open, link.connection) {
+            (true, Some(connection)) => link.channel.send(reactor, connection, Kind(kind), body),
+            _ => false,
         }
-        false
     }
 
     /// Sends a request, if the link is open.
@@ -237,13 +250,19 @@ impl ClusterCore {
                 next = Some(next.map_or(link.again_at_us, |next| next.min(link.again_at_us)));
                 continue;
             }
-            let connection = reactor.connect(peer.0, Some((target.1, peer.1)));
-            (link.connection, link.is_open, link.reader) = (Some(connection), false, FrameReader::new());
             (link.again_at_us, link.open_by_us) = (now_us + AGAIN_US, now_us + HANDSHAKE_US);
+            let channel = match Channel::connecting(&self.config, peer.0.ip()) {
+                Ok(channel) => channel,
+                Err(error) => {
+                    next = Some(next.map_or(link.again_at_us, |next| next.min(link.again_at_us)));
+                    self.links.log_closing(core, Some(target.0), None, &error.to_string(), now_us);
+                    continue;
+                }
+            };
+            let connection = reactor.connect(peer.0, Some((target.1, peer.1)));
+            (link.connection, link.is_open, link.channel) = (Some(connection), false, channel);
+            link.channel.send(reactor, connection, Kind::HELLO, |body| body.extend_from_slice(&hello.encode()));
             self.links.by_connection.insert(connection, target);
-            if let Some(out) = reactor.output(connection) {
-                append_frame(out, Kind::HELLO, 0, |body| body.extend_from_slice(&hello.encode()));
-            }
         }
         next
     }
@@ -265,10 +284,13 @@ impl ClusterCore {
                     break;
                 }
                 link.told_committed = link.committed;
-                let Some(out) = reactor.output(connection) else { break };
-                append_frame(out, Kind(APPEND), 0, |body| {
-                    link.stream.take_unsent(version, link.committed, APPEND_BYTES_MAX, body);
+                let Link { channel, stream, committed, .. } = link;
+                let is_sent = channel.send(reactor, connection, Kind(APPEND), |body| {
+                    stream.take_unsent(version, *committed, APPEND_BYTES_MAX, body);
                 });
+                if !is_sent {
+                    break;
+                }
             }
         }
     }
@@ -277,9 +299,11 @@ impl ClusterCore {
     pub(crate) fn tell_replicas_committed<R: Reactor>(&mut self, reactor: &mut R) {
         let version = self.view.version();
         for link in self.links.outgoing.values_mut().filter(|link| link.has_news() && !link.stream.has_unsent()) {
-            if let Some(out) = link.connection.and_then(|connection| reactor.output(connection)) {
-                link.told_committed = link.committed;
-                append_frame(out, Kind(APPEND), 0, |body| replica::begin_append(body, version, link.committed, link.stream.end()));
+            if let Some(connection) = link.connection {
+                let (committed, end) = (link.committed, link.stream.end());
+                if link.channel.send(reactor, connection, Kind(APPEND), |body| replica::begin_append(body, version, committed, end)) {
+                    link.told_committed = committed;
+                }
             }
         }
     }
@@ -287,12 +311,21 @@ impl ClusterCore {
 
 impl Core {
     /// Another node has connected.
-    pub(crate) fn node_accepted(&mut self, connection: ConnectionId) {
+    pub(crate) fn node_accepted<R: Reactor>(&mut self, reactor: &mut R, connection: ConnectionId, peer: SocketAddr) {
+        let now_us = reactor.now().monotonic_us;
         let Some(cluster) = &mut self.cluster else { return };
-        cluster.links.receivers += 1;
-        let receiver = cluster.links.receivers;
-        let incoming = Incoming { reader: FrameReader::new(), hello: None, stream: Inbound::default(), receiver };
-        cluster.links.incoming.insert(connection, incoming);
+        let channel = match Channel::accepted(&cluster.config) {
+            Ok(channel) => channel,
+            Err(error) => {
+                cluster.links.log_closing(self.core, None, Some(peer), &error.to_string(), now_us);
+                return reactor.abort(connection);
+            }
+        };
+        let links = &mut cluster.links;
+        links.receivers += 1;
+        let (receiver, stranger_until) = (links.receivers, links.strangers.came(connection, now_us));
+        let incoming = Incoming { channel, peer, stranger_until, hello: None, stream: Inbound::default(), receiver };
+        links.incoming.insert(connection, incoming);
     }
 
     /// Whether a connection is with another node.
@@ -309,16 +342,19 @@ impl Core {
         let Some(cluster) = &mut self.cluster else { return };
         let links = &mut cluster.links;
         let target = links.by_connection.get(&connection).copied();
-        let mut reader = match (links.incoming.get_mut(&connection), target.and_then(|target| links.outgoing.get_mut(&target))) {
-            (Some(incoming), _) => std::mem::take(&mut incoming.reader),
-            (None, Some(link)) => std::mem::take(&mut link.reader),
+        let channel = match (links.incoming.get_mut(&connection), target.and_then(|target| links.outgoing.get_mut(&target))) {
+            (Some(incoming), _) => &mut incoming.channel,
+            (None, Some(link)) => &mut link.channel,
             (None, None) => return self.contact_received(reactor, connection, bytes),
         };
-        reader.feed(bytes);
+        let received = channel.receive(reactor, connection, bytes);
+        let mut reader = std::mem::take(&mut channel.reader);
         let verdict = loop {
             let frame = match reader.next_frame() {
                 Ok(Some(frame)) => frame,
-                Ok(None) => break Ok(()),
+                // What came before the end of TLS counts.
+                Ok(None) => break received,
+                Err(FrameError::Tls) => break Err(Channel::default().refuse_mixture(reactor, connection)),
                 Err(error) => break Err(error.to_string()),
             };
             let taken = match target {
@@ -330,16 +366,20 @@ impl Core {
             }
         };
         let Some(cluster) = &mut self.cluster else { return };
+        let incoming = cluster.links.incoming.get_mut(&connection);
+        let is_stranger = incoming.as_ref().is_some_and(|incoming| incoming.hello.as_ref().is_none_or(|hello| hello.node.is_none()));
+        let verdict = match verdict {
+            Ok(()) if is_stranger && reader.waiting() > STRANGER_BYTES_MAX => Err("too much from one that is no member".to_owned()),
+            verdict => verdict,
+        };
         if let Err(why) = verdict {
-            let now_us = reactor.now().monotonic_us;
-            if cluster.links.is_news(&why, now_us) {
-                tracing::warn!(core = self.core.0, node = target.map(|target| target.0.0), %why, "a connection between nodes is closed");
-            }
+            let peer = incoming.map(|incoming| incoming.peer);
+            cluster.links.log_closing(self.core, target.map(|target| target.0), peer, &why, reactor.now().monotonic_us);
             return reactor.close(connection);
         }
-        match (cluster.links.incoming.get_mut(&connection), target.and_then(|target| cluster.links.outgoing.get_mut(&target))) {
-            (Some(incoming), _) => incoming.reader = reader,
-            (None, Some(link)) if link.connection == Some(connection) => link.reader = reader,
+        match (incoming, target.and_then(|target| cluster.links.outgoing.get_mut(&target))) {
+            (Some(incoming), _) => incoming.channel.reader = reader,
+            (None, Some(link)) if link.connection == Some(connection) => link.channel.reader = reader,
             _ => {}
         }
     }
@@ -480,6 +520,11 @@ impl Core {
         let node = hello.node;
         if let Some(incoming) = cluster.links.incoming.get_mut(&connection) {
             incoming.hello = Some(hello);
+            let (strangers, until) = (&mut cluster.links.strangers, incoming.stranger_until);
+            match node {
+                Some(_) => strangers.left(connection, until),
+                None => incoming.stranger_until = strangers.wants_to_join(connection, until, reactor.now().monotonic_us),
+            }
         }
         for former in formers {
             self.node_closed(reactor, former);
@@ -496,6 +541,7 @@ impl Core {
         let now_us = reactor.now().monotonic_us;
         let Some(cluster) = &mut self.cluster else { return };
         if let Some(incoming) = cluster.links.incoming.remove(&connection) {
+            cluster.links.strangers.left(connection, incoming.stranger_until);
             self.shard.forget_received(incoming.receiver);
             cluster.receivers_waiting.remove(&incoming.receiver);
         } else if let Some(target) = cluster.links.by_connection.remove(&connection) {

@@ -1,5 +1,6 @@
 //! Core 0's part: this member of the metadata's group, from blobs and messages to views that all cores act on.
 
+use super::channel::Channel;
 use super::operations::{Answer, Order};
 use super::view::View;
 use super::{ClusterConfig, ClusterCore};
@@ -8,7 +9,7 @@ use crate::core::{Core, node_tag};
 use crate::message::Message;
 use crate::schema_changes::{METADATA_TAG, SchemaChanges};
 use base::{CoreId, NodeId};
-use cluster::wire::{FrameReader, Hello, Join, JoinReply, Kind, PROTOCOL_VERSION, RefusalMessage, append_frame};
+use cluster::wire::{Hello, Join, JoinReply, Kind, PROTOCOL_VERSION, RefusalMessage};
 use cluster::{Blobs, Command, Event, Member, MemberState, Metadata, Outcome, Profile, ProposalId, State};
 use cql::wire::Event as ClientEvent;
 use io::{ConnectionId, DiskError, DiskRequest, Reactor};
@@ -71,7 +72,7 @@ pub(crate) struct MetadataCore {
 /// A member that is asked to take this node in.
 struct Contact {
     connection: ConnectionId,
-    reader: FrameReader,
+    channel: Channel,
 }
 
 impl MetadataCore {
@@ -320,8 +321,14 @@ impl Core {
         (core.contact_at_us, core.contact_until_us) = (now_us + JOIN_AGAIN_US, now_us + JOIN_PATIENCE_US);
         let address = *cluster.config.join.get(core.contact_number % cluster.config.join.len().max(1))?;
         core.contact_number += 1;
+        let mut channel = match Channel::connecting(&cluster.config, address.ip()) {
+            Ok(channel) => channel,
+            Err(error) => {
+                cluster.links.log_closing(self.core, None, Some(address), &error.to_string(), now_us);
+                return Some(core.contact_at_us);
+            }
+        };
         let connection = reactor.connect(address, Some((CoreId(0), 1)));
-        core.contact = Some(Contact { connection, reader: FrameReader::new() });
         let hello = Hello {
             protocol_version: PROTOCOL_VERSION,
             cluster_name: self.config.cluster_name.clone(),
@@ -333,9 +340,8 @@ impl Core {
             cores: self.cores,
             target_core: 0,
         };
-        if let Some(out) = reactor.output(connection) {
-            append_frame(out, Kind::HELLO, 0, |body| body.extend_from_slice(&hello.encode()));
-        }
+        channel.send(reactor, connection, Kind::HELLO, |body| body.extend_from_slice(&hello.encode()));
+        core.contact = Some(Contact { connection, channel });
         None
     }
 
@@ -347,14 +353,17 @@ impl Core {
         if contact.connection != connection {
             return;
         }
-        contact.reader.feed(bytes);
+        let received = contact.channel.receive(reactor, connection, bytes);
         loop {
-            let refused = match contact.reader.next_frame() {
-                Ok(None) => return,
+            let refused = match contact.channel.reader.next_frame() {
+                Ok(None) => match received {
+                    Ok(()) => return,
+                    Err(why) => why,
+                },
                 Ok(Some(frame)) => match frame.kind {
                     Kind::WELCOME => {
-                        if let (Some(join), Some(out)) = (metadata.join_request(), reactor.output(connection)) {
-                            append_frame(out, Kind::JOIN, 0, |body| body.extend_from_slice(&join.encode()));
+                        if let Some(join) = metadata.join_request() {
+                            contact.channel.send(reactor, connection, Kind::JOIN, |body| body.extend_from_slice(&join.encode()));
                         }
                         continue;
                     }
@@ -376,7 +385,11 @@ impl Core {
                 },
                 Err(error) => error.to_string(),
             };
-            tracing::warn!(why = refused, "the member that was asked does not take this node in; it is asked again");
+            if let Some(cluster) = &mut self.cluster
+                && cluster.links.is_news(&refused, now.monotonic_us)
+            {
+                tracing::warn!(why = refused, "the member that was asked does not take this node in; it is asked again");
+            }
             return reactor.close(connection);
         }
     }
@@ -405,7 +418,7 @@ impl Core {
     }
 
     fn join_decided<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, connection: ConnectionId, outcome: &Outcome) {
-        let Some(cluster) = &self.cluster else { return };
+        let Some(cluster) = &mut self.cluster else { return };
         let Some(metadata) = cluster.metadata.as_ref().and_then(|core| core.metadata.as_ref()) else { return };
         match outcome {
             Outcome::Joined(node) => {

@@ -11,6 +11,7 @@
 //! Invariants: a core acts on views in their order; it serves a slot only under the lease, as the primary of the slot's newest term that it
 //! knows of; what it acknowledges, every member in sync of its view has.
 
+mod channel;
 mod differences;
 mod filling;
 pub(crate) mod following;
@@ -21,6 +22,7 @@ mod metadata;
 mod operations;
 mod roles;
 mod routing;
+mod strangers;
 mod streams;
 mod tablets;
 mod uncommitted;
@@ -69,6 +71,8 @@ pub struct ClusterConfig {
     pub incarnation: u64,
     /// The program's version.
     pub version: String,
+    /// What links between nodes are encrypted with; none for plaintext.
+    pub tls: Option<Arc<tls::Config>>,
     /// A bug, to see whether it is found.
     pub planted: Option<Planted>,
 }
@@ -352,9 +356,10 @@ impl Core {
             committed_due_us = Some(cluster.committed_due_us);
         }
         let links_due_us = cluster.connect_links(reactor, self.core, self.cores);
+        let strangers_due_us = cluster.end_strangers(reactor, self.core);
         let silent_due_us = self.drop_silent(reactor);
         let kept_due_us = self.keep_differences(reactor);
-        let due = [metadata_due_us, routed_due_us, committed_due_us, links_due_us, silent_due_us, kept_due_us];
+        let due = [metadata_due_us, routed_due_us, committed_due_us, links_due_us, strangers_due_us, silent_due_us, kept_due_us];
         let due_us = due.into_iter().flatten().min();
         if goes_on || self.shard.has_runnable() { Some(0) } else { due_us }
     }
