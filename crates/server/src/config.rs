@@ -56,6 +56,17 @@ pub(crate) enum ConfigError {
     /// Only who joins takes a place.
     #[error("replaces is given without join: name a member of the cluster")]
     ReplacesNobody,
+    /// One file of three is of no use.
+    #[error("{given} is given without {missing}: TLS between nodes takes node_certificate, node_key and node_ca")]
+    PartOfTls {
+        /// A setting.
+        given: &'static str,
+        /// Another.
+        missing: &'static str,
+    },
+    /// Without clustering there are no links.
+    #[error("node_certificate is for links between nodes: give node_port or join, which switch clustering on, or leave it away")]
+    TlsWithoutCluster,
     /// A name is missing or too long.
     #[error("{key} must have 1 to {most} bytes")]
     Name {
@@ -105,6 +116,8 @@ pub(crate) struct Config {
     pub(crate) node_port: Option<u16>,
     pub(crate) join: Vec<SocketAddr>,
     pub(crate) replaces: Option<NodeId>,
+    /// `None`: links between nodes are not encrypted.
+    pub(crate) node_tls: Option<TlsFiles>,
     pub(crate) cluster_name: String,
     pub(crate) data_center: String,
     pub(crate) rack: String,
@@ -120,6 +133,14 @@ pub(crate) struct Config {
     pub(crate) scrub_interval_hours: u64,
     pub(crate) connections_per_core: u32,
     pub(crate) pin: Pin,
+}
+
+/// Where the parts of TLS between nodes are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TlsFiles {
+    pub(crate) certificate: PathBuf,
+    pub(crate) key: PathBuf,
+    pub(crate) authority: PathBuf,
 }
 
 /// How many cores a node may have.
@@ -140,6 +161,11 @@ impl Config {
             node_port: settings.node_port.or((!join.is_empty()).then_some(7000)),
             join: join.iter().map(|address| resolve(address)).collect::<Result<_, _>>()?,
             replaces: settings.replaces.map(NodeId),
+            node_tls: tls_files([
+                ("node_certificate", settings.node_certificate),
+                ("node_key", settings.node_key),
+                ("node_ca", settings.node_ca),
+            ])?,
             cluster_name: settings.cluster_name.unwrap_or_else(|| "TarnDB".to_owned()),
             data_center: settings.data_center.unwrap_or_else(|| "datacenter1".to_owned()),
             rack: settings.rack.unwrap_or_else(|| "rack1".to_owned()),
@@ -191,6 +217,9 @@ impl Config {
         if self.replaces.is_some() && self.join.is_empty() {
             return Err(ConfigError::ReplacesNobody);
         }
+        if self.node_tls.is_some() && self.node_port.is_none() {
+            return Err(ConfigError::TlsWithoutCluster);
+        }
         for (key, name) in [("cluster_name", &self.cluster_name), ("data_center", &self.data_center), ("rack", &self.rack)] {
             if name.is_empty() || name.len() > NAME_BYTES_MAX {
                 return Err(ConfigError::Name { key, most: NAME_BYTES_MAX });
@@ -203,6 +232,17 @@ impl Config {
         }
         Ok(())
     }
+}
+
+/// All three, or none.
+fn tls_files(named: [(&'static str, Option<PathBuf>); 3]) -> Result<Option<TlsFiles>, ConfigError> {
+    let of = |is_given| move |(name, path): &(&'static str, Option<PathBuf>)| (path.is_some() == is_given).then_some(*name);
+    let (given, missing) = (named.iter().find_map(of(true)), named.iter().find_map(of(false)));
+    if let (Some(given), Some(missing)) = (given, missing) {
+        return Err(ConfigError::PartOfTls { given, missing });
+    }
+    let [certificate, key, authority] = named.map(|(_, path)| path);
+    Ok(certificate.zip(key).zip(authority).map(|((certificate, key), authority)| TlsFiles { certificate, key, authority }))
 }
 
 /// The address of another node.
@@ -292,6 +332,12 @@ mod tests {
         assert_eq!(error, "devices lists /a twice");
         let error = refused(Settings { devices: devices("/a"), capacity: Some(Size(1 << 30)), ..Settings::default() });
         assert!(error.contains("leave capacity away"), "{error}");
+        let file = || Some(PathBuf::from("file"));
+        let error = refused(Settings { node_port: Some(1), node_key: file(), ..Settings::default() });
+        assert_eq!(error, "node_key is given without node_certificate: TLS between nodes takes node_certificate, node_key and node_ca");
+        let tls = Settings { node_certificate: file(), node_key: file(), node_ca: file(), ..Settings::default() };
+        assert!(refused(tls.clone()).contains("switch clustering on"));
+        assert!(Config::new(Settings { node_port: Some(7000), ..tls }, HOST).unwrap().node_tls.is_some());
         Config::new(Settings { cql_port: Some(0), http_port: Some(0), ..Settings::default() }, HOST).unwrap();
         let off = Settings { aerospike_namespaces: namespaces(&[""]), http_port: Some(3000), ..Settings::default() };
         assert!(Config::new(off, HOST).unwrap().aerospike_namespaces.is_empty(), "without namespaces nobody listens");

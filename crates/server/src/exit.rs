@@ -17,6 +17,7 @@ use crate::data_dir::LayoutError;
 use crate::devices::DevicesError;
 use crate::inspect::InspectError;
 use crate::node::NodeError;
+use crate::node_tls::NodeTlsError;
 use crate::operate::OperateError;
 use crate::settings_file::SettingsFileError;
 use io_linux::{BlobError, StartError};
@@ -46,6 +47,9 @@ pub(crate) enum Failure {
         /// What is wrong with it.
         source: tracing_subscriber::filter::ParseError,
     },
+    /// Files for TLS between nodes.
+    #[error(transparent)]
+    NodeTls(#[from] NodeTlsError),
     /// The data directory.
     #[error(transparent)]
     Layout(#[from] LayoutError),
@@ -90,7 +94,11 @@ impl Failure {
             }
             Self::Operate(OperateError::Refused { .. }) => REFUSED,
             Self::Operate(_) => USAGE,
-            Self::SettingsFile(_) | Self::Config(_) | Self::LogFilter { .. } | Self::Layout(LayoutError::Cores { .. }) => USAGE,
+            Self::SettingsFile(_)
+            | Self::Config(_)
+            | Self::NodeTls(_)
+            | Self::LogFilter { .. }
+            | Self::Layout(LayoutError::Cores { .. }) => USAGE,
             Self::Node(NodeError::MemoryLimit { .. }) | Self::Inspect(_) => USAGE,
             Self::Layout(LayoutError::FilesHaveData { .. } | LayoutError::CapacityOfDevices { .. }) => USAGE,
             Self::Layout(LayoutError::Devices(error)) => match error {

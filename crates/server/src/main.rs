@@ -11,6 +11,7 @@ mod inspect;
 mod logging;
 mod metrics;
 mod node;
+mod node_tls;
 mod operate;
 mod settings;
 mod settings_file;

@@ -105,8 +105,9 @@ impl NodeParts {
         data_dir: &DataDir,
         blobs: &BTreeMap<String, Vec<u8>>,
         board: Arc<Board>,
+        tls: Option<tls::Config>,
     ) -> Result<Self, NodeError> {
-        let cores = data_dir.cores;
+        let (cores, tls) = (data_dir.cores, tls.map(Arc::new));
         let schema = match blobs.get(SCHEMA_BLOB) {
             Some(bytes) => schema_blob::decode(bytes)?,
             None => Schema::empty(),
@@ -148,6 +149,7 @@ impl NodeParts {
                     replaces: config.replaces,
                     incarnation: random_number(),
                     version: env!("CARGO_PKG_VERSION").to_owned(),
+                    tls,
                     planted: None,
                 }),
                 board: Some(board),

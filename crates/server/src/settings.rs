@@ -45,6 +45,15 @@ pub(crate) struct Settings {
     /// The number of the member, which is gone, whose place this node takes when it joins [default: none].
     #[arg(long, value_name = "NODE", env = "TARNDB_REPLACES")]
     pub(crate) replaces: Option<u32>,
+    /// The node's certificate, PEM, followed by those between it and the authority; with node_key and node_ca links between nodes are encrypted [default: none].
+    #[arg(long, value_name = "FILE", env = "TARNDB_NODE_CERTIFICATE")]
+    pub(crate) node_certificate: Option<PathBuf>,
+    /// The key of the node's certificate, PEM [default: none].
+    #[arg(long, value_name = "FILE", env = "TARNDB_NODE_KEY")]
+    pub(crate) node_key: Option<PathBuf>,
+    /// Certificates of the authorities that sign those of all nodes of the cluster, PEM [default: none].
+    #[arg(long, value_name = "FILE", env = "TARNDB_NODE_CA")]
+    pub(crate) node_ca: Option<PathBuf>,
     /// The cluster's name: nodes of another one are kept out [default: TarnDB].
     #[arg(long, value_name = "NAME", env = "TARNDB_CLUSTER_NAME")]
     pub(crate) cluster_name: Option<String>,
@@ -100,6 +109,9 @@ impl Settings {
             node_port: self.node_port.or(other.node_port),
             join: self.join.or(other.join),
             replaces: self.replaces.or(other.replaces),
+            node_certificate: self.node_certificate.or(other.node_certificate),
+            node_key: self.node_key.or(other.node_key),
+            node_ca: self.node_ca.or(other.node_ca),
             cluster_name: self.cluster_name.or(other.cluster_name),
             data_center: self.data_center.or(other.data_center),
             rack: self.rack.or(other.rack),

@@ -7,6 +7,7 @@ use crate::exit::Failure;
 use crate::http::Http;
 use crate::logging;
 use crate::node::NodeParts;
+use crate::node_tls;
 use crate::settings::Pin;
 use crate::settings_file;
 use ::node::Board;
@@ -26,11 +27,12 @@ pub(crate) fn run(arguments: StartArguments) -> Result<(), Failure> {
     };
     logging::start(settings.log.as_deref())?;
     let config = Config::new(settings, Host { memory_bytes: io_linux::memory_bytes() })?;
+    let tls = config.node_tls.as_ref().map(|files| node_tls::read(files, config.listen)).transpose()?;
     let data_dir = DataDir::open(&config, io_linux::available_cpus().len())?;
     let board = Arc::new(Board::new(config.node_port.is_some()));
     let http = Http::start(SocketAddr::new(config.listen, config.http_port), Arc::clone(&board))?;
     let (ready, is_ready) = channel();
-    let machine = start_cores(&config, &data_dir, board, ready)?;
+    let machine = start_cores(&config, &data_dir, board, tls, ready)?;
     // A member of a cluster listens before it is taken in: others have to reach it.
     if machine.wait_accepting()? && is_ready.recv().is_ok() {
         http.ready();
@@ -42,7 +44,13 @@ pub(crate) fn run(arguments: StartArguments) -> Result<(), Failure> {
 }
 
 /// Wires a node's cores to this machine.
-fn start_cores(config: &Config, data_dir: &DataDir, board: Arc<Board>, ready: Sender<()>) -> Result<Machine, Failure> {
+fn start_cores(
+    config: &Config,
+    data_dir: &DataDir,
+    board: Arc<Board>,
+    tls: Option<tls::Config>,
+    ready: Sender<()>,
+) -> Result<Machine, Failure> {
     let blobs = io_linux::read_blobs(&data_dir.blobs())?;
     tracing::info!(cores = data_dir.cores, capacity = %data_dir.capacity, memory_limit = %config.memory_limit, blobs = blobs.len(), "starting");
     let spread = |port| ListenerOptions { address: SocketAddr::new(config.listen, port), placement: Placement::Spread };
@@ -66,7 +74,7 @@ fn start_cores(config: &Config, data_dir: &DataDir, board: Arc<Board>, ready: Se
         signals: Signals::Drain,
         ..Options::default()
     };
-    let parts = NodeParts::open(config, data_dir, &blobs, board)?;
+    let parts = NodeParts::open(config, data_dir, &blobs, board, tls)?;
     Ok(io_linux::start(options, parts.into_factories(ready))?)
 }
 

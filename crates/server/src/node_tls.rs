@@ -1,0 +1,84 @@
+//! The files for TLS between nodes: read once, at the start, and refused with their names.
+
+use crate::config::TlsFiles;
+use base::Now;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+use tls::{Config, Files, SetupError};
+
+/// Why a file is of no use.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NodeTlsError {
+    /// It cannot be read.
+    #[error("--{setting} {} cannot be read: {source}", path.display())]
+    Read {
+        /// Which it is.
+        setting: &'static str,
+        /// Its name.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// What it holds cannot be used.
+    #[error("--{setting} {} {why}; docs/reference/operations.md shows how to make certificates", path.display())]
+    Useless {
+        /// Which it is.
+        setting: &'static str,
+        /// Its name.
+        path: PathBuf,
+        /// Why.
+        why: SetupError,
+    },
+}
+
+/// What links of a node at `listen` are encrypted with.
+pub(crate) fn read(files: &TlsFiles, listen: IpAddr) -> Result<Config, NodeTlsError> {
+    let named = [("node-certificate", &files.certificate), ("node-key", &files.key), ("node-ca", &files.authority)];
+    let [certificate, key, authority] = named.map(|(setting, path)| read_file(setting, path));
+    let (certificate, key, authority) = (certificate?, key?, authority?);
+    let wall_us = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX));
+    let now = Now { monotonic_us: 0, wall_us };
+    let made = Config::new(&Files { certificate: &certificate, key: &key, authority: &authority }, listen, now);
+    let config = made.map_err(|why| {
+        let (setting, path) = match why {
+            SetupError::Certificate { .. } | SetupError::Refused { .. } => named[0],
+            SetupError::Key { .. } | SetupError::Mismatch => named[1],
+            SetupError::Authority { .. } => named[2],
+        };
+        NodeTlsError::Useless { setting, path: path.clone(), why }
+    })?;
+    if config.expires_soon() {
+        let file = files.certificate.display();
+        tracing::warn!(%file, "the node's certificate expires within 30 days: other nodes will refuse it, give it another one and restart");
+    }
+    Ok(config)
+}
+
+fn read_file(setting: &'static str, path: &Path) -> Result<Vec<u8>, NodeTlsError> {
+    std::fs::read(path).map_err(|source| NodeTlsError::Read { setting, path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn a_file_of_no_use_is_named() {
+        let folder = std::env::temp_dir().join(format!("tarndb-node-tls-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = |name: &str| folder.join(name);
+        let files = TlsFiles { certificate: file("certificate"), key: file("key"), authority: file("authority") };
+        let said = || read(&files, Ipv4Addr::LOCALHOST.into()).unwrap_err().to_string();
+        std::fs::write(&files.certificate, "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n").unwrap();
+        let missing = said();
+        std::fs::write(&files.key, "no key").unwrap();
+        std::fs::write(&files.authority, "no certificate").unwrap();
+        let useless = said();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(missing.starts_with(&format!("--node-key {} cannot be read: ", files.key.display())), "{missing}");
+        assert!(useless.starts_with(&format!("--node-key {} holds no private key in PEM", files.key.display())), "{useless}");
+    }
+}
