@@ -69,6 +69,20 @@ pub enum Command {
         /// Where.
         slots: Vec<SlotEpochs>,
     },
+    /// Slots' primary, which has finished what was under way there, gives them to a replica in sync.
+    HandOver {
+        /// The replica.
+        to: NodeId,
+        /// Where.
+        slots: Vec<SlotEpochs>,
+    },
+    /// A member's process is about to end.
+    Ending {
+        /// The member.
+        node: NodeId,
+        /// Its process: another one refuses the command.
+        incarnation: u64,
+    },
     /// A member is to be emptied.
     Drain {
         /// The member.
@@ -250,6 +264,16 @@ impl Command {
                 writer.node(*node);
                 writer.u8(u8::from(*force));
             }
+            Self::HandOver { to, slots } => {
+                writer.u8(11);
+                writer.node(*to);
+                encode_slots(slots, writer);
+            }
+            Self::Ending { node, incarnation } => {
+                writer.u8(12);
+                writer.node(*node);
+                writer.u64(*incarnation);
+            }
         }
     }
 
@@ -265,6 +289,8 @@ impl Command {
             8 => Self::DropReplica { node: reader.node("member")?, slots: decode_slots(reader)? },
             9 => Self::Drain { node: reader.node("member")? },
             10 => Self::Remove { node: reader.node("member")?, force: reader.flag("force")? },
+            11 => Self::HandOver { to: reader.node("member")?, slots: decode_slots(reader)? },
+            12 => Self::Ending { node: reader.node("member")?, incarnation: reader.u64("incarnation")? },
             found => return Err(CodecError::Unknown { what: "command", found: u64::from(found) }),
         })
     }

@@ -79,6 +79,9 @@ pub enum CqlError {
     /// 0x1100: not acknowledged in time: it may have been done or not.
     #[error("Operation timed out: the write was not acknowledged by all replicas in time; it may have been done or not")]
     WriteTimeout(Asked),
+    /// 0x1002: this node serves clients no more; nothing was done, and drivers go to the next node.
+    #[error("This node is about to end and serves no requests any more; ask another one")]
+    Leaving,
     /// 0x1003: a truncation failed.
     #[error("{0}")]
     Truncate(String),

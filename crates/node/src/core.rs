@@ -56,6 +56,8 @@ pub struct Core {
     pub(crate) marks: Marks,
     pub(crate) ring: Arc<Ring>,
     pub(crate) cluster: Option<Box<ClusterCore>>,
+    /// Clients have to go to other nodes: connections are closed as they fall quiet, and all of them then.
+    pub(crate) send_away_until_us: Option<u64>,
     /// When to look again for clients that do not read; only while there is too much to send.
     pub(crate) stalls_due_us: Option<u64>,
     /// When figures are written for operators.
@@ -124,6 +126,7 @@ impl Core {
             marks: Marks::default(),
             ring: Arc::default(),
             cluster,
+            send_away_until_us: None,
             stalls_due_us: None,
             report_due_us: 0,
             on_ready: parts.on_ready,
@@ -174,6 +177,12 @@ impl Core {
     /// A context for work that starts now.
     pub(crate) fn context<R: Reactor>(&mut self, reactor: &R) -> Context {
         self.shard.context(reactor.now())
+    }
+
+    /// Everything is to be on the device; then the node ends.
+    pub(crate) fn flush_to_end(&mut self) {
+        self.flushing = true;
+        self.shard.flush();
     }
 
     fn report_progress<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
@@ -312,6 +321,8 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
                     self.be_ready();
                 }
             }
+            Message::HandedOver => self.core_handed_over(),
+            Message::SendAway => self.begin_to_send_away(reactor.now().monotonic_us),
             Message::Flushed => {
                 self.cores_flushed += 1;
                 if self.cores_flushed == self.cores {
@@ -325,8 +336,9 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         if self.core == CoreId(0) {
             reactor.stop_accepting();
         }
-        self.flushing = true;
-        self.shard.flush();
+        if !self.begin_to_end(reactor.now().monotonic_us) {
+            self.flush_to_end();
+        }
     }
 
     fn turn(&mut self, reactor: &mut R) -> Turn {
@@ -336,6 +348,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         self.continue_delayed(now.monotonic_us);
         self.continue_requests(reactor);
         self.resume(reactor);
+        self.send_away(reactor);
         let stalls_due_us = self.close_stalled(reactor);
         let marks_due_us = self.store_marks_again(reactor);
         let operations_due_us = self.operations_turn(reactor);

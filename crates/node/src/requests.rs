@@ -113,6 +113,11 @@ impl Requests {
         RequestId { index, generation: *generation }
     }
 
+    /// Whether none waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.free.len() == self.slots.len()
+    }
+
     /// The request, if it still waits.
     pub(crate) fn get_mut(&mut self, id: RequestId) -> Option<&mut Request> {
         let (generation, slot) = self.slots.get_mut(id.index as usize)?;

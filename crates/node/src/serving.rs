@@ -67,6 +67,15 @@ impl Core {
         }
     }
 
+    /// Closes the connections of clients who have to go, once nothing is under way for them.
+    pub(crate) fn send_away<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        let Some(until_us) = self.send_away_until_us else { return };
+        let is_late = reactor.now().monotonic_us >= until_us;
+        for connection in self.connections.iter_mut().filter(|connection| is_late || connection.session.in_flight() == 0) {
+            reactor.close(connection.id);
+        }
+    }
+
     /// Tells clients that asked for it.
     pub(crate) fn broadcast<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, event: &cql::wire::Event<'_>) {
         for connection in self.connections.iter_mut() {

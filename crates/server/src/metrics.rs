@@ -21,7 +21,7 @@ pub(crate) fn text(report: &Report) -> String {
         per_core("tarndb_cluster_requests_forwarded_total", "counter", help, |core| core.forwarded);
     }
     if let Some(cluster) = &report.cluster {
-        let members = ["up", "down", "draining"].map(|state| {
+        let members = ["up", "down", "draining", "ending"].map(|state| {
             let count = cluster.members.iter().filter(|member| member.state == state).count();
             (format!("{{state=\"{state}\"}}"), count as u64)
         });

@@ -6,10 +6,11 @@
 //! Invariant: within a queue replies go in the order in which they came. One that waits for less than the one before it waits no longer
 //! than that.
 
-use crate::replication::{Replication, SetId, Slots, Touched};
+use crate::replication::{KeyspaceNumber, Replication, SetId, Slots, Touched};
 use crate::{ShardError, Ticket};
+use base::Slot;
 use engine::Sequence;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Replies that are done, with their tickets.
 pub(crate) type Finished = VecDeque<(Ticket, Result<Vec<u8>, ShardError>)>;
@@ -114,6 +115,13 @@ impl HeldReplies {
                 }
             }
         }
+    }
+
+    /// Slots in which writes have run whose replies wait.
+    pub(crate) fn written_slots(&self) -> BTreeSet<(KeyspaceNumber, Slot)> {
+        let replies = self.sets.iter().chain([&self.device]).flatten().filter(|(_, reply)| reply.wrote);
+        let ranges = replies.flat_map(|(_, reply)| reply.slots.iter().chain(&reply.more_slots));
+        ranges.flat_map(|slots| (slots.first.0..=slots.last.0).map(|slot| (slots.keyspace, Slot(slot)))).collect()
     }
 
     /// Gives up those that wait for the device: it takes nothing more.

@@ -6,6 +6,7 @@ use base::{Now, Slot, TableId};
 use engine::Engine;
 use engine::{Sequence, WriteBatch, WriteError};
 use model::row::is_well_formed;
+use std::collections::BTreeSet;
 
 /// Numbers of receivers and of scans, as the engine knows them: those of parked operations are below.
 const RECEIVER: u64 = 1 << 40;
@@ -67,6 +68,12 @@ impl Shard {
     pub fn fail_unserved(&mut self) {
         let Some(replication) = &self.replication else { return };
         self.held.fail_unserved(replication, &mut self.finished);
+    }
+
+    /// Slots in which writes have run whose replies wait, for the device or for other members.
+    #[must_use]
+    pub fn unanswered_slots(&self) -> BTreeSet<(KeyspaceNumber, Slot)> {
+        self.held.written_slots()
     }
 
     /// What was written in replicated tables since [`Shard::clear_written`], in order.

@@ -16,6 +16,7 @@ use base::{SLOT_COUNT, Slot, TableId};
 use engine::{Sequence, WriteBatch};
 use model::operation::{StagedRow, Stop};
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 
 /// Buffers larger than this are not kept.
 const KEPT_BYTES_MAX: usize = 4 << 20;
@@ -38,6 +39,8 @@ impl SetId {
 pub enum Serving {
     /// Not its primary: operations are refused.
     No,
+    /// Its primary still, which is to give it to another member: operations are refused, and those that have run go on waiting.
+    Closing,
     /// Its primary, and nobody else has it: what is written is committed.
     Alone,
     /// Its primary: what is written goes to the outbox, and is committed when the set is so far.
@@ -130,6 +133,8 @@ pub(crate) struct Replication {
     tables: Vec<(TableId, KeyspaceNumber)>,
     keyspaces: Vec<SlotMap>,
     sets: Vec<Set>,
+    /// Slots that are closing, with the word that they had before.
+    closing: BTreeMap<(KeyspaceNumber, Slot), u16>,
     /// From this time on (monotonic) operations are refused.
     lease_until_us: u64,
     /// What the operation that runs has to wait for.
@@ -165,7 +170,7 @@ impl Replication {
             self.keyspaces.push(SlotMap(Box::new([NOT_SERVED; SLOT_COUNT as usize])));
         }
         let word = match serving {
-            Serving::No => NOT_SERVED,
+            Serving::No | Serving::Closing => NOT_SERVED,
             Serving::Alone => ALONE,
             Serving::With(set) => {
                 assert!(set.0 < SetId::COUNT_MAX, "sets are dense numbers");
@@ -175,6 +180,10 @@ impl Replication {
             }
         };
         let before = std::mem::replace(&mut self.keyspaces[number].0[usize::from(slot.0)], word);
+        let before = self.closing.remove(&(keyspace, slot)).unwrap_or(before);
+        if serving == Serving::Closing {
+            self.closing.insert((keyspace, slot), before);
+        }
         // What the slot brings along uncommitted nobody may see before those who have it now all have it.
         if let Some(Set { written, committed }) = self.sets.get(usize::from(before)).copied()
             && written > committed
@@ -192,9 +201,11 @@ impl Replication {
         self.keyspaces.get(usize::from(keyspace.0)).map_or(NOT_SERVED, |map| map.0[usize::from(slot.0)])
     }
 
-    /// Whether a slot is served here, whatever the lease.
+    /// Whether what has run in these slots is still this member's to answer, whatever the lease.
     pub(crate) fn serves_all(&self, slots: &Slots) -> bool {
-        (slots.first.0..=slots.last.0).all(|slot| self.word(slots.keyspace, Slot(slot)) != NOT_SERVED)
+        let keyspace = slots.keyspace;
+        let is_closing = |slot| !self.closing.is_empty() && self.closing.contains_key(&(keyspace, Slot(slot)));
+        (slots.first.0..=slots.last.0).all(|slot| self.word(keyspace, Slot(slot)) != NOT_SERVED || is_closing(slot))
     }
 
     /// An operation begins.

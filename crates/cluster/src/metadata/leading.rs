@@ -10,7 +10,7 @@ use super::{Event, Metadata};
 use crate::command::Command;
 use crate::envelope::{Envelope, Grant, Heartbeat, Proposal};
 use crate::state::{Member, State};
-use base::{Epoch, NodeId};
+use base::{Epoch, NodeId, Now};
 use raft::eraftpb::{Entry, EntryType, Message};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -39,6 +39,8 @@ pub(super) struct Leading {
     /// Members that are about to be declared down: they are granted nothing.
     falling: BTreeSet<NodeId>,
     rising: BTreeMap<NodeId, u64>,
+    /// Processes of members that are up, and since when this leader knows that they are.
+    up_since: BTreeMap<NodeId, (u64, u64)>,
     down_since: BTreeMap<NodeId, u64>,
     /// Handovers up to this epoch are known since.
     handover: Option<(Epoch, u64)>,
@@ -64,6 +66,7 @@ impl Leading {
             granted: BTreeMap::new(),
             falling: BTreeSet::new(),
             rising: BTreeMap::new(),
+            up_since: BTreeMap::new(),
             down_since: BTreeMap::new(),
             handover: None,
             transfer_us: 0,
@@ -255,18 +258,41 @@ impl Metadata {
         }
     }
 
+    /// Another voter leads from now on, if there is one that can: nobody then has to find out that this process has ended. Whether there is nothing more to
+    /// hand on. To be called again while there is.
+    pub fn hand_on_leadership(&mut self, now: Now) -> bool {
+        self.observe(now);
+        let me = self.node();
+        let (Some(group), Some(leading), Some(me)) = (&mut self.group, &mut self.leading, me) else {
+            return self.leader().is_some_and(|leader| Some(leader) != me);
+        };
+        let heir = group.voters().find(|voter| *voter != me && self.state.member(*voter).is_some_and(Member::stays));
+        let Some(heir) = heir else { return true };
+        if self.now_us >= leading.transfer_us + RETRY_US {
+            leading.transfer_us = self.now_us;
+            group.transfer(heir);
+            self.progress();
+        }
+        false
+    }
+
     fn declare_down(&mut self, me: NodeId) {
         let Some(leading) = &mut self.leading else { return };
         let (now_us, waits) = (self.now_us, self.waits);
         let state = &self.state;
         leading.down_since.retain(|node, _| state.member(*node).is_some_and(|member| !member.is_up()));
+        leading.up_since.retain(|node, (incarnation, _)| {
+            state.member(*node).is_some_and(|member| member.is_up() && member.profile.incarnation == *incarnation)
+        });
         let mut silent = Vec::new();
         for member in state.members.values().filter(|member| member.id != me && state.member(member.id).is_some()) {
             if !member.is_up() {
                 leading.down_since.entry(member.id).or_insert(now_us);
                 continue;
             }
-            let heard_us = leading.heard.get(&member.id).map_or(leading.since_us, |heard| heard.last_us);
+            // That nobody heard it before it was up, or before this process of it, says nothing.
+            let (_, up_us) = *leading.up_since.entry(member.id).or_insert((member.profile.incarnation, now_us));
+            let heard_us = leading.heard.get(&member.id).map_or(up_us, |heard| heard.last_us.max(up_us));
             let granted_us = leading.granted.get(&member.id).copied().unwrap_or(0);
             let is_silent = now_us >= leading.since_us + waits.new_leader_us
                 && now_us >= heard_us.max(granted_us).max(leading.since_us) + waits.down_after_us;

@@ -349,7 +349,7 @@ impl Net {
         }
     }
 
-    /// A primary that may serve says of its learners that they have all.
+    /// A primary that may serve says of its learners that they have all, and gives slots to whom they belong.
     fn fill(&mut self, host: u128) {
         let now_us = self.now_us;
         let machine = self.machines.get_mut(&host).expect("a machine");
@@ -374,6 +374,16 @@ impl Net {
             let slots = keyspaces.into_iter().map(|(keyspace, slots)| SlotEpochs { keyspace, slots }).collect();
             metadata.propose(Command::InSync { node, slots });
         }
+        let mut by_heir: BTreeMap<NodeId, Vec<SlotEpochs>> = BTreeMap::new();
+        for ((keyspace, map), me) in state.keyspaces.iter().zip(std::iter::repeat(me.unwrap_or(NodeId(0)))) {
+            for (slot, heir) in state.successors(keyspace, me) {
+                let slots = vec![(slot, map.at(slot).epoch)];
+                by_heir.entry(heir).or_default().push(SlotEpochs { keyspace: keyspace.clone(), slots });
+            }
+        }
+        for (to, slots) in by_heir {
+            metadata.propose(Command::HandOver { to, slots });
+        }
     }
 
     /// Proposes a schema with one keyspace more, or with other factors, at `host`.
@@ -394,6 +404,16 @@ impl Net {
         if let Some(metadata) = self.machines.get_mut(&host).and_then(|machine| machine.metadata.as_mut()) {
             metadata.propose(command);
         }
+    }
+
+    /// The machine's process is about to end: it says so, and hands on what it leads.
+    pub(super) fn end(&mut self, host: u128) {
+        let machine = self.machines.get_mut(&host).expect("a machine");
+        let (incarnation, now) = (machine.incarnation, machine.now(self.now_us));
+        let Some(metadata) = &mut machine.metadata else { return };
+        let Some(node) = metadata.node() else { return };
+        metadata.propose(Command::Ending { node, incarnation });
+        metadata.hand_on_leadership(now);
     }
 
     /// What must hold at any time.

@@ -110,13 +110,15 @@ fn a_dead_follower_is_down_in_two_seconds() {
     }
 }
 
-/// Three members with a keyspace of factor 3 or so, settled.
+/// Three members with keyspaces of factor 2 and 3, settled.
 fn three(seed: u64, waits: Waits) -> Net {
     let mut net = Net::new(seed, waits);
     net.add(2);
     net.add(3);
     net.run_ms(2_000);
-    while net.newest().schema.keyspaces.values().all(|keyspace| keyspace.replication.parameters["replication_factor"] == "1") {
+    let has_one_copy =
+        |schema: &Schema| schema.keyspaces.values().any(|keyspace| keyspace.replication.parameters["replication_factor"] == "1");
+    while net.newest().schema.keyspaces.is_empty() || has_one_copy(&net.newest().schema) {
         net.change_schema(1);
         net.run_ms(500);
     }
@@ -146,7 +148,7 @@ fn run_seed(seed: u64, waits: Waits) -> u32 {
     for _ in 0..12 {
         let host = 1 + rng.below(u64::from(members as u32)) as u128;
         let other = 1 + rng.below(u64::from(members as u32)) as u128;
-        match rng.below(14) {
+        match rng.below(15) {
             0 | 1 => net.kill(host),
             2 => {
                 net.kill(host);
@@ -165,6 +167,11 @@ fn run_seed(seed: u64, waits: Waits) -> u32 {
             10 => net.machines.get_mut(&host).expect("a machine").disk_us = 500 + rng.below(400_000),
             11 => net.propose(other, Command::Drain { node: NodeId(host as u32) }),
             12 => net.cuts.clear(),
+            13 => {
+                net.end(host);
+                net.run_ms(rng.below(500));
+                net.kill(host);
+            }
             _ => net.start(host),
         }
         for _ in 0..2 {

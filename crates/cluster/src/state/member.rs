@@ -54,6 +54,8 @@ pub enum MemberState {
     Down,
     /// It is heard, and being emptied.
     Draining,
+    /// Its process is about to end, and to start again some time: it is no replica any more, but where it has not handed over yet.
+    Ending,
     /// It is no member any more. Its id is never used again.
     Removed,
 }
@@ -66,6 +68,7 @@ impl MemberState {
             Self::Up => "up",
             Self::Down => "down",
             Self::Draining => "draining",
+            Self::Ending => "ending",
             Self::Removed => "removed",
         }
     }
@@ -75,13 +78,19 @@ impl Member {
     /// Whether it is heard and may serve.
     #[must_use]
     pub fn is_up(&self) -> bool {
-        matches!(self.state, MemberState::Up | MemberState::Draining)
+        matches!(self.state, MemberState::Up | MemberState::Draining | MemberState::Ending)
+    }
+
+    /// Whether it is heard and means to stay.
+    #[must_use]
+    pub fn stays(&self) -> bool {
+        self.is_up() && self.state != MemberState::Ending
     }
 
     /// Whether slots are placed on it.
     #[must_use]
     pub fn is_placeable(&self) -> bool {
-        !self.leaving && matches!(self.state, MemberState::Up | MemberState::Down)
+        !self.leaving && matches!(self.state, MemberState::Up | MemberState::Down | MemberState::Ending)
     }
 
     /// What it is when it is heard again.
@@ -98,6 +107,7 @@ impl Member {
             MemberState::Down => 1,
             MemberState::Draining => 2,
             MemberState::Removed => 3,
+            MemberState::Ending => 4,
         });
         writer.u8(u8::from(self.leaving));
         writer.varint(self.place);
@@ -113,6 +123,7 @@ impl Member {
                 1 => MemberState::Down,
                 2 => MemberState::Draining,
                 3 => MemberState::Removed,
+                4 => MemberState::Ending,
                 found => return Err(CodecError::Unknown { what: "member's state", found: u64::from(found) }),
             },
             leaving: reader.flag("leaving")?,

@@ -88,6 +88,8 @@ impl State {
             Command::Schema { expected, document } => self.change_schema(*expected, document),
             Command::InSync { node, slots } => self.in_sync(*node, slots),
             Command::DropReplica { node, slots } => self.drop_replica(*node, slots),
+            Command::HandOver { to, slots } => self.hand_over(*to, slots),
+            Command::Ending { node, incarnation } => self.ending(*node, *incarnation),
             Command::Drain { node } => self.drain(*node),
             Command::Remove { node, force } => self.remove(*node, *force),
         };
@@ -206,8 +208,24 @@ impl State {
             Err(refused) => Outcome::Refused(refused),
             Ok(member) if member.profile.incarnation != incarnation => Outcome::Refused(Refused::OtherProcess { node }),
             Ok(member) => {
-                member.state = member.heard();
-                self.unsettle();
+                if member.state == MemberState::Down {
+                    member.state = member.heard();
+                    self.unsettle();
+                }
+                Outcome::Done
+            }
+        }
+    }
+
+    fn ending(&mut self, node: NodeId, incarnation: u64) -> Outcome {
+        match self.live_member(node) {
+            Err(refused) => Outcome::Refused(refused),
+            Ok(member) if member.profile.incarnation != incarnation => Outcome::Refused(Refused::OtherProcess { node }),
+            Ok(member) => {
+                if member.is_up() {
+                    member.state = MemberState::Ending;
+                    self.unsettle();
+                }
                 Outcome::Done
             }
         }
@@ -240,9 +258,9 @@ impl State {
     }
 
     fn in_sync(&mut self, node: NodeId, slots: &[SlotEpochs]) -> Outcome {
-        let is_up = self.member(node).is_some_and(Member::is_up);
+        let stays = self.stays(node);
         self.change_slots_of(slots, |state, assignment| {
-            let fits = is_up && state.is_up(assignment.primary) && assignment.learners.remove(node);
+            let fits = stays && state.is_up(assignment.primary) && assignment.learners.remove(node);
             if fits {
                 assignment.in_sync.insert(node);
             }
@@ -252,6 +270,19 @@ impl State {
 
     fn drop_replica(&mut self, node: NodeId, slots: &[SlotEpochs]) -> Outcome {
         self.change_slots_of(slots, |_, assignment| assignment.primary != node && assignment.in_sync.remove(node))
+    }
+
+    fn hand_over(&mut self, to: NodeId, slots: &[SlotEpochs]) -> Outcome {
+        let stays = self.stays(to);
+        self.change_slots_of(slots, |state, assignment| {
+            let former = assignment.primary;
+            let is_calm = assignment.handover_from.is_none() && state.is_up(former);
+            let fits = stays && is_calm && former != to && assignment.in_sync.contains(&to);
+            if fits {
+                state.take_over(assignment, to, Some(former));
+            }
+            fits
+        })
     }
 
     fn drain(&mut self, node: NodeId) -> Outcome {
@@ -351,6 +382,10 @@ impl State {
 
     fn is_up(&self, node: NodeId) -> bool {
         self.members.get(&node).is_some_and(Member::is_up)
+    }
+
+    fn stays(&self, node: NodeId) -> bool {
+        self.members.get(&node).is_some_and(Member::stays)
     }
 
     /// Lets `change` change the assignments that are `concerned`; those that did get a new epoch.

@@ -4,38 +4,43 @@
 //!
 //! 1. A primary that is down is replaced by a replica in sync that is up, the first in the order of targets. If none is up, the slot stays as it is:
 //!    unavailable, for what was acknowledged may be on those that are down only.
-//! 2. Members that are down leave the replicas in sync, as one that is up is among them now.
-//! 3. Learners that are down or no targets leave.
-//! 4. The first target takes over as primary when it is in sync and up, once the handover before is over.
-//! 5. Members that are no targets leave the replicas in sync when all targets are in sync and no handover is under way.
-//! 6. Targets that are up and not in sync become learners: slots that lack replicas first, a bounded number for each member.
+//! 2. Members that are down or ending leave the replicas in sync, as one that is up is among them now. One that is ending stays while it is primary.
+//! 3. Learners that are down, ending or no targets leave.
+//! 4. Members that are no targets leave the replicas in sync when all targets are in sync and no handover is under way.
+//! 5. Targets that stay and are not in sync become learners: slots that lack replicas first, a bounded number for each member.
+//!
+//! That another member should be primary ([`State::successors`]) is for the primary to propose: it finishes what is under way before.
 //!
 //! A member that is down keeps its place among the targets: nothing moves while it restarts.
 
 use super::slots::Assignment;
 use super::{SlotMap, State, put};
-use base::NodeId;
+use base::{NodeId, Slot};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// How many slots, over all keyspaces, a member is filled with at a time.
 pub const LEARNER_SLOTS_MAX: usize = 512;
 
-/// The members that are up, looked up by id.
-struct Up(Vec<bool>);
+/// The members that are up, and those of them that stay, looked up by id.
+struct Up(Vec<(bool, bool)>);
 
 impl Up {
     fn of(state: &State) -> Self {
         let len = state.members.keys().next_back().map_or(0, |last| last.0 as usize + 1);
-        let mut up = vec![false; len];
-        for member in state.members.values().filter(|member| member.is_up()) {
-            up[member.id.0 as usize] = true;
+        let mut up = vec![(false, false); len];
+        for member in state.members.values() {
+            up[member.id.0 as usize] = (member.is_up(), member.stays());
         }
         Self(up)
     }
 
     fn has(&self, node: NodeId) -> bool {
-        self.0.get(node.0 as usize).copied().unwrap_or(false)
+        self.0.get(node.0 as usize).is_some_and(|(is_up, _)| *is_up)
+    }
+
+    fn stays(&self, node: NodeId) -> bool {
+        self.0.get(node.0 as usize).is_some_and(|(_, stays)| *stays)
     }
 }
 
@@ -101,29 +106,47 @@ impl State {
         map.slots.iter().enumerate().all(|(slot, assignment)| is_settled(assignment, self.placement.targets(slot, map.factor)))
     }
 
-    /// Steps 1 to 5.
+    /// Slots of a keyspace whose primary is `primary` and should be another member, with that one: it belongs there before the primary, or the primary is
+    /// ending. While replicas are being filled a primary that stays goes on, for they would have to begin anew.
+    pub fn successors(&self, keyspace: &str, primary: NodeId) -> impl Iterator<Item = (Slot, NodeId)> + '_ {
+        let map = self.keyspaces.get(keyspace).filter(|map| !map.settled);
+        map.into_iter().flat_map(move |map| {
+            let slots = map.slots.iter().enumerate().filter(move |(_, assignment)| assignment.primary == primary);
+            slots.filter_map(|(slot, assignment)| {
+                let targets = self.placement.targets(slot, map.factor);
+                Some((Slot(slot as u16), self.successor(assignment, targets)?))
+            })
+        })
+    }
+
+    fn successor(&self, assignment: &Assignment, targets: &[NodeId]) -> Option<NodeId> {
+        if assignment.handover_from.is_some() {
+            return None;
+        }
+        let is_ready = |node: &NodeId| *node != assignment.primary && assignment.in_sync.contains(node) && self.stays(*node);
+        if !self.stays(assignment.primary) {
+            return targets.iter().chain(&assignment.in_sync).copied().find(is_ready);
+        }
+        targets.first().copied().filter(is_ready).filter(|_| assignment.learners.is_empty())
+    }
+
+    /// Steps 1 to 4.
     fn settle_slot(&self, assignment: &mut Assignment, targets: &[NodeId], up: &Up) {
         if !up.has(assignment.primary) {
             let in_sync = &assignment.in_sync;
-            let next = targets.iter().chain(in_sync).copied().find(|node| up.has(*node) && in_sync.contains(node));
+            let candidates = || targets.iter().chain(in_sync).copied().filter(|node| in_sync.contains(node));
+            let next = candidates().find(|node| up.stays(*node)).or_else(|| candidates().find(|node| up.has(*node)));
             if let Some(next) = next {
                 self.take_over(assignment, next, None);
             }
         }
         if up.has(assignment.primary) {
-            assignment.in_sync.retain(|node| up.has(node));
+            let primary = assignment.primary;
+            assignment.in_sync.retain(|node| node == primary || up.stays(node));
         }
-        assignment.learners.retain(|node| up.has(node) && targets.contains(&node));
+        assignment.learners.retain(|node| up.stays(node) && targets.contains(&node));
         if assignment.handover_from.is_some_and(|from| !up.has(from)) {
             assignment.handover_from = None;
-        }
-        if let Some(first) = targets.first().copied()
-            && first != assignment.primary
-            && up.has(first)
-            && assignment.in_sync.contains(&first)
-            && assignment.handover_from.is_none()
-        {
-            self.take_over(assignment, first, Some(assignment.primary));
         }
         let complete = targets.iter().all(|node| assignment.in_sync.contains(node));
         if complete && !targets.is_empty() && assignment.handover_from.is_none() {
@@ -132,7 +155,7 @@ impl State {
         }
     }
 
-    /// Step 6.
+    /// Step 5.
     fn admit_learners(&mut self, up: &Up) {
         let mut room: BTreeMap<NodeId, usize> = BTreeMap::new();
         for node in self.keyspaces.values().filter(|map| !map.settled).flat_map(|map| &map.slots).flat_map(|slot| slot.learners.iter()) {
@@ -149,7 +172,7 @@ impl State {
                         continue;
                     }
                     let mut next = None;
-                    for target in targets.iter().filter(|target| up.has(**target) && !assignment.holds(**target)) {
+                    for target in targets.iter().filter(|target| up.stays(**target) && !assignment.holds(**target)) {
                         let left = room.entry(*target).or_insert(LEARNER_SLOTS_MAX);
                         if *left > 0 {
                             *left -= 1;
@@ -165,15 +188,13 @@ impl State {
     }
 }
 
-/// Whether steps 1 to 5 surely do nothing, at a glance: most slots, most of the time.
+/// Whether steps 1 to 4 surely do nothing, at a glance: most slots, most of the time.
 fn is_at_rest(assignment: &Assignment, targets: &[NodeId], up: &Up) -> bool {
-    let first_is_ready = |first: &NodeId| *first != assignment.primary && up.has(*first) && assignment.in_sync.contains(first);
     up.has(assignment.primary)
         && assignment.handover_from.is_none()
         && assignment.in_sync.len() <= targets.len()
-        && assignment.in_sync.iter().all(|node| up.has(*node))
-        && assignment.learners.iter().all(|node| up.has(node) && targets.contains(&node))
-        && !targets.first().is_some_and(first_is_ready)
+        && assignment.in_sync.iter().all(|node| *node == assignment.primary || up.stays(*node))
+        && assignment.learners.iter().all(|node| up.stays(node) && targets.contains(&node))
 }
 
 /// Whether nothing is left to do while the members stay as they are.

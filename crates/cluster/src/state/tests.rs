@@ -58,10 +58,28 @@ impl Cluster {
         any
     }
 
+    /// Lets primaries that should not be one give their slots away.
+    fn hand_over(&mut self) -> bool {
+        let mut by_heir: BTreeMap<NodeId, Vec<SlotEpochs>> = BTreeMap::new();
+        for (name, map) in &self.state.keyspaces {
+            let members = self.state.members.keys().filter(|node| self.state.is_up(**node));
+            for (slot, heir) in members.flat_map(|primary| self.state.successors(name, *primary)) {
+                let slots = vec![(slot, map.at(slot).epoch)];
+                by_heir.entry(heir).or_default().push(SlotEpochs { keyspace: name.clone(), slots });
+            }
+        }
+        let any = !by_heir.is_empty();
+        for (to, slots) in by_heir {
+            let count = slots.len() as u32;
+            assert_eq!(self.apply(&Command::HandOver { to, slots }), Outcome::Slots { changed: count, passed_over: 0 });
+        }
+        any
+    }
+
     /// Fills and hands over until there is nothing to do.
     fn converge(&mut self) {
         for _ in 0..400 {
-            let filled = self.fill();
+            let filled = self.fill() | self.hand_over();
             let hands_over = self.state.has_handovers();
             if hands_over {
                 let up_to = Epoch(self.state.version);
@@ -107,8 +125,15 @@ fn check(before: &State, after: &State, command: &Command) {
                 (Some(node), Command::InSync { node: filled, .. }) => assert_eq!(node, filled),
                 (Some(_), _) => assert!(forced, "in sync out of nothing: {command:?} {previous:?} {next:?}"),
             }
-            let may_shrink =
-                matches!(command, Command::Down { .. } | Command::DropReplica { .. } | Command::Started { .. } | Command::Up { .. });
+            let may_shrink = matches!(
+                command,
+                Command::Down { .. }
+                    | Command::DropReplica { .. }
+                    | Command::Started { .. }
+                    | Command::Up { .. }
+                    | Command::Ending { .. }
+                    | Command::HandOver { .. }
+            );
             let wanted = after.placement.targets(slot, map.factor);
             let complete = wanted.iter().all(|node| next.in_sync.contains(node));
             assert!(next.in_sync.len() >= previous.in_sync.len() || may_shrink || complete || forced, "{command:?} {previous:?} {next:?}");
@@ -192,7 +217,7 @@ fn a_member_is_drained_without_a_slot_being_short_and_then_removed() {
     assert!(matches!(cluster.apply(&Command::Remove { node: NodeId(4), force: true }), Outcome::Refused(Refused::InUse { .. })));
     cluster.apply(&Command::Drain { node: NodeId(4) });
     let mut steps = 0;
-    while cluster.fill() || cluster.state.has_handovers() {
+    while cluster.fill() || cluster.hand_over() || cluster.state.has_handovers() {
         let up_to = Epoch(cluster.state.version);
         cluster.apply(&Command::HandedOver { up_to });
         assert_eq!(cluster.state.status().short_slots, 0);
@@ -201,6 +226,53 @@ fn a_member_is_drained_without_a_slot_being_short_and_then_removed() {
     }
     assert_eq!(cluster.state.status().members[3].replicas, 0);
     assert_eq!(cluster.apply(&Command::Remove { node: NodeId(4), force: false }), Outcome::Removed { lost: 0 });
+}
+
+#[test]
+fn a_member_that_ends_is_missed_by_nobody_and_takes_its_place_again() {
+    let mut cluster = cluster(3, 3);
+    let node = NodeId(2);
+    let led = cluster.state.status().members[1].primaries;
+    assert!(led > 1000);
+    let other = Command::Ending { node, incarnation: 99 };
+    assert_eq!(cluster.apply(&other), Outcome::Refused(Refused::OtherProcess { node }));
+    assert_eq!(cluster.apply(&Command::Ending { node, incarnation: 2 }), Outcome::Done);
+    let held = |cluster: &Cluster| {
+        let status = cluster.state.status();
+        assert_eq!(status.unavailable_slots, 0);
+        let member = &status.members[1];
+        (member.primaries, member.replicas, member.learners)
+    };
+    assert_eq!(held(&cluster), (led, led, 0), "nobody waits for it but itself");
+    assert!(cluster.hand_over() && !cluster.hand_over());
+    assert_eq!(held(&cluster), (0, 0, 0));
+    // What was decided of the process before it said so does not bring it back.
+    cluster.apply(&Command::Up { node, incarnation: 2 });
+    assert!(!cluster.fill());
+    assert_eq!((held(&cluster), cluster.state.members[&node].state), ((0, 0, 0), MemberState::Ending));
+    cluster.apply(&Command::Down { node });
+    cluster.apply(&Command::Started { node, previous: 2, profile: profile(2, 50) });
+    cluster.converge();
+    assert_eq!(held(&cluster), (led, SLOT_COUNT, 0));
+}
+
+#[test]
+fn a_primary_that_stays_hands_over_when_nobody_is_being_filled() {
+    let mut cluster = cluster(3, 3);
+    let node = NodeId(2);
+    cluster.apply(&Command::Started { node, previous: 2, profile: profile(2, 99) });
+    let slot = (0..4096).find(|slot| cluster.slot(*slot).learners.contains(node)).expect("it is being filled");
+    assert!(cluster.state.successors("ks", cluster.slot(slot).primary).all(|(found, _)| found != Slot(slot)));
+    let epoch = cluster.slot(slot).epoch;
+    let slots = |epoch| vec![SlotEpochs { keyspace: "ks".to_owned(), slots: vec![(Slot(slot), epoch)] }];
+    let passed = Outcome::Slots { changed: 0, passed_over: 1 };
+    assert_eq!(cluster.apply(&Command::HandOver { to: node, slots: slots(epoch) }), passed, "it is not in sync");
+    cluster.apply(&Command::InSync { node, slots: slots(epoch) });
+    assert_eq!(cluster.apply(&Command::HandOver { to: node, slots: slots(epoch) }), passed, "of another epoch");
+    let (primary, epoch) = (cluster.slot(slot).primary, cluster.slot(slot).epoch);
+    assert_eq!(cluster.apply(&Command::HandOver { to: primary, slots: slots(epoch) }), passed, "it is that already");
+    assert_eq!(cluster.apply(&Command::HandOver { to: node, slots: slots(epoch) }), Outcome::Slots { changed: 1, passed_over: 0 });
+    assert_eq!((cluster.slot(slot).primary, cluster.slot(slot).handover_from), (node, Some(primary)));
 }
 
 #[test]
@@ -302,7 +374,7 @@ fn random_commands_keep_what_must_hold_and_then_all_converges() {
                 all.truncate(1 + rng.below(2) as usize);
                 all
             };
-            let command = match rng.below(16) {
+            let command = match rng.below(19) {
                 0 | 1 => Command::Down { node },
                 2..=4 => Command::Up { node, incarnation: member.profile.incarnation },
                 5 | 6 => {
@@ -322,6 +394,12 @@ fn random_commands_keep_what_must_hold_and_then_all_converges() {
                     cluster.set_factor(["ks", "other"][rng.below(2) as usize], 1 + rng.below(4) as u8);
                     continue;
                 }
+                15 => Command::Ending { node, incarnation: member.profile.incarnation },
+                16 => Command::HandOver { to: node, slots: slots(&cluster.state, &mut rng) },
+                17 => {
+                    cluster.hand_over();
+                    continue;
+                }
                 _ => {
                     cluster.fill();
                     continue;
@@ -329,9 +407,19 @@ fn random_commands_keep_what_must_hold_and_then_all_converges() {
             };
             cluster.apply(&command);
         }
-        let members: Vec<Member> = cluster.state.members.values().filter(|member| member.state == MemberState::Down).cloned().collect();
+        let members: Vec<Member> = cluster.state.members.values().cloned().collect();
         for member in members {
-            cluster.apply(&Command::Up { node: member.id, incarnation: member.profile.incarnation });
+            match member.state {
+                MemberState::Down => {
+                    cluster.apply(&Command::Up { node: member.id, incarnation: member.profile.incarnation });
+                }
+                MemberState::Ending => {
+                    let profile = Profile { incarnation: incarnation + u64::from(member.id.0), ..member.profile.clone() };
+                    let previous = member.profile.incarnation;
+                    cluster.apply(&Command::Started { node: member.id, previous, profile });
+                }
+                _ => {}
+            }
         }
         cluster.converge();
         let status = cluster.state.status();

@@ -170,6 +170,11 @@ impl Fillings {
         self.doubtful.is_empty() && self.walked.is_empty() && self.walked_next.is_empty() && self.asked.is_empty() && self.wanted.is_empty()
     }
 
+    /// As former primary: whether a new one has not been told.
+    pub(super) fn has_to_step_down(&self) -> bool {
+        !self.stepped_down.is_empty()
+    }
+
     fn take_uncommitted(&mut self, place: (KeyspaceNumber, Slot)) -> BTreeSet<RowKey> {
         let mut keys = self.doubtful.remove(&place).unwrap_or_default();
         keys.extend(self.doubted.remove(&place).unwrap_or_default());
@@ -725,7 +730,8 @@ impl Core {
         }
         let version = cluster.view.version().to_le_bytes();
         let mut wanted: BTreeMap<(ConnectionId, bool), Slots> = BTreeMap::new();
-        for (place, fill) in cluster.fillings.wanted.clone() {
+        let wants = if cluster.is_ending() { BTreeMap::new() } else { cluster.fillings.wanted.clone() };
+        for (place, fill) in wants {
             let Some(local) = cluster.roles.get(place.0, place.1).filter(|local| local.role == Role::Learner) else {
                 cluster.fillings.wanted.remove(&place);
                 continue;

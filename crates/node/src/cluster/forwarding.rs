@@ -32,6 +32,9 @@ fn refused(why: impl ToString) -> ShardError {
 impl Core {
     /// Runs a request for another core or member.
     pub(crate) fn run_forwarded<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, asker: Asker, forward: &Forward<'_>) {
+        if self.send_away_until_us.is_some() && matches!(asker, Asker::Link { .. }) {
+            return self.answer_asker(reactor, asker, Err(ShardError::NotPrimary));
+        }
         let Some(cluster) = &mut self.cluster else { return };
         if forward.version > cluster.view.version() {
             if cluster.early.len() >= EARLY_MAX {

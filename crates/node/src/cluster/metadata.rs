@@ -8,7 +8,7 @@ use crate::config::NodeConfig;
 use crate::core::{Core, node_tag};
 use crate::message::Message;
 use crate::schema_changes::{METADATA_TAG, SchemaChanges};
-use base::{CoreId, NodeId};
+use base::{CoreId, NodeId, Now};
 use cluster::wire::{Hello, Join, JoinReply, Kind, PROTOCOL_VERSION, RefusalMessage};
 use cluster::{Blobs, Command, Event, Member, MemberState, Metadata, Outcome, Profile, ProposalId, State};
 use cql::wire::Event as ClientEvent;
@@ -126,6 +126,12 @@ impl ClusterCore {
     /// Whether this node's schema is the newest one that its member of the group has.
     pub(crate) fn is_at_newest(&self) -> bool {
         self.metadata.as_ref().is_some_and(|core| core.next.is_none()) && self.view.version() > 0
+    }
+
+    /// On core 0: see [`Metadata::hand_on_leadership`].
+    pub(super) fn hand_on_leadership(&mut self, now: Now) -> bool {
+        let metadata = self.metadata.as_mut().and_then(|core| core.metadata.as_mut());
+        metadata.is_none_or(|metadata| metadata.hand_on_leadership(now))
     }
 
     /// Whether every member has this version of the metadata.
@@ -457,6 +463,8 @@ impl Core {
             }
             let event = match member.state {
                 MemberState::Up | MemberState::Draining => ClientEvent::Up(address),
+                // It serves its clients to the end, which they will see.
+                MemberState::Ending => continue,
                 MemberState::Down => ClientEvent::Down(address),
                 MemberState::Removed => ClientEvent::RemovedNode(address),
             };

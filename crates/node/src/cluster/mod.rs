@@ -6,6 +6,7 @@
 //! request ─► routing ─ Forward ─┼─► forwarding (on the slot's primary) ─► shard
 //!                               └─► streams: writes to replicas, acknowledgements back
 //!                                   filling: replicas that have not got everything
+//!                                   handing_over, ending: slots that go to another primary in peace
 //! ```
 //!
 //! Invariants: a core acts on views in their order; it serves a slot only under the lease, as the primary of the slot's newest term that it
@@ -13,10 +14,12 @@
 
 mod channel;
 mod differences;
+mod ending;
 mod filling;
 pub(crate) mod following;
 mod forwarding;
 mod frames;
+mod handing_over;
 mod links;
 mod metadata;
 mod operations;
@@ -42,9 +45,11 @@ use crate::schema_changes::DIFFERENCES_TAG;
 use base::{CoreId, NodeId, Slot, TableId};
 use cluster::{Identity, State};
 use differences::Differences;
+use ending::Ending;
 use engine::{ReceivedRows, Sequence, WriteBatch};
 use filling::Fillings;
 use forwarding::Early;
+use handing_over::HandingOver;
 use io::{DiskError, DiskRequest, Reactor};
 use links::Links;
 use metadata::MetadataCore;
@@ -107,6 +112,9 @@ pub(crate) struct ClusterCore {
     /// Frames of others that do.
     early_frames: Vec<EarlyFrame>,
     fillings: Fillings,
+    handing_over: HandingOver,
+    /// While the process takes leave.
+    ending: Option<Ending>,
     differences: Differences,
     /// Links whose streams have something to send.
     unsent: BTreeSet<Target>,
@@ -164,6 +172,8 @@ impl ClusterCore {
             early: Vec::new(),
             early_frames: Vec::new(),
             fillings: Fillings::default(),
+            handing_over: HandingOver::default(),
+            ending: None,
             differences: Differences::restore(kept),
             unsent: BTreeSet::new(),
             uncommitted_sets: BTreeSet::new(),
@@ -300,8 +310,11 @@ impl Core {
             cluster.want_slot(*place, own.remove(place).unwrap_or_default());
         }
         self.shard.set_purge_floor(cluster.differences.purge_floor().map(Sequence));
-        for place in &changes.left {
-            cluster.leave_slot(*place);
+        if !cluster.is_ending() {
+            // One that ends comes back, and has what it had.
+            for place in &changes.left {
+                cluster.leave_slot(*place);
+            }
         }
         cluster.want_links(self.core, self.cores);
         let unanswered = cluster.links.take_forwards(|node| view.peers.get(&node).is_none_or(|peer| !peer.is_up));
@@ -342,6 +355,8 @@ impl Core {
             cluster.send_written(&mut self.shard);
             self.fill(reactor)
         };
+        let handing_over_due_us = self.hand_over(reactor);
+        let ending_due_us = self.end_turn(reactor);
         let routed_due_us = self.retry_routed(reactor);
         let Some(cluster) = &mut self.cluster else { return None };
         cluster.send_written(&mut self.shard);
@@ -360,7 +375,7 @@ impl Core {
         let silent_due_us = self.drop_silent(reactor);
         let kept_due_us = self.keep_differences(reactor);
         let due = [metadata_due_us, routed_due_us, committed_due_us, links_due_us, strangers_due_us, silent_due_us, kept_due_us];
-        let due_us = due.into_iter().flatten().min();
+        let due_us = due.into_iter().chain([handing_over_due_us, ending_due_us]).flatten().min();
         if goes_on || self.shard.has_runnable() { Some(0) } else { due_us }
     }
 

@@ -52,6 +52,8 @@ pub(crate) struct LocalSlot {
     pub(crate) set: Option<SetId>,
     /// As primary: why it is not served yet.
     pub(crate) waits: Waits,
+    /// As primary: it is to go to another one, and takes no operations any more.
+    pub(crate) closing: bool,
     /// Whether this process has been in sync in it: what it has alone it knows without a look at the log.
     pub(crate) was_in_sync: bool,
     /// As primary: learners that get its writes, and what names their filling.
@@ -165,18 +167,26 @@ impl Roles {
         let mut set = Set { waits_for: in_sync.filter_map(target).collect(), fills: fills.filter_map(target).collect() };
         set.waits_for.sort_unstable();
         set.waits_for.dedup();
-        let is_served = local.waits == Waits::default();
+        let (is_served, is_closing) = (local.waits == Waits::default(), local.closing);
         if set == Set::default() {
             if let Some(local) = self.get_mut(keyspace, slot) {
                 local.set = None;
             }
-            return if is_served { Serving::Alone } else { Serving::No };
+            return match (is_served, is_closing) {
+                (true, true) => Serving::Closing,
+                (true, false) => Serving::Alone,
+                (false, _) => Serving::No,
+            };
         }
         let number = self.number(set);
         if let Some(local) = self.get_mut(keyspace, slot) {
             local.set = Some(number);
         }
-        if is_served { Serving::With(number) } else { Serving::No }
+        match (is_served, is_closing) {
+            (true, true) => Serving::Closing,
+            (true, false) => Serving::With(number),
+            (false, _) => Serving::No,
+        }
     }
 
     fn number(&mut self, set: Set) -> SetId {
@@ -225,6 +235,7 @@ fn follow_slot(local: &mut LocalSlot, view: &View, keyspace: KeyspaceNumber, slo
     if is_new_term || role != before.0 {
         local.filling.clear();
         local.filled.clear();
+        local.closing = false;
     }
     match role {
         Role::Primary => {

@@ -146,6 +146,32 @@ fn who_waits_for_a_slot_that_is_lost_hears_of_it() {
 }
 
 #[test]
+fn a_slot_that_is_closing_lets_go_who_has_run_and_takes_nobody_more() {
+    let mut member = two_sets();
+    let written = member.start(write(&[((1, 0), 10)]));
+    member.shard.serve(KEYSPACE, Slot(1), Serving::Closing);
+    member.shard.serve(KEYSPACE, Slot(2), Serving::No);
+    member.shard.fail_unserved();
+    member.hear();
+    assert!(member.heard.is_empty());
+    assert_eq!(member.shard.unanswered_slots(), BTreeSet::from([(KEYSPACE, Slot(1))]));
+    for work in [read(&[(1, 0)]), write(&[((1, 0), 11)]), scan(1, 1)] {
+        assert_eq!(member.ask(work), Some(Err(ShardError::NotPrimary)));
+    }
+    // It has another set by now, and is not given away after all: what is uncommitted stays so.
+    member.shard.serve(KEYSPACE, Slot(1), Serving::Closing);
+    member.shard.serve(KEYSPACE, Slot(1), Serving::With(TWO));
+    let seen = member.start(read(&[(1, 0)]));
+    assert!(member.heard.is_empty());
+    member.committed(TWO, Sequence(1));
+    assert_eq!(member.heard.remove(&seen), ok(&[10]));
+    member.shard.serve(KEYSPACE, Slot(1), Serving::Closing);
+    member.committed(ONE, Sequence(1));
+    assert_eq!(member.heard.remove(&written), ok(&[]));
+    assert!(member.shard.unanswered_slots().is_empty());
+}
+
+#[test]
 fn a_table_of_which_nothing_was_told_is_not_served() {
     let mut member = Member::new(16 << 20, Durability::Memory);
     assert_eq!(member.ask(write(&[((1, 0), 10)])), ok(&[]));

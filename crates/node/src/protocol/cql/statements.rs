@@ -54,6 +54,7 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
         let start = out.len();
         let header = ReplyHeader::new(client.version, stream);
         let progress = match request {
+            _ if self.core.send_away_until_us.is_some() => Err(CqlError::Leaving),
             wire::Request::Execute(execute) => self.execute(client, header, &execute, out),
             wire::Request::Query(query) => self.query(client, header, &query, out),
             wire::Request::Prepare(prepare) => self.prepare(client, header, &prepare, out),
