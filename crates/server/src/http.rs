@@ -11,7 +11,7 @@
 
 use crate::exit::Failure;
 use crate::metrics;
-use crate::status::Status;
+use crate::status::{Status, is_removed};
 use ::node::{Answer, Board, Order};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -121,8 +121,9 @@ fn answer(served: &Served, head: &str) -> Reply {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let ready = served.ready.load(Ordering::Acquire);
     match (method, path) {
-        ("GET", "/health") if ready => Reply::text(OK, "ok"),
-        ("GET", "/health") => Reply::text("503 Service Unavailable", "starting"),
+        ("GET", "/health") if !ready => Reply::text("503 Service Unavailable", "starting"),
+        ("GET", "/health") if is_removed(&served.board.report()) => Reply::text("503 Service Unavailable", "removed"),
+        ("GET", "/health") => Reply::text(OK, "ok"),
         ("GET", "/status") => match serde_json::to_string_pretty(&Status::new(served.board.report(), ready)) {
             Ok(body) => Reply { status: OK, kind: "application/json", body: body + "\n" },
             Err(error) => Reply::text("500 Internal Server Error", error.to_string()),

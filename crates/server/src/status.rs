@@ -41,7 +41,7 @@ fn find_problems(cluster: &ClusterReport, cores: &[CoreReport], problems: &mut V
     let Some(me) = cluster.node else {
         return problems.push("this node has not been taken in yet".to_owned());
     };
-    if !cluster.members.is_empty() && cluster.members.iter().all(|member| member.id != me) {
+    if is_without(cluster, me) {
         return problems.push(format!("this node was member {me} and has been removed: end it"));
     }
     if cluster.leader.is_none() {
@@ -51,8 +51,8 @@ fn find_problems(cluster: &ClusterReport, cores: &[CoreReport], problems: &mut V
         problems.push("this node has no lease: it serves nothing".to_owned());
     }
     for member in &cluster.members {
-        if member.state == "down" {
-            problems.push(format!("member {} is down", member.id));
+        if matches!(member.state.as_str(), "down" | "ending") {
+            problems.push(format!("member {} is {}", member.id, member.state));
         }
         if member.learners > 0 {
             problems.push(format!("member {} is being filled with {} slots", member.id, member.learners));
@@ -68,6 +68,16 @@ fn find_problems(cluster: &ClusterReport, cores: &[CoreReport], problems: &mut V
     if unserved > 0 {
         problems.push(format!("{unserved} slots are being taken over by this node"));
     }
+}
+
+/// Whether the node is no member of its cluster any more.
+pub(crate) fn is_removed(report: &Report) -> bool {
+    report.cluster.as_ref().is_some_and(|cluster| cluster.node.is_some_and(|me| is_without(cluster, me)))
+}
+
+/// Before anything is known of members, nobody is removed.
+fn is_without(cluster: &ClusterReport, node: u32) -> bool {
+    !cluster.members.is_empty() && cluster.members.iter().all(|member| member.id != node)
 }
 
 /// For people.

@@ -43,7 +43,7 @@ use crate::message::Message;
 use crate::protocol::cql::Ring;
 use crate::schema_changes::DIFFERENCES_TAG;
 use base::{CoreId, NodeId, Slot, TableId};
-use cluster::{Identity, State};
+use cluster::{Identity, Member, MemberState, State};
 use differences::Differences;
 use ending::Ending;
 use engine::{ReceivedRows, Sequence, WriteBatch};
@@ -226,6 +226,10 @@ impl ClusterCore {
     }
 }
 
+fn is_removed(members: &BTreeMap<NodeId, Member>, node: NodeId) -> bool {
+    members.get(&node).is_some_and(|member| member.state == MemberState::Removed)
+}
+
 impl Core {
     /// How many pieces statements about many partitions come in: see [`cql::exec::Options::cores`].
     pub(crate) fn pieces(&self) -> u16 {
@@ -321,6 +325,9 @@ impl Core {
         self.serve_slots(reactor, &changes.gained);
         self.agreed(reactor, &awaited);
         self.note_members(reactor, &members);
+        if is_removed(&view.state.members, view.me) && !is_removed(&members, view.me) {
+            self.send_clients_away(reactor);
+        }
         self.routed_lost(reactor, &unanswered);
         self.run_early(reactor);
         self.run_early_frames(reactor);

@@ -252,6 +252,15 @@ impl Core {
         (leads || !is_written).then_some(self.report_due_us)
     }
 
+    /// This node is no member any more: its clients go to others, instead of waiting for answers that cannot come.
+    pub(super) fn send_clients_away<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        if self.core == CoreId(0) {
+            tracing::warn!("this node has been removed from its cluster and serves nothing any more; end it");
+            reactor.stop_accepting();
+        }
+        self.begin_to_send_away(reactor.now().monotonic_us);
+    }
+
     fn write_report(&mut self, now_us: u64) -> bool {
         let Some(board) = self.config.board.as_deref() else { return true };
         let cluster = self.cluster.as_deref().filter(|_| self.core == CoreId(0)).and_then(|cluster| cluster.report(now_us));
