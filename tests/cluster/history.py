@@ -31,14 +31,15 @@ class History:
         self.values = itertools.count(1)
         self.stopping = threading.Event()
         self.failures = []
+        self.refused = 0
 
     @contextlib.contextmanager
-    def load(self, cluster, clients: int = 6, seed: int = 1):
-        """Clients, each with a driver of its own that tries nothing twice, until the block ends."""
+    def load(self, cluster, clients: int = 6, seed: int = 1, seconds: float = 2, **options):
+        """Clients, each with a driver of its own that by default tries nothing twice, until the block ends."""
         with contextlib.ExitStack() as stack:
             sessions = []
             for _ in range(clients):
-                session = stack.enter_context(cluster.session(cluster.nodes, seconds=2))
+                session = stack.enter_context(cluster.session(cluster.nodes, seconds=seconds, **options))
                 session.use_client_timestamp = False
                 sessions.append(session)
             for register in self.registers:
@@ -78,6 +79,7 @@ class History:
                 row = session.execute(statements[kind], values).one()
             except Unavailable:
                 # It says that nothing was done; the checker finds it out when that is not true.
+                self.refused += 1
                 time.sleep(0.05)
                 continue
             except InvalidRequest as refusal:
@@ -99,6 +101,11 @@ class History:
             if did["known"] or kind != "read":
                 self.operations.append(did)
             time.sleep(dice.random() * 0.02)
+
+    def assert_all_done(self):
+        """Nothing was refused, and no outcome is unknown."""
+        unknown = [did for did in self.operations if not did["known"]]
+        assert not unknown and not self.refused, (self.refused, unknown[:5])
 
     def check(self, directory):
         """Fails when it is not linearizable; the file stays then."""

@@ -5,10 +5,12 @@ it, or as one left it that was tried later and whose outcome is unknown.
 """
 
 import contextlib
+import random
 import threading
 import time
 
 from cassandra import ConsistencyLevel, Unavailable
+from cassandra.cluster import EXEC_PROFILE_DEFAULT
 
 from nodes import FAILURES
 
@@ -23,18 +25,21 @@ class Ledger:
         # The values that a key may have.
         self.possible = {}
         self.errors = []
+        self.stale = []
         self.acknowledged = 0
         self.longest_gap_s = 0.0
         self.stopping = threading.Event()
 
     @contextlib.contextmanager
-    def load(self, cluster, nodes=None, writers: int = 4, pause: float = 0.002, **options):
-        """Writes until the block ends."""
+    def load(self, cluster, nodes=None, writers: int = 4, readers: int = 0, pause: float = 0.002, **options):
+        """Writes, and reads what was written, until the block ends."""
         with cluster.session(nodes, **options) as session:
             insert = session.prepare("INSERT INTO k.t (a, b) VALUES (?, ?)")
-            insert.is_idempotent = True
+            select = session.prepare("SELECT b FROM k.t WHERE a = ?")
+            insert.is_idempotent = select.is_idempotent = True
             self.stopping.clear()
             threads = [threading.Thread(target=self._write, args=(session, insert, number, pause)) for number in range(writers)]
+            threads += [threading.Thread(target=self._read, args=(session, select, number, pause)) for number in range(readers)]
             for thread in threads:
                 thread.start()
             try:
@@ -66,6 +71,24 @@ class Ledger:
             last = now
             time.sleep(pause)
 
+    def _read(self, session, select, number: int, pause: float):
+        # Any replica may answer at ONE.
+        is_newest = session.get_execution_profile(EXEC_PROFILE_DEFAULT).consistency_level != ConsistencyLevel.ONE
+        dice = random.Random(number)
+        while not self.stopping.is_set():
+            time.sleep(pause)
+            if not self.possible:
+                continue
+            key = dice.choice(self.keys)
+            least = min(self.possible[key])
+            try:
+                row = session.execute(select, (key,)).one()
+            except FAILURES as failure:
+                self.errors.append(failure)
+            else:
+                if is_newest and (row.b if row else 0) < least:
+                    self.stale.append((key, row, least))
+
     def wait_for_writes(self, count: int, seconds_max: float = 30):
         """Until so many more have been acknowledged."""
         goal, deadline = self.acknowledged + count, time.monotonic() + seconds_max
@@ -75,6 +98,7 @@ class Ledger:
 
     def check(self, cluster, nodes=None, consistency=ConsistencyLevel.QUORUM):
         """Reads every row and compares."""
+        assert not self.stale, self.stale[:5]
         with cluster.session(nodes, consistency=consistency) as session:
             select = session.prepare("SELECT b FROM k.t WHERE a = ?")
             futures = {key: session.execute_async(select, (key,)) for key in self.possible}

@@ -4,7 +4,6 @@ import time
 
 import pytest
 from cassandra import ConsistencyLevel, Unavailable
-from cassandra.policies import RetryPolicy
 from cassandra.query import SimpleStatement
 
 from ledger import Ledger
@@ -108,21 +107,6 @@ def test_three_killed_at_once_lose_nothing(cluster):
     for node in cluster.nodes:
         node.wait_ready()
     cluster.settle()
-    ledger.check(cluster, consistency=ConsistencyLevel.ALL)
-    cluster.assert_members_agree(ledger.keys)
-
-
-def test_a_rolling_restart_shows_a_driver_no_error(cluster):
-    """With the driver's own retry policy, and statements that may be sent twice."""
-    ledger = Ledger()
-    with ledger.load(cluster, retries=RetryPolicy):
-        for node in cluster.nodes:
-            ledger.wait_for_writes(200)
-            node.terminate()
-            ledger.wait_for_writes(200)
-            node.start()
-            cluster.settle()
-    assert not ledger.errors, ledger.errors[:5]
     ledger.check(cluster, consistency=ConsistencyLevel.ALL)
     cluster.assert_members_agree(ledger.keys)
 

@@ -8,6 +8,7 @@ import threading
 
 import pytest
 from cassandra.policies import RetryPolicy
+from cassandra.query import SimpleStatement
 
 import server as servers
 from nodes import until
@@ -42,6 +43,15 @@ class Application:
         until("the application is ready", lambda: "ready" in self.lines or self.process.poll() is not None, 60)
         assert self.process.poll() is None, self.lines
 
+    def progress(self, session, by: int):
+        """Until it has written so many more times a key of its own."""
+        before = written(session)
+        until("the application goes on", lambda: written(session) >= before + by, 60, 0.1)
+
+    def counted(self) -> dict:
+        """What it has counted, once it has ended."""
+        return {name: int(number) for name, number in re.findall(r"(\w+)=(\d+)", self.lines[-1])}
+
     def end(self) -> list[str]:
         self.process.stdin.close()
         self.process.wait(60)
@@ -49,33 +59,26 @@ class Application:
         return self.lines
 
 
+def written(session) -> int:
+    row = session.execute(SimpleStatement("SELECT b FROM k.t WHERE a = 1000001", is_idempotent=True)).one()
+    return row.b if row else 0
+
+
 def test_an_application_on_the_java_driver_sees_a_node_go_and_come_without_an_error(cluster):
     """Writes whose outcome nobody knows are told to the application by the driver's own retry policy; nothing else is."""
     victim = cluster.nodes[1]
     with Application(cluster) as application, cluster.session(retries=RetryPolicy) as session:
-        select = session.prepare("SELECT b FROM k.t WHERE a = 1000001")
-        select.is_idempotent = True
-
-        def progress(by: int):
-            """The application goes on writing this key."""
-            before = written()
-            until("the application goes on", lambda: written() >= before + by, 30, 0.1)
-
-        def written() -> int:
-            row = session.execute(select).one()
-            return row.b if row else 0
-
         application.wait_ready()
-        progress(200)
+        application.progress(session, 200)
         victim.kill()
-        progress(300)
+        application.progress(session, 300)
         victim.start()
         cluster.settle()
-        progress(300)
+        application.progress(session, 300)
         lines = application.end()
     end = f"{victim.address}:{cluster.ports['cql']}"
     said = "\n".join(lines)
     assert not re.search("^error", said, re.MULTILINE), said
     assert f"event down:/{end}" in said and f"event up:/{end}" in said, said
-    counted = {name: int(number) for name, number in re.findall(r"(\w+)=(\d+)", lines[-1])}
+    counted = application.counted()
     assert counted["wrong"] == 0 and counted["coordinators"] == 3 and counted["unknown"] < 50, said

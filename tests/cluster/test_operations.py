@@ -2,13 +2,15 @@
 
 import json
 import subprocess
+import urllib.error
 import urllib.request
 
+import pytest
 from cassandra import ConsistencyLevel
 
 import server as servers
 from ledger import Ledger
-from nodes import until
+from nodes import connect, until
 
 SECONDS_MAX = 60
 
@@ -71,6 +73,24 @@ def test_a_member_is_drained_under_load_and_removed(start_cluster):
         until("the others know it", lambda: member(one, 3) is None and member(two, 3) is None, SECONDS_MAX, 0.2)
         ledger.wait_for_writes(100)
     until("it is healthy", lambda: is_healthy(one) and is_healthy(two), SECONDS_MAX, 0.2)
+    ledger.check(cluster, [one, two], consistency=ConsistencyLevel.ALL)
+
+
+def test_a_member_that_is_removed_while_it_runs_sends_its_clients_away(start_cluster):
+    cluster = start_cluster()
+    cluster.create(factor=2)
+    one, two, three = cluster.nodes
+    ledger = Ledger()
+    with ledger.load(cluster):
+        assert tarndb(one, "drain", "3", "--wait").returncode == 0
+        assert tarndb(one, "remove", "3").returncode == 0
+        until("it says so", lambda: "has been removed: end it" in tarndb(three, "status").stdout, SECONDS_MAX, 0.2)
+        assert tarndb(three, "status").returncode == 1
+        with pytest.raises(urllib.error.HTTPError, match="503"):
+            get(three, "/health")
+        with pytest.raises(OSError):
+            connect(three.address, cluster.ports["cql"]).close()
+        ledger.wait_for_writes(400)
     ledger.check(cluster, [one, two], consistency=ConsistencyLevel.ALL)
 
 

@@ -1,0 +1,149 @@
+"""What operators do on a day of maintenance shows drivers with their own retry policies no error, and does nothing twice."""
+
+import contextlib
+import threading
+import time
+
+import pytest
+from cassandra import ConsistencyLevel
+from cassandra.policies import RetryPolicy
+
+from history import History
+from ledger import Ledger
+from nodes import FAILURES, until
+from test_java import Application
+from test_operations import SECONDS_MAX, is_healthy, member, tarndb
+
+
+class Tally:
+    """Increments of counters and appends to lists: what is done twice shows."""
+
+    WRITERS = 2
+
+    def __init__(self):
+        self.acknowledged = [0] * self.WRITERS
+        self.errors = []
+        self.stopping = threading.Event()
+
+    @contextlib.contextmanager
+    def load(self, cluster):
+        with cluster.session(retries=RetryPolicy) as session:
+            session.execute("CREATE TABLE k.counters (a int PRIMARY KEY, n counter)")
+            session.execute("CREATE TABLE k.lists (a int PRIMARY KEY, l list<int>)")
+            count = session.prepare("UPDATE k.counters SET n = n + 1 WHERE a = ?")
+            append = session.prepare("UPDATE k.lists SET l = l + ? WHERE a = ?")
+            threads = [threading.Thread(target=self._write, args=(session, count, append, key)) for key in range(self.WRITERS)]
+            for thread in threads:
+                thread.start()
+            try:
+                yield
+            finally:
+                self.stopping.set()
+                for thread in threads:
+                    thread.join()
+
+    def _write(self, session, count, append, key: int):
+        while not self.stopping.is_set():
+            try:
+                session.execute(count, (key,))
+                session.execute(append, ([self.acknowledged[key]], key))
+            except FAILURES as failure:
+                self.errors.append(failure)
+                return
+            self.acknowledged[key] += 1
+            time.sleep(0.005)
+
+    def check(self, cluster):
+        assert not self.errors, self.errors
+        assert min(self.acknowledged) > 50, self.acknowledged
+        with cluster.session() as session:
+            for key, count in enumerate(self.acknowledged):
+                assert session.execute(f"SELECT n FROM k.counters WHERE a = {key}").one().n == count
+                assert session.execute(f"SELECT l FROM k.lists WHERE a = {key}").one().l == list(range(count))
+
+
+@contextlib.contextmanager
+def load_without_errors(cluster):
+    """Writers, readers, compare-and-set, counters and lists; the block's end finds all of it done once, and nothing failed."""
+    ledger, tally, history = Ledger(), Tally(), History(first=1_000_000)
+    with tally.load(cluster), history.load(cluster, clients=4, retries=RetryPolicy, seconds=10), ledger.load(cluster, readers=2, retries=RetryPolicy):
+        yield ledger
+    assert not ledger.errors, ledger.errors[:5]
+    history.assert_all_done()
+    cluster.settle()
+    ledger.check(cluster, consistency=ConsistencyLevel.ALL)
+    tally.check(cluster)
+    history.check(cluster.directory)
+
+
+def restart_in_turn(cluster, progress):
+    for node in cluster.nodes:
+        progress()
+        node.terminate()
+        progress()
+        node.start()
+        cluster.settle()
+        until("it is healthy", lambda node=node: is_healthy(node), SECONDS_MAX, 0.2)
+
+
+def test_a_rolling_restart(cluster):
+    with load_without_errors(cluster) as ledger:
+        restart_in_turn(cluster, lambda: ledger.wait_for_writes(100))
+    cluster.assert_members_agree(ledger.keys)
+
+
+def test_a_member_is_drained_and_removed(start_cluster):
+    cluster = start_cluster()
+    cluster.create(factor=2)
+    one, two, three = cluster.nodes
+    with load_without_errors(cluster) as ledger:
+        ledger.wait_for_writes(200)
+        drained = tarndb(one, "drain", "3", "--wait")
+        assert drained.returncode == 0, drained.stderr
+        ledger.wait_for_writes(100)
+        three.terminate()
+        removed = tarndb(two, "remove", "3")
+        assert (removed.returncode, removed.stdout) == (0, "member 3 is removed\n"), removed.stderr
+        until("the others know it", lambda: member(one, 3) is None and member(two, 3) is None, SECONDS_MAX, 0.2)
+        ledger.wait_for_writes(100)
+
+
+def test_a_fourth_node_joins_and_the_first_one_goes(cluster):
+    """The first leads the metadata's group."""
+    with load_without_errors(cluster) as ledger:
+        ledger.wait_for_writes(100)
+        joined = cluster.add()
+        until("it is healthy", lambda: is_healthy(joined), SECONDS_MAX, 0.2)
+        ledger.wait_for_writes(100)
+        first = cluster.nodes[0]
+        drained = tarndb(joined, "drain", "1", "--wait")
+        assert drained.returncode == 0, drained.stderr
+        first.terminate()
+        ledger.wait_for_writes(100)
+
+
+def test_a_rolling_restart_under_the_java_driver(cluster):
+    with Application(cluster) as application, cluster.session(retries=RetryPolicy) as session:
+        application.wait_ready()
+        restart_in_turn(cluster, lambda: application.progress(session, 100))
+        lines = application.end()
+    counted = application.counted()
+    assert not any(line.startswith("error") for line in lines), lines
+    assert counted["unknown"] == 0 and counted["wrong"] == 0 and counted["coordinators"] == 3, lines
+
+
+@pytest.mark.parametrize("going", [0, 2], ids=["leader", "other"])
+def test_the_others_of_two_replicas_go_on_when_one_is_ended(start_cluster, going):
+    """At ONE, as the driver's default is: two replicas need both for QUORUM."""
+    cluster = start_cluster()
+    cluster.create(factor=2)
+    ledger = Ledger()
+    with ledger.load(cluster, readers=2, retries=RetryPolicy, consistency=ConsistencyLevel.ONE):
+        ledger.wait_for_writes(100)
+        cluster.nodes[going].terminate()
+        ledger.wait_for_writes(300)
+        cluster.nodes[going].start()
+        cluster.settle()
+        ledger.wait_for_writes(100)
+    assert not ledger.errors, ledger.errors[:5]
+    ledger.check(cluster, consistency=ConsistencyLevel.ALL)
