@@ -1,6 +1,7 @@
 //! Writes the same keys over and over: for `tests/cluster`, which looks at where the requests come.
 //!
-//! `tablets ADDRESS PORT KEYS` says "warm" once it has written every key some times, waits for a line, writes every key once more, and says "done".
+//! `tablets ADDRESS PORT KEYS` says "warm" once it has written every key some times. For each line that it reads it writes every key once more, and
+//! says how many of these writes failed.
 
 use futures::stream::{StreamExt, iter};
 use scylla::client::session::Session;
@@ -22,18 +23,20 @@ async fn main() {
     let keys: i32 = keys.parse().expect("a number of keys");
     let session = SessionBuilder::new().known_node(format!("{address}:{port}")).build().await.expect("the cluster accepts the session");
     let mut insert = session.prepare("INSERT INTO k.t (a, b) VALUES (?, ?)").await.expect("prepares");
-    insert.set_consistency(Consistency::Quorum);
+    insert.set_consistency(Consistency::One);
     for round in 0..ROUNDS {
-        write(&session, &insert, keys, round).await;
+        assert_eq!(failures(&session, &insert, keys, round).await, 0);
         tokio::time::sleep(PAUSE).await;
     }
     println!("warm");
-    std::io::stdin().read_line(&mut String::new()).expect("a line");
-    write(&session, &insert, keys, ROUNDS).await;
-    println!("done");
+    for (round, _) in (ROUNDS..).zip(std::io::stdin().lines()) {
+        println!("{}", failures(&session, &insert, keys, round).await);
+        tokio::time::sleep(PAUSE).await;
+    }
 }
 
-async fn write(session: &Session, insert: &PreparedStatement, keys: i32, round: i32) {
+/// Writes every key, and tells how many of these writes failed.
+async fn failures(session: &Session, insert: &PreparedStatement, keys: i32, round: i32) -> usize {
     let writes = iter(0..keys).map(|key| session.execute_unpaged(insert, (key, round)));
-    writes.buffer_unordered(IN_FLIGHT).for_each(|outcome| async move { drop(outcome.expect("writes")) }).await;
+    writes.buffer_unordered(IN_FLIGHT).filter(|outcome| std::future::ready(outcome.is_err())).count().await
 }
