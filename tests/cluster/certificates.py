@@ -4,6 +4,7 @@ import pathlib
 import shutil
 import subprocess
 
+SETTINGS = ("--node-certificate", "--node-key", "--node-ca")
 NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
 
 
@@ -20,10 +21,10 @@ class Authority:
         self.file = directory / "ca.pem"
         self._openssl("req", "-x509", *NEW_KEY, "-days", "3650", "-subj", "/CN=TarnDB nodes", "-keyout", "ca.key", "-out", "ca.pem")
 
-    def flags(self, address: str, *, name: str | None = None) -> list[str]:
-        """Those of a node at `address`, whose certificate is for it, or for `name`."""
+    def flags(self, address: str) -> list[str]:
+        """Those of a node at `address`."""
         self._openssl(
-            "req", *NEW_KEY, "-subj", f"/CN={address}", "-addext", f"subjectAltName=IP:{name or address}",
+            "req", *NEW_KEY, "-subj", f"/CN={address}", "-addext", f"subjectAltName=IP:{address}",
             "-keyout", f"{address}.key", "-out", f"{address}.csr",
         )
         self._openssl(
@@ -31,7 +32,7 @@ class Authority:
             "-copy_extensions", "copy", "-out", f"{address}.pem",
         )
         certificate, key = self.directory / f"{address}.pem", self.directory / f"{address}.key"
-        return ["--node-certificate", str(certificate), "--node-key", str(key), "--node-ca", str(self.file)]
+        return [word for pair in zip(SETTINGS, (certificate, key, self.file), strict=True) for word in map(str, pair)]
 
     def _openssl(self, *words):
         done = subprocess.run(("openssl", *words), cwd=self.directory, stdin=subprocess.DEVNULL, capture_output=True, text=True)

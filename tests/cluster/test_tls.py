@@ -1,6 +1,8 @@
 """TLS between nodes: a cluster works as without, nobody without a certificate gets in, and nothing that is written can be read on its way."""
 
 import contextlib
+import os
+import pathlib
 import socket
 import ssl
 import struct
@@ -109,6 +111,34 @@ def test_who_has_no_certificate_of_the_authority_is_kept_out(encrypted, tmp_path
     ledger.check(encrypted)
 
 
+@pytest.mark.skipif("TARNDB_CLUSTER_SECONDS" not in os.environ, reason="takes most of a minute; TARNDB_CLUSTER_SECONDS=1 runs it")
+def test_the_authority_is_changed_a_node_at_a_time(encrypted, authority, tmp_path):
+    """As docs/reference/operations.md says: both are trusted, then certificates are the new one's, then only it is trusted."""
+    new, ledger = Authority(tmp_path / "new"), Ledger()
+    both = tmp_path / "both.pem"
+    both.write_bytes(bytes_of(authority.file) + bytes_of(new.file))
+    tls = len(certificates.SETTINGS) * 2
+    of_new = {node: new.flags(node.address) for node in encrypted.nodes}
+    steps = [
+        lambda node: [*node.flags[-tls:-1], str(both)],
+        lambda node: [*of_new[node][:-1], str(both)],
+        lambda node: of_new[node],
+    ]
+    with ledger.load(encrypted):
+        for step in steps:
+            for node in encrypted.nodes:
+                node.terminate()
+                node.flags[-tls:] = step(node)
+                node.start()
+                encrypted.settle()
+        ledger.wait_for_writes(50)
+    ledger.check(encrypted, consistency=ConsistencyLevel.ALL)
+    assert all("is refused" not in node.log() for node in encrypted.nodes)
+    late = encrypted.add(*authority.flags(f"{encrypted.block}.4"), start=False)
+    late.start(wait=False)
+    until("the old authority is trusted no more", lambda: "the peer refused TLS" in late.log() or "is refused" in late.log(), 20)
+
+
 def test_a_node_with_tls_does_not_join_a_cluster_without(start_cluster, authority):
     cluster = start_cluster(1)
     node = cluster.add(*authority.flags(f"{cluster.block}.2"), start=False)
@@ -215,6 +245,5 @@ def client_hello() -> bytes:
     return outgoing.read()
 
 
-def bytes_of(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
+def bytes_of(path) -> bytes:
+    return pathlib.Path(path).read_bytes()
