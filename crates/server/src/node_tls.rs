@@ -48,9 +48,10 @@ pub(crate) fn read(files: &TlsFiles, listen: IpAddr) -> Result<Config, NodeTlsEr
         };
         NodeTlsError::Useless { setting, path: path.clone(), why }
     })?;
+    tracing::info!("links between nodes are encrypted");
     if config.expires_soon() {
         let file = files.certificate.display();
-        tracing::warn!(%file, "the node's certificate expires within 30 days: other nodes will refuse it, give it another one and restart");
+        tracing::warn!(%file, "the node's certificate expires within 30 days, and other nodes refuse it then: give it another one and restart");
     }
     Ok(config)
 }
