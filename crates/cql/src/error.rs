@@ -82,6 +82,9 @@ pub enum CqlError {
     /// 0x1002: this node serves clients no more; nothing was done, and drivers go to the next node.
     #[error("This node is about to end and serves no requests any more; ask another one")]
     Leaving,
+    /// 0x1002: this node does not serve yet; drivers go to another one.
+    #[error("This node has no part in its cluster yet; ask another member")]
+    Bootstrapping,
     /// 0x1003: a truncation failed.
     #[error("{0}")]
     Truncate(String),

@@ -58,6 +58,7 @@ pub fn write_error(out: &mut Vec<u8>, version: ProtocolVersion, stream: StreamId
         CqlError::Server(_) => ErrorKind::Server,
         CqlError::Overloaded(_) => ErrorKind::Overloaded,
         CqlError::Leaving => ErrorKind::IsBootstrapping,
+        CqlError::Bootstrapping => ErrorKind::IsBootstrapping,
         CqlError::Truncate(_) => ErrorKind::Truncate,
         CqlError::Unavailable { consistency, required, alive } => {
             ErrorKind::Unavailable { consistency: *consistency, required: (*required).into(), alive: (*alive).into() }

@@ -16,6 +16,12 @@ pub trait Server {
     /// The options of SUPPORTED.
     fn supported(&self) -> Vec<(String, Vec<String>)>;
 
+    /// Whether connections may begin.
+    ///
+    /// # Errors
+    /// Why not.
+    fn admit(&self) -> Result<(), CqlError>;
+
     /// A statement (QUERY, PREPARE, EXECUTE or BATCH). Appends the plain reply frame to `out`, or nothing when the reply comes later.
     fn statement(&mut self, client: &mut Client, stream: StreamId, request: Request<'_>, out: &mut Vec<u8>);
 }
@@ -281,7 +287,7 @@ fn new_request(frame: &Frame<'_>, server: &impl Server, out: &mut Vec<u8>) -> Ha
             write_options(version, stream, server, out);
             return Handshake::Answered;
         }
-        Ok((_, Request::Startup(options))) => startup(&options),
+        Ok((_, Request::Startup(options))) => server.admit().and_then(|()| startup(&options)),
         Ok((_, other)) => Err(CqlError::Protocol(format!("Unexpected message {}, expecting STARTUP or OPTIONS", other.opcode().name()))),
         Err(error) => Err(CqlError::Protocol(error.to_string())),
     };

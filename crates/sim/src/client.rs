@@ -66,6 +66,8 @@ impl Reply {
     }
 }
 
+const BOOTSTRAPPING: i32 = 0x1002;
+
 /// A connection as a driver has it.
 pub struct Client {
     /// The core, and the connection there.
@@ -83,6 +85,8 @@ pub struct Client {
     pub events: usize,
     /// Where the last reply said that its partition is, to a client that has asked for that.
     pub tablet: Option<Vec<u8>>,
+    /// Whether the server has refused STARTUP, as a member does that does not know its cluster yet.
+    is_refused: bool,
     /// The last error, with all that its kind tells.
     pub error: Option<String>,
 }
@@ -128,6 +132,7 @@ impl Client {
             events: 0,
             tablet: None,
             error: None,
+            is_refused: false,
         };
         let options = [("CQL_VERSION", "3.0.0")].into_iter().chain(compression.map(|name| ("COMPRESSION", name.name())));
         let options = options.chain(extension.map(|name| (name, "")));
@@ -143,6 +148,10 @@ impl Client {
         let Some(stream) = self.starting else { return true };
         match self.poll(machine, stream) {
             None => return false,
+            Some(Reply::Error { code: BOOTSTRAPPING, .. }) => {
+                self.is_refused = true;
+                return false;
+            }
             // A process whose fuse is lit may die of what it does in the background; nothing that is asked of it has a reply then.
             Some(Reply::Nothing) => {}
             Some(reply) => {
@@ -260,9 +269,9 @@ impl Client {
         self.replies.remove(&stream).or(over.then_some(Reply::Nothing))
     }
 
-    /// Whether the server has ended the connection.
+    /// Whether the server has ended the connection, or has not let it begin.
     pub fn is_over(&self, machine: &mut Machine) -> bool {
-        machine.is_dead() || machine.connection(self.end).is_none_or(|connection| connection.phase == Phase::Gone)
+        self.is_refused || machine.is_dead() || machine.connection(self.end).is_none_or(|connection| connection.phase == Phase::Gone)
     }
 
     fn write(&mut self, machine: &mut Machine, opcode: Opcode, body: impl FnOnce(&mut Vec<u8>, ProtocolVersion)) -> i16 {

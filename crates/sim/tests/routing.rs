@@ -244,3 +244,20 @@ fn a_timeout_tells_the_level_of_the_request_and_what_it_wrote() {
         assert!(error.contains(expected), "{text}: {error}");
     }
 }
+
+#[test]
+fn a_node_that_has_not_been_taken_in_lets_nobody_begin() {
+    let mut network = Network::new(7, Box::new(Machine::boot));
+    let nobody = SocketAddr::new(<Network>::address(9), NODE_PORT);
+    let cluster = ClusterSetup { address: <Network>::address(0), join: vec![nobody], planted: None };
+    network.add(&Setup { cores: CORES, cluster: Some(cluster), ..Setup::small(7) });
+    assert!(network.run_until(|network| network.machine(0).unwrap().is_accepting()));
+    for core in 0..CORES {
+        let mut client = Client::begin(network.machine(0).unwrap(), core, ProtocolVersion::V4, None);
+        let is_answered = network.run_until(|network| {
+            let machine = network.machine(0).unwrap();
+            client.is_ready(machine) || client.is_over(machine)
+        });
+        assert!(is_answered && client.error.as_deref() == Some("IsBootstrapping"), "{:?}", client.error);
+    }
+}

@@ -50,6 +50,15 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
         self.core.supported()
     }
 
+    fn admit(&self) -> Result<(), CqlError> {
+        if self.core.send_away_until_us.is_some() {
+            return Err(CqlError::Leaving);
+        }
+        // A driver would take a node without a cluster for the whole of it.
+        let is_serving = self.core.cluster.as_ref().is_none_or(|cluster| cluster.view.is_current);
+        if is_serving { Ok(()) } else { Err(CqlError::Bootstrapping) }
+    }
+
     fn statement(&mut self, client: &mut Client, stream: StreamId, request: wire::Request<'_>, out: &mut Vec<u8>) {
         let start = out.len();
         let header = ReplyHeader::new(client.version, stream);
