@@ -1,12 +1,14 @@
 //! What goes wrong in a cluster, and how it is mended.
 
+use crate::machine::Machine;
 use crate::network::Network;
 use crate::remains::Loss;
 use crate::setup::Setup;
 use base::Rng;
+use node::Core;
 use shard::Durability;
 use sim_disk::{Fault, Faults};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Something happens after so long at most.
 const QUIET_US_MAX: u64 = 1_500_000;
@@ -16,17 +18,20 @@ pub(super) struct Trouble {
     dice: Rng,
     durability: Durability,
     next_us: u64,
+    /// Nodes that were asked to end.
+    ending: BTreeSet<usize>,
     /// How often what happened.
     pub(super) counts: BTreeMap<&'static str, u64>,
 }
 
 impl Trouble {
     pub(super) fn new(setup: &Setup, seed: u64) -> Self {
-        Self { dice: Rng::new(seed), durability: setup.durability, next_us: 0, counts: BTreeMap::new() }
+        Self { dice: Rng::new(seed), durability: setup.durability, next_us: 0, ending: BTreeSet::new(), counts: BTreeMap::new() }
     }
 
     /// Makes trouble when it is time.
     pub(super) fn advance(&mut self, network: &mut Network) {
+        self.bury(network, |machine| machine.has_ended());
         if network.now_us() < self.next_us {
             return;
         }
@@ -34,7 +39,7 @@ impl Trouble {
         let count = network.len() as u64;
         let node = self.dice.below(count) as usize;
         let other = (node + 1 + self.dice.below(count.max(2) - 1) as usize) % network.len();
-        let name = match self.dice.below(20) {
+        let name = match self.dice.below(23) {
             0 | 1 => self.kill(network, node, Loss::Process),
             // What is acknowledged with this durability may be lost with the power.
             2 | 3 if self.durability == Durability::Device => self.kill(network, node, Loss::Power),
@@ -71,6 +76,7 @@ impl Trouble {
                 network.mend_all();
                 "mend"
             }
+            18..=20 => self.ask_to_end(network, node),
             _ => self.heal(network),
         };
         *self.counts.entry(name).or_default() += 1;
@@ -84,6 +90,24 @@ impl Trouble {
     fn kill(&mut self, network: &mut Network, node: usize, loss: Loss) -> &'static str {
         network.kill(node, loss);
         if loss == Loss::Power { "power" } else { "kill" }
+    }
+
+    fn ask_to_end(&mut self, network: &mut Network, node: usize) -> &'static str {
+        if let Some(machine) = network.machine(node)
+            && self.ending.insert(node)
+        {
+            machine.ask_to_end();
+        }
+        "end"
+    }
+
+    /// Takes processes away that were asked to end, if `is_due`.
+    fn bury(&mut self, network: &mut Network, is_due: impl Fn(&mut Machine<Core>) -> bool) {
+        let over: Vec<usize> = self.ending.iter().copied().filter(|node| network.machine(*node).is_none_or(&is_due)).collect();
+        for node in over {
+            self.ending.remove(&node);
+            network.kill(node, Loss::Process);
+        }
     }
 
     fn start(&mut self, network: &mut Network) -> &'static str {
@@ -125,6 +149,7 @@ impl Trouble {
 
     fn heal(&mut self, network: &mut Network) -> &'static str {
         network.mend_all();
+        self.bury(network, |_| true);
         for node in 0..network.len() {
             if network.machine(node).is_some_and(|machine| machine.is_dead()) {
                 network.kill(node, Loss::Process);
