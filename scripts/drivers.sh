@@ -12,9 +12,7 @@
 set -euo pipefail
 . "$(dirname "$0")/steps.sh"
 
-all=(python-cassandra python-scylla cqlsh rust java go node latte aerospike-python aerospike-java aerospike-go aerospike-rust aerospike-node aerospike-cql ycsb ycsb-generators abuse crash report bench)
-# Only by name.
-named=(cluster)
+all=(python-cassandra python-scylla cqlsh rust java go node latte aerospike-python aerospike-java aerospike-go aerospike-rust aerospike-node aerospike-cql ycsb ycsb-generators abuse crash cluster report bench)
 # These start what they need themselves.
 serverless=(ycsb-generators abuse crash cluster report bench)
 is_serverless() { [[ " ${serverless[*]} " == *" $1 "* ]]; }
@@ -32,8 +30,8 @@ for name in "${@:-all}"; do
     all) suites+=("${all[@]}") ;;
     python) suites+=(python-cassandra python-scylla) ;;
     *)
-      if [[ " ${all[*]} ${named[*]} " != *" $name "* ]]; then
-        say "no suite is called '$name'; there are: ${all[*]} ${named[*]} (python stands for both)"
+      if [[ " ${all[*]} " != *" $name "* ]]; then
+        say "no suite is called '$name'; there are: ${all[*]} (python stands for both)"
         exit 2
       fi
       suites+=("$name") ;;
