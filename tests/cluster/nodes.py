@@ -31,7 +31,8 @@ import server as servers
 START_SECONDS_MAX = 60
 END_SECONDS_MAX = 60
 SETTLE_SECONDS_MAX = 60
-MEMORY = "192MiB"
+CORES = int(os.environ.get("TARNDB_TEST_CORES", "1"))
+MEMORY = f"{64 + 128 * CORES}MiB"
 CAPACITY = "512MiB"
 PR_SET_PDEATHSIG = 1
 CLONE_NEWNET = 0x4000_0000
@@ -79,7 +80,7 @@ class Node:
         command = [
             servers.binary(), "start", "--data-dir", str(self.data_dir), "--listen", self.address,
             *(word for name, port in self.ports.items() for word in (f"--{name}-port", str(port))),
-            "--http-port", "0", "--cores", os.environ.get("TARNDB_TEST_CORES", "1"), "--pin", "off",
+            "--http-port", "0", "--cores", str(CORES), "--pin", "off",
             "--memory-limit", MEMORY, "--capacity", self.capacity, *self.flags, *flags,
         ]
         with open(self.log_path, "ab") as log:

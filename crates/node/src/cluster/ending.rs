@@ -108,6 +108,8 @@ impl Core {
                 }
             }
             Step::HandedOver if self.core == CoreId(0) => self.wait_for_others(reactor),
+            // Core 0 may have had nobody to take leave of.
+            Step::HandedOver if now_us >= ending.until_us => self.begin_to_send_away(now_us),
             Step::HandedOver => {}
             Step::WritingOut => return None,
             Step::SendingAway => {
