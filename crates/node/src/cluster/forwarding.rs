@@ -2,7 +2,7 @@
 //!
 //! One that goes by newer metadata than this core's waits until that has come: only then does this core know whether it may run it.
 
-use super::frames::{FORWARDED, Forward, Forwarded, RemoteOutcome};
+use super::frames::{FORWARD_BYTES_MAX, FORWARDED, Forward, Forwarded, RemoteOutcome};
 use super::routing::Asker;
 use crate::coordination::Started;
 use crate::core::Core;
@@ -87,6 +87,13 @@ impl Core {
                 let Some(cluster) = &mut self.cluster else { return };
                 let text;
                 let outcome = match &outcome {
+                    Ok(reply) if reply.len() > FORWARD_BYTES_MAX => {
+                        text = format!(
+                            "the result has {} bytes, more than the {FORWARD_BYTES_MAX} that are sent on; ask for less",
+                            reply.len()
+                        );
+                        RemoteOutcome::Failed(Refusal::Other, &text)
+                    }
                     Ok(reply) => RemoteOutcome::Done(reply),
                     Err(ShardError::NotPrimary) => RemoteOutcome::NotPrimary,
                     Err(ShardError::OutcomeUnknown | ShardError::NoAnswer) => RemoteOutcome::Unknown,

@@ -29,6 +29,9 @@ pub(super) const FORWARDED: u8 = 66;
 pub(super) const WANTED: u8 = 67;
 pub(super) const KEYS: u8 = 68;
 
+/// A request, or what came of it, may have so many bytes to be sent on: less than a frame holds, for what goes with it.
+pub(super) const FORWARD_BYTES_MAX: usize = cluster::wire::BODY_BYTES_MAX - (64 << 10);
+
 /// How a replica is filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fill {
@@ -162,6 +165,10 @@ impl Slots {
 }
 
 impl<'a> Forward<'a> {
+    pub(super) fn bytes(&self) -> usize {
+        self.part.map_or(0, <[u8]>::len) + self.request.len()
+    }
+
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.id.to_le_bytes());
         out.extend_from_slice(&self.version.to_le_bytes());

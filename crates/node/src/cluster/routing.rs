@@ -4,7 +4,7 @@
 //! sent and got no answer is asked again if it only reads; if it writes, its outcome is unknown and the client hears of a timeout.
 
 use super::ClusterCore;
-use super::frames::Forward;
+use super::frames::{FORWARD_BYTES_MAX, Forward};
 use super::roles::{Role, Target};
 use crate::core::Core;
 use crate::message::{Message, PartId};
@@ -196,7 +196,13 @@ impl Core {
                 reactor.send(core, Message::Forward { from: self.core, id, version, part: description, request });
             }
             Way::Member(target) => {
-                if cluster.send_forward(reactor, target, &Forward { id, version, part: description.as_deref(), request: &request }) {
+                let forward = Forward { id, version, part: description.as_deref(), request: &request };
+                if forward.bytes() > FORWARD_BYTES_MAX {
+                    cluster.routed.all.remove(&id);
+                    let error = ShardError::TooLarge { bytes: forward.bytes(), bytes_max: FORWARD_BYTES_MAX };
+                    return self.fail_part(reactor, part, error);
+                }
+                if cluster.send_forward(reactor, target, &forward) {
                     cluster.routed.sent(id, way);
                 }
             }
