@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The Python drivers and ScyllaDB's Rust driver, as their own suites install them; the checker of histories (Go) and the application on the Java
+# The Python drivers, Aerospike's Python client and ScyllaDB's Rust driver, as their own suites install them; the checker of histories (Go) and the application on the Java
 # driver, where there are the tools for them.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -9,6 +9,7 @@ TARNDB_SUITE=python-cassandra bash "$here/../drivers/python/install.sh"
 if_it_can() { "$@" || (( $? == 77 )); }
 TARNDB_SUITE=python-scylla if_it_can bash "$here/../drivers/python/install.sh"
 if_it_can bash "$here/../drivers/rust/install.sh"
+if_it_can bash "$here/../drivers/aerospike-cql/install.sh"
 mkdir -p "$cache/cluster"
 
 checker=("$here"/checker/{go.mod,go.sum,main.go})

@@ -60,7 +60,7 @@ impl Node {
 
     fn start(&mut self, message: &Message<'_>, body: &[u8]) {
         for _ in 0..2 {
-            let options = Options { namespaces: &self.namespaces, cores: 2, record_bytes_max: 1 << 20 };
+            let options = Options { namespaces: &self.namespaces, cores: 2, record_bytes_max: 1 << 20, is_primary: None };
             match start(&self.schema, message, body, &options) {
                 Ok(Work::Declare(needs)) => {
                     self.declared += 1;
@@ -97,6 +97,7 @@ impl Server for Node {
             schema: &self.schema,
             uptime_s: 0,
             client_connections: 1,
+            cluster: None,
         }
     }
 

@@ -49,15 +49,22 @@ pub struct AerospikeConfig {
     pub(crate) namespaces: Vec<Namespace>,
     /// The node's name.
     pub(crate) node_name: String,
+    /// The replication factor of namespaces that are new, in a cluster.
+    pub(crate) replication_factor: u8,
 }
 
 impl AerospikeConfig {
     /// The node's name follows from its identity; records of these namespaces last until they are deleted, unless a client says otherwise.
     #[must_use]
-    pub fn new(host_id: u128, namespaces: Vec<String>) -> Self {
+    pub fn new(host_id: u128, namespaces: Vec<String>, replication_factor: u8) -> Self {
         let namespaces = namespaces.into_iter().map(|name| Namespace { name, default_ttl_s: 0 }).collect();
-        Self { namespaces, node_name: format!("{:016X}", host_id as u64) }
+        Self { namespaces, node_name: aerospike_name(host_id), replication_factor }
     }
+}
+
+/// The name by which Aerospike clients know a node.
+pub(crate) fn aerospike_name(host_id: u128) -> String {
+    format!("{:016X}", host_id as u64)
 }
 
 /// Where a node listens.

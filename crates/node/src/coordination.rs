@@ -184,9 +184,9 @@ impl Core {
                 self.deliver(reactor, connection, &frame);
             }
             (Work::Single, Err(error)) => self.refuse(part.request, &error),
-            (Work::Coordinated(Coordinated { results, failure, left, .. }), outcome) => {
+            (Work::Coordinated(Coordinated { coordinator, results, failure, left, .. }), outcome) => {
                 let mut bytes = 0;
-                match outcome {
+                match outcome.or_else(|error| coordinator.part_failed(part.part, error)) {
                     Ok(reply) => {
                         bytes = reply.len();
                         if let Some(result) = results.get_mut(usize::from(part.part)) {

@@ -212,7 +212,8 @@ impl Core {
                 store: false,
             }),
             SchemaAction::Declare(needs) => {
-                let mut declared = Declared { schema: None, events: Vec::new() };
+                let factor = self.cluster.as_ref().map(|_| self.config.aerospike.replication_factor);
+                let mut declared = Declared { schema: None, events: Vec::new(), factor };
                 for need in needs {
                     let uuid = random_uuid(reactor);
                     declared.add(&self.schema, need, uuid)?;
@@ -453,15 +454,21 @@ impl Change {
 struct Declared {
     schema: Option<Schema>,
     events: Vec<SchemaEvent>,
+    /// The replication factor of new keyspaces; 1 without.
+    factor: Option<u8>,
 }
 
 impl Declared {
     fn add(&mut self, former: &Schema, need: &Need, uuid: u128) -> Result<(), RecordSetError> {
         let Need { namespace, set, bins } = need;
         let schema = self.schema.as_ref().unwrap_or(former);
-        let Some(declared) = schema.declare_bins(namespace, set, bins, uuid)? else { return Ok(()) };
+        let Some(mut declared) = schema.declare_bins(namespace, set, bins, uuid)? else { return Ok(()) };
         let event = |change, target| SchemaEvent { change, target, keyspace: namespace.clone() };
         if declared.keyspace_is_new {
+            if let Some((factor, keyspace)) = self.factor.zip(declared.schema.keyspaces.get_mut(namespace)) {
+                let parameters = &mut Arc::make_mut(keyspace).replication.parameters;
+                parameters.insert("replication_factor".to_owned(), factor.to_string());
+            }
             self.events.push(event(ChangeKind::Created, SchemaEventTarget::Keyspace));
         }
         let change = if declared.table_is_new { ChangeKind::Created } else { ChangeKind::Updated };

@@ -111,6 +111,7 @@ pub(crate) struct Config {
     pub(crate) aerospike_port: u16,
     /// None: nobody listens on that port.
     pub(crate) aerospike_namespaces: Vec<String>,
+    pub(crate) aerospike_replication_factor: u8,
     pub(crate) http_port: u16,
     /// `None`: clustering is off.
     pub(crate) node_port: Option<u16>,
@@ -145,6 +146,8 @@ pub(crate) struct TlsFiles {
 
 /// How many cores a node may have.
 pub(crate) const CORES: RangeInclusive<u64> = 1..=1024;
+/// The replication factors that keyspaces may have.
+const REPLICATION_FACTORS: RangeInclusive<u64> = 1..=7;
 /// The longest name of a cluster, data centre or rack.
 const NAME_BYTES_MAX: usize = 255;
 /// The longest name of a namespace.
@@ -175,6 +178,7 @@ impl Config {
             cql_shard_aware_port: settings.cql_shard_aware_port.unwrap_or(19042),
             aerospike_port: settings.aerospike_port.unwrap_or(3000),
             aerospike_namespaces: settings.aerospike_namespaces.map_or_else(|| vec!["test".to_owned()], without_empty),
+            aerospike_replication_factor: settings.aerospike_replication_factor.unwrap_or(2),
             http_port: settings.http_port.unwrap_or(8080),
             cores: settings.cores,
             memory_limit: settings.memory_limit.unwrap_or(Size(host.memory_bytes / 2).max(MEMORY_LIMIT_LEAST)),
@@ -194,6 +198,7 @@ impl Config {
         if let Some(cores) = self.cores {
             in_range("cores", cores.into(), CORES)?;
         }
+        in_range("aerospike_replication_factor", self.aerospike_replication_factor.into(), REPLICATION_FACTORS)?;
         in_range("flush_interval_ms", self.flush_interval_ms, 1..=10_000)?;
         in_range("scrub_interval_hours", self.scrub_interval_hours, 0..=8_760)?;
         in_range("connections_per_core", self.connections_per_core.into(), 1..=1_000_000)?;

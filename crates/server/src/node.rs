@@ -153,7 +153,11 @@ impl NodeParts {
                     planted: None,
                 }),
                 board: Some(board),
-                aerospike: AerospikeConfig::new(identity::host_id(data_dir.identity), config.aerospike_namespaces.clone()),
+                aerospike: AerospikeConfig::new(
+                    identity::host_id(data_dir.identity),
+                    config.aerospike_namespaces.clone(),
+                    config.aerospike_replication_factor,
+                ),
                 listening: OnceLock::new(),
                 started_s: std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs() as u32),
                 frame_body_bytes_max: 16 << 20,

@@ -33,6 +33,9 @@ pub(crate) struct Settings {
     /// Namespaces of Aerospike clients, separated by commas; none switches their port off [default: test].
     #[arg(long, value_delimiter = ',', value_name = "NAMES", env = "TARNDB_AEROSPIKE_NAMESPACES")]
     pub(crate) aerospike_namespaces: Option<Vec<String>>,
+    /// In a cluster: the replication factor of a namespace that is written to for the first time, 1 to 7 [default: 2].
+    #[arg(long, value_name = "N", env = "TARNDB_AEROSPIKE_REPLICATION_FACTOR")]
+    pub(crate) aerospike_replication_factor: Option<u8>,
     /// The port for `tarndb status`, metrics and health checks; 0 picks a free one [default: 8080].
     #[arg(long, value_name = "PORT", env = "TARNDB_HTTP_PORT")]
     pub(crate) http_port: Option<u16>,
@@ -105,6 +108,7 @@ impl Settings {
             cql_shard_aware_port: self.cql_shard_aware_port.or(other.cql_shard_aware_port),
             aerospike_port: self.aerospike_port.or(other.aerospike_port),
             aerospike_namespaces: self.aerospike_namespaces.or(other.aerospike_namespaces),
+            aerospike_replication_factor: self.aerospike_replication_factor.or(other.aerospike_replication_factor),
             http_port: self.http_port.or(other.http_port),
             node_port: self.node_port.or(other.node_port),
             join: self.join.or(other.join),

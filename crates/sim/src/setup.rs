@@ -123,7 +123,7 @@ impl Setup {
             rack: "rack1".to_owned(),
             host_id: self.host_id,
             protocols: vec![Protocol::Cql, Protocol::Cql, Protocol::Aerospike, Protocol::Node],
-            aerospike: AerospikeConfig::new(1, vec!["test".to_owned()]),
+            aerospike: AerospikeConfig::new(self.host_id, vec!["test".to_owned()], 2),
             cluster,
             board: None,
             listening,

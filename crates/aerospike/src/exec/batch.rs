@@ -2,10 +2,13 @@
 //!
 //! Records are read in parts of a few, written in parts of one; a part's reply is the number of records it came to (4 bytes), then their
 //! messages. A part that has read much ends early, and what it did not come to is asked for again.
+//!
+//! A part is described by a batch of its records alone, in the form in which clients send batches.
 
+use super::need::Need;
 use super::request::{Limits, Request, is_write, write_failure};
 use super::start::{Target, check_served, names, target};
-use super::{Options, Work, dictionary};
+use super::{Options, RecordCoordinator, Work, dictionary};
 use crate::ResultCode;
 use crate::wire::{Attributes, BatchEntries, Kind, Operations, Proto, info3, write_result};
 use base::TableId;
@@ -31,6 +34,7 @@ const PARTS_MAX: usize = 256;
 const STEP_BYTES: Range<usize> = 1 << 20..4 << 20;
 
 const COUNT_BYTES: usize = 4;
+const INDEX_BYTES: usize = 4;
 
 /// What a batch asks for.
 struct Plan {
@@ -48,6 +52,8 @@ struct RequestKind {
     operations: Range<usize>,
     operation_count: u16,
     limits: Limits,
+    /// What the field says of the first of them, but for index and digest.
+    said: Range<usize>,
 }
 
 struct Entry {
@@ -60,15 +66,36 @@ struct Entry {
 type Positions = SmallVec<[u32; PART_READS_MAX]>;
 
 pub(super) fn start<'a>(schema: &Schema, field: &[u8], options: &Options<'_>) -> Result<Work<'a>, ResultCode> {
+    match plan(schema, field, options)? {
+        Planned::Plan(plan) => Ok(Work::Coordinate(Box::new(BatchCoordinator::new(Arc::new(plan), options.cores)))),
+        Planned::Missing(needs) => Ok(Work::Declare(needs)),
+    }
+}
+
+/// Makes a part again from its description; `None` if something has to be declared first.
+pub(super) fn part(schema: &Schema, field: &[u8], options: &Options<'_>) -> Result<Option<Box<dyn Operation>>, ResultCode> {
+    let Planned::Plan(plan) = plan(schema, field, options)? else { return Ok(None) };
+    let positions = (0..plan.entries.len() as u32).collect();
+    Ok(Some(Box::new(BatchPart { plan: Arc::new(plan), positions })))
+}
+
+enum Planned {
+    Plan(Plan),
+    Missing(Vec<Need>),
+}
+
+fn plan(schema: &Schema, field: &[u8], options: &Options<'_>) -> Result<Planned, ResultCode> {
     let malformed = |_| ResultCode::PARAMETER;
-    let batch = BatchEntries::read(field).map_err(malformed)?;
+    let mut batch = BatchEntries::read(field).map_err(malformed)?;
     let mut plan = Plan { bytes: field.into(), kinds: Vec::new(), entries: Vec::with_capacity(batch.len()) };
     let mut needs = Vec::new();
     let within = |part: &[u8]| {
         let start = part.as_ptr() as usize - field.as_ptr() as usize;
         start..start + part.len()
     };
-    for entry in batch {
+    loop {
+        let start = field.len() - batch.rest().len();
+        let Some(entry) = batch.next() else { break };
         let entry = entry.map_err(malformed)?;
         if !entry.repeats {
             check_served(&entry.fields, &entry.attributes)?;
@@ -96,6 +123,7 @@ pub(super) fn start<'a>(schema: &Schema, field: &[u8], options: &Options<'_>) ->
                 operations: if entry.operations.is_empty() { 0..0 } else { within(entry.operations.bytes()) },
                 operation_count: entry.operations.len() as u16,
                 limits: Limits { default_ttl_s, record_bytes_max: options.record_bytes_max },
+                said: start + INDEX_BYTES + DIGEST_BYTES..field.len() - batch.rest().len(),
             });
         }
         if needs.is_empty() {
@@ -103,11 +131,7 @@ pub(super) fn start<'a>(schema: &Schema, field: &[u8], options: &Options<'_>) ->
             plan.entries.push(Entry { index: entry.index, digest: *entry.digest, kind });
         }
     }
-    if !needs.is_empty() {
-        return Ok(Work::Declare(needs));
-    }
-    let coordinator = BatchCoordinator::new(Arc::new(plan), options.cores);
-    Ok(Work::Coordinate(Box::new(coordinator)))
+    Ok(if needs.is_empty() { Planned::Plan(plan) } else { Planned::Missing(needs) })
 }
 
 impl Plan {
@@ -115,7 +139,7 @@ impl Plan {
         &self.kinds[entry.kind as usize]
     }
 
-    /// The table of an entry; any if it has none.
+    /// The table of an entry that has one.
     fn table(&self, position: u32) -> TableId {
         self.kind(&self.entries[position as usize]).table.as_ref().map_or(TableId(0), |table| table.id)
     }
@@ -169,10 +193,23 @@ impl Operation for BatchPart {
         reply[start..start + COUNT_BYTES].copy_from_slice(&done.to_be_bytes());
         Ok(())
     }
+
+    fn describe(&self, out: &mut Vec<u8>) -> bool {
+        BatchEntries::write_head(self.positions.len() as u32, out);
+        for position in &self.positions {
+            let entry = &self.plan.entries[*position as usize];
+            out.extend_from_slice(&entry.index.to_be_bytes());
+            out.extend_from_slice(&entry.digest);
+            out.extend_from_slice(&self.plan.bytes[self.plan.kind(entry).said.clone()]);
+        }
+        true
+    }
 }
 
 struct BatchCoordinator {
     plan: Arc<Plan>,
+    /// What needs no part to be answered: there is no such set or namespace.
+    refused: Vec<(u32, ResultCode)>,
     waiting: VecDeque<Positions>,
     running: Vec<Positions>,
     parts: usize,
@@ -180,22 +217,23 @@ struct BatchCoordinator {
 
 impl BatchCoordinator {
     fn new(plan: Arc<Plan>, cores: u16) -> Self {
-        let mut waiting = VecDeque::new();
-        let mut reads: Vec<Positions> = vec![Positions::new(); usize::from(cores.max(1))];
+        let (mut refused, mut waiting) = (Vec::new(), VecDeque::new());
+        let mut reads: Vec<(u16, u32)> = Vec::new();
         for (position, entry) in plan.entries.iter().enumerate() {
             let position = position as u32;
-            if is_write(&plan.kind(entry).attributes) {
+            if let Err(code) = &plan.kind(entry).table {
+                refused.push((entry.index, *code));
+            } else if is_write(&plan.kind(entry).attributes) {
                 waiting.push_back(Positions::from_slice(&[position]));
-                continue;
-            }
-            let core = usize::from(token(&entry.digest).slot().core(cores.max(1)).0);
-            reads[core].push(position);
-            if reads[core].len() == PART_READS_MAX {
-                waiting.push_back(std::mem::take(&mut reads[core]));
+            } else {
+                reads.push((token(&entry.digest).slot().core(cores.max(1)).0, position));
             }
         }
-        waiting.extend(reads.into_iter().filter(|positions| !positions.is_empty()));
-        Self { plan, waiting, running: Vec::new(), parts: PARTS_FIRST }
+        reads.sort_unstable();
+        for of_core in reads.chunk_by(|one, other| one.0 == other.0) {
+            waiting.extend(of_core.chunks(PART_READS_MAX).map(|part| part.iter().map(|(_, position)| *position).collect()));
+        }
+        Self { plan, refused, waiting, running: Vec::new(), parts: PARTS_FIRST }
     }
 
     /// Appends what parts gave.
@@ -224,6 +262,13 @@ impl Coordinator for BatchCoordinator {
     type Error = ResultCode;
 
     fn step(&mut self, results: Vec<Vec<u8>>, reply: &mut Vec<u8>) -> Result<Step, ResultCode> {
+        if !self.refused.is_empty() {
+            let proto = Proto::begin(reply, Kind::Message);
+            for (index, code) in std::mem::take(&mut self.refused) {
+                write_failure(index, code, reply);
+            }
+            proto.end(reply);
+        }
         if !results.is_empty() {
             self.take_results(&results, reply);
         }
@@ -239,5 +284,20 @@ impl Coordinator for BatchCoordinator {
             operation: Box::new(BatchPart { plan: Arc::clone(&self.plan), positions: positions.clone() }),
         };
         Ok(Step::Run(self.running.iter().map(part).collect()))
+    }
+}
+
+impl RecordCoordinator for BatchCoordinator {
+    fn part_failed(&self, part: usize, code: ResultCode) -> Option<Vec<u8>> {
+        let positions = self.running.get(part)?;
+        let mut result = (positions.len() as u32).to_be_bytes().to_vec();
+        for position in positions {
+            write_failure(self.plan.entries[*position as usize].index, code, &mut result);
+        }
+        Some(result)
+    }
+
+    fn writes(&self) -> bool {
+        self.plan.kinds.iter().any(|kind| is_write(&kind.attributes))
     }
 }

@@ -16,9 +16,9 @@ mod start;
 mod write;
 
 pub use need::Need;
-pub use options::{Namespace, Options};
+pub use options::{IsPrimary, Namespace, Options};
 pub use single::RecordRequest;
-pub use start::{Shape, Work, start};
+pub use start::{Shape, Work, part, start};
 
 use crate::ResultCode;
 use model::Table;
@@ -26,7 +26,14 @@ use model::operation::{Coordinator, RowStore, Stop};
 use model::record_set::{RecordSet, RecordSetError};
 
 /// Drives a batch or a scan. It never fails: what goes wrong is in the reply.
-pub type RecordCoordinator = dyn Coordinator<Error = ResultCode>;
+pub trait RecordCoordinator: Coordinator<Error = ResultCode> {
+    /// What a part that could not be run is taken to have replied; `None` if the whole request fails with it. `part` is a number among
+    /// those of the last step.
+    fn part_failed(&self, part: usize, code: ResultCode) -> Option<Vec<u8>>;
+
+    /// Whether any part of it writes.
+    fn writes(&self) -> bool;
+}
 
 /// Why a request on one record did not run to its end.
 enum Failure {

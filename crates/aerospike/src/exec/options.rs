@@ -9,13 +9,25 @@ pub struct Namespace {
     pub default_ttl_s: u32,
 }
 
+/// Whether this node is the primary of a namespace's slot.
+pub type IsPrimary<'a> = dyn Fn(&str, u16) -> bool + 'a;
+
 /// What a node decides.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Options<'a> {
     /// The namespaces there are.
     pub namespaces: &'a [Namespace],
-    /// How many cores the node has: scans make a part for each.
+    /// How many cores the node has: requests about many records come in parts of a core's each. In a cluster, where a part may be run by
+    /// another member, this is the number of slots.
     pub cores: u16,
     /// The size a record may have.
     pub record_bytes_max: u32,
+    /// In a cluster. A scan that names no partitions is about those of which this node is the primary.
+    pub is_primary: Option<&'a IsPrimary<'a>>,
+}
+
+impl Options<'_> {
+    pub(super) fn holds(&self, namespace: &str, slot: u16) -> bool {
+        self.is_primary.is_none_or(|is_primary| is_primary(namespace, slot))
+    }
 }

@@ -9,6 +9,10 @@ use crate::value::{Particle, ParticleType};
 use crate::wire::{MessageWriter, Operation, info1, info2};
 use model::operation::{Context, RowStore, WriteSet};
 use model::row::Stamp;
+use std::ops::RangeInclusive;
+
+/// A read with a time to live that is one of these renews the record's life, when less than so many percent of it are left.
+pub(super) const RENEWAL_PERCENT: RangeInclusive<u32> = 1..=100;
 
 impl Request<'_> {
     pub(super) fn read(
@@ -33,9 +37,9 @@ impl Request<'_> {
     /// The record's stamp with its whole life before it, if the client wants that when so little is left.
     fn renewed(&self, record: &Record<'_>, context: &Context) -> Option<Stamp> {
         let Stamp { timestamp, ttl_s, expires_at_s } = record.stamp;
-        let percent = u64::from(self.attributes.ttl);
+        let percent = self.attributes.ttl;
         let left_s = u64::from(expires_at_s.saturating_sub(1 + context.now_s()));
-        let is_little = ttl_s > 0 && (1..=100).contains(&percent) && left_s * 100 <= u64::from(ttl_s) * percent;
+        let is_little = ttl_s > 0 && RENEWAL_PERCENT.contains(&percent) && left_s * 100 <= u64::from(ttl_s) * u64::from(percent);
         is_little.then(|| Stamp {
             timestamp: context.timestamp_us.max(timestamp.saturating_add(1)),
             ttl_s,

@@ -3,29 +3,40 @@
 //! Within a partition records come in the order of their tokens, and then digests, whatever sets they are in: a client that has a record of
 //! it goes on after that one. A part looks through a piece of the ring on one core, and gives what [`part`] says.
 //!
-//! Without a limit, all cores look through their pieces at the same time; with one, pieces come one after another, so that no record is
+//! Without a limit, cores look through their pieces at the same time; with one, pieces come one after another, so that no record is
 //! given that the client must drop, or faster than it wants.
+//!
+//! In a cluster a piece is a slot, which may be another member's. A slot that nobody can be asked about ends with a code of its own: the
+//! client asks again for what follows the last record that it was given.
 
 mod pace;
 mod part;
 
 use self::pace::Pace;
-use self::part::{Found, ScanPart, Target};
+use self::part::{End, Found, ScanPart, Target};
 use super::options::Namespace;
 use super::request::is_write;
-use super::{Options, Work};
+use super::{Options, RecordCoordinator, Work};
 use crate::ResultCode;
 use crate::wire::{Kind, Message, MessageWriter, Proto, field, info1, info3, write_result};
 use base::{SLOT_COUNT, TableId, Token};
 use model::Schema;
-use model::operation::{Coordinator, Part, Step};
+use model::operation::{Coordinator, Operation, Part, Step};
 use model::record_set::{DIGEST_BYTES, table_name, token};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// With more tables than this, parts look through one slot at a time: what one table has beyond the place that another reached is looked at
 /// again, which must stay little.
 const JOINED_TABLES_MAX: usize = 8;
+
+/// How many parts run at a time where pieces are slots: first, and at most.
+const PARTS_FIRST: usize = 8;
+const PARTS_MAX: usize = 64;
+
+/// When the parts of a step gave less than the first, more run in the next step; when more than the second, fewer.
+const STEP_BYTES: Range<usize> = 1 << 20..4 << 20;
 
 /// A run of slots on one core, and where in it to go on.
 #[derive(Clone, Debug)]
@@ -36,16 +47,27 @@ struct Piece {
     until: Token,
 }
 
+impl Piece {
+    fn slots(&self) -> impl Iterator<Item = u16> + use<> {
+        self.from.slot().0..=self.until.slot().0
+    }
+}
+
 struct ScanCoordinator {
     target: Arc<Target>,
     /// By core.
     pieces: Vec<VecDeque<Piece>>,
-    /// The cores whose first pieces are being looked through.
+    /// The cores whose first pieces are being looked through, and how many that may be.
     running: Vec<usize>,
+    parts: usize,
     records_left: Option<u64>,
     pace: Option<Pace>,
-    /// Partitions whose end the client wants to hear of.
-    told: Vec<u16>,
+    /// The partitions that the client has named, if it has.
+    wanted: Option<Vec<u16>>,
+    /// Whether it wants to hear of the end of each.
+    tells_ends: bool,
+    /// Partitions that could not be looked through to their end.
+    failed: BTreeMap<u16, ResultCode>,
 }
 
 pub(super) fn start<'a>(
@@ -71,22 +93,50 @@ pub(super) fn start<'a>(
     if wanted.len() > SLOT_COUNT as usize {
         return Err(ResultCode::PARAMETER);
     }
-    let wants_ends = message.attributes.info3 & info3::PARTITION_DONE == 0;
-    let told = if wants_ends { wanted.iter().map(|(slot, _)| *slot).collect() } else { Vec::new() };
-    if fields.partitions.is_none() && fields.digests.is_none() {
-        wanted = (0..SLOT_COUNT as u16).map(|slot| (slot, None)).collect();
+    let tells_ends = message.attributes.info3 & info3::PARTITION_DONE == 0;
+    let names_partitions = fields.partitions.is_some() || fields.digests.is_some();
+    let named = names_partitions.then(|| wanted.iter().map(|(slot, _)| *slot).collect());
+    if !names_partitions {
+        wanted = (0..SLOT_COUNT as u16).filter(|slot| options.holds(&namespace.name, *slot)).map(|slot| (slot, None)).collect();
     }
-    let target = Target {
-        namespace: namespace.name.clone(),
-        tables: tables(schema, namespace, set)?,
-        bins: bin_names(message)?,
-        no_bins: message.attributes.info1 & info1::NO_BINS != 0,
-    };
+    let target = Target::new(schema, message, namespace, set)?;
     let pieces =
         if target.tables.is_empty() { Vec::new() } else { pieces(wanted, target.tables.len() <= JOINED_TABLES_MAX, options.cores) };
-    let records_left = fields.records_max.filter(|records| *records > 0);
-    let pace = fields.records_per_second.filter(|records| *records > 0).map(Pace::new);
-    Ok(Work::Coordinate(Box::new(ScanCoordinator { target: Arc::new(target), pieces, running: Vec::new(), records_left, pace, told })))
+    Ok(Work::Coordinate(Box::new(ScanCoordinator {
+        target: Arc::new(target),
+        parts: if pieces.len() > PARTS_MAX { PARTS_FIRST } else { PARTS_MAX },
+        pieces,
+        running: Vec::new(),
+        records_left: fields.records_max.filter(|records| *records > 0),
+        pace: fields.records_per_second.filter(|records| *records > 0).map(Pace::new),
+        wanted: named,
+        tells_ends,
+        failed: BTreeMap::new(),
+    })))
+}
+
+/// Makes a part again from the scan's message and the part's description.
+pub(super) fn part_of(
+    schema: &Schema,
+    message: &Message<'_>,
+    namespace: &Namespace,
+    set: &str,
+    description: &[u8],
+) -> Result<Box<dyn Operation>, ResultCode> {
+    let target = Target::new(schema, message, namespace, set)?;
+    ScanPart::of_description(&Arc::new(target), description)
+        .map_or(Err(ResultCode::PARAMETER), |part| Ok(Box::new(part) as Box<dyn Operation>))
+}
+
+impl Target {
+    fn new(schema: &Schema, message: &Message<'_>, namespace: &Namespace, set: &str) -> Result<Self, ResultCode> {
+        Ok(Self {
+            namespace: namespace.name.clone(),
+            tables: tables(schema, namespace, set)?,
+            bins: bin_names(message)?,
+            no_bins: message.attributes.info1 & info1::NO_BINS != 0,
+        })
+    }
 }
 
 fn partition_id(bytes: &[u8]) -> Result<u16, ResultCode> {
@@ -163,30 +213,41 @@ impl ScanCoordinator {
             if let Some(pace) = &mut self.pace {
                 pace.given(found.records, found.now_us);
             }
-            match found.last {
-                None => drop(self.pieces[core].pop_front()),
-                Some(last) => {
+            match found.end {
+                End::More(last) => {
                     if let Some(piece) = self.pieces[core].front_mut() {
                         (piece.from, piece.after) = (token(&last), Some(last));
                     }
                 }
+                End::Done => drop(self.pieces[core].pop_front()),
+                End::Failed(code) => {
+                    let piece = self.pieces[core].pop_front();
+                    self.failed.extend(piece.iter().flat_map(Piece::slots).map(|slot| (slot, code)));
+                }
             }
         }
         proto.end_unless_empty(reply);
+        let bytes: usize = results.iter().map(Vec::len).sum();
+        if bytes < STEP_BYTES.start {
+            self.parts = (self.parts * 2).min(PARTS_MAX);
+        } else if bytes > STEP_BYTES.end && self.pieces.len() > PARTS_MAX {
+            self.parts = (self.parts / 2).max(1);
+        }
     }
 
     /// Tells the ends of partitions and of the reply.
     fn finish(&self, reply: &mut Vec<u8>) {
-        if !self.told.is_empty() {
-            let proto = Proto::begin(reply, Kind::Message);
-            for slot in &self.told {
+        let proto = Proto::begin(reply, Kind::Message);
+        for slot in self.wanted.iter().flatten() {
+            let failure = self.failed.get(slot);
+            if self.tells_ends || failure.is_some() {
                 let mut message = MessageWriter::begin(reply);
                 message.attributes.info3 = info3::PARTITION_DONE;
                 message.attributes.generation = u32::from(*slot);
-                message.end(reply, ResultCode::OK);
+                message.end(reply, failure.copied().unwrap_or(ResultCode::OK));
             }
-            proto.end(reply);
         }
+        proto.end_unless_empty(reply);
         write_result(reply, ResultCode::OK, info3::LAST);
     }
 }
@@ -199,7 +260,7 @@ impl Coordinator for ScanCoordinator {
         if has_results {
             self.take_results(&results, reply);
         }
-        let parallel = if self.records_left.is_some() || self.pace.is_some() { 1 } else { usize::MAX };
+        let parallel = if self.records_left.is_some() || self.pace.is_some() { 1 } else { self.parts };
         let waiting = self.pieces.iter().enumerate().filter(|(_, pieces)| !pieces.is_empty());
         self.running = waiting.map(|(core, _)| core).take(parallel).collect();
         if self.running.is_empty() || self.records_left == Some(0) {
@@ -218,6 +279,18 @@ impl Coordinator for ScanCoordinator {
             Part { table, token: piece.until, operation: Box::new(ScanPart::new(&self.target, piece.clone(), records_max)) }
         };
         Ok(Step::Run(self.running.iter().map(part).collect()))
+    }
+}
+
+impl RecordCoordinator for ScanCoordinator {
+    fn part_failed(&self, _: usize, code: ResultCode) -> Option<Vec<u8>> {
+        // Who has not named partitions cannot be told of one.
+        let is_passing = matches!(code, ResultCode::PARTITION_UNAVAILABLE | ResultCode::TIMEOUT);
+        (is_passing && self.wanted.is_some()).then(|| Found::failed(ResultCode::PARTITION_UNAVAILABLE))
+    }
+
+    fn writes(&self) -> bool {
+        false
     }
 }
 

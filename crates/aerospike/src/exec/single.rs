@@ -1,9 +1,10 @@
 //! A request on one record, as an operation whose reply is the whole reply.
 
 use super::dictionary;
-use super::request::{Limits, Request};
-use crate::wire::{Attributes, Kind, Message, Operations, Proto};
-use base::Token;
+use super::read::RENEWAL_PERCENT;
+use super::request::{Limits, Request, is_write};
+use crate::wire::{Attributes, Kind, Message, Operations, Proto, info3};
+use base::{TableId, Token};
 use model::Table;
 use model::operation::{Context, Operation, RowStore, Stop, WriteSet};
 use model::record_set::{DIGEST_BYTES, token};
@@ -38,6 +39,26 @@ impl RecordRequest<'_> {
     #[must_use]
     pub fn token(&self) -> Token {
         token(&self.digest)
+    }
+
+    /// The set that it is in.
+    #[must_use]
+    pub fn table(&self) -> TableId {
+        self.table.id
+    }
+
+    /// Whether it changes the record.
+    #[must_use]
+    pub fn is_write(&self) -> bool {
+        is_write(&self.what.attributes)
+    }
+
+    /// Whether any replica that is in sync may answer it, and so one that lags.
+    #[must_use]
+    pub fn reads_any_replica(&self) -> bool {
+        let Attributes { info3, ttl, .. } = self.what.attributes;
+        let renews = RENEWAL_PERCENT.contains(&ttl);
+        info3 & info3::READ_RELAXED != 0 && !renews && !self.is_write()
     }
 
     /// The memory that [`RecordRequest::to_operation`] takes.

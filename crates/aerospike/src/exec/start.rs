@@ -7,6 +7,7 @@ use super::{Namespace, Options, RecordCoordinator, RecordRequest, batch, declara
 use crate::ResultCode;
 use crate::digest::digest;
 use crate::wire::{self, Attributes, Fields, Message, Operations, info1, info2, info3};
+use model::operation::Operation;
 use model::record_set::RecordSet;
 use model::{Schema, Table};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ pub enum Work<'a> {
     /// It runs as an operation on the core that owns its token; its reply is the whole reply.
     Record(RecordRequest<'a>),
     /// Several steps; each may give the client a part of the reply.
-    Coordinate(Box<RecordCoordinator>),
+    Coordinate(Box<dyn RecordCoordinator>),
     /// These must be declared first; then the request is to be started again.
     Declare(Vec<Need>),
 }
@@ -82,6 +83,23 @@ pub fn start<'a>(schema: &'a Schema, message: &Message<'a>, body: &'a [u8], opti
     };
     let limits = Limits { default_ttl_s: namespace.default_ttl_s, record_bytes_max: options.record_bytes_max };
     Ok(Work::Record(RecordRequest { table, what: What::of(message), body, digest, limits }))
+}
+
+/// Makes a part of a batch or scan again that another node has described (`model::operation::Operation::describe`); `message` is the
+/// scan's, for batches it is not looked at. `None` if a set or bin has to be declared first, which this node has not heard of yet.
+///
+/// # Errors
+/// A description that is none.
+pub fn part(
+    schema: &Schema,
+    message: Option<&Message<'_>>,
+    description: &[u8],
+    options: &Options<'_>,
+) -> Result<Option<Box<dyn Operation>>, ResultCode> {
+    let Some(message) = message else { return batch::part(schema, description, options) };
+    check_served(&message.fields, &message.attributes)?;
+    let (namespace, set) = names(&message.fields, options)?;
+    scan::part_of(schema, message, namespace, set, description).map(Some)
 }
 
 /// Whether a read says neither which bins it wants nor that it wants none.

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+mod cluster;
 mod database;
 mod many;
 mod policies;

@@ -1,7 +1,7 @@
 //! The value of each name.
 
-use super::view::{BUILD, NodeView};
-use super::{UNKNOWN, namespace, parameter, partitions};
+use super::view::{BUILD, NodeView, Partitions};
+use super::{UNKNOWN, members, namespace, parameter, partitions};
 use std::fmt::{Display, Write};
 
 /// A reply that is this long gets no further values: names are short and some values long.
@@ -25,9 +25,6 @@ const DEFAULT_NAMES: [&str; 11] = [
 /// What this server does of what came with the protocol's versions.
 const FEATURES: &str = "batch-any;batch-index;cdt-list;cdt-map;float;geo;peers;pipelining;pquery;pscans;query-show;replicas;\
                         replicas-all;replicas-master;replicas-prole;sindex-exists;truncate-namespace";
-
-/// Changes when partitions move or nodes come and go, which they do not yet.
-const GENERATION: u32 = 1;
 
 /// Appends each name of a request with its value, as the body of a reply.
 pub fn answer(names: &str, view: &NodeView<'_>, out: &mut Vec<u8>) {
@@ -67,16 +64,15 @@ fn value(name: &str, view: &NodeView<'_>) -> String {
         "logs" => "0:stderr".to_owned(),
         "cluster-name" if view.cluster_name.is_empty() => "null".to_owned(),
         "cluster-name" => view.cluster_name.to_owned(),
-        "cluster-generation" | "partition-generation" | "peers-generation" | "rebalance-generation" | "cluster-stable" => {
-            GENERATION.to_string()
-        }
+        "partition-generation" => partitions::generation(view).to_string(),
+        "cluster-generation" | "peers-generation" | "rebalance-generation" => members::generation(view).to_string(),
+        "cluster-stable" => members::stable(view, parameters),
         "service" | "service-clear-std" => view.address.to_string(),
-        // There is one node, it has one address and no encryption.
-        "services" | "services-alternate" | "services-alumni" | "service-clear-alt" | "service-tls-std" | "service-tls-alt" => {
-            String::new()
-        }
-        "peers-clear-std" | "peers-clear-alt" => format!("{GENERATION},{},[]", view.address.port()),
-        "peers-tls-std" | "peers-tls-alt" => format!("{GENERATION},,[]"),
+        "services" => members::addresses(view),
+        // A node has one address and no encryption.
+        "services-alternate" | "services-alumni" | "service-clear-alt" | "service-tls-std" | "service-tls-alt" => String::new(),
+        "peers-clear-std" | "peers-clear-alt" => members::peers(view),
+        "peers-tls-std" | "peers-tls-alt" => format!("{},,[]", members::generation(view)),
         "partitions" => base::SLOT_COUNT.to_string(),
         "replicas" => partitions::replicas(view),
         "replicas-all" => partitions::replicas_all(view),
@@ -111,17 +107,23 @@ fn statistics(view: &NodeView<'_>) -> String {
         let separator = if text.is_empty() { "" } else { ";" };
         write!(text, "{separator}{name}={value}").expect("text takes what is written to it");
     };
-    put("cluster_size", &1);
-    put("cluster_key", &GENERATION);
-    put("cluster_generation", &GENERATION);
-    put("cluster_principal", &view.node_name);
+    let partitions: Vec<Partitions> = view.namespaces.iter().map(|namespace| view.partitions(&namespace.name)).collect();
+    put("cluster_size", &members::size(view));
+    put("cluster_key", &members::key(view));
+    put("cluster_generation", &members::generation(view));
+    put("cluster_principal", &members::principal(view));
     put("cluster_integrity", &true);
     put("cluster_is_member", &true);
     put("uptime", &view.uptime_s);
     put("migrate_allowed", &true);
-    put("migrate_partitions_remaining", &0);
+    put("migrate_partitions_remaining", &partitions.iter().map(|held| held.sending + held.receiving).sum::<u32>());
     put("client_connections", &view.client_connections);
     text
+}
+
+/// A number as clients read it: they keep 31 bits.
+pub(super) fn number(value: u64) -> u64 {
+    value & 0x7FFF_FFFF
 }
 
 /// Items with a semicolon between them.

@@ -4,6 +4,7 @@
 //! the forms of values are those of the version in [`BUILD`].
 
 mod answer;
+mod members;
 mod namespace;
 mod partitions;
 mod truncation;
@@ -11,7 +12,7 @@ mod view;
 
 pub use answer::{answer, write_value};
 pub use truncation::Truncation;
-pub use view::{BUILD, NodeView};
+pub use view::{BUILD, Cluster, NodeView, PartitionSet, Partitions, Peer};
 
 /// What is answered to a name that is not known.
 const UNKNOWN: &str = "ERROR:4:unrecognized command";

@@ -1,7 +1,8 @@
 //! A namespace, its sets and bins.
 
 use super::answer::list;
-use super::view::NodeView;
+use super::members;
+use super::view::{NodeView, Partitions};
 use model::Table;
 use model::record_set::{NO_SET, RecordSet};
 use std::collections::BTreeSet;
@@ -14,10 +15,14 @@ const EXPIRY_PERIOD_S: u32 = 120;
 
 pub(super) fn of_name(view: &NodeView<'_>, name: &str) -> String {
     let Some(namespace) = view.namespace(name) else { return NO_NAMESPACE.to_owned() };
+    let Partitions { factor, unavailable, sending, receiving, .. } = view.partitions(name);
+    let size = members::size(view);
     format!(
-        "ns_cluster_size=1;effective_replication_factor=1;replication-factor=1;strong-consistency=true;nsup-period={EXPIRY_PERIOD_S};\
-         allow-ttl-without-nsup=false;default-ttl={};single-bin=false;dead_partitions=0;unavailable_partitions=0;clock_skew_stop_writes=false;\
-         stop_writes=false;migrate_tx_partitions_remaining=0;migrate_rx_partitions_remaining=0;storage-engine=device",
+        "ns_cluster_size={size};effective_replication_factor={};replication-factor={factor};strong-consistency=true;\
+         nsup-period={EXPIRY_PERIOD_S};allow-ttl-without-nsup=false;default-ttl={};single-bin=false;dead_partitions=0;\
+         unavailable_partitions={unavailable};clock_skew_stop_writes=false;stop_writes=false;migrate_tx_partitions_remaining={sending};\
+         migrate_rx_partitions_remaining={receiving};storage-engine=device",
+        size.min(usize::from(factor)),
         namespace.default_ttl_s
     )
 }

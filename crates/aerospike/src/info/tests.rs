@@ -8,6 +8,10 @@ use model::{DataType, Schema};
 
 /// The values of names, on a node with the namespaces `test` and `bar`, of which `test` has two sets and records without a set.
 fn values(names: &str) -> Vec<(String, String)> {
+    values_of(None, names)
+}
+
+fn values_of(cluster: Option<Box<dyn Cluster>>, names: &str) -> Vec<(String, String)> {
     let bin = |name: &str| NewBin { name: name.to_owned(), kind: 1, kind_name: "integer", data_type: DataType::BigInt };
     let mut schema = Schema::empty();
     for (set, bins) in [("users", vec![bin("a"), bin("b")]), ("", vec![bin("b")]), ("orders", vec![])] {
@@ -22,6 +26,7 @@ fn values(names: &str) -> Vec<(String, String)> {
         schema: &schema,
         uptime_s: 5,
         client_connections: 2,
+        cluster,
     };
     let mut out = Vec::new();
     answer(names, &view, &mut out);
@@ -127,4 +132,76 @@ fn truncations_are_told_apart() {
     assert!(matches!(of("truncate:namespace=test;set=s\nbuild"), Some(Err(_))));
     assert_eq!(of("build\ntruncate:namespace=test;set=s"), None, "only the first");
     assert_eq!(of("build"), None);
+}
+
+/// A node of three, which is the first replica of every fourth partition of `test` and the second of every other odd one.
+#[derive(Debug)]
+struct Three {
+    unavailable: u32,
+    receiving: u32,
+}
+
+impl Cluster for Three {
+    fn peers(&self) -> Vec<Peer> {
+        [2, 3].map(|number| Peer { node_name: format!("A{number}"), address: ([192, 0, 2, number], 3_000).into() }).into()
+    }
+
+    fn peers_generation(&self) -> u64 {
+        7
+    }
+
+    fn size(&self) -> usize {
+        3
+    }
+
+    fn partition_generation(&self) -> u64 {
+        (1 << 31) + 9
+    }
+
+    fn key(&self) -> u64 {
+        0xABC
+    }
+
+    fn partitions(&self, namespace: &str) -> Partitions {
+        let mut partitions = Partitions::none(12, if namespace == "test" { 2 } else { 1 });
+        if namespace == "test" {
+            for partition in (0..4_096).step_by(4) {
+                partitions.hold(0, partition);
+                partitions.hold(1, partition + 1);
+                partitions.hold(2, partition + 2);
+            }
+            (partitions.unavailable, partitions.receiving) = (self.unavailable, self.receiving);
+        }
+        partitions
+    }
+}
+
+#[test]
+fn members_and_their_partitions_are_told() {
+    let value = |name: &str| values_of(Some(Box::new(Three { unavailable: 0, receiving: 0 })), name).remove(0).1;
+    let encoded = |byte: u8| base64::engine::general_purpose::STANDARD.encode([byte; 512]);
+    let (first, second, none) = (encoded(0x88), encoded(0x44), encoded(0));
+    assert_eq!(value("replicas"), format!("test:12,2,{first},{second};bar:12,1,{none}"));
+    assert_eq!(value("replicas-all"), format!("test:2,{first},{second};bar:1,{none}"));
+    assert_eq!(value("replicas-master"), format!("test:{first};bar:{none}"));
+    assert_eq!(value("replicas-prole"), format!("test:{second};bar:{none}"));
+    assert_eq!(value("peers-clear-std"), "7,3000,[[A2,,[192.0.2.2:3000]],[A3,,[192.0.2.3:3000]]]");
+    assert_eq!(value("services"), "192.0.2.2:3000;192.0.2.3:3000");
+    assert_eq!((value("peers-generation"), value("partition-generation")), ("7".to_owned(), "9".to_owned()), "31 bits");
+    assert!(value("namespace/test").starts_with("ns_cluster_size=3;effective_replication_factor=2;replication-factor=2;"));
+    assert!(value("statistics").starts_with("cluster_size=3;cluster_key=ABC;cluster_generation=7;cluster_principal=A2;"));
+}
+
+#[test]
+fn a_cluster_is_stable_when_all_is_in_its_place() {
+    let asked = |unavailable, receiving, name: &str| values_of(Some(Box::new(Three { unavailable, receiving })), name).remove(0).1;
+    assert_eq!(asked(0, 0, "cluster-stable"), "ABC");
+    assert_eq!(asked(0, 0, "cluster-stable:size=3;ignore-migrations=false;namespace=test"), "ABC");
+    assert_eq!(asked(0, 0, "cluster-stable:size=4"), "ERROR:4:cluster-specified-size");
+    assert_eq!(asked(0, 0, "cluster-stable:namespace=none"), "ERROR:4:unknown-namespace");
+    assert_eq!(asked(0, 1, "cluster-stable"), "ERROR:1:unstable-cluster");
+    assert_eq!(asked(0, 1, "cluster-stable:ignore-migrations=true"), "ABC");
+    assert_eq!(asked(1, 0, "cluster-stable:ignore-migrations=true"), "ERROR:1:unstable-cluster");
+    assert_eq!(asked(1, 1, "cluster-stable:namespace=bar"), "ABC");
+    assert_eq!(value("cluster-stable:size=1"), "1");
 }

@@ -30,6 +30,7 @@ impl Server for Echo {
             schema: &self.schema,
             uptime_s: 0,
             client_connections: 0,
+            cluster: None,
         }
     }
 

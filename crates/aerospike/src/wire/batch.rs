@@ -73,6 +73,17 @@ impl<'a> BatchEntries<'a> {
         Ok(Self { left, rest, respond_all: flags & RESPOND_ALL != 0, last: None })
     }
 
+    /// Starts a field of `count` records, which are to be appended.
+    pub(crate) fn write_head(count: u32, out: &mut Vec<u8>) {
+        out.extend_from_slice(&count.to_be_bytes());
+        out.push(RESPOND_ALL);
+    }
+
+    /// The bytes of the records that are left.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     /// How many records are left.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -50,6 +50,8 @@ pub mod info3 {
     pub const UPDATE_ONLY: u8 = 1 << 3;
     pub const CREATE_OR_REPLACE: u8 = 1 << 4;
     pub const REPLACE_ONLY: u8 = 1 << 5;
+    /// Of reads: without it they are linearizable, or the session's own writes are seen; with it any replica will do.
+    pub const READ_RELAXED: u8 = 1 << 7;
 }
 
 /// What a request says besides fields and operations.

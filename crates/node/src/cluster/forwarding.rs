@@ -7,6 +7,7 @@ use super::routing::Asker;
 use crate::coordination::Started;
 use crate::core::Core;
 use crate::message::Message;
+use crate::protocol::aerospike;
 use crate::protocol::cql::{ReplyHeader, Statements, travel};
 use io::{ConnectionId, Reactor};
 use shard::{Refusal, ShardError};
@@ -15,7 +16,7 @@ use shard::{Refusal, ShardError};
 const EARLY_MAX: usize = 10_000;
 
 /// The connection of requests that have none here.
-const NOBODY: ConnectionId = ConnectionId { index: u32::MAX, generation: u32::MAX };
+pub(crate) const NOBODY: ConnectionId = ConnectionId { index: u32::MAX, generation: u32::MAX };
 
 /// A request that is too early.
 pub(crate) struct Early {
@@ -43,6 +44,9 @@ impl Core {
             let (part, request) = (forward.part.map(<[u8]>::to_vec), forward.request.to_vec());
             cluster.early.push(Early { asker, version: forward.version, part, request });
             return;
+        }
+        if let Some(body) = aerospike::unpack(forward.request) {
+            return self.run_travelled_records(reactor, asker, body, forward.part);
         }
         let travelled = match travel::unpack(forward.request) {
             Ok(Some(travelled)) => travelled,

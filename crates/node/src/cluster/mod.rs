@@ -31,10 +31,11 @@ mod tablets;
 mod uncommitted;
 mod view;
 
+pub(crate) use forwarding::NOBODY;
 pub(crate) use frames::Forward;
 pub use metadata::MetadataBlobs;
 pub use operations::{Answer, Board, ClusterReport, CoreReport, MemberReport, Order, PendingReport, Report};
-pub(crate) use routing::{Asker, Place, Route};
+pub(crate) use routing::{Asker, PATIENCE_US, Place, Route};
 pub use view::View;
 
 use crate::config::replication_blob;
@@ -100,6 +101,8 @@ pub(crate) struct ClusterCore {
     host_id: u128,
     identity: Option<Identity>,
     pub(crate) view: Arc<View>,
+    /// When members last came, went or moved.
+    pub(crate) members_moved_us: u64,
     /// Whether there has been a view in which this process takes part.
     has_served: bool,
     roles: Roles,
@@ -164,6 +167,7 @@ impl ClusterCore {
             host_id,
             identity: None,
             view: Arc::new(View::nothing()),
+            members_moved_us: 0,
             has_served: false,
             roles: Roles::default(),
             links: Links::default(),
@@ -189,6 +193,12 @@ impl ClusterCore {
     /// Whether this node is the primary of a slot, as far as it knows.
     pub(crate) fn is_primary(&self, table: TableId, slot: Slot) -> bool {
         let assignment = self.view.keyspace_of(table).and_then(|keyspace| self.view.assignment(keyspace, slot));
+        assignment.is_some_and(|assignment| assignment.primary == self.view.me)
+    }
+
+    /// The same of a keyspace by its name.
+    pub(crate) fn is_primary_in(&self, keyspace: &str, slot: Slot) -> bool {
+        let assignment = self.view.number_of(keyspace).and_then(|number| self.view.assignment(number, slot));
         assignment.is_some_and(|assignment| assignment.primary == self.view.me)
     }
 
@@ -251,6 +261,9 @@ impl Core {
         }
         cluster.routed_changed = true;
         cluster.written = true;
+        if view.members_since != before.members_since {
+            cluster.members_moved_us = now_us;
+        }
         let awaited = cluster.forget_peers(&before);
         let (tokens, peers) = view.ring();
         let members = before.state.members.clone();

@@ -27,7 +27,11 @@ pub(crate) struct Route {
     /// As `travel::pack` writes it; none where the protocol's requests do not travel.
     pub(crate) request: Option<Arc<[u8]>>,
     pub(crate) consistency: Consistency,
+    /// Whether any replica in sync may answer it.
+    pub(crate) reads_any: bool,
     pub(crate) is_write: bool,
+    /// It is refused when it has found nobody to run it in this time.
+    pub(crate) patience_us: u64,
 }
 
 /// Where a request, or a part of one, belongs, and how it is made there.
@@ -128,7 +132,7 @@ impl ClusterCore {
             return Way::TooFew { required, alive };
         }
         // A part is one of many: they are all read where they are newest.
-        let reads_any = !route.is_write && place.description.is_none() && route.consistency.reads_any();
+        let reads_any = !route.is_write && place.description.is_none() && route.reads_any;
         if assignment.primary == self.view.me || (reads_any && assignment.in_sync.contains(&self.view.me)) {
             let core = slot.core(cores);
             return if core == own_core { Way::Here } else { Way::Core(core) };
@@ -160,7 +164,8 @@ impl Core {
         let Some(cluster) = &mut self.cluster else { return };
         let id = cluster.routed.next;
         cluster.routed.next = id.wrapping_add(1);
-        cluster.routed.all.insert(id, Routed { part, place, route, deadline_us: now_us + PATIENCE_US, sent: None });
+        let deadline_us = now_us + route.patience_us;
+        cluster.routed.all.insert(id, Routed { part, place, route, deadline_us, sent: None });
         self.send_routed(reactor, id);
     }
 
@@ -286,7 +291,9 @@ impl Core {
 
     /// Ends a part that this core has routed.
     fn fail_part<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, part: PartId, error: ShardError) {
-        if let Some(request) = self.requests.get_mut(part.request) {
+        if error == ShardError::NotPrimary
+            && let Some(request) = self.requests.get_mut(part.request)
+        {
             // It is not routed once more.
             request.route = None;
         }

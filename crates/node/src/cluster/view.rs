@@ -1,7 +1,7 @@
 //! What the metadata means to this node: who serves which slot, and where they are. Made on core 0, shared by all cores, never changed.
 
-use base::{CoreId, NodeId, Slot, TableId};
-use cluster::{Assignment, Identity, MemberState, Profile, SlotMap, State};
+use base::{CoreId, Epoch, NodeId, Slot, TableId};
+use cluster::{Assignment, Identity, Member, MemberState, Profile, SlotMap, State};
 use cql::system::PeerView;
 use shard::KeyspaceNumber;
 use std::collections::BTreeMap;
@@ -22,6 +22,8 @@ pub(crate) struct Peer {
 pub(crate) struct KeyspaceView {
     pub(crate) name: String,
     pub(crate) slots: Option<Arc<SlotMap>>,
+    /// The newest epoch of a slot: larger once any has moved.
+    pub(crate) newest: Epoch,
 }
 
 /// The metadata of one version.
@@ -37,6 +39,8 @@ pub struct View {
     pub(crate) keyspaces: Vec<KeyspaceView>,
     /// Ascending.
     pub(crate) tables: Vec<(TableId, KeyspaceNumber)>,
+    /// The version in which members last came, went or moved.
+    pub(crate) members_since: u64,
 }
 
 impl View {
@@ -50,6 +54,7 @@ impl View {
             peers: BTreeMap::new(),
             keyspaces: Vec::new(),
             tables: Vec::new(),
+            members_since: 0,
         }
     }
 
@@ -57,13 +62,17 @@ impl View {
     pub(crate) fn new(before: &Self, identity: Option<Identity>, state: &Arc<State>, is_current: bool) -> Self {
         let me = identity.as_ref().map_or(NodeId(0), |identity| identity.node);
         let mut keyspaces: Vec<KeyspaceView> =
-            before.keyspaces.iter().map(|known| KeyspaceView { name: known.name.clone(), slots: None }).collect();
+            before.keyspaces.iter().map(|known| KeyspaceView { name: known.name.clone(), slots: None, newest: known.newest }).collect();
         let mut tables = Vec::new();
         for (name, slots) in state.keyspaces.iter().filter(|_| is_current) {
             let number = keyspaces.iter().position(|known| known.name == *name).unwrap_or_else(|| {
-                keyspaces.push(KeyspaceView { name: name.clone(), slots: None });
+                keyspaces.push(KeyspaceView { name: name.clone(), slots: None, newest: Epoch(0) });
                 keyspaces.len() - 1
             });
+            let known = before.keyspaces.get(number).and_then(|known| known.slots.as_ref());
+            if known.is_none_or(|known| !Arc::ptr_eq(known, slots)) {
+                keyspaces[number].newest = slots.slots.iter().map(|assignment| assignment.epoch).max().unwrap_or_default();
+            }
             keyspaces[number].slots = Some(Arc::clone(slots));
             let of_schema = state.schema.keyspaces.get(name).into_iter().flat_map(|keyspace| keyspace.tables.values());
             tables.extend(of_schema.map(|table| (table.id, KeyspaceNumber(number as u16))));
@@ -75,7 +84,8 @@ impl View {
             let peer = Peer { address: node_address.parse().ok()?, cores: *cores, incarnation: *incarnation, is_up: member.is_up() };
             (member.state != MemberState::Removed).then_some((member.id, peer))
         });
-        Self { me, identity, is_current, state: Arc::clone(state), peers: peers.collect(), keyspaces, tables }
+        let members_since = if are_where_they_were(&before.state, state) { before.members_since } else { state.version };
+        Self { me, identity, is_current, state: Arc::clone(state), peers: peers.collect(), keyspaces, tables, members_since }
     }
 
     /// The log index of the newest entry that it shows; 0 while this node takes no part.
@@ -110,6 +120,11 @@ impl View {
         self.peers.get(&node).map(|peer| slot.core(peer.cores))
     }
 
+    /// The members that are up, ascending.
+    pub(crate) fn members_up(&self) -> impl Iterator<Item = &Member> {
+        self.state.members.values().filter(|member| member.is_up())
+    }
+
     /// A member for a slot of which there is no keyspace yet.
     fn anybody(&self, slot: u16) -> NodeId {
         let members: Vec<NodeId> = self.peers.keys().copied().chain([self.me]).collect();
@@ -140,4 +155,10 @@ impl View {
         let peers = peers.collect();
         (tokens.remove(&self.me).unwrap_or_default(), peers)
     }
+}
+
+/// Whether clients find the same members in the same places.
+fn are_where_they_were(before: &State, after: &State) -> bool {
+    let place = |member: &Member| (member.id, member.profile.host_id, member.profile.aerospike_address.clone(), member.is_up());
+    before.members.values().map(place).eq(after.members.values().map(place))
 }

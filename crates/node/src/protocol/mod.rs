@@ -64,7 +64,7 @@ pub(crate) enum Reply {
 /// Who drives a request over several partitions.
 pub(crate) enum AnyCoordinator {
     Cql(Box<dyn Coordinator<Error = CqlError>>),
-    Aerospike(Box<RecordCoordinator>),
+    Aerospike(Box<dyn RecordCoordinator>),
 }
 
 impl Session {
@@ -96,7 +96,7 @@ impl Session {
                 }
             }
             Self::Aerospike(session) => {
-                let mut server = aerospike::Records { core, reactor, connection };
+                let mut server = aerospike::Records { core, reactor, connection, asker: None };
                 match session.receive(bytes, out, out_bytes_max, &mut server) {
                     aerospike_session::Verdict::Continue => Verdict::Continue,
                     aerospike_session::Verdict::Pause => Verdict::Pause,
@@ -202,6 +202,14 @@ impl Reply {
 }
 
 impl AnyCoordinator {
+    /// What stands for the result of a part that failed; the failure again if it is the whole request's.
+    pub(crate) fn part_failed(&self, part: u16, error: ShardError) -> Result<Vec<u8>, ShardError> {
+        match self {
+            Self::Cql(_) => Err(error),
+            Self::Aerospike(coordinator) => coordinator.part_failed(part.into(), aerospike::failure(&error)).ok_or(error),
+        }
+    }
+
     /// Takes a step. When it fails, the reply is the error.
     pub(crate) fn step(&mut self, reply: Reply, results: Vec<Vec<u8>>, out: &mut Vec<u8>) -> Step {
         let start = out.len();

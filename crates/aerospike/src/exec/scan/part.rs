@@ -2,8 +2,8 @@
 //!
 //! | bytes | reply |
 //! |---|---|
-//! | 1 | 1 if there may be more |
-//! | 20 | then: the last record that was given or looked at |
+//! | 1 | 1 if there may be more, 2 if it failed |
+//! | 20 | the last record that was given or looked at, if there may be more; in the first byte the result code, if it failed |
 //! | 8 | when it ran, in microseconds of the monotonic clock |
 //! | 4 | number of records |
 //! | … | their messages |
@@ -62,10 +62,18 @@ pub(super) struct ScanPart {
     records_max: u32,
 }
 
+/// How a part ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// There may be more behind this record.
+    More(Digest),
+    Done,
+    Failed(ResultCode),
+}
+
 /// What a part found.
 pub(super) struct Found<'a> {
-    /// Where to go on; none at the end.
-    pub(super) last: Option<Digest>,
+    pub(super) end: End,
     pub(super) now_us: u64,
     pub(super) records: u32,
     pub(super) messages: &'a [u8],
@@ -77,8 +85,19 @@ impl<'a> Found<'a> {
         let (last, rest) = rest.split_first_chunk::<DIGEST_BYTES>()?;
         let (now_us, rest) = rest.split_first_chunk::<8>()?;
         let (records, messages) = rest.split_first_chunk::<4>()?;
-        let last = (*more != 0).then_some(*last);
-        Some(Self { last, now_us: u64::from_be_bytes(*now_us), records: u32::from_be_bytes(*records), messages })
+        let end = match more {
+            0 => End::Done,
+            1 => End::More(*last),
+            _ => End::Failed(ResultCode(last[0])),
+        };
+        Some(Self { end, now_us: u64::from_be_bytes(*now_us), records: u32::from_be_bytes(*records), messages })
+    }
+
+    /// The reply of a part that has found nothing.
+    pub(super) fn failed(code: ResultCode) -> Vec<u8> {
+        let mut reply = vec![0; HEADER_BYTES];
+        (reply[0], reply[1]) = (2, code.0);
+        reply
     }
 }
 
@@ -94,6 +113,16 @@ struct Look {
 impl ScanPart {
     pub(super) fn new(target: &Arc<Target>, piece: Piece, records_max: u32) -> Self {
         Self { target: Arc::clone(target), piece, records_max }
+    }
+
+    /// Reads what [`Operation::describe`] wrote.
+    pub(super) fn of_description(target: &Arc<Target>, description: &[u8]) -> Option<Self> {
+        let (from, rest) = description.split_first_chunk::<8>()?;
+        let (until, rest) = rest.split_first_chunk::<8>()?;
+        let (records_max, rest) = rest.split_first_chunk::<4>()?;
+        let after = if rest.is_empty() { None } else { Some(rest.try_into().ok()?) };
+        let token = |bytes: &[u8; 8]| Token::from_biased(u64::from_be_bytes(*bytes));
+        Some(Self::new(target, Piece { from: token(from), after, until: token(until) }, u32::from_be_bytes(*records_max)))
     }
 
     fn look(
@@ -203,5 +232,13 @@ impl Operation for ScanPart {
         now_us.copy_from_slice(&context.now.monotonic_us.to_be_bytes());
         records.copy_from_slice(&(found.len() as u32).to_be_bytes());
         Ok(())
+    }
+
+    fn describe(&self, out: &mut Vec<u8>) -> bool {
+        out.extend_from_slice(&self.piece.from.biased().to_be_bytes());
+        out.extend_from_slice(&self.piece.until.biased().to_be_bytes());
+        out.extend_from_slice(&self.records_max.to_be_bytes());
+        out.extend_from_slice(self.piece.after.as_ref().map_or(&[], |digest| digest.as_slice()));
+        true
     }
 }

@@ -1,12 +1,12 @@
 //! Shards in memory, and a node that does nothing but run requests on them.
 
-use super::super::{Namespace, Options, Shape, Work, start};
+use super::super::{IsPrimary, Namespace, Options, Shape, Work, part, start};
 use super::Ask;
 use crate::ResultCode;
 use crate::wire::{HEADER_BYTES, Header, Kind, Message};
 use base::{Now, TableId, Token};
 use model::Schema;
-use model::operation::{Context, Direction, Operation, PartitionKey, Position, RowStore, ScannedRow, Step, Stop, Visit, WriteSet};
+use model::operation::{Context, Direction, Operation, Part, PartitionKey, Position, RowStore, ScannedRow, Step, Stop, Visit, WriteSet};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -91,6 +91,11 @@ pub(super) struct Database {
     pub(super) clock_us: u64,
     pub(super) declarations: u32,
     pub(super) record_bytes_max: u32,
+    pub(super) cores: u16,
+    /// Slots of other members: parts about them are made there again.
+    pub(super) others: BTreeSet<u16>,
+    /// Slots that nobody serves.
+    pub(super) unserved: BTreeMap<u16, ResultCode>,
 }
 
 /// One message of a reply, owned.
@@ -136,6 +141,9 @@ impl Database {
             clock_us: 5,
             declarations: 0,
             record_bytes_max: 1 << 20,
+            cores: CORES,
+            others: BTreeSet::new(),
+            unserved: BTreeMap::new(),
         }
     }
 
@@ -195,7 +203,10 @@ impl Database {
         loop {
             let schema = self.schema.clone();
             let namespaces = self.namespaces.clone();
-            let options = Options { namespaces: &namespaces, cores: CORES, record_bytes_max: self.record_bytes_max };
+            let others = self.others.clone();
+            let is_primary = |_: &str, slot: u16| !others.contains(&slot);
+            let is_primary: Option<&IsPrimary<'_>> = if self.cores == CORES { None } else { Some(&is_primary) };
+            let options = Options { namespaces: &namespaces, cores: self.cores, record_bytes_max: self.record_bytes_max, is_primary };
             match start(&schema, &message, body, &options) {
                 Ok(Work::Record(request)) => {
                     // Sent to another core or not, it is the same.
@@ -218,8 +229,22 @@ impl Database {
                             Step::Done => return pieces,
                         };
                         assert!(!parts.is_empty());
-                        for part in parts {
-                            results.push(self.run(&*part.operation));
+                        for (number, Part { token, operation, .. }) in parts.into_iter().enumerate() {
+                            let slot = token.slot().0;
+                            results.push(if let Some(code) = self.unserved.get(&slot) {
+                                match coordinator.part_failed(number, *code) {
+                                    Some(result) => result,
+                                    None => return vec![refusal(&message, *code)],
+                                }
+                            } else if self.others.contains(&slot) {
+                                let mut description = Vec::new();
+                                assert!(operation.describe(&mut description));
+                                let scan = message.fields.batch.is_none().then_some(&message);
+                                let again = part(&schema, scan, &description, &options).unwrap().unwrap();
+                                self.run(&*again)
+                            } else {
+                                self.run(&*operation)
+                            });
                         }
                     }
                 }

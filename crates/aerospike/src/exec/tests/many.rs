@@ -10,13 +10,13 @@ const LAST: u8 = info3::LAST;
 
 /// A batch in the making.
 #[derive(Default)]
-struct Batch {
+pub(super) struct Batch {
     bytes: Vec<u8>,
     count: u32,
 }
 
 impl Batch {
-    fn digest(mut self, index: u32, digest: [u8; 20], flags: u8) -> Self {
+    pub(super) fn digest(mut self, index: u32, digest: [u8; 20], flags: u8) -> Self {
         self.bytes.extend(index.to_be_bytes());
         self.bytes.extend(digest);
         self.bytes.push(flags);
@@ -25,17 +25,17 @@ impl Batch {
     }
 
     /// As clients before 2022 ask for whole records.
-    fn read(self, index: u32, key: u8, namespace: &[u8]) -> Self {
+    pub(super) fn read(self, index: u32, key: u8, namespace: &[u8]) -> Self {
         let mut batch = self.digest(index, digest_of(key), 0);
         batch.bytes.push(info1::READ | info1::GET_ALL);
         batch.finish(namespace, &[])
     }
 
-    fn repeat(self, index: u32, key: u8) -> Self {
+    pub(super) fn repeat(self, index: u32, key: u8) -> Self {
         self.digest(index, digest_of(key), 1)
     }
 
-    fn full(self, index: u32, key: u8, attributes: Attributes, operations: &[Operation<'_>]) -> Self {
+    pub(super) fn full(self, index: u32, key: u8, attributes: Attributes, operations: &[Operation<'_>]) -> Self {
         let mut batch = self.digest(index, digest_of(key), 2 | 4 | 8);
         batch.bytes.extend([attributes.info1, attributes.info2, attributes.info3]);
         batch.bytes.extend((attributes.generation as u16).to_be_bytes());
@@ -57,17 +57,17 @@ impl Batch {
         self
     }
 
-    fn ask(self) -> Ask {
+    pub(super) fn ask(self) -> Ask {
         let field = [&self.count.to_be_bytes()[..], &[0b1101], &self.bytes].concat();
         Ask::about(&[(field::BATCH, &field)]).info(info1::BATCH, 0, 0)
     }
 }
 
-fn put(key: u8, value: i64) -> Ask {
+pub(super) fn put(key: u8, value: i64) -> Ask {
     Ask::of(key).info(0, info2::WRITE, 0).operation(code::WRITE, 1, "a", &integer(value))
 }
 
-fn filled(keys: u8) -> Database {
+pub(super) fn filled(keys: u8) -> Database {
     let mut database = Database::new();
     for key in 0..keys {
         database.one(&put(key, i64::from(key)));
@@ -76,7 +76,7 @@ fn filled(keys: u8) -> Database {
 }
 
 /// The records by index, after the last message was seen to be the last.
-fn by_index(mut said: Vec<Said>) -> Vec<Said> {
+pub(super) fn by_index(mut said: Vec<Said>) -> Vec<Said> {
     let last = said.pop().unwrap();
     assert_eq!((last.info3, last.result), (LAST, 0));
     assert!(said.iter().all(|said| said.info3 == 0));
@@ -158,24 +158,24 @@ fn replies_to_batches_come_in_pieces() {
     assert!(said.iter().all(|said| said.bins[0].2 == vec![said.index as u8; 300_000]));
 }
 
-fn scan(set: &[u8]) -> Ask {
+pub(super) fn scan(set: &[u8]) -> Ask {
     let fields: &[(u8, &[u8])] =
         if set.is_empty() { &[(field::NAMESPACE, b"test")] } else { &[(field::NAMESPACE, b"test"), (field::SET, set)] };
     Ask::about(fields).info(info1::READ, 0, info3::PARTITION_DONE)
 }
 
-fn pids(slots: impl Iterator<Item = u16>) -> Vec<u8> {
+pub(super) fn pids(slots: impl Iterator<Item = u16>) -> Vec<u8> {
     slots.flat_map(u16::to_le_bytes).collect()
 }
 
 /// The records of a scan, after the last message was seen to be the last.
-fn records(mut said: Vec<Said>) -> Vec<Said> {
+pub(super) fn records(mut said: Vec<Said>) -> Vec<Said> {
     let last = said.pop().unwrap();
     assert_eq!((last.info3, last.result), (LAST, 0));
     said
 }
 
-fn digests(said: &[Said]) -> BTreeSet<[u8; 20]> {
+pub(super) fn digests(said: &[Said]) -> BTreeSet<[u8; 20]> {
     let digests: BTreeSet<[u8; 20]> = said.iter().map(|said| said.digest.unwrap()).collect();
     assert_eq!(digests.len(), said.len(), "a record is given once");
     digests

@@ -144,7 +144,7 @@ fn node_config(now: Now) -> NodeConfig {
         rack: "rack1".to_owned(),
         host_id: 1,
         protocols: vec![Protocol::Cql, Protocol::Cql, Protocol::Aerospike],
-        aerospike: AerospikeConfig::new(1, vec!["test".to_owned()]),
+        aerospike: AerospikeConfig::new(1, vec!["test".to_owned()], 2),
         cluster: None,
         board: None,
         listening: OnceLock::new(),

@@ -1,9 +1,11 @@
 //! Aerospike on a core: records, what a node shows of itself, and failures as result codes.
 
 mod records;
+mod travel;
 mod view;
 
 pub(crate) use records::Records;
+pub(crate) use travel::unpack;
 
 use crate::schema_changes::SchemaFailure;
 use aerospike::ResultCode;

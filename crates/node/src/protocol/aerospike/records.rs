@@ -2,8 +2,11 @@
 //!
 //! A record of this core is read and written at once. A request that is the first to write a bin waits until the bin is declared
 //! ([`crate::requests::Work::Declaration`]) and is then started again.
+//!
+//! In a cluster a request about a record goes to the primary of its slot, as parts of batches and scans do.
 
-use super::{failure, schema_failure};
+use super::{failure, schema_failure, travel};
+use crate::cluster::{Asker, NOBODY, PATIENCE_US, Place, Route};
 use crate::coordination::{Started, Ticket};
 use crate::core::Core;
 use crate::message::{Message, PartId, SchemaAction, SchemaRequest};
@@ -15,19 +18,24 @@ use aerospike::exec::{self, Options, Shape, Work};
 use aerospike::info::{NodeView, Truncation};
 use aerospike::session::{Progress, Server};
 use aerospike::wire;
-use base::{CoreId, TableId};
+use base::{CoreId, Slot, TableId};
+use cql::wire::Consistency;
 use io::{ConnectionId, Reactor};
-use model::operation::Operation;
-use shard::{Access, Outcome};
+use shard::{Access, Outcome, Refusal, ShardError};
 
 /// The size that a record may have.
 const RECORD_BYTES_MAX: u32 = 1 << 20;
+
+/// What a request is answered that another member has sent on, and that needs what this one has not heard of yet: to ask again.
+const UNDECLARED: ShardError = ShardError::NotPrimary;
 
 /// Serves one connection's requests while its bytes are being received.
 pub(crate) struct Records<'a, R> {
     pub(crate) core: &'a mut Core,
     pub(crate) reactor: &'a mut R,
     pub(crate) connection: ConnectionId,
+    /// Who has sent the request on, if it is not the connection's own.
+    pub(crate) asker: Option<Asker>,
 }
 
 /// Whether sets and bins that a request needs have been declared for it.
@@ -39,7 +47,7 @@ enum Declared {
 
 impl<R: Reactor<Message = Message>> Server for Records<'_, R> {
     fn view(&self) -> NodeView<'_> {
-        self.core.aerospike_view(self.reactor.now().wall_s())
+        self.core.aerospike_view(self.reactor.now())
     }
 
     fn truncate(&mut self, truncation: &Truncation<'_>, value: &mut Vec<u8>) -> Progress {
@@ -104,38 +112,62 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
     ) -> Result<Progress, ResultCode> {
         let context = self.core.context(self.reactor);
         let core = &mut *self.core;
-        let options = Options { namespaces: &core.config.aerospike.namespaces, cores: core.pieces(), record_bytes_max: RECORD_BYTES_MAX };
+        let cluster = core.cluster.as_deref();
+        let is_primary = |namespace: &str, slot| cluster.is_some_and(|cluster| cluster.is_primary_in(namespace, Slot(slot)));
+        let mut options = core.record_options();
+        options.is_primary = cluster.is_some().then_some(&is_primary);
         let bytes = REQUEST_BYTES + body.len();
-        let waits = |work| Request { work, ..Request::single(self.connection, Reply::Aerospike(shape), bytes) };
+        let (asker, connection) = (self.asker, self.connection);
+        let waits = || Request { asker, ..Request::single(connection, Reply::Aerospike(shape), bytes) };
         match exec::start(&core.schema, message, body, &options)? {
-            Work::Record(record) if record.token().slot().core(core.cores) == core.core => {
-                // The hot path: this core owns the record.
-                let start = out.len();
-                match core.shard.run(&context, &record, out) {
-                    Outcome::Done => Ok(Progress::Replied),
-                    Outcome::Failed(error) => Err(failure(&error)),
-                    outcome => {
-                        let part = PartId { request: core.requests.insert(waits(Waiting::Single)), part: PartId::WHOLE };
-                        let ticket = Ticket { origin: core.core, part }.into();
-                        match outcome {
-                            Outcome::Unsynced(sequence) => core.shard.hold(ticket, sequence, out.split_off(start)),
-                            _ => core.shard.park(ticket, record.to_operation()),
+            Work::Record(record) => {
+                let (table, token, reads_any) = (record.table(), record.token(), record.reads_any_replica());
+                let reads_here = reads_any && cluster.is_some_and(|cluster| cluster.may_read_here(table, token));
+                let access = if reads_here { Access::AnyReplica } else { Access::Primary };
+                let route = || {
+                    let route = Route { reads_any, is_write: record.is_write(), ..route(body, message) };
+                    (route, vec![Place { table, token, description: None }])
+                };
+                // What has come from elsewhere goes back there.
+                let is_routed = cluster.is_some() && asker.is_none();
+                let owner = token.slot().core(core.cores);
+                if owner == core.core {
+                    // The hot path: this core owns the record.
+                    let start = out.len();
+                    match core.shard.run_with(&context, access, &record, out) {
+                        Outcome::Done => return Ok(Progress::Replied),
+                        // Another member may.
+                        Outcome::Failed(ShardError::NotPrimary) if core.cluster.is_some() => {}
+                        Outcome::Failed(error) => return Err(failure(&error)),
+                        outcome => {
+                            let is_parked = !matches!(outcome, Outcome::Unsynced(_));
+                            let request = Request { route: (is_parked && is_routed).then(route), ..waits() };
+                            let part = PartId { request: core.requests.insert(request), part: PartId::WHOLE };
+                            let ticket = Ticket { origin: core.core, part }.into();
+                            match outcome {
+                                Outcome::Unsynced(sequence) => core.shard.hold(ticket, sequence, out.split_off(start)),
+                                _ => core.shard.park(ticket, record.to_operation()),
+                            }
+                            return Ok(Progress::Waiting);
                         }
-                        Ok(Progress::Waiting)
                     }
                 }
-            }
-            Work::Record(record) => {
-                let (owner, operation): (CoreId, Box<dyn Operation>) = (record.token().slot().core(core.cores), record.to_operation());
+                let (request, operation) = (Request { route: is_routed.then(route), ..waits() }, record.to_operation());
                 check_waiting(core)?;
-                let part = PartId { request: core.requests.insert(waits(Waiting::Single)), part: PartId::WHOLE };
-                self.reactor.send(owner, Message::Run { part, access: Access::Primary, operation });
+                let part = PartId { request: core.requests.insert(request), part: PartId::WHOLE };
+                // What is refused here is routed then, and answered when this connection's bytes have been served.
+                self.reactor.send(owner, Message::Run { part, access, operation });
                 Ok(Progress::Waiting)
             }
+            Work::Coordinate(_) if asker.is_some() => Err(ResultCode::PARAMETER),
             Work::Coordinate(coordinator) => {
                 check_waiting(core)?;
+                let route = core.cluster.is_some().then(|| {
+                    let body = if message.fields.batch.is_some() { &[] } else { body };
+                    Route { is_write: coordinator.writes(), ..route(body, message) }
+                });
                 let coordinator = AnyCoordinator::Aerospike(coordinator);
-                Ok(match core.coordinate(self.reactor, self.connection, Reply::Aerospike(shape), coordinator, None, bytes, out) {
+                Ok(match core.coordinate(self.reactor, self.connection, Reply::Aerospike(shape), coordinator, route, bytes, out) {
                     Started::Replied => Progress::Replied,
                     Started::Waiting => Progress::Waiting,
                 })
@@ -143,14 +175,48 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
             // What was declared for a request is never taken away.
             Work::Declare(_) if declared == Declared::Yes => Err(ResultCode::SERVER_ERROR),
             Work::Declare(needs) => {
+                if let Some(asker) = asker {
+                    core.answer_asker(self.reactor, asker, Err(UNDECLARED));
+                    return Ok(Progress::Waiting);
+                }
                 check_waiting(core)?;
-                let request = core.requests.insert(waits(Waiting::Declaration(body.into())));
+                let request = core.requests.insert(Request { work: Waiting::Declaration(body.into()), ..waits() });
                 let request = SchemaRequest { origin: core.core, request, action: SchemaAction::Declare(needs) };
                 self.reactor.send(CoreId(0), Message::ChangeSchema(Box::new(request)));
                 Ok(Progress::Waiting)
             }
         }
     }
+
+    /// Serves what another core or member has sent on: a request about one record, or a part of one about many.
+    ///
+    /// # Errors
+    /// Why it was not run.
+    fn travelled(&mut self, body: &[u8], part: Option<&[u8]>, out: &mut Vec<u8>) -> Result<Progress, ShardError> {
+        let message = if body.is_empty() { None } else { Some(wire::Message::decode(body).map_err(|_| ShardError::Malformed)?) };
+        let core = &mut *self.core;
+        let Some(description) = part else {
+            let message = message.ok_or(ShardError::Malformed)?;
+            return Ok(self.start(&message, body, Declared::No, out));
+        };
+        let made = exec::part(&core.schema, message.as_ref(), description, &core.record_options());
+        let refused = |code: ResultCode| ShardError::Elsewhere { refusal: Refusal::Other, message: code.to_string() };
+        let operation = made.map_err(refused)?.ok_or(UNDECLARED)?;
+        let request = Request::single(self.connection, Reply::Aerospike(Shape::Many), REQUEST_BYTES + description.len());
+        let part = PartId { request: core.requests.insert(Request { asker: self.asker, ..request }), part: PartId::WHOLE };
+        core.run_part(self.reactor, core.core, part, Access::Primary, operation);
+        Ok(Progress::Waiting)
+    }
+}
+
+/// How a request is run elsewhere: a linearizable read, until more is known.
+fn route(body: &[u8], message: &wire::Message<'_>) -> Route {
+    // What a client has given up must not be done long after.
+    let patience_us = match u64::from(message.number) {
+        0 => PATIENCE_US,
+        timeout_ms => (timeout_ms * 1_000).min(PATIENCE_US),
+    };
+    Route { request: Some(travel::pack(body).into()), consistency: Consistency::One, reads_any: false, is_write: false, patience_us }
 }
 
 /// Refuses what would have to wait.
@@ -159,6 +225,29 @@ fn check_waiting(core: &Core) -> Result<(), ResultCode> {
 }
 
 impl Core {
+    /// What requests go by here.
+    fn record_options(&self) -> Options<'_> {
+        let namespaces = &self.config.aerospike.namespaces;
+        Options { namespaces, cores: self.pieces(), record_bytes_max: RECORD_BYTES_MAX, is_primary: None }
+    }
+
+    /// Runs a request, or a part of it, for another core or member.
+    pub(crate) fn run_travelled_records<R: Reactor<Message = Message>>(
+        &mut self,
+        reactor: &mut R,
+        asker: Asker,
+        body: &[u8],
+        part: Option<&[u8]>,
+    ) {
+        let mut reply = Vec::new();
+        let mut records = Records { core: self, reactor, connection: NOBODY, asker: Some(asker) };
+        match records.travelled(body, part, &mut reply) {
+            Ok(Progress::Replied) => self.answer_asker(reactor, asker, Ok(reply)),
+            Ok(Progress::Waiting) => {}
+            Err(error) => self.answer_asker(reactor, asker, Err(error)),
+        }
+    }
+
     /// Starts a request again for which bins were declared, or tells why they were not.
     pub(crate) fn start_again<R: Reactor<Message = Message>>(
         &mut self,
@@ -170,7 +259,7 @@ impl Core {
         let Ok(message) = wire::Message::decode(body) else { return };
         let mut out = Vec::new();
         let progress = match outcome {
-            Ok(_) => Records { core: self, reactor, connection }.start(&message, body, Declared::Yes, &mut out),
+            Ok(_) => Records { core: self, reactor, connection, asker: None }.start(&message, body, Declared::Yes, &mut out),
             Err(failure) => {
                 Shape::of(&message).write(&mut out, schema_failure(failure));
                 Progress::Replied

@@ -3,7 +3,7 @@
 use super::prepared::weight;
 use super::travel::{self, Travelled};
 use super::{ReplyHeader, failure};
-use crate::cluster::{Asker, ClusterCore, Place, Route};
+use crate::cluster::{Asker, ClusterCore, PATIENCE_US, Place, Route};
 use crate::coordination::{Started, Ticket};
 use crate::core::Core;
 use crate::message::{Message, PartId, SchemaAction, SchemaRequest};
@@ -376,7 +376,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             return None;
         }
         let request = travel::pack(header, client.keyspace.as_deref(), request, prepared)?;
-        Some(Route { request: Some(request.into()), consistency, is_write })
+        Some(Route { request: Some(request.into()), consistency, reads_any: consistency.reads_any(), is_write, patience_us: PATIENCE_US })
     }
 
     /// As [`Statements::route`], for a statement that one partition is enough for.

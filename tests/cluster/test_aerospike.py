@@ -1,0 +1,324 @@
+"""Aerospike's protocol in a cluster, with its Python client: who has which partition, requests that come to the wrong member, failures."""
+
+import base64
+import contextlib
+import itertools
+import socket
+import threading
+import time
+import urllib.request
+
+import pytest
+
+from nodes import until
+
+aerospike = pytest.importorskip("aerospike", reason="Aerospike's Python client is missing")
+exception = pytest.importorskip("aerospike.exception")
+
+NAMESPACE, SET = "test", "rows"
+PARTITIONS = 4096
+# Figures of /metrics are up to a second old.
+FIGURES_SECONDS_MAX = 1.2
+# Of a client that waits for a failover instead of telling of it.
+PATIENT = {"total_timeout": 20_000, "socket_timeout": 5_000, "max_retries": 50, "sleep_between_retries": 50}
+# Nothing is done twice, and nothing hidden.
+PLAIN = {"total_timeout": 10_000, "socket_timeout": 10_000, "max_retries": 0}
+KINDS = ["read", "write", "operate", "remove", "batch", "scan", "query"]
+
+
+def client(cluster, nodes=None, policy=PATIENT):
+    hosts = [(node.address, cluster.ports["aerospike"]) for node in nodes or cluster.running()]
+    config = {"hosts": hosts, "policies": {kind: policy for kind in KINDS}, "tend_interval": 250}
+    return contextlib.closing(aerospike.client(config).connect())
+
+
+def key(number: int):
+    return (NAMESPACE, SET, number)
+
+
+@pytest.fixture
+def cluster(start_cluster):
+    """Three nodes with a namespace whose records have two replicas."""
+    cluster = start_cluster()
+    with client(cluster) as writer:
+        until("every member is a peer of the others", lambda: len(writer.get_nodes()) == 3, 30)
+        writer.put(key(0), {"n": 0})
+    settle(cluster)
+    return cluster
+
+
+def info(cluster, node, command: str) -> str:
+    """What one node says."""
+    with client(cluster, [node]) as asker:
+        return asker.info_single_node(command, named(asker, node)).split("\t", 1)[1].strip()
+
+
+def named(asker, node) -> str:
+    """The name by which clients know a node."""
+    found = [member["node_name"] for member in asker.get_node_names() if member["address"] == node.address]
+    assert found, f"the client does not know {node}"
+    return found[0]
+
+
+def settle(cluster, nodes=None):
+    """Waits until members agree that every partition is where it should be."""
+    nodes = nodes or cluster.running()
+
+    def is_stable():
+        said = {info(cluster, node, f"cluster-stable:size={len(nodes)};ignore-migrations=false") for node in nodes}
+        return len(said) == 1 and not said.pop().startswith("ERROR")
+
+    until("the cluster is stable", lambda: without_error(is_stable), 60, 0.2)
+
+
+def without_error(attempt):
+    try:
+        return attempt()
+    except (exception.AerospikeError, AssertionError):
+        return None
+
+
+def held(cluster, node) -> list[set]:
+    """By replica, the partitions that a node says it holds."""
+    value = info(cluster, node, "replicas")
+    _, described = value.split(":", 1)
+    regime, count, *bitmaps = described.split(",")
+    assert int(regime) > 0 and int(count) == len(bitmaps)
+    decoded = [base64.b64decode(bitmap) for bitmap in bitmaps]
+    return [{p for p in range(PARTITIONS) if bits[p // 8] & (0x80 >> p % 8)} for bits in decoded]
+
+
+def forwarded(cluster, nodes=None) -> int:
+    """How many requests members have sent on to others."""
+    time.sleep(FIGURES_SECONDS_MAX)
+    return sum(metric(node, "tarndb_cluster_requests_forwarded_total") for node in nodes or cluster.running())
+
+
+def metric(node, name: str) -> int:
+    http = next(word.split("=", 1)[1] for word in node.log(since_start=True).split() if word.startswith("http="))
+    with urllib.request.urlopen(f"http://{http}/metrics", timeout=10) as reply:
+        lines = reply.read().decode().splitlines()
+    return sum(int(float(line.rsplit(" ", 1)[1])) for line in lines if line.startswith(name))
+
+
+class Rows:
+    """Writers of records of their own, and what the records may be afterwards."""
+
+    def __init__(self, writers: int = 4, keys: int = 100):
+        self.writers, self.keys = writers, keys
+        self.acknowledged, self.errors, self.longest_gap_s = 0, [], 0.0
+        # By key: the last acknowledged value, and the last that was tried.
+        self.last, self.tried = {}, {}
+
+    @contextlib.contextmanager
+    def load(self, cluster, policy=PATIENT):
+        stopping = threading.Event()
+
+        def write(number: int):
+            value, began = max(self.tried.values(), default=0), time.monotonic()
+            while not stopping.is_set():
+                value += 1
+                row = 1_000_000 * (number + 1) + value % self.keys
+                self.tried[row] = value
+                try:
+                    writer.put(key(row), {"n": value})
+                except exception.AerospikeError as error:
+                    self.errors.append(error)
+                else:
+                    self.last[row] = value
+                    self.acknowledged += 1
+                now = time.monotonic()
+                self.longest_gap_s, began = max(self.longest_gap_s, now - began), now
+
+        with client(cluster, policy=policy) as writer:
+            threads = [threading.Thread(target=write, args=(number,)) for number in range(self.writers)]
+            for thread in threads:
+                thread.start()
+            try:
+                yield writer
+            finally:
+                stopping.set()
+                for thread in threads:
+                    thread.join()
+
+    def wait_for_writes(self, count: int):
+        goal = self.acknowledged + count
+        until(f"{count} writes are acknowledged", lambda: self.acknowledged >= goal, 60)
+
+    def check(self, cluster):
+        with client(cluster) as reader:
+            self.check_with(reader)
+
+    def check_with(self, reader):
+        """No acknowledged write is lost, and nothing is there that nobody wrote."""
+        for row, last in sorted(self.last.items()):
+            found = reader.get(key(row))[2]["n"]
+            assert last <= found <= self.tried[row], f"row {row} is {found}; {last} was acknowledged, {self.tried[row]} tried"
+
+
+def test_clients_know_who_has_which_partition(cluster):
+    parts = [held(cluster, node) for node in cluster.nodes]
+    for replica in range(2):
+        assert sorted(p for part in parts for p in part[replica]) == list(range(PARTITIONS)), "each partition has each replica once"
+    for part in parts:
+        assert not part[0] & part[1] and 1_000 < len(part[0]) < 1_700
+    with client(cluster) as writer:
+        before = forwarded(cluster)
+        for number in range(1, 500):
+            writer.put(key(number), {"n": number})
+            assert writer.get(key(number))[2] == {"n": number}
+        assert [record.result for record in writer.batch_read([key(n) for n in range(500)]).batch_records] == [0] * 500
+        assert forwarded(cluster) - before < 5, "requests go to the primary at once"
+    said = info(cluster, cluster.nodes[0], f"namespace/{NAMESPACE}")
+    for expected in ["ns_cluster_size=3", "replication-factor=2", "effective_replication_factor=2", "unavailable_partitions=0"]:
+        assert expected in said.split(";")
+
+
+def test_any_member_serves_every_record(cluster):
+    """A client that believes that one member has everything, as the cluster's first version said."""
+    node = cluster.nodes[1]
+    with client(cluster) as writer:
+        for number in range(60):
+            writer.put(key(number), {"n": number})
+        before = forwarded(cluster, [node])
+        with socket.create_connection((node.address, cluster.ports["aerospike"]), 10) as raw:
+            for number in range(60):
+                digest = bytes(aerospike.calc_digest(NAMESPACE, SET, number))
+                assert ask(raw, digest, 3, 0, []) == (0, {"n": number})
+                assert ask(raw, digest, 0, 1, [(5, 1, b"n", (1_000).to_bytes(8, "big"))])[0] == 0
+        assert 20 < forwarded(cluster, [node]) - before < 120
+        for number in range(60):
+            assert writer.get(key(number))[2] == {"n": number + 1_000}
+
+
+def test_a_reply_that_is_too_long_to_be_sent_on_is_refused(cluster):
+    """One that is longer than what members say to each other at once."""
+    first, second = cluster.nodes[:2]
+    of_second = held(cluster, second)[0]
+    number = next(number for number in itertools.count(1) if partition(number) in of_second)
+    digest = bytes(aerospike.calc_digest(NAMESPACE, SET, number))
+    with client(cluster) as writer:
+        writer.put(key(number), {"big": bytearray(1_000_000)})
+        for node, code in [(second, 0), (first, 1)]:
+            with socket.create_connection((node.address, cluster.ports["aerospike"]), 30) as raw:
+                assert ask(raw, digest, 1, 0, [(1, 0, b"big", b"")] * 20)[0] == code
+        assert len(writer.get(key(number))[2]["big"]) == 1_000_000
+        assert all(node.is_running for node in cluster.nodes)
+
+
+def ask(raw, digest: bytes, info1: int, info2: int, operations):
+    """A request on one record; gives the result code, and the bins as integers."""
+    fields = [(0, NAMESPACE.encode()), (1, SET.encode()), (4, digest)]
+    body = bytes([22, info1, info2, 0, 0, 0]) + bytes(12) + len(fields).to_bytes(2, "big") + len(operations).to_bytes(2, "big")
+    for kind, data in fields:
+        body += (len(data) + 1).to_bytes(4, "big") + bytes([kind]) + data
+    for code, particle, name, value in operations:
+        body += (4 + len(name) + len(value)).to_bytes(4, "big") + bytes([code, particle, 0, len(name)]) + name + value
+    raw.sendall((2 << 56 | 3 << 48 | len(body)).to_bytes(8, "big") + body)
+    head = receive(raw, 8)
+    reply = receive(raw, int.from_bytes(head[2:], "big"))
+    at, bins = 22, {}
+    for _ in range(int.from_bytes(reply[20:22], "big")):
+        length = int.from_bytes(reply[at:at + 4], "big")
+        name_bytes = reply[at + 7]
+        name = reply[at + 8:at + 8 + name_bytes].decode()
+        bins[name] = int.from_bytes(reply[at + 8 + name_bytes:at + 4 + length], "big")
+        at += 4 + length
+    return reply[5], bins
+
+
+def receive(raw, count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        more = raw.recv(count - len(data))
+        assert more, "the node has closed the connection"
+        data += more
+    return data
+
+
+def test_batches_and_scans_go_over_members(cluster):
+    with client(cluster) as writer:
+        for number in range(2_000):
+            writer.put(key(number), {"n": number, "name": f"row {number}"})
+        read = writer.batch_read([key(number) for number in range(2_500)]).batch_records
+        assert [(record.result, record.record and record.record[2]["n"]) for record in read[:2_000]] == [(0, n) for n in range(2_000)]
+        assert all(record.result == 2 for record in read[2_000:])
+        removed = writer.batch_remove([key(number) for number in range(0, 100)])
+        assert all(record.result == 0 for record in removed.batch_records)
+        found = sorted(record[2]["n"] for record in writer.query(NAMESPACE, SET).results())
+        assert found == list(range(100, 2_000)), "each record once"
+        query = writer.query(NAMESPACE, SET)
+        query.max_records = 170
+        query.paginate()
+        pages = []
+        while not query.is_done():
+            pages.extend(record[2]["n"] for record in query.results())
+        assert sorted(pages) == list(range(100, 2_000))
+        writer.truncate(NAMESPACE, SET, 0)
+        until("the set is empty", lambda: not writer.query(NAMESPACE, SET).results(), 10)
+
+
+def test_a_member_dies_and_returns_and_no_acknowledged_write_is_lost(cluster):
+    victim = cluster.nodes[2]
+    rows = Rows()
+    with rows.load(cluster):
+        rows.wait_for_writes(500)
+        rows.longest_gap_s = 0.0
+        victim.kill()
+        rows.wait_for_writes(1_000)
+        assert rows.longest_gap_s < 10, "writes go on"
+        rows.check(cluster)
+        victim.start()
+        settle(cluster)
+        rows.wait_for_writes(500)
+    assert not rows.errors, rows.errors[:3]
+    rows.check(cluster)
+    parts = [held(cluster, node) for node in cluster.nodes]
+    assert sorted(p for part in parts for p in part[0]) == list(range(PARTITIONS))
+    # The others alone have everything, too.
+    with client(cluster) as reader:
+        cluster.nodes[0].kill()
+        rows.check_with(reader)
+
+
+def test_without_a_majority_nothing_is_served(cluster):
+    first, others = cluster.nodes[0], cluster.nodes[1:]
+    own = held(cluster, first)[0]
+    number = next(number for number in itertools.count() if partition(number) in own)
+    with client(cluster) as writer:
+        writer.put(key(number), {"n": 1})
+        for node in others:
+            node.kill()
+
+        def is_refused(attempt) -> bool:
+            try:
+                attempt()
+            except exception.AerospikeError as error:
+                return error.code == 11
+            return False
+
+        attempts = [lambda: writer.put(key(number), {"n": 2}, policy=PLAIN), lambda: writer.get(key(number), policy=PLAIN)]
+        until("reads and writes are refused", lambda: all(is_refused(attempt) for attempt in attempts), 60)
+        for node in others:
+            node.start()
+        settle(cluster)
+        assert writer.get(key(number))[2]["n"] in (1, 2)
+
+
+def partition(number: int) -> int:
+    digest = aerospike.calc_digest(NAMESPACE, SET, number)
+    return int.from_bytes(digest[:2], "little") % PARTITIONS
+
+
+def test_a_namespace_has_the_replicas_that_cql_gives_it(cluster):
+    with client(cluster) as writer, cluster.session() as session:
+        session.execute(f"ALTER KEYSPACE {NAMESPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 3}}")
+        settle(cluster)
+        assert all(len(held(cluster, node)) == 3 for node in cluster.nodes)
+        for number in range(100):
+            writer.put(key(number), {"n": number})
+        relaxed = {"read_mode_sc": aerospike.POLICY_READ_MODE_SC_ALLOW_REPLICA, "replica": aerospike.POLICY_REPLICA_ANY}
+        before = forwarded(cluster)
+        for number in range(100):
+            until("replicas have the record", lambda number=number: writer.get(key(number), policy=relaxed)[2] == {"n": number}, 10)
+        assert forwarded(cluster) - before < 5, "replicas answer themselves"
