@@ -730,7 +730,9 @@ impl Core {
         }
         let version = cluster.view.version().to_le_bytes();
         let mut wanted: BTreeMap<(ConnectionId, bool), Slots> = BTreeMap::new();
-        let wants = if cluster.is_ending() { BTreeMap::new() } else { cluster.fillings.wanted.clone() };
+        // Without room for it, it would only hold back its primaries.
+        let takes_none = cluster.is_ending() || self.shard.engine().is_full();
+        let wants = if takes_none { BTreeMap::new() } else { cluster.fillings.wanted.clone() };
         for (place, fill) in wants {
             let Some(local) = cluster.roles.get(place.0, place.1).filter(|local| local.role == Role::Learner) else {
                 cluster.fillings.wanted.remove(&place);

@@ -423,18 +423,22 @@ impl Core {
             Kind::REFUSAL => Err(RefusalMessage::decode(body).map_or_else(|_| damaged(), |refusal| refusal.text)),
             Kind(ACKNOWLEDGED) => {
                 let position = frames::read_u64(body).ok_or_else(damaged)?;
-                cluster.acknowledged(target, position);
-                cluster.links.outgoing(target).wait_anew(now_us);
+                if cluster.acknowledged(target, position) {
+                    cluster.links.outgoing(target).wait_anew(now_us);
+                }
                 Ok(())
             }
             Kind(frames::REFUSED) => {
                 let version = frames::read_u64(body).ok_or_else(damaged)?;
-                tracing::info!(
-                    core = self.core.0,
-                    node = target.0.0,
-                    version,
-                    "writes were refused by a replica that follows another primary"
-                );
+                if cluster.links.is_news(&format!("writes refused by {}", target.0.0), now_us) {
+                    let node = target.0.0;
+                    tracing::info!(
+                        core = self.core.0,
+                        node,
+                        version,
+                        "writes were refused by a replica: it follows another primary, or cannot write"
+                    );
+                }
                 Ok(())
             }
             Kind(frames::FORWARDED) => {

@@ -113,12 +113,13 @@ impl ClusterCore {
         });
     }
 
-    /// An acknowledgement of a replica.
-    pub(crate) fn acknowledged(&mut self, target: Target, position: u64) {
-        if let Some(link) = self.links.outgoing.get_mut(&target) {
-            link.stream.acknowledged(position);
-            self.written = true;
-        }
+    /// An acknowledgement of a replica; whether it is of anything new. The first one on a connection may not be.
+    pub(crate) fn acknowledged(&mut self, target: Target, position: u64) -> bool {
+        let Some(link) = self.links.outgoing.get_mut(&target) else { return false };
+        let before = link.stream.pending_bytes();
+        link.stream.acknowledged(position);
+        self.written = true;
+        link.stream.pending_bytes() < before
     }
 
     fn judge(&self, sender: base::NodeId, version: u64, keyspace: Option<KeyspaceNumber>, item: &Item<'_>) -> Verdict {
@@ -198,7 +199,9 @@ impl Core {
                             Offered::Later
                         }
                         Err(error) => {
-                            tracing::error!(core = self.core.0, %error, "a write of the primary cannot be applied here; the replica stops taking part");
+                            if cluster.links.is_news("a write of the primary", now.monotonic_us) {
+                                tracing::error!(core = self.core.0, %error, "a write of the primary cannot be applied here; the replica stops taking part");
+                            }
                             refused = true;
                             Offered::Later
                         }
