@@ -152,10 +152,8 @@ impl Run {
 
     /// Asks the first node for something that must be done.
     fn call(&mut self, text: &str) {
+        let mut client = self.first_client();
         let network = &mut self.network;
-        let mut client = Client::begin(network.machine(0).unwrap(), 0, ProtocolVersion::V4, None);
-        let ready = network.run_until(|network| client.is_ready(network.machine(0).unwrap()));
-        assert!(ready, "the first node does not answer");
         let stream = client.send(network.machine(0).unwrap(), &Statement::new(text).with(Consistency::Quorum));
         let mut reply = None;
         network.run_until(|network| {
@@ -164,6 +162,26 @@ impl Run {
         });
         reply.unwrap().done();
         network.machine(0).unwrap().hang_up(client.end);
+    }
+
+    /// A client of the first node, which lets nobody begin before it knows its cluster.
+    fn first_client(&mut self) -> Client {
+        let until_us = self.network.now_us() + PEACE_US_MAX;
+        loop {
+            let network = &mut self.network;
+            let mut client = Client::begin(network.machine(0).unwrap(), 0, ProtocolVersion::V4, None);
+            network.run_until(|network| {
+                let machine = network.machine(0).unwrap();
+                client.is_ready(machine) || client.is_over(machine)
+            });
+            let machine = network.machine(0).unwrap();
+            if !client.is_over(machine) {
+                return client;
+            }
+            machine.hang_up(client.end);
+            assert!(network.now_us() < until_us, "the first node lets no client begin");
+            network.sleep(LOOK_US);
+        }
     }
 
     fn wait_for(&mut self, what: &str, mut holds: impl FnMut(&mut Network) -> bool) {
