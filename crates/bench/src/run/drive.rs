@@ -328,7 +328,7 @@ impl Attendant<'_> {
             self.progress.update(done.replies, done.errors);
             let mut outcome = self.system.look();
             if let Some(event) = events.next_if(|event| event.at_s <= second) {
-                attended.events.push(EventReport { second, what: event.disturbance.name().to_owned(), figures: BTreeMap::new() });
+                attended.events.push(EventReport { second, what: event.what(), figures: BTreeMap::new() });
                 outcome = outcome.and_then(|()| self.system.disturb(event.disturbance, event.node));
                 source = Source::of(self.system);
                 aftermath = Some(Aftermath::of(event.disturbance));

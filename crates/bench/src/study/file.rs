@@ -200,6 +200,17 @@ pub enum Disturbance {
     AddNode,
 }
 
+impl Event {
+    /// What happens, as reports say it.
+    #[must_use]
+    pub fn what(&self) -> String {
+        match self.node {
+            Which::Last => self.disturbance.name().to_owned(),
+            Which::Leader => format!("{} ({})", self.disturbance.name(), Which::Leader.name()),
+        }
+    }
+}
+
 impl Disturbance {
     /// As studies and the flag `--on` spell it.
     #[must_use]
@@ -421,7 +432,8 @@ mix = { operations = { read = 1 }, keys = { distribution = "uniform" } }
         let mut study = Study::parse("small", &SMALL.replace("operations = 500", events)).unwrap();
         study.last(10.0);
         let at: Vec<f64> = study.phases[1].events.iter().map(|event| event.at_s).collect();
-        assert_eq!((at, study.phases[1].events[0].node), (vec![4.0, 7.0], Which::Leader));
+        assert_eq!(at, [4.0, 7.0]);
+        assert_eq!(study.phases[1].events.iter().map(Event::what).collect::<Vec<_>>(), ["kill-node (leader)", "start-node"]);
         assert_eq!(Study::parse("again", &study.file()).unwrap(), study);
     }
 

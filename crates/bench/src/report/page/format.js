@@ -95,6 +95,7 @@ function clock(seconds, step) {
 
 /** A figure whose name tells its unit by its ending, as in events. */
 function named(name, value) {
+  if (name === "errors") return [name, count(value)];
   if (name === "lowest") return [name, percent(value)];
   if (name.endsWith("_s")) return [name.slice(0, -2), duration(value)];
   if (name.endsWith("_us")) return [name.slice(0, -3), latency(value)];
