@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import itertools
+import random
 import socket
 import threading
 import time
@@ -10,6 +11,7 @@ import urllib.request
 
 import pytest
 
+import history
 from nodes import until
 
 aerospike = pytest.importorskip("aerospike", reason="Aerospike's Python client is missing")
@@ -279,6 +281,134 @@ def test_a_member_dies_and_returns_and_no_acknowledged_write_is_lost(cluster):
     with client(cluster) as reader:
         cluster.nodes[0].kill()
         rows.check_with(reader)
+
+
+class Counter:
+    """Increments that are never sent twice: what is done twice shows."""
+
+    def __init__(self, number: int):
+        self.key = key(number)
+        self.done, self.unknown, self.refused = 0, 0, []
+
+    @contextlib.contextmanager
+    def load(self, cluster):
+        stopping = threading.Event()
+
+        def add(writer):
+            while not stopping.is_set():
+                try:
+                    writer.increment(self.key, "n", 1, policy=PLAIN)
+                except exception.AerospikeError as error:
+                    self.refused.append(error)
+                    self.unknown += bool(error.in_doubt)
+                else:
+                    self.done += 1
+
+        with client(cluster, policy=PLAIN) as writer:
+            thread = threading.Thread(target=add, args=(writer,))
+            thread.start()
+            try:
+                yield
+            finally:
+                stopping.set()
+                thread.join()
+
+    def check(self, cluster):
+        with client(cluster) as reader:
+            found = reader.get(self.key)[2]["n"]
+        assert self.done <= found <= self.done + self.unknown, f"{found}; {self.done} done, {self.unknown} unknown: {self.refused[:3]}"
+
+
+def test_a_rolling_restart_loses_nothing_and_does_nothing_twice(cluster):
+    rows, counter = Rows(), Counter(7)
+    with rows.load(cluster), counter.load(cluster):
+        for node in cluster.nodes:
+            rows.wait_for_writes(300)
+            node.terminate()
+            rows.wait_for_writes(300)
+            node.start()
+            settle(cluster)
+        rows.wait_for_writes(300)
+    assert not rows.errors, rows.errors[:3]
+    rows.check(cluster)
+    counter.check(cluster)
+    assert counter.done > 300
+
+
+class Registers:
+    """Clients that read, write, and replace what they have read, each request sent once; for the checker of histories."""
+
+    KEYS = range(5_000_000, 5_000_006)
+    POLICY = {"total_timeout": 3_000, "socket_timeout": 3_000, "max_retries": 0}
+    IF_UNCHANGED = POLICY | {"gen": aerospike.POLICY_GEN_EQ}
+
+    def __init__(self):
+        self.operations, self.values, self.stopping = [], itertools.count(1), threading.Event()
+
+    @contextlib.contextmanager
+    def load(self, cluster, clients: int = 6):
+        with contextlib.ExitStack() as stack:
+            # Each with connections of its own.
+            members = [stack.enter_context(client(cluster, cluster.nodes, self.POLICY)) for _ in range(clients)]
+            for number in self.KEYS:
+                members[0].put(key(number), {"n": 0})
+            threads = [threading.Thread(target=self._client, args=(number, member)) for number, member in enumerate(members)]
+            for thread in threads:
+                thread.start()
+            try:
+                yield
+            finally:
+                self.stopping.set()
+                for thread in threads:
+                    thread.join()
+
+    def _client(self, number: int, member):
+        dice, seen = random.Random(number), {}
+        while not self.stopping.is_set():
+            register, kind = dice.choice(self.KEYS), dice.choice(("read", "read", "write", "swap"))
+            if kind == "swap" and register not in seen:
+                kind = "read"
+            did = {"client": number, "key": register, "kind": kind}
+            if kind != "read":
+                did["value"] = next(self.values)
+            did["call"] = time.monotonic_ns()
+            try:
+                if kind == "read":
+                    _, described, bins = member.get(key(register))
+                    did["seen"] = bins["n"]
+                    seen[register] = (bins["n"], described["gen"])
+                elif kind == "write":
+                    member.put(key(register), {"n": did["value"]})
+                else:
+                    did["expected"], generation = seen.pop(register)
+                    member.put(key(register), {"n": did["value"]}, {"gen": generation}, self.IF_UNCHANGED)
+                    did["applied"] = True
+            except exception.AerospikeError as error:
+                if not error.in_doubt or kind == "read":
+                    time.sleep(0.02)
+                    continue
+                did["known"] = False
+            else:
+                did |= {"return": time.monotonic_ns(), "known": True}
+            self.operations.append(did)
+            time.sleep(dice.random() * 0.02)
+
+
+def test_what_clients_see_is_linearizable_while_members_hang_and_die(cluster):
+    registers = Registers()
+    with registers.load(cluster):
+        for victim in cluster.nodes[1:]:
+            victim.pause()
+            time.sleep(3)
+            victim.resume()
+            settle(cluster)
+            victim.kill()
+            time.sleep(2)
+            victim.start()
+            settle(cluster)
+    status, said = history.check(registers.operations, cluster.directory / "history.jsonl")
+    assert status == 0, said
+    assert sum(did["known"] for did in registers.operations) > 1_000
 
 
 def test_without_a_majority_nothing_is_served(cluster):
