@@ -122,7 +122,8 @@ impl ScanPart {
         let (records_max, rest) = rest.split_first_chunk::<4>()?;
         let after = if rest.is_empty() { None } else { Some(rest.try_into().ok()?) };
         let token = |bytes: &[u8; 8]| Token::from_biased(u64::from_be_bytes(*bytes));
-        Some(Self::new(target, Piece { from: token(from), after, until: token(until) }, u32::from_be_bytes(*records_max)))
+        let piece = Piece { from: token(from), after, until: token(until) };
+        (piece.from <= piece.until).then(|| Self::new(target, piece, u32::from_be_bytes(*records_max)))
     }
 
     fn look(

@@ -102,6 +102,8 @@ fn descriptions_that_are_none_are_refused() {
         let is_one = matches!(length, 20 | 40);
         assert_eq!(part(&database.schema, Some(&message), &vec![0; length], &options).is_ok(), is_one, "{length} bytes");
     }
+    let backwards = [[1; 8], [0; 8]].concat();
+    assert!(part(&database.schema, Some(&message), &[&backwards[..], &[0; 4]].concat(), &options).is_err());
     let batch = Batch::default().read(0, 0, b"test").repeat(1, 1).ask();
     let field = &batch.fields[0].1;
     for length in 0..field.len() {
