@@ -241,9 +241,10 @@ impl ClusterCore {
             return false;
         }
         for target in others {
+            // Clients wait for it; those who are being filled do not mind.
             let jobs = &mut self.fillings.of(target).jobs;
-            jobs.push_back(Job::Keys(keys.iter().cloned().collect()));
-            jobs.push_back(Job::Agreement(vec![place]));
+            jobs.push_front(Job::Agreement(vec![place]));
+            jobs.push_front(Job::Keys(keys.iter().cloned().collect()));
         }
         true
     }

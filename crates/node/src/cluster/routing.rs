@@ -70,8 +70,8 @@ struct Routed {
     place: Place,
     route: Route,
     deadline_us: u64,
-    /// Where it was sent.
-    sent: Option<Way>,
+    /// Once it was sent: until when it has to be answered. It has not run before, so that it gets as long as one that found its primary at once.
+    answer_by_us: Option<u64>,
 }
 
 /// All of a core.
@@ -165,7 +165,7 @@ impl Core {
         let id = cluster.routed.next;
         cluster.routed.next = id.wrapping_add(1);
         let deadline_us = now_us + route.patience_us;
-        cluster.routed.all.insert(id, Routed { part, place, route, deadline_us, sent: None });
+        cluster.routed.all.insert(id, Routed { part, place, route, deadline_us, answer_by_us: None });
         self.send_routed(reactor, id);
     }
 
@@ -191,13 +191,13 @@ impl Core {
         let description = routed.place.description.clone();
         match way {
             Way::Here => {
-                cluster.routed.sent(id, way);
+                cluster.routed.sent(id, way, now_us);
                 let forward = Forward { id, version, part: description.as_deref(), request: &request };
                 let asker = Asker::Core { core: self.core, id };
                 self.run_forwarded(reactor, asker, &forward);
             }
             Way::Core(core) => {
-                cluster.routed.sent(id, way);
+                cluster.routed.sent(id, way, now_us);
                 reactor.send(core, Message::Forward { from: self.core, id, version, part: description, request });
             }
             Way::Member(target) => {
@@ -208,7 +208,7 @@ impl Core {
                     return self.fail_part(reactor, part, error);
                 }
                 if cluster.send_forward(reactor, target, &forward) {
-                    cluster.routed.sent(id, way);
+                    cluster.routed.sent(id, way, now_us);
                 }
             }
             Way::Nobody | Way::TooFew { .. } => {}
@@ -265,8 +265,8 @@ impl Core {
         }
         cluster.routed_changed = false;
         cluster.routed.again_at_us = now_us + AGAIN_US;
-        let waiting: Vec<u32> = cluster.routed.all.iter().filter(|(_, routed)| routed.sent.is_none()).map(|(id, _)| *id).collect();
-        let late = |routed: &&Routed| routed.sent.is_some() && now_us >= routed.deadline_us;
+        let waiting: Vec<u32> = cluster.routed.all.iter().filter(|(_, routed)| routed.answer_by_us.is_none()).map(|(id, _)| *id).collect();
+        let late = |routed: &&Routed| routed.answer_by_us.is_some_and(|by_us| now_us >= by_us);
         let overdue: Vec<u32> = cluster.routed.all.iter().filter(|(_, routed)| late(routed)).map(|(id, _)| *id).collect();
         let again_at_us = cluster.routed.again_at_us;
         for id in waiting {
@@ -310,16 +310,16 @@ impl RoutedRequests {
         self.forwarded
     }
 
-    fn sent(&mut self, id: u32, way: Way) {
+    fn sent(&mut self, id: u32, way: Way, now_us: u64) {
         self.forwarded += u64::from(matches!(way, Way::Member(_)));
         if let Some(routed) = self.all.get_mut(&id) {
-            routed.sent = Some(way);
+            routed.answer_by_us = Some(now_us + routed.route.patience_us);
         }
     }
 
     fn unsent(&mut self, id: u32) {
         if let Some(routed) = self.all.get_mut(&id) {
-            routed.sent = None;
+            routed.answer_by_us = None;
         }
     }
 }
