@@ -167,6 +167,12 @@ impl Core {
         self.cluster.as_ref().map(|cluster| cluster.newest_state())
     }
 
+    /// On core 0: who votes in the metadata's group, as far as this node knows.
+    #[must_use]
+    pub fn cluster_voters(&self) -> Vec<base::NodeId> {
+        self.cluster.as_ref().map(|cluster| cluster.voters()).unwrap_or_default()
+    }
+
     /// Calls `on_failure` once if the shard turns out not to be recoverable. Without it, or when it returns, the core waits for ever.
     #[must_use]
     pub fn with_on_failure(mut self, on_failure: OnFailure) -> Self {

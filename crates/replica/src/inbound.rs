@@ -1,6 +1,7 @@
 //! A secondary's side of a stream: what was received and not applied yet, and what is to be acknowledged.
 
 use crate::wire::{Append, Item, Items, WireError};
+use std::collections::VecDeque;
 
 /// Received items that wait, and how far the stream was applied and committed.
 #[derive(Debug, Default)]
@@ -13,6 +14,8 @@ pub struct Inbound {
     /// The position of the next item to apply, and of the next one to arrive; none before the first has.
     positions: Option<(u64, u64)>,
     acknowledged: u64,
+    /// Positions up to which all is applied, each with what the receiver had written by then, while that is not safe.
+    unsafe_yet: VecDeque<(u64, u64)>,
     /// The sequence of the last item that was applied.
     applied: u64,
     committed: u64,
@@ -82,10 +85,19 @@ impl Inbound {
         !self.waiting.is_empty()
     }
 
-    /// The position before which everything is applied, if more than was acknowledged last.
-    pub fn take_acknowledgement(&mut self) -> Option<u64> {
+    /// The position before which everything is applied and safe, if more than was acknowledged last. The receiver has written up to `written` by
+    /// now, and what it has written up to `safe` it will not lose.
+    pub fn take_acknowledgement(&mut self, written: u64, safe: u64) -> Option<u64> {
         let (next, _) = self.positions?;
-        (std::mem::replace(&mut self.acknowledged, next) < next).then_some(next)
+        if next > self.acknowledged && self.unsafe_yet.back().is_none_or(|(position, _)| *position < next) {
+            self.unsafe_yet.push_back((next, written));
+        }
+        let before = self.acknowledged;
+        while let Some((position, _)) = self.unsafe_yet.front().filter(|(_, written)| *written <= safe) {
+            self.acknowledged = *position;
+            self.unsafe_yet.pop_front();
+        }
+        (self.acknowledged > before).then_some(self.acknowledged)
     }
 
     /// Up to this sequence, what was received is committed.
@@ -121,15 +133,17 @@ mod tests {
             seen.push(item.sequence);
             Offered::Taken
         });
-        assert_eq!(stream.take_acknowledgement(), Some(11));
-        assert_eq!(stream.take_acknowledgement(), None);
+        assert_eq!(stream.take_acknowledgement(1, 0), None);
+        assert_eq!(stream.take_acknowledgement(1, 1), Some(11));
+        assert_eq!(stream.take_acknowledgement(1, 1), None);
         assert_eq!((stream.committed(), stream.has_waiting()), (1, true));
         stream.apply(|item| {
             seen.push(item.sequence);
             Offered::Taken
         });
         assert_eq!(seen, [1, 2, 3]);
-        assert_eq!(stream.take_acknowledgement(), Some(13));
+        assert_eq!(stream.take_acknowledgement(3, 2), None);
+        assert_eq!(stream.take_acknowledgement(7, 3), Some(13));
         assert!(!stream.has_waiting());
         assert_eq!(stream.receive(&body), Err(WireError::Gap { found: 10, expected: 13 }));
         assert!(stream.receive(&body[..20]).is_err());

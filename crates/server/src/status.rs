@@ -108,13 +108,14 @@ fn table(cluster: &ClusterReport, out: &mut fmt::Formatter<'_>) -> fmt::Result {
     let name = |node: Option<u32>| node.map_or("nobody".to_owned(), |node| format!("member {node}"));
     let (name_of, leader, version) = (&cluster.name, name(cluster.leader), cluster.version);
     writeln!(out, "cluster {name_of}, led by {leader}, seen by {} at entry {version} of its metadata\n", name(cluster.node))?;
-    let head = ["member", "state", "address", "cql", "data centre", "rack", "version", "primary", "in sync", "filling"];
+    let head = ["member", "state", "votes", "address", "cql", "data centre", "rack", "version", "primary", "in sync", "filling"];
     let mut rows = vec![head.map(str::to_owned)];
     rows.extend(cluster.members.iter().map(|member| {
         let state = if member.leaving && member.state == "down" { "down, leaving".to_owned() } else { member.state.clone() };
         [
             member.id.to_string(),
             state,
+            if member.votes { "yes" } else { "no" }.to_owned(),
             member.address.clone(),
             member.cql_address.clone(),
             member.data_center.clone(),
@@ -125,7 +126,7 @@ fn table(cluster: &ClusterReport, out: &mut fmt::Formatter<'_>) -> fmt::Result {
             member.learners.to_string(),
         ]
     }));
-    let mut widths = [0; 10];
+    let mut widths = [0; 11];
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = cell.chars().count().max(*width);
@@ -134,7 +135,7 @@ fn table(cluster: &ClusterReport, out: &mut fmt::Formatter<'_>) -> fmt::Result {
     for row in &rows {
         let mut line = String::new();
         for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
-            let is_number = column == 0 || column >= 7;
+            let is_number = column == 0 || column >= 8;
             line += &if is_number { format!("{cell:>width$}  ") } else { format!("{cell:<width$}  ") };
         }
         writeln!(out, "{}", line.trim_end())?;
@@ -152,6 +153,7 @@ pub(crate) mod tests {
         let member = |id: u32, state: &str, primaries, replicas| MemberReport {
             id,
             state: state.to_owned(),
+            votes: id == 1,
             address: format!("10.0.0.{id}:7000"),
             cql_address: format!("10.0.0.{id}:9042"),
             rack: format!("r{id}"),
@@ -194,9 +196,9 @@ pub(crate) mod tests {
         let expected = "\
 cluster tarn, led by member 1, seen by member 2 at entry 17 of its metadata
 
-member  state  address        cql            data centre  rack  version  primary  in sync  filling
-     1  up     10.0.0.1:7000  10.0.0.1:9042  dc           r1    0.1.0       2048     4096        0
-     2  up     10.0.0.2:7000  10.0.0.2:9042  dc           r2    0.1.0       2048     4096        0
+member  state  votes  address        cql            data centre  rack  version  primary  in sync  filling
+     1  up     yes    10.0.0.1:7000  10.0.0.1:9042  dc           r1    0.1.0       2048     4096        0
+     2  up     no     10.0.0.2:7000  10.0.0.2:9042  dc           r2    0.1.0       2048     4096        0
 
 this node: 0 rows, 0 B live, 0 B of 0 B of its device in use
 healthy

@@ -1,6 +1,6 @@
 //! What the node tells a shard of the cluster, and asks of it: slots served, writes to send, writes received.
 
-use crate::{KeyspaceNumber, Serving, SetId, Shard, ShardError, Written};
+use crate::{Durability, KeyspaceNumber, Serving, SetId, Shard, ShardError, Written};
 use base::{Now, Slot, TableId};
 #[cfg(doc)]
 use engine::Engine;
@@ -145,6 +145,16 @@ impl Shard {
             }
         }
         outcome
+    }
+
+    /// Up to here what was written is as safe here as it has to be before it is acknowledged. Sees to it that the rest will be.
+    pub fn safe_sequence(&mut self) -> Sequence {
+        let (written, durable) = (self.engine.last_sequence(), self.engine.durable_sequence());
+        if self.durability == Durability::Memory || durable >= written {
+            return written;
+        }
+        self.engine.request_flush();
+        durable
     }
 
     /// The receiver's batch is given up.

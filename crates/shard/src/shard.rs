@@ -53,7 +53,7 @@ pub enum Durability {
 /// One core's data.
 pub struct Shard {
     pub(crate) engine: Engine,
-    durability: Durability,
+    pub(crate) durability: Durability,
     pub(crate) held: HeldReplies,
     writes: WriteSet,
     batch: WriteBatch,

@@ -1,12 +1,13 @@
 //! What a simulated node is made of.
 
 use crate::planted::Planted;
+use base::NodeId;
 use engine::Config;
 use io::{Now, Placement};
-use node::{AerospikeConfig, ClusterConfig, Listening, NodeConfig, Protocol};
+use node::{AerospikeConfig, Board, ClusterConfig, Listening, NodeConfig, Protocol};
 use shard::Durability;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Open and not yet durable segments, as the server has.
 pub(crate) const MIRRORS: usize = 3;
@@ -59,6 +60,8 @@ pub struct ClusterSetup {
     pub address: IpAddr,
     /// Whom it asks to be taken in; nobody if it founds a cluster.
     pub join: Vec<SocketAddr>,
+    /// The member whose place it takes.
+    pub replaces: Option<NodeId>,
     /// A bug, to see whether it is found.
     pub planted: Option<node::Planted>,
 }
@@ -110,7 +113,7 @@ impl Setup {
             let _ = listening.set(Listening { cql, shard_aware_port: shard_aware.port(), aerospike: Some(aerospike), node: Some(node) });
             ClusterConfig {
                 join: cluster.join.clone(),
-                replaces: None,
+                replaces: cluster.replaces,
                 incarnation,
                 version: "simulated".to_owned(),
                 tls: None,
@@ -125,7 +128,7 @@ impl Setup {
             protocols: vec![Protocol::Cql, Protocol::Cql, Protocol::Aerospike, Protocol::Node],
             aerospike: AerospikeConfig::new(self.host_id, vec!["test".to_owned()], 2),
             cluster,
-            board: None,
+            board: self.cluster.is_some().then(|| Arc::new(Board::new(true))),
             listening,
             started_s: now.wall_s() as u32,
             frame_body_bytes_max: 1 << 20,

@@ -143,7 +143,7 @@ impl Cluster {
         let mut network = Network::new(7, Box::new(Machine::boot));
         for node in 0..NODES {
             let join = if node == 0 { Vec::new() } else { vec![SocketAddr::new(<Network>::address(0), NODE_PORT)] };
-            let cluster = ClusterSetup { address: <Network>::address(node), join, planted: None };
+            let cluster = ClusterSetup { address: <Network>::address(node), join, replaces: None, planted: None };
             network.add(&Setup { cores: CORES, host_id: node as u128 + 1, cluster: Some(cluster), ..Setup::small(7 + node as u64) });
         }
         let mut cluster = Self { network, clients: BTreeMap::new() };

@@ -46,7 +46,7 @@ impl Cluster {
         let mut network = Network::new(7, Box::new(Machine::boot));
         for node in 0..NODES {
             let join = if node == 0 { Vec::new() } else { vec![SocketAddr::new(<Network>::address(0), NODE_PORT)] };
-            let cluster = ClusterSetup { address: <Network>::address(node), join, planted: None };
+            let cluster = ClusterSetup { address: <Network>::address(node), join, replaces: None, planted: None };
             network.add(&Setup { cores: CORES, host_id: node as u128 + 1, cluster: Some(cluster), ..Setup::small(7 + node as u64) });
         }
         let mut cluster = Self { network, clients: BTreeMap::new(), extension };
@@ -249,7 +249,7 @@ fn a_timeout_tells_the_level_of_the_request_and_what_it_wrote() {
 fn a_node_that_has_not_been_taken_in_lets_nobody_begin() {
     let mut network = Network::new(7, Box::new(Machine::boot));
     let nobody = SocketAddr::new(<Network>::address(9), NODE_PORT);
-    let cluster = ClusterSetup { address: <Network>::address(0), join: vec![nobody], planted: None };
+    let cluster = ClusterSetup { address: <Network>::address(0), join: vec![nobody], replaces: None, planted: None };
     network.add(&Setup { cores: CORES, cluster: Some(cluster), ..Setup::small(7) });
     assert!(network.run_until(|network| network.machine(0).unwrap().is_accepting()));
     for core in 0..CORES {

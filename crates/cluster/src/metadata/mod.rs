@@ -235,16 +235,24 @@ impl Metadata {
         self.lease.until_us()
     }
 
+    /// Who votes in the group, as far as this member knows: a majority of them decides.
+    #[must_use]
+    pub fn voters(&self) -> Vec<NodeId> {
+        self.group.as_ref().map(|group| group.voters().collect()).unwrap_or_default()
+    }
+
     /// The leader of the metadata group, as far as this member knows.
     #[must_use]
     pub fn leader(&self) -> Option<NodeId> {
         self.group.as_ref().and_then(Group::leader)
     }
 
-    /// What to ask a member of the cluster for; none once this is a member.
+    /// What to ask a member of the cluster for; none once this is a member that knows where others are. One that started anew before it had heard
+    /// anything but its number asks again, and keeps that.
     #[must_use]
     pub fn join_request(&self) -> Option<Join> {
-        self.identity.is_none().then(|| Join { profile: self.profile.clone(), replaces: self.replaces })
+        let is_lost = self.identity.is_none() || self.state.members.is_empty();
+        is_lost.then(|| Join { profile: self.profile.clone(), replaces: self.replaces })
     }
 
     /// The command for a process that asks to join, to be proposed by the member that it asks; [`Outcome::Joined`] is answered with

@@ -176,7 +176,7 @@ impl Core {
         let mut due_us = metadata.turn(now);
         let identity = metadata.identity().cloned();
         let (writes, messages, events) = (metadata.take_writes(), metadata.take_messages(), metadata.take_events());
-        let is_joiner = identity.is_none();
+        let is_joiner = metadata.join_request().is_some() && cluster.members_told.is_empty();
         for (name, bytes) in writes {
             core.writing.push_back(name.clone());
             reactor.submit(node_tag(METADATA_TAG), DiskRequest::ReplaceBlob { name, bytes });

@@ -202,6 +202,12 @@ impl ClusterCore {
         assignment.is_some_and(|assignment| assignment.primary == self.view.me)
     }
 
+    /// Who votes in the metadata's group.
+    pub(crate) fn voters(&self) -> Vec<NodeId> {
+        let metadata = self.metadata.as_ref().and_then(|metadata| metadata.metadata());
+        metadata.map(|metadata| metadata.voters()).unwrap_or_default()
+    }
+
     /// The newest state there is here.
     pub(crate) fn newest_state(&self) -> Arc<State> {
         let of_metadata = self.metadata.as_ref().and_then(|metadata| metadata.state());

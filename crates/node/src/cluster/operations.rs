@@ -74,6 +74,8 @@ pub struct MemberReport {
     pub state: String,
     /// Whether it is to be emptied; it may be down meanwhile.
     pub leaving: bool,
+    /// Whether it votes in the metadata's group, of which a majority must be up.
+    pub votes: bool,
     /// Where other nodes reach it.
     pub address: String,
     /// Where CQL's clients reach it.
@@ -349,6 +351,7 @@ impl ClusterCore {
         let state = metadata.state();
         let status = state.status();
         let lease_us = metadata.lease_until_us();
+        let voters = metadata.voters();
         let members = status.members.iter().filter_map(|counted| {
             let member = state.member(counted.id)?;
             let profile = &member.profile;
@@ -356,6 +359,7 @@ impl ClusterCore {
                 id: member.id.0,
                 state: member.state.name().to_owned(),
                 leaving: member.leaving || member.state == MemberState::Draining,
+                votes: voters.contains(&member.id),
                 address: profile.node_address.clone(),
                 cql_address: profile.cql_address.clone(),
                 rack: profile.rack.clone(),

@@ -208,8 +208,12 @@ impl Core {
                     }
                 });
             }
-            cluster.fillings.committed(from, stream.committed());
-            if let Some(position) = stream.take_acknowledgement() {
+            // By newer metadata, what is committed may be that because this or another member need not have it any more.
+            if stream.version() <= cluster.view.version() {
+                cluster.fillings.committed(from, stream.committed());
+            }
+            let (written, safe) = (self.shard.engine().last_sequence(), self.shard.safe_sequence());
+            if let Some(position) = stream.take_acknowledgement(written.0, safe.0) {
                 cluster.answer(reactor, connection, ACKNOWLEDGED, |body| body.extend_from_slice(&position.to_le_bytes()));
             }
             if let Some(incoming) = cluster.links.incoming.get_mut(&connection) {

@@ -164,7 +164,7 @@ impl Customer {
 }
 
 /// The statement that does an operation.
-fn statement(row: RowId, operation: &Operation, consistency: Consistency) -> Statement {
+pub(super) fn statement(row: RowId, operation: &Operation, consistency: Consistency) -> Statement {
     let (table, key) = (row.table(), int(row.key));
     let new = |text: String| Statement::new(text).with(consistency);
     let value = |value: i64| bigint(value);
@@ -194,7 +194,7 @@ fn statement(row: RowId, operation: &Operation, consistency: Consistency) -> Sta
 }
 
 /// An operation with what its reply says.
-fn told(operation: &Operation, row: RowId, reply: Reply) -> Operation {
+pub(super) fn told(operation: &Operation, row: RowId, reply: Reply) -> Operation {
     match (*operation, reply) {
         (Operation::Read(_), Reply::Rows { rows, .. }) => {
             let value = rows.first().and_then(|row| number(&row[0]));

@@ -1,23 +1,27 @@
 //! Clusters under trouble: nodes of a [`Network`], clients at any of them, faults; then peace, and what must be true then.
 //!
-//! 1. **Faults**: processes die, power goes, machines pause, directions are cut, links and disks are slow, clocks are set, members join and
-//!    are drained. Clients read and write all the while, and note when they asked and what they were told.
-//! 2. **Peace**: everything that broke is mended. The cluster must become whole by itself, in bounded time; then every row is read.
+//! 1. **Faults**: processes die, power goes, a disk is lost, machines pause, directions are cut, links and disks are slow, clocks are set; members
+//!    join, are drained, removed and replaced, replication factors change. Clients read and write all the while, and note when they asked and what they were told.
+//! 2. **Peace**: everything that broke is mended. The cluster must become whole by itself, in bounded time; then every row is read, and
+//!    must be the same at every member.
 //!
 //! Promised: the history of each row is linearizable, the last reads included, so no acknowledged write is lost; batches of a partition are
 //! done whole or not at all; a read at ONE gives something that was written.
 
 mod customer;
 mod ledger;
+mod members;
 mod shop;
 mod trouble;
 
 use crate::client::Client;
+use crate::linearizability::Operation;
 use crate::machine::Machine;
 use crate::network::Network;
 use crate::setup::{ClusterSetup, NODE_PORT, Setup};
 use crate::statement::Statement;
-use base::Rng;
+use base::{NodeId, Rng};
+use cluster::MemberState;
 use cql::wire::{Consistency, ProtocolVersion};
 use customer::Customer;
 use ledger::Table;
@@ -79,7 +83,7 @@ impl ClusterOutcome {
 #[must_use]
 pub fn run_cluster_seed(seed: u64, planted: Option<node::Planted>) -> ClusterOutcome {
     let mut dice = Rng::new(seed ^ 0xC1_057E);
-    let setup = choose_setup(seed, &mut dice);
+    let setup = choose_setup(seed, planted, &mut dice);
     let nodes = [1, 2, 3, 3, 3, 3, 3, 5][dice.below(8) as usize];
     let factors = match dice.below(4) {
         0 if nodes > 1 => vec![1, nodes.min(3)],
@@ -88,7 +92,7 @@ pub fn run_cluster_seed(seed: u64, planted: Option<node::Planted>) -> ClusterOut
     };
     let mut network = Network::new(seed, Box::new(Machine::boot));
     for node in 0..usize::from(nodes) {
-        network.add(&member(&setup, node, planted));
+        network.add(&member(&setup, node));
     }
     let mut run = Run {
         shop: Shop::new(seed, factors),
@@ -104,23 +108,32 @@ pub fn run_cluster_seed(seed: u64, planted: Option<node::Planted>) -> ClusterOut
     run.progress("is whole");
     run.read_all();
     run.progress("is read");
+    run.read_everywhere();
     run.shop.ledger.check();
     run.outcome()
 }
 
-fn choose_setup(seed: u64, dice: &mut Rng) -> Setup {
+fn choose_setup(seed: u64, planted: Option<node::Planted>, dice: &mut Rng) -> Setup {
     Setup {
+        cluster: Some(ClusterSetup { address: Network::<Core>::address(0), join: Vec::new(), replaces: None, planted }),
         cores: 1 + dice.below(2) as u16,
         durability: if dice.below(2) == 0 { Durability::Device } else { Durability::Memory },
         ..Setup::small(seed)
     }
 }
 
-/// The setup of a member. The first one founds the cluster, the others ask it to be taken in.
-fn member(setup: &Setup, node: usize, planted: Option<node::Planted>) -> Setup {
-    let join = if node == 0 { Vec::new() } else { vec![SocketAddr::new(Network::<Core>::address(0), NODE_PORT)] };
-    let cluster = ClusterSetup { address: Network::<Core>::address(node), join, planted };
-    Setup { seed: setup.seed << 8 | node as u64, host_id: node as u128 + 1, cluster: Some(cluster), ..setup.clone() }
+/// The setup of one of the first members. The first of all founds the cluster, the others ask it to be taken in.
+fn member(setup: &Setup, node: usize) -> Setup {
+    joining(setup, node, usize::from(node > 0), node as u128 + 1, None)
+}
+
+/// The setup of a machine that asks the first `count` machines but itself to be taken in; of a founder if there is none.
+fn joining(setup: &Setup, node: usize, count: usize, host_id: u128, replaces: Option<NodeId>) -> Setup {
+    let others = (0..count).filter(|other| *other != node);
+    let join = others.map(|other| SocketAddr::new(Network::<Core>::address(other), NODE_PORT)).collect();
+    let planted = setup.cluster.as_ref().and_then(|cluster| cluster.planted);
+    let cluster = ClusterSetup { address: Network::<Core>::address(node), join, replaces, planted };
+    Setup { seed: setup.seed << 8 | node as u64, host_id, cluster: Some(cluster), ..setup.clone() }
 }
 
 /// A seed on its way.
@@ -199,7 +212,7 @@ impl Run {
     fn suffer(&mut self, us: u64) {
         let until_us = self.network.now_us() + us;
         while self.network.now_us() < until_us {
-            self.trouble.advance(&mut self.network);
+            self.trouble.advance(&mut self.network, &self.shop);
             self.step();
         }
     }
@@ -216,6 +229,7 @@ impl Run {
         self.trouble.end(&mut self.network);
         let until_us = self.network.now_us() + PEACE_US_MAX;
         while !is_whole(&mut self.network) {
+            members::retire(&mut self.network);
             let look_us = self.network.now_us() + LOOK_US;
             while self.network.now_us() < look_us {
                 self.step();
@@ -236,7 +250,7 @@ impl Run {
     fn read_all(&mut self) {
         let before = self.shop.ledger.acknowledged;
         let rows = self.shop.ledger.rows();
-        self.shop.first = rows.iter().map(|row| (*row, crate::linearizability::Operation::Read(None))).collect();
+        self.shop.first = rows.iter().map(|row| (*row, Operation::Read(None))).collect();
         let until_us = self.network.now_us() + PEACE_US_MAX;
         while self.shop.ledger.acknowledged - before < rows.len() as u64 {
             self.step();
@@ -246,6 +260,29 @@ impl Run {
                 self.shop.errors,
                 describe(&mut self.network)
             );
+        }
+    }
+
+    /// Reads every row at every member: what replicas have is the same.
+    fn read_everywhere(&mut self) {
+        self.shop.pausing = true;
+        for node in 0..self.network.len() {
+            let Some(machine) = self.network.machine(node) else { continue };
+            let mut client = Client::begin(machine, 0, ProtocolVersion::V4, None);
+            let ready = self.network.run_until(|network| network.machine(node).is_some_and(|machine| client.is_ready(machine)));
+            assert!(ready, "machine {node} does not answer");
+            for row in self.shop.ledger.rows() {
+                let statement = customer::statement(row, &Operation::Read(None), Consistency::One);
+                let stream = client.send(self.network.machine(node).unwrap(), &statement);
+                let mut reply = None;
+                self.network.run_until(|network| {
+                    reply = network.machine(node).and_then(|machine| client.poll(machine, stream));
+                    reply.is_some()
+                });
+                let told = customer::told(&Operation::Read(None), row, reply.unwrap());
+                let last = self.shop.ledger.last_seen(row);
+                assert_eq!(told, Operation::Read(last), "{row:?} at machine {node}, and what was read at its primary");
+            }
         }
     }
 
@@ -270,26 +307,24 @@ impl Run {
     }
 }
 
-/// Whether all nodes are members of one cluster, and each knows.
+/// Whether all nodes that run are members of one cluster, there are no others, and each knows.
 fn is_formed(network: &mut Network) -> bool {
     let count = network.len();
-    let states: Vec<_> = (0..count).map_while(|node| network.machine(node)?.cluster_state()).collect();
+    let running = (0..count).filter(|node| network.machine(*node).is_some()).count();
+    let states: Vec<_> = (0..count).filter_map(|node| network.machine(node)?.cluster_state()).collect();
     let is_same = states.windows(2).all(|two| two[0].version == two[1].version && two[0].cluster_id == two[1].cluster_id);
-    let up = states.first().map_or(0, |state| state.members.values().filter(|member| member.is_up()).count());
-    states.len() == count && is_same && up == count
+    let Some(state) = states.first() else { return false };
+    let (mut up, mut down) = (0, 0);
+    for member in state.members.values() {
+        up += usize::from(member.is_up());
+        down += usize::from(member.state == MemberState::Down);
+    }
+    states.len() == running && is_same && up == running && down == 0
 }
 
 /// Whether everybody is there, and every replica has everything.
 fn is_whole(network: &mut Network) -> bool {
-    if !is_formed(network) {
-        return false;
-    }
-    let Some(state) = network.machine(0).and_then(|machine| machine.cluster_state()) else { return false };
-    let up = state.members.values().filter(|member| member.is_placeable()).count();
-    state.keyspaces.values().all(|map| {
-        let wanted = usize::from(map.factor).min(up);
-        map.slots.iter().all(|slot| slot.in_sync.len() == wanted && slot.learners.is_empty() && slot.handover_from.is_none())
-    })
+    is_formed(network) && members::newest_state(network).is_some_and(|state| state.is_settled())
 }
 
 /// For messages: what each node knows.

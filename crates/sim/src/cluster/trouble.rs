@@ -1,5 +1,7 @@
 //! What goes wrong in a cluster, and how it is mended.
 
+use super::members::Members;
+use super::shop::Shop;
 use crate::machine::Machine;
 use crate::network::Network;
 use crate::remains::Loss;
@@ -18,6 +20,7 @@ pub(super) struct Trouble {
     dice: Rng,
     durability: Durability,
     next_us: u64,
+    members: Members,
     /// Nodes that were asked to end.
     ending: BTreeSet<usize>,
     /// How often what happened.
@@ -26,11 +29,13 @@ pub(super) struct Trouble {
 
 impl Trouble {
     pub(super) fn new(setup: &Setup, seed: u64) -> Self {
-        Self { dice: Rng::new(seed), durability: setup.durability, next_us: 0, ending: BTreeSet::new(), counts: BTreeMap::new() }
+        let members = Members::new(setup.clone(), seed ^ 0x3E3B);
+        Self { dice: Rng::new(seed), durability: setup.durability, next_us: 0, members, ending: BTreeSet::new(), counts: BTreeMap::new() }
     }
 
     /// Makes trouble when it is time.
-    pub(super) fn advance(&mut self, network: &mut Network) {
+    pub(super) fn advance(&mut self, network: &mut Network, shop: &Shop) {
+        self.members.advance(network);
         self.bury(network, |machine| machine.has_ended());
         if network.now_us() < self.next_us {
             return;
@@ -39,7 +44,7 @@ impl Trouble {
         let count = network.len() as u64;
         let node = self.dice.below(count) as usize;
         let other = (node + 1 + self.dice.below(count.max(2) - 1) as usize) % network.len();
-        let name = match self.dice.below(23) {
+        let name = match self.dice.below(28) {
             0 | 1 => self.kill(network, node, Loss::Process),
             // What is acknowledged with this durability may be lost with the power.
             2 | 3 if self.durability == Durability::Device => self.kill(network, node, Loss::Power),
@@ -77,6 +82,7 @@ impl Trouble {
                 "mend"
             }
             18..=20 => self.ask_to_end(network, node),
+            21..=25 => self.members.change(network, shop),
             _ => self.heal(network),
         };
         *self.counts.entry(name).or_default() += 1;

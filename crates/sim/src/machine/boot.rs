@@ -5,11 +5,13 @@ use crate::planted::Planted;
 use crate::reactor::SimReactor;
 use crate::remains::Remains;
 use crate::setup::Setup;
-use base::{CoreId, Rng, TableId};
+use base::{CoreId, NodeId, Rng, TableId};
 use engine::Engine;
 use io::{Handler, Now, Turn};
 use model::{Schema, schema_blob};
-use node::{Core, CoreParts, LOG_BLOB, MetadataBlobs, SCHEMA_BLOB, SNAPSHOT_BLOB, SharedStatements, replication_blob, truncations_blob};
+use node::{
+    Core, CoreParts, LOG_BLOB, MetadataBlobs, Order, SCHEMA_BLOB, SNAPSHOT_BLOB, SharedStatements, replication_blob, truncations_blob,
+};
 use shard::{Shard, decode_truncations};
 use sim_disk::{Disk, Fault, Faults, Stable};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -60,6 +62,7 @@ impl<H: Handler<SimReactor>> Machine<H> {
             trace,
             arrivals: VecDeque::new(),
             accepted: Vec::new(),
+            board: None,
         }
     }
 }
@@ -92,7 +95,7 @@ impl Machine {
             schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values()).map(|table| table.id).collect();
         let truncations = |core| blobs.get(&truncations_blob(core)).map_or_else(BTreeMap::new, |blob| decode_truncations(blob).unwrap());
         let mut all_truncations: Vec<_> = (0..setup.cores).map(|core| truncations(CoreId(core))).collect();
-        Self::assemble(setup, remains, |CoreEnv { core, now, disk, stable, dice }| {
+        let mut machine = Self::assemble(setup, remains, |CoreEnv { core, now, disk, stable, dice }| {
             let truncations = std::mem::take(&mut all_truncations[usize::from(core.0)]);
             let stored = shard::stored_tables(tables.iter().copied());
             let marks = stored.iter().map(|table| (*table, truncations.get(table).copied().unwrap_or_default())).collect();
@@ -110,13 +113,26 @@ impl Machine {
                 metadata: metadata.clone(),
                 on_ready: None,
             })
-        })
+        });
+        machine.board.clone_from(&config.board);
+        machine
+    }
+
+    /// An operator asks for something, and does not wait for the answer.
+    pub fn order(&self, order: Order) {
+        let _ = self.board.as_ref().map(|board| board.order(order));
     }
 
     /// What the node knows of its cluster.
     #[must_use]
     pub fn cluster_state(&self) -> Option<Arc<cluster::State>> {
         self.stations[0].core.cluster_state()
+    }
+
+    /// Who votes on the cluster's metadata, as far as the node knows.
+    #[must_use]
+    pub fn cluster_voters(&self) -> Vec<NodeId> {
+        self.stations[0].core.cluster_voters()
     }
 
     /// The engine of a core, to look at.

@@ -13,10 +13,11 @@ use crate::remains::{Loss, Remains};
 use crate::trace::Trace;
 use base::{Rng, checksum};
 use io::{ConnectionId, DiskTag, Handler, ListenerId, Now, Turn};
-use node::{Core, Message, SCHEMA_BLOB};
+use node::{Board, Core, Message, SCHEMA_BLOB};
 use sim_disk::{Disk, Stable};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 pub use boot::CoreEnv;
 pub(crate) use turns::Rest;
@@ -57,6 +58,7 @@ pub struct Machine<H = Core> {
     trace: Trace,
     arrivals: VecDeque<Arrival>,
     accepted: Vec<(u64, u16, ConnectionId)>,
+    board: Option<Arc<Board>>,
 }
 
 impl<H: Handler<SimReactor>> Machine<H> {
