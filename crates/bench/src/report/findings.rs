@@ -103,8 +103,8 @@ pub fn verdict(report: &Report) -> String {
     }
     match best.as_slice() {
         [] => "Nothing was measured.".to_owned(),
-        [(label, _, phase)] => {
-            let mut said = format!("{label}: {} replies/s in {} over {}.", number(phase.throughput), phase.name, duration(phase.seconds));
+        [(label, target, phase)] => {
+            let mut said = format!("{label}: {}.", throughputs(target, phase));
             let phases = report.targets.iter().flat_map(|target| &target.phases);
             for event in phases.clone().flat_map(|phase| &phase.events) {
                 let told = foremost(event);
@@ -123,6 +123,19 @@ pub fn verdict(report: &Report) -> String {
             let each: Vec<String> = best.iter().map(|(label, _, phase)| format!("{label} {}", number(phase.throughput))).collect();
             format!("Replies/s in {}: {}.", best[0].2.name, each.join(", "))
         }),
+    }
+}
+
+/// Of the main phase, or of each measured one if there are several.
+fn throughputs(target: &TargetReport, main: &PhaseReport) -> String {
+    let runs: Vec<&PhaseReport> =
+        target.phases.iter().filter(|phase| phase.kind == PhaseKind::Run && !phase.operations.is_empty()).collect();
+    match runs.as_slice() {
+        [] | [_] => format!("{} replies/s in {} over {}", number(main.throughput), main.name, duration(main.seconds)),
+        several => {
+            let each: Vec<String> = several.iter().map(|phase| format!("{} in {}", number(phase.throughput), phase.name)).collect();
+            format!("replies/s: {}", each.join(", "))
+        }
     }
 }
 
