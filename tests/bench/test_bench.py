@@ -231,6 +231,15 @@ def test_sizes_of_a_private_cluster_are_a_target_each(bench, study, tmp_path):
     assert report["targets"][1]["settings"]["replication factor"] == "2"
 
 
+def test_a_cluster_is_loaded_in_aerospikes_protocol(bench, study, tmp_path):
+    path = study([LOAD, run_phase(seconds=2, mix=VERIFIED), {"kind": '"verify"'}], nodes=2, replication=2)
+    run = bench("run", path, "--target", "tarndb?protocol=aerospike", "--out", "out").end()
+    assert run.code == 0, run.err
+    report = report_of(tmp_path / "out")
+    assert (report["targets"][0]["name"], report["targets"][0]["settings"]["--aerospike-replication-factor"]) == ("tarndb-aerospike-2", "2")
+    assert phase_of(report, "verify")["verified"] == {"compared": 2000, "lost": 0, "stale": 0, "wrong": 0}
+
+
 def test_a_node_that_nobody_killed_ends_the_run_with_its_words(bench, study, tmp_path):
     path = study([LOAD, run_phase(seconds=60)], nodes=2)
     run = bench("run", path, "--out", "out")

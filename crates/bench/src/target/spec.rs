@@ -172,9 +172,6 @@ impl TargetSpec {
                     }
                 }
             }
-            if protocol == Protocol::Aerospike && nodes.is_some_and(|nodes| nodes > 1) {
-                return Err(wrong("a cluster is spoken to in CQL: Aerospike's requests are not passed on between nodes"));
-            }
             return Ok(Self::Private { name: private_name(protocol, nodes.unwrap_or(1)), protocol, nodes });
         }
         if !plain(name) {
@@ -210,9 +207,8 @@ impl TargetSpec {
     #[must_use]
     pub fn sized(self, sizes: &[u32]) -> Vec<Self> {
         match self {
-            Self::Private { protocol: Protocol::Cql, nodes: None, .. } => {
-                let sized =
-                    |nodes: &u32| Self::Private { name: private_name(Protocol::Cql, *nodes), protocol: Protocol::Cql, nodes: Some(*nodes) };
+            Self::Private { protocol, nodes: None, .. } => {
+                let sized = |nodes: &u32| Self::Private { name: private_name(protocol, *nodes), protocol, nodes: Some(*nodes) };
                 sizes.iter().map(sized).collect()
             }
             other => vec![other],
@@ -250,11 +246,11 @@ impl TargetSpec {
 
 /// Sizes of one system differ in the number at the end, by which charts know them.
 fn private_name(protocol: Protocol, nodes: u32) -> String {
-    match (protocol, nodes) {
-        (Protocol::Aerospike, _) => PRIVATE_AEROSPIKE.to_owned(),
-        (Protocol::Cql, 1) => PRIVATE.to_owned(),
-        (Protocol::Cql, nodes) => format!("{PRIVATE}-{nodes}"),
-    }
+    let name = match protocol {
+        Protocol::Cql => PRIVATE,
+        Protocol::Aerospike => PRIVATE_AEROSPIKE,
+    };
+    if nodes == 1 { name.to_owned() } else { format!("{name}-{nodes}") }
 }
 
 impl Access {
@@ -329,7 +325,8 @@ mod tests {
         };
         assert_eq!(names("tarndb"), [("tarndb-3".to_owned(), 3), ("tarndb-5".to_owned(), 5)]);
         assert_eq!(names("tarndb?nodes=2"), [("tarndb-2".to_owned(), 2)]);
-        assert_eq!(names("tarndb?protocol=aerospike"), [("tarndb-aerospike".to_owned(), 1)]);
+        assert_eq!(names("tarndb?protocol=aerospike")[1], ("tarndb-aerospike-5".to_owned(), 5));
+        assert_eq!(names("tarndb?protocol=aerospike&nodes=3"), [("tarndb-aerospike-3".to_owned(), 3)]);
         assert_eq!(names("x=cql://h:1?nodes=4"), [("x".to_owned(), 4)]);
     }
 
@@ -340,7 +337,6 @@ mod tests {
             ("tarndb?memory=1", "the options"),
             ("tarndb?nodes=0", "from 1"),
             ("tarndb?nodes=65", "to 64"),
-            ("tarndb?nodes=3&protocol=aerospike", "in CQL"),
             ("tarndb?protocol=redis", "not one of: cql, aerospike"),
             ("cassandra?x", "key=value"),
             ("10.0.0.1:9042", "no protocol"),

@@ -118,6 +118,11 @@ impl PrivateNodes {
         if let Some(bytes) = self.memory_bytes() {
             flags.push(("--memory-limit".to_owned(), size(bytes)));
         }
+        if self.ports.is_cluster() && self.protocol == Protocol::Aerospike {
+            // Its clients cannot say it.
+            let replicas = self.means.replication.clamp(1, self.planned as u32);
+            flags.push(("--aerospike-replication-factor".to_owned(), replicas.to_string()));
+        }
         if self.shares_cpus() && self.ports.is_cluster() {
             flags.push(("--pin".to_owned(), "off".to_owned()));
         }
