@@ -12,6 +12,7 @@ use super::{ClusterCore, From};
 use crate::core::Core;
 use crate::message::Message;
 use base::{CoreId, NodeId};
+use cluster::MemberState;
 use cluster::wire::{FrameError, Hello, Kind, PROTOCOL_VERSION, RefusalMessage, accept};
 use io::{ConnectionId, Reactor};
 use replica::{Inbound, Outbound};
@@ -239,7 +240,12 @@ impl ClusterCore {
         }
         let targets: Vec<Target> =
             self.links.outgoing.iter().filter(|(_, link)| link.connection.is_none()).map(|(target, _)| *target).collect();
+        let state = self.newest_state();
         for target in targets {
+            // Its address may be another member's by now, whose own link would be taken for an older one.
+            if state.members.get(&target.0).is_some_and(|member| member.state == MemberState::Removed) {
+                continue;
+            }
             let Some(peer) = self.view.peers.get(&target.0).map(|peer| (peer.address, peer.cores)).or_else(|| self.known_address(target.0))
             else {
                 continue;
