@@ -90,10 +90,9 @@ fn strangers_are_refused() {
     // Garbage: a length beyond all bounds, a text that is none, nothing at all.
     for garbage in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"\0\0\0\x02{]", b""] {
         let mut socket = TcpStream::connect(&address).unwrap();
-        socket.write_all(garbage).unwrap();
-        socket.shutdown(std::net::Shutdown::Write).unwrap();
         let mut answer = Vec::new();
-        // The connection may be reset, since not all that came was read.
+        // The connection may be closed or reset at any of these, since not all that came is read.
+        let _ = socket.write_all(garbage).and_then(|()| socket.shutdown(std::net::Shutdown::Write));
         let _ = socket.read_to_end(&mut answer);
         assert!(answer.is_empty());
     }
