@@ -7,6 +7,7 @@ processes that were started here are ever signalled; they die with the test runn
 import ctypes
 import functools
 import itertools
+import json
 import os
 import pathlib
 import random
@@ -16,6 +17,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import urllib.request
 
 from cassandra import ConsistencyLevel, DriverException
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster as Driver, ExecutionProfile, NoHostAvailable
@@ -34,6 +36,7 @@ SETTLE_SECONDS_MAX = 60
 CORES = int(os.environ.get("TARNDB_TEST_CORES", "1"))
 MEMORY = f"{64 + 128 * CORES}MiB"
 CAPACITY = "512MiB"
+VOTERS_MAX = 5
 PR_SET_PDEATHSIG = 1
 CLONE_NEWNET = 0x4000_0000
 # What a statement can end with besides a result.
@@ -100,6 +103,11 @@ class Node:
         with open(self.log_path, "rb") as log:
             log.seek(self.log_start if since_start else 0)
             return log.read().decode(errors="replace")
+
+    def http(self) -> str:
+        """Where it serves operators, as its ready line says."""
+        ready = next(line for line in self.log(since_start=True).splitlines() if line.startswith("tarndb ready"))
+        return next(word.removeprefix("http=") for word in ready.split() if word.startswith("http="))
 
     def log_tail(self) -> str:
         return "\n".join(self.log().splitlines()[-30:])
@@ -179,6 +187,13 @@ class Cluster:
             session.execute(f"CREATE KEYSPACE k WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': {factor}}}")
             session.execute("CREATE TABLE k.t (a int PRIMARY KEY, b int)")
         self.settle()
+        count = min(len(self.running()), VOTERS_MAX)
+        until("the votes are where they belong", lambda: self.votes() >= count - 1 + count % 2, SETTLE_SECONDS_MAX, 0.1)
+
+    def votes(self) -> int:
+        """How many members vote on the metadata: until there are three, whose loss the cluster bears depends on who it is."""
+        with urllib.request.urlopen(f"http://{self.running()[0].http()}/status", timeout=10) as answer:
+            return sum(member["votes"] for member in json.load(answer)["cluster"]["members"])
 
     def settle(self, nodes=None, seconds_max: float = SETTLE_SECONDS_MAX):
         """Waits until every slot has all its replicas: a scan at ALL asks for that."""

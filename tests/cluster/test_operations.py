@@ -17,17 +17,11 @@ SECONDS_MAX = 60
 
 def tarndb(node, *words) -> subprocess.CompletedProcess:
     """A command of the program, which asks `node`."""
-    return command(http(node), *words)
+    return command(node.http(), *words)
 
 
 def command(at: str, *words) -> subprocess.CompletedProcess:
     return subprocess.run([servers.binary(), *words, "--http", at], capture_output=True, text=True, timeout=SECONDS_MAX)
-
-
-def http(node) -> str:
-    """Where a node that runs serves operators: its ready line says so."""
-    ready = next(line for line in node.log(since_start=True).splitlines() if line.startswith("tarndb ready"))
-    return next(word.removeprefix("http=") for word in ready.split() if word.startswith("http="))
 
 
 def status(node) -> dict:
@@ -41,7 +35,7 @@ def member(node, number: int) -> dict | None:
 
 
 def get(node, path: str) -> str:
-    with urllib.request.urlopen(f"http://{http(node)}{path}", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://{node.http()}{path}", timeout=10) as answer:
         return answer.read().decode()
 
 

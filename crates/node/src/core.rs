@@ -368,8 +368,11 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         if has_room || !self.refusals.is_empty() || self.shard.has_runnable() || cluster_due_us == Some(0) {
             return Turn::Again;
         }
+        // What the cluster's share has written or received may have to be flushed.
+        let flush_due_us = self.shard.engine().flush_due_us();
         let delayed_due_us = self.delayed.iter().map(|(until_us, _)| *until_us);
         next.into_iter()
+            .chain(flush_due_us)
             .chain(delayed_due_us)
             .chain(cluster_due_us)
             .chain(operations_due_us)

@@ -269,7 +269,10 @@ impl State {
     }
 
     fn drop_replica(&mut self, node: NodeId, slots: &[SlotEpochs]) -> Outcome {
-        self.change_slots_of(slots, |_, assignment| assignment.primary != node && assignment.in_sync.remove(node))
+        // A learner comes in anew, if it is to: what it was sent and has not acknowledged is nobody's to wait for any more.
+        self.change_slots_of(slots, |_, assignment| {
+            assignment.primary != node && (assignment.in_sync.remove(node) || assignment.learners.remove(node))
+        })
     }
 
     fn hand_over(&mut self, to: NodeId, slots: &[SlotEpochs]) -> Outcome {

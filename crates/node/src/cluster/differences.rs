@@ -152,6 +152,16 @@ impl Differences {
             if !matches!(local.role, Role::Primary | Role::Secondary) {
                 continue;
             }
+            // Rows that were brought here have late sequences: who was not in sync meanwhile may not have them.
+            if let Some(learned_at) = local.learned_at {
+                let down = view.peers.iter().filter(|(_, peer)| !peer.is_up).map(|(node, _)| *node);
+                for node in now.learners.iter().chain(down).filter(|node| *node != view.me) {
+                    if self.absent.get(&node).is_none_or(|known| learned_at < *known) {
+                        self.absent.insert(node, learned_at);
+                        self.is_dirty = true;
+                    }
+                }
+            }
             let former = before.assignment(keyspace, slot).map(|assignment| &assignment.in_sync);
             for node in former.into_iter().flatten().filter(|node| **node != view.me && !now.in_sync.contains(node)) {
                 if !self.absent.contains_key(node) {

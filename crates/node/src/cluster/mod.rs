@@ -310,6 +310,9 @@ impl Core {
             if cluster.roles.get(*keyspace, *slot).is_some_and(|local| matches!(local.role, Role::Primary | Role::Secondary)) {
                 cluster.differences.hold(&view.keyspaces[usize::from(keyspace.0)].name, *slot);
                 cluster.fillings.in_sync((*keyspace, *slot));
+                if let Some(local) = cluster.roles.get_mut(*keyspace, *slot) {
+                    local.learned_at = None;
+                }
             }
             cluster.serve(&mut self.shard, *keyspace, *slot);
         }
@@ -329,7 +332,11 @@ impl Core {
                 local.waits.agreement = waits;
             }
         }
+        let last_sequence = self.shard.engine().last_sequence().0;
         for place in &changes.learned {
+            if let Some(local) = cluster.roles.get_mut(place.0, place.1) {
+                local.learned_at.get_or_insert(last_sequence);
+            }
             cluster.want_slot(*place, own.remove(place).unwrap_or_default());
         }
         self.shard.set_purge_floor(cluster.differences.purge_floor().map(Sequence));
@@ -483,11 +490,11 @@ impl Core {
 }
 
 impl ClusterCore {
-    /// Slots whose primary is here and that wait for this replica.
+    /// Slots whose primary is here and that this replica gets the writes of.
     fn slots_with(&self, target: Target) -> Vec<cluster::SlotEpochs> {
         let mut slots: BTreeMap<KeyspaceNumber, Vec<(Slot, base::Epoch)>> = BTreeMap::new();
         for (keyspace, slot, local) in self.roles.iter().filter(|(_, _, local)| local.role == Role::Primary) {
-            if local.set.is_some_and(|set| self.roles.set(set).waits_for.contains(&target)) {
+            if local.set.is_some_and(|set| self.roles.set(set).targets().any(|known| known == target)) {
                 slots.entry(keyspace).or_default().push((slot, local.epoch));
             }
         }

@@ -64,6 +64,8 @@ pub(crate) struct LocalSlot {
     pub(crate) learning: Option<Epoch>,
     /// As learner: whether the primary was asked for it.
     pub(crate) is_asked: bool,
+    /// The engine's sequence when this core began to be filled, until it is in sync: later rows may be old ones that were brought to it.
+    pub(crate) learned_at: Option<u64>,
 }
 
 impl LocalSlot {
