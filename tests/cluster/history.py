@@ -16,7 +16,7 @@ import pytest
 from cassandra import ConsistencyLevel, InvalidRequest, Unavailable
 
 import server as servers
-from nodes import FAILURES
+from nodes import FAILURES, running
 
 CHECKER = servers.ROOT / ".cache" / "cluster" / "checker"
 CHECK_SECONDS_MAX = 120
@@ -47,14 +47,8 @@ class History:
             threads = [
                 threading.Thread(target=self._client, args=(number, session, random.Random(f"{seed}/{number}"))) for number, session in enumerate(sessions)
             ]
-            for thread in threads:
-                thread.start()
-            try:
+            with running(threads, self.stopping):
                 yield
-            finally:
-                self.stopping.set()
-                for thread in threads:
-                    thread.join()
         assert not self.failures, self.failures[:5]
 
     def _client(self, number: int, session, dice):

@@ -12,7 +12,7 @@ import time
 from cassandra import ConsistencyLevel, Unavailable
 from cassandra.cluster import EXEC_PROFILE_DEFAULT
 
-from nodes import FAILURES
+from nodes import FAILURES, running
 
 KEYS_PER_WRITER = 150
 
@@ -37,17 +37,10 @@ class Ledger:
             insert = session.prepare("INSERT INTO k.t (a, b) VALUES (?, ?)")
             select = session.prepare("SELECT b FROM k.t WHERE a = ?")
             insert.is_idempotent = select.is_idempotent = True
-            self.stopping.clear()
             threads = [threading.Thread(target=self._write, args=(session, insert, number, pause)) for number in range(writers)]
             threads += [threading.Thread(target=self._read, args=(session, select, number, pause)) for number in range(readers)]
-            for thread in threads:
-                thread.start()
-            try:
+            with running(threads, self.stopping):
                 yield session
-            finally:
-                self.stopping.set()
-                for thread in threads:
-                    thread.join()
 
     def _write(self, session, insert, number: int, pause: float):
         keys = [self.first_key + number * KEYS_PER_WRITER + offset for offset in range(KEYS_PER_WRITER)]

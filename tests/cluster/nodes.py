@@ -4,6 +4,7 @@ Every node of a cluster has an address of its own (127.x.y.N, or one in a networ
 processes that were started here are ever signalled; they die with the test runner; directories go when a test has passed.
 """
 
+import contextlib
 import ctypes
 import functools
 import itertools
@@ -16,6 +17,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 import urllib.request
 
@@ -53,6 +55,20 @@ def in_child(space: str | None):
             raise OSError(ctypes.get_errno(), f"setns {space}")
         os.close(descriptor)
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def running(threads, stopping: threading.Event):
+    """Threads that run until the block ends, and see that by the event."""
+    stopping.clear()
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        for thread in threads:
+            thread.join()
 
 
 class Node:

@@ -12,7 +12,7 @@ import urllib.request
 import pytest
 
 import history
-from nodes import until
+from nodes import running, until
 
 aerospike = pytest.importorskip("aerospike", reason="Aerospike's Python client is missing")
 exception = pytest.importorskip("aerospike.exception")
@@ -134,14 +134,8 @@ class Rows:
 
         with client(cluster, policy=policy) as writer:
             threads = [threading.Thread(target=write, args=(number,)) for number in range(self.writers)]
-            for thread in threads:
-                thread.start()
-            try:
+            with running(threads, stopping):
                 yield writer
-            finally:
-                stopping.set()
-                for thread in threads:
-                    thread.join()
 
     def wait_for_writes(self, count: int):
         goal = self.acknowledged + count
@@ -305,13 +299,8 @@ class Counter:
                     self.done += 1
 
         with client(cluster, policy=PLAIN) as writer:
-            thread = threading.Thread(target=add, args=(writer,))
-            thread.start()
-            try:
+            with running([threading.Thread(target=add, args=(writer,))], stopping):
                 yield
-            finally:
-                stopping.set()
-                thread.join()
 
     def check(self, cluster):
         with client(cluster) as reader:
@@ -353,14 +342,8 @@ class Registers:
             for number in self.KEYS:
                 members[0].put(key(number), {"n": 0})
             threads = [threading.Thread(target=self._client, args=(number, member)) for number, member in enumerate(members)]
-            for thread in threads:
-                thread.start()
-            try:
+            with running(threads, self.stopping):
                 yield
-            finally:
-                self.stopping.set()
-                for thread in threads:
-                    thread.join()
 
     def _client(self, number: int, member):
         dice, seen = random.Random(number), {}

@@ -10,7 +10,7 @@ from cassandra.policies import RetryPolicy
 
 from history import History
 from ledger import Ledger
-from nodes import FAILURES, until
+from nodes import FAILURES, running, until
 from test_java import Application
 from test_operations import SECONDS_MAX, is_healthy, member, tarndb
 
@@ -33,14 +33,8 @@ class Tally:
             count = session.prepare("UPDATE k.counters SET n = n + 1 WHERE a = ?")
             append = session.prepare("UPDATE k.lists SET l = l + ? WHERE a = ?")
             threads = [threading.Thread(target=self._write, args=(session, count, append, key)) for key in range(self.WRITERS)]
-            for thread in threads:
-                thread.start()
-            try:
+            with running(threads, self.stopping):
                 yield
-            finally:
-                self.stopping.set()
-                for thread in threads:
-                    thread.join()
 
     def _write(self, session, count, append, key: int):
         while not self.stopping.is_set():

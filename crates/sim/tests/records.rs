@@ -2,18 +2,18 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod members;
+
 use aerospike::operate::code;
 use aerospike::wire::{Attributes, HEADER_BYTES, Header, Kind, Message, MessageWriter, Operation, Proto, field, info1, info2, info3};
 use io::{ConnectionId, ListenerId};
-use sim::{ClusterSetup, Loss, Machine, NODE_PORT, Network, Setup};
+use sim::{Loss, Network};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
 
 const NODES: usize = 3;
 const CORES: u16 = 2;
 const KEYS: u32 = 150;
 const PARTITIONS: u16 = 4_096;
-const SLEEP_US: u64 = 10_000;
 const LISTENER: ListenerId = ListenerId(2);
 const UNAVAILABLE: u8 = 11;
 
@@ -140,17 +140,7 @@ fn said(mut body: &[u8]) -> Vec<Said> {
 impl Cluster {
     /// Three members with two cores each, and records with two replicas.
     fn start() -> Self {
-        let mut network = Network::new(7, Box::new(Machine::boot));
-        for node in 0..NODES {
-            let join = if node == 0 { Vec::new() } else { vec![SocketAddr::new(<Network>::address(0), NODE_PORT)] };
-            let cluster = ClusterSetup { address: <Network>::address(node), join, replaces: None, planted: None };
-            network.add(&Setup { cores: CORES, host_id: node as u128 + 1, cluster: Some(cluster), ..Setup::small(7 + node as u64) });
-        }
-        let mut cluster = Self { network, clients: BTreeMap::new() };
-        cluster.wait("the members know each other", |network| {
-            (0..NODES).all(|node| network.machine(node).unwrap().cluster_state().is_some_and(|state| state.members.len() == NODES))
-        });
-        cluster
+        Self { network: members::start(NODES, CORES), clients: BTreeMap::new() }
     }
 
     /// The same with records `0..KEYS`, each of its key's value and with all its replicas.
@@ -159,20 +149,12 @@ impl Cluster {
         for key in 0..KEYS {
             cluster.put((key as usize % NODES, key as u16 % CORES), key, i64::from(key));
         }
-        cluster.wait("every slot has its replicas", |network| {
-            let state = network.machine(0).unwrap().cluster_state().unwrap();
-            let map = &state.keyspaces["test"];
-            map.slots.iter().all(|slot| slot.in_sync.len() == 2 && slot.learners.is_empty() && slot.handover_from.is_none())
-        });
+        cluster.wait("every slot has its replicas", |network| members::is_replicated(network, 0, "test", 2));
         cluster
     }
 
-    fn wait(&mut self, what: &str, mut holds: impl FnMut(&mut Network) -> bool) {
-        let held = (0..5_000).any(|_| {
-            self.network.sleep(SLEEP_US);
-            holds(&mut self.network)
-        });
-        assert!(held, "{what}: in vain");
+    fn wait(&mut self, what: &str, holds: impl FnMut(&mut Network) -> bool) {
+        members::wait(&mut self.network, what, holds);
     }
 
     fn send(&mut self, at: (usize, u16), frame: &[u8]) {
@@ -299,10 +281,7 @@ fn members_tell_clients_of_each_other_and_of_their_partitions() {
     assert_eq!(of(&mut cluster, 0..NODES, 0), all, "somebody is to be asked about a namespace to which nobody has written");
     let before: Vec<String> = (0..NODES).map(|node| cluster.info((node, 0), "partition-generation")).collect();
     cluster.put((0, 0), 1, 1);
-    cluster.wait("every slot has its replicas", |network| {
-        let state = network.machine(0).unwrap().cluster_state().unwrap();
-        state.keyspaces["test"].slots.iter().all(|slot| slot.in_sync.len() == 2)
-    });
+    cluster.wait("every slot has its replicas", |network| members::is_replicated(network, 0, "test", 2));
     cluster.network.sleep(1_000_000);
     assert_eq!(of(&mut cluster, 0..NODES, 0), all);
     assert_eq!(of(&mut cluster, 0..NODES, 1), all);

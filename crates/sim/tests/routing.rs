@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod members;
+
 use base::Token;
 use cql::wire::{BatchKind, Consistency, ProtocolVersion, Reader, TABLETS_ROUTING};
 use sim::{Bound, Client, ClusterSetup, Loss, Machine, NODE_PORT, Network, Reply, Setup, Statement, int};
@@ -11,7 +13,6 @@ use std::net::SocketAddr;
 const NODES: usize = 3;
 const CORES: u16 = 2;
 const KEYS: i32 = 300;
-const SLEEP_US: u64 = 10_000;
 
 /// A range of tokens, and where it is: node and core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,36 +44,16 @@ struct Cluster {
 impl Cluster {
     /// Three members with two cores each, and a table with two replicas.
     fn start(extension: Option<&'static str>) -> Self {
-        let mut network = Network::new(7, Box::new(Machine::boot));
-        for node in 0..NODES {
-            let join = if node == 0 { Vec::new() } else { vec![SocketAddr::new(<Network>::address(0), NODE_PORT)] };
-            let cluster = ClusterSetup { address: <Network>::address(node), join, replaces: None, planted: None };
-            network.add(&Setup { cores: CORES, host_id: node as u128 + 1, cluster: Some(cluster), ..Setup::small(7 + node as u64) });
-        }
-        let mut cluster = Self { network, clients: BTreeMap::new(), extension };
-        cluster.wait("the members know each other", |network| {
-            (0..NODES).all(|node| network.machine(node).unwrap().cluster_state().is_some_and(|state| state.members.len() == NODES))
-        });
+        let mut cluster = Self { network: members::start(NODES, CORES), clients: BTreeMap::new(), extension };
         let replication = "{'class': 'SimpleStrategy', 'replication_factor': 2}";
         cluster.call((0, 0), &Statement::new(format!("CREATE KEYSPACE k WITH replication = {replication}"))).done();
         cluster.call((0, 0), &Statement::new("CREATE TABLE k.t (k int PRIMARY KEY, v int)")).done();
-        cluster.wait("every slot has its replicas", |network| {
-            (0..NODES).all(|node| {
-                let state = network.machine(node).unwrap().cluster_state().unwrap();
-                state.keyspaces.get("k").is_some_and(|map| {
-                    map.slots.iter().all(|slot| slot.in_sync.len() == 2 && slot.learners.is_empty() && slot.handover_from.is_none())
-                })
-            })
-        });
+        cluster.wait("every slot has its replicas", |network| (0..NODES).all(|node| members::is_replicated(network, node, "k", 2)));
         cluster
     }
 
-    fn wait(&mut self, what: &str, mut holds: impl FnMut(&mut Network) -> bool) {
-        let held = (0..5_000).any(|_| {
-            self.network.sleep(SLEEP_US);
-            holds(&mut self.network)
-        });
-        assert!(held, "{what}: in vain");
+    fn wait(&mut self, what: &str, holds: impl FnMut(&mut Network) -> bool) {
+        members::wait(&mut self.network, what, holds);
     }
 
     /// Asks a core of a node.

@@ -77,7 +77,9 @@ impl ClusterCore {
             handing_over.wanted.extend(own.map(|(slot, to)| ((number, slot), to)));
         }
         let HandingOver { wanted, closing, .. } = handing_over;
-        let opened = closing.iter().filter(|(place, closing)| wanted.get(place) != Some(&closing.to));
+        // One that was lost and has come back meanwhile is open already.
+        let is_closed = |place: &Place| roles.get(place.0, place.1).is_some_and(|local| local.closing);
+        let opened = closing.iter().filter(|(place, closing)| wanted.get(place) != Some(&closing.to) || !is_closed(place));
         let opened: Vec<Place> = opened.map(|(place, _)| *place).collect();
         self.open(&opened);
         let HandingOver { wanted, closing, close_at_us, .. } = &mut self.handing_over;

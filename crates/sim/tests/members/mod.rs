@@ -1,0 +1,39 @@
+//! Members of a simulated cluster, and waiting for what becomes of them.
+
+#![allow(clippy::unwrap_used)]
+
+use sim::{ClusterSetup, Machine, NODE_PORT, Network, Setup};
+use std::net::SocketAddr;
+
+const SLEEP_US: u64 = 10_000;
+
+/// Machines with so many cores each that are members of one cluster, and know it.
+pub(crate) fn start(nodes: usize, cores: u16) -> Network {
+    let mut network = Network::new(7, Box::new(Machine::boot));
+    for node in 0..nodes {
+        let join = if node == 0 { Vec::new() } else { vec![SocketAddr::new(<Network>::address(0), NODE_PORT)] };
+        let cluster = ClusterSetup { address: <Network>::address(node), join, replaces: None, planted: None };
+        network.add(&Setup { cores, host_id: node as u128 + 1, cluster: Some(cluster), ..Setup::small(7 + node as u64) });
+    }
+    wait(&mut network, "the members know each other", |network| {
+        (0..nodes).all(|node| network.machine(node).unwrap().cluster_state().is_some_and(|state| state.members.len() == nodes))
+    });
+    network
+}
+
+/// Waits until something holds.
+pub(crate) fn wait(network: &mut Network, what: &str, mut holds: impl FnMut(&mut Network) -> bool) {
+    let held = (0..5_000).any(|_| {
+        network.sleep(SLEEP_US);
+        holds(network)
+    });
+    assert!(held, "{what}: in vain");
+}
+
+/// Whether a machine knows that every slot of a keyspace has so many replicas, and nothing is under way with it.
+pub(crate) fn is_replicated(network: &mut Network, node: usize, keyspace: &str, replicas: usize) -> bool {
+    let state = network.machine(node).unwrap().cluster_state().unwrap();
+    let is_settled =
+        |slot: &cluster::Assignment| slot.in_sync.len() == replicas && slot.learners.is_empty() && slot.handover_from.is_none();
+    state.keyspaces.get(keyspace).is_some_and(|map| map.slots.iter().all(is_settled))
+}
