@@ -69,6 +69,13 @@ pub enum Command {
         /// Where.
         slots: Vec<SlotEpochs>,
     },
+    /// The primary of slots goes on without those in sync that it need not wait for: see [`crate::State::has_to_release`].
+    Release {
+        /// The primary.
+        node: NodeId,
+        /// Its process: another one refuses the command.
+        incarnation: u64,
+    },
     /// Slots' primary, which has finished what was under way there, gives them to a replica in sync.
     HandOver {
         /// The replica.
@@ -161,8 +168,8 @@ pub enum Refused {
     /// The document is no schema, or its version is the one it replaces.
     #[error("the document is no new schema")]
     BadSchema,
-    /// It alone has some slots' data.
-    #[error("member {} has the only whole copy of {slots} slots; bring it back, or force this and lose them", node.0)]
+    /// Nobody who is up has some slots' data besides it.
+    #[error("member {} has the only whole copy of {slots} slots that is not down; bring it or another one back, or force this and lose them", node.0)]
     LastHolder {
         /// The member.
         node: NodeId,
@@ -274,6 +281,11 @@ impl Command {
                 writer.node(*node);
                 writer.u64(*incarnation);
             }
+            Self::Release { node, incarnation } => {
+                writer.u8(13);
+                writer.node(*node);
+                writer.u64(*incarnation);
+            }
         }
     }
 
@@ -291,6 +303,7 @@ impl Command {
             10 => Self::Remove { node: reader.node("member")?, force: reader.flag("force")? },
             11 => Self::HandOver { to: reader.node("member")?, slots: decode_slots(reader)? },
             12 => Self::Ending { node: reader.node("member")?, incarnation: reader.u64("incarnation")? },
+            13 => Self::Release { node: reader.node("member")?, incarnation: reader.u64("incarnation")? },
             found => return Err(CodecError::Unknown { what: "command", found: u64::from(found) }),
         })
     }

@@ -6,7 +6,8 @@ use crate::raft_message;
 use base::NodeId;
 use raft::eraftpb::Message;
 
-const VERSION: u8 = 1;
+/// 2: members say what outlives their processes.
+const VERSION: u8 = 2;
 
 /// One message.
 #[derive(Debug, PartialEq)]

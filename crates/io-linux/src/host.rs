@@ -29,6 +29,13 @@ fn control_group_limits<'a>(root: &'a Path, groups: &'a str) -> impl Iterator<It
     })
 }
 
+/// What the kernel calls its start: what processes have left in its memory is there until it has another one. 0 if it does not say.
+#[must_use]
+pub fn boot_id() -> u128 {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    u128::from_str_radix(&text.trim().replace('-', ""), 16).unwrap_or(0)
+}
+
 /// The bytes a new file may take on the filesystem that holds `path`.
 ///
 /// # Errors
@@ -69,6 +76,7 @@ mod tests {
     #[test]
     fn a_machine_has_memory_and_the_root_has_a_filesystem() {
         assert!(memory_bytes() > 1 << 20);
+        assert!(boot_id() != 0 && boot_id() == boot_id());
         free_bytes(Path::new("/")).unwrap();
         assert!(free_bytes(Path::new("/does/not/exist")).is_err());
     }

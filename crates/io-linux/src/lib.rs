@@ -48,7 +48,7 @@ pub use device::{Access, Device, DeviceError};
 pub use disk::DiskPath;
 pub use entropy::fill_with_entropy;
 pub use files::FileError;
-pub use host::{free_bytes, memory_bytes};
+pub use host::{boot_id, free_bytes, memory_bytes};
 pub use machine::{CoreEnv, ListenerOptions, Machine, Options, Pinning, Signals, StartError, start};
 pub use mapped::{MappedMemory, MappedMemoryError};
 pub use reactor::LinuxReactor;

@@ -149,6 +149,7 @@ impl NodeParts {
                     replaces: config.replaces,
                     incarnation: random_number(),
                     version: env!("CARGO_PKG_VERSION").to_owned(),
+                    boot: io_linux::boot_id(),
                     tls,
                     planted: None,
                 }),

@@ -123,6 +123,12 @@ impl Shard {
         }
     }
 
+    /// When writes are acknowledged.
+    #[must_use]
+    pub fn durability(&self) -> Durability {
+        self.durability
+    }
+
     /// Whether the log has been read.
     #[must_use]
     pub fn is_ready(&self) -> bool {

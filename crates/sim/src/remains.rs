@@ -21,6 +21,8 @@ pub struct Remains {
     pub(crate) disks: Vec<Disk>,
     pub(crate) stables: Vec<Stable>,
     pub(crate) blobs: BTreeMap<String, Vec<u8>>,
+    /// How often the power has come.
+    pub(crate) boot: u64,
     pub(crate) now: Now,
     pub(crate) trace: Trace,
 }
@@ -32,6 +34,7 @@ impl Remains {
             disks: (0..setup.cores).map(|_| Disk::new()).collect(),
             stables: (0..setup.cores).map(|_| Stable::new(stable_bytes)).collect(),
             blobs: BTreeMap::new(),
+            boot: 1,
             now: Now { monotonic_us: 1, wall_us: 1_700_000_000_000_000 },
             trace: Trace::new(),
         }
@@ -40,7 +43,7 @@ impl Remains {
     /// The machine is replaced by a new one, with nothing on it.
     pub fn wipe(&mut self, setup: &Setup) {
         let trace = std::mem::replace(&mut self.trace, Trace::new());
-        *self = Self { now: self.now, trace, ..Self::none(setup) };
+        *self = Self { boot: self.boot, now: self.now, trace, ..Self::none(setup) };
     }
 
     /// The next start sees another time: clocks are set, forth and back.

@@ -106,7 +106,7 @@ impl Setup {
         }
     }
 
-    pub(crate) fn node_config(&self, now: Now, incarnation: u64) -> NodeConfig {
+    pub(crate) fn node_config(&self, now: Now, incarnation: u64, boot: u64) -> NodeConfig {
         let listening = OnceLock::new();
         let cluster = self.cluster.as_ref().map(|cluster| {
             let [cql, shard_aware, aerospike, node] = LISTENERS.map(|(port, _)| SocketAddr::new(cluster.address, port));
@@ -116,6 +116,7 @@ impl Setup {
                 replaces: cluster.replaces,
                 incarnation,
                 version: "simulated".to_owned(),
+                boot: u128::from(boot),
                 tls: None,
                 planted: cluster.planted,
             }

@@ -309,6 +309,7 @@ impl Metadata {
             self.next_tick_us = now_us + TICK_US;
         }
         self.propose_start();
+        self.propose_release();
         self.progress();
         self.proposals.expire(now_us, &mut self.events);
         self.forward_proposals();

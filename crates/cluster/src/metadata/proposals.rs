@@ -17,6 +17,10 @@ pub(super) struct Proposals {
     pending: BTreeMap<u64, Pending>,
     /// The one that says that this process has started.
     start: Option<u64>,
+    /// The one by which this process, as a primary, lets replicas go.
+    release: Option<u64>,
+    /// There is nobody to let go in the state of this version.
+    released_by: u64,
     /// To whom the pending ones have been sent.
     leader: Option<NodeId>,
 }
@@ -31,6 +35,10 @@ struct Pending {
 impl Proposals {
     pub(super) fn is_empty(&self) -> bool {
         self.pending.is_empty()
+    }
+
+    fn is_pending(&self, number: Option<u64>) -> bool {
+        number.is_some_and(|number| self.pending.contains_key(&number))
     }
 
     /// Ends those whose time is over.
@@ -53,9 +61,6 @@ impl Proposals {
 
     /// Proposal `number` of this process has been decided.
     pub(super) fn decided(&mut self, number: u64, outcome: &Outcome) -> Option<Event> {
-        if self.start == Some(number) {
-            self.start = None;
-        }
         self.pending.remove(&number)?;
         Some(Event::Done { proposal: ProposalId(number), outcome: outcome.clone() })
     }
@@ -100,12 +105,29 @@ impl Metadata {
     pub(super) fn propose_start(&mut self) {
         let Some(member) = self.node().and_then(|node| self.state.member(node)) else { return };
         let previous = member.profile.incarnation;
-        if previous == self.profile.incarnation || self.proposals.start.is_some_and(|number| self.proposals.pending.contains_key(&number)) {
+        if previous == self.profile.incarnation || self.proposals.is_pending(self.proposals.start) {
             return;
         }
         let command = Command::Started { node: member.id, previous, profile: self.profile.clone() };
         let ProposalId(number) = self.propose(command);
         self.proposals.start = Some(number);
+    }
+
+    /// As a primary: goes on without replicas that are down or have restarted. That this process says so shows that somebody lives who has all that
+    /// was acknowledged.
+    pub(super) fn propose_release(&mut self) {
+        let (version, incarnation) = (self.state.version, self.profile.incarnation);
+        if self.proposals.released_by == version || self.proposals.is_pending(self.proposals.release) {
+            return;
+        }
+        let Some(me) = self.node() else { return };
+        let takes_part = self.state.member(me).is_some_and(|member| member.is_up() && member.profile.incarnation == incarnation);
+        if takes_part && self.state.has_to_release(me) {
+            let ProposalId(number) = self.propose(Command::Release { node: me, incarnation });
+            self.proposals.release = Some(number);
+        } else {
+            self.proposals.released_by = version;
+        }
     }
 
     /// Brings pending proposals to the leader: at once to a new one, else from time to time.

@@ -17,6 +17,8 @@ pub(crate) fn profile(host: u128, incarnation: u64) -> Profile {
         rack: "rack1".to_owned(),
         data_center: "datacenter1".to_owned(),
         version: "0.1.0".to_owned(),
+        boot: 1,
+        is_durable: false,
     }
 }
 

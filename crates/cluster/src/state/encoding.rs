@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 /// A state's bytes are fewer than this.
 pub(crate) const STATE_BYTES_MAX: usize = 15 << 20;
-/// 2: learners have epochs.
-const VERSION: u8 = 2;
+/// 3: replicas in sync may have restarted, and members say what outlives their processes.
+const VERSION: u8 = 3;
 
 impl State {
     /// The bytes; equal states give equal ones.

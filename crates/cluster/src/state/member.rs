@@ -26,6 +26,10 @@ pub struct Profile {
     pub data_center: String,
     /// The program's version.
     pub version: String,
+    /// The start of the machine under it; 0 if that is not known. What a process left in memory is there for the next one under the same start.
+    pub boot: u128,
+    /// Whether what it acknowledges is on the device by then: no loss of power takes any of it.
+    pub is_durable: bool,
 }
 
 /// A member.
@@ -133,6 +137,11 @@ impl Member {
 }
 
 impl Profile {
+    /// Whether this process has found all that `before`, the process before it on the same data directory, had acknowledged.
+    pub(super) fn has_all_of(&self, before: &Self) -> bool {
+        before.is_durable || (self.boot != 0 && self.boot == before.boot)
+    }
+
     pub(crate) fn encode(&self, writer: &mut Writer) {
         writer.u128(self.host_id);
         writer.u64(self.incarnation);
@@ -147,6 +156,8 @@ impl Profile {
         writer.text(&self.rack);
         writer.text(&self.data_center);
         writer.text(&self.version);
+        writer.u128(self.boot);
+        writer.u8(u8::from(self.is_durable));
     }
 
     pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, CodecError> {
@@ -164,6 +175,8 @@ impl Profile {
             rack: reader.text("rack")?,
             data_center: reader.text("data centre")?,
             version: reader.text("version")?,
+            boot: reader.u128("machine's start")?,
+            is_durable: reader.flag("durability")?,
         })
     }
 }

@@ -88,6 +88,7 @@ impl State {
             Command::Schema { expected, document } => self.change_schema(*expected, document),
             Command::InSync { node, slots } => self.in_sync(*node, slots),
             Command::DropReplica { node, slots } => self.drop_replica(*node, slots),
+            Command::Release { node, incarnation } => self.release(*node, *incarnation),
             Command::HandOver { to, slots } => self.hand_over(*to, slots),
             Command::Ending { node, incarnation } => self.ending(*node, *incarnation),
             Command::Drain { node } => self.drain(*node),
@@ -130,8 +131,9 @@ impl State {
             if known.state == MemberState::Removed {
                 return Outcome::Refused(Refused::Gone { node: known.id });
             }
-            // Its incarnation changes by `Started` only, which is compared: an old copy of this command must not bring back an old process.
-            known.profile = Profile { incarnation: known.profile.incarnation, ..profile.clone() };
+            // What is about its process changes by `Started` only, which is compared: an old copy of this command must not bring back an old process.
+            let Profile { incarnation, boot, is_durable, .. } = known.profile;
+            known.profile = Profile { incarnation, boot, is_durable, ..profile.clone() };
             return Outcome::Joined(known.id);
         }
         let last = self.members.keys().next_back().map_or(0, |id| id.0);
@@ -170,18 +172,24 @@ impl State {
         if known != previous || member.profile.host_id != profile.host_id {
             return Outcome::Refused(Refused::OtherProcess { node });
         }
+        let has_all = profile.has_all_of(&member.profile);
         member.previous_incarnation = previous;
         member.profile = profile.clone();
         member.state = member.heard();
         self.follow_factors();
-        // What the process before had not yet stored may be missing, and whoever is in sync with it has it.
         let concerned = |assignment: &Assignment| assignment.holds(node) || assignment.handover_from == Some(node);
         self.change_slots(concerned, |state, assignment| {
-            if assignment.in_sync.contains(&node) && assignment.in_sync.has_other_than(node) {
-                state.take_out(assignment, node);
-            } else if assignment.primary == node {
+            if assignment.primary == node {
                 // A term of its own: what the process before has sent, or has proposed, is not this one's.
                 assignment.term = state.epoch();
+            }
+            if assignment.in_sync.contains(&node) && assignment.in_sync.has_other_than(node) {
+                if has_all {
+                    assignment.restarted.insert(node);
+                } else {
+                    // What the process before had not yet stored may be missing, and whoever is in sync with it has it.
+                    state.take_out(assignment, node);
+                }
             }
             assignment.learners.remove(node);
             if assignment.handover_from == Some(node) {
@@ -231,6 +239,17 @@ impl State {
         }
     }
 
+    fn release(&mut self, node: NodeId, incarnation: u64) -> Outcome {
+        match self.live_member(node) {
+            Err(refused) => Outcome::Refused(refused),
+            Ok(member) if member.profile.incarnation != incarnation || !member.is_up() => Outcome::Refused(Refused::OtherProcess { node }),
+            Ok(_) => {
+                self.release_replicas(node);
+                Outcome::Done
+            }
+        }
+    }
+
     fn handed_over(&mut self, up_to: Epoch) -> Outcome {
         let over = |assignment: &Assignment| assignment.handover_from.is_some() && assignment.term <= up_to;
         self.change_slots(over, |_, assignment| assignment.handover_from = None);
@@ -271,7 +290,7 @@ impl State {
     fn drop_replica(&mut self, node: NodeId, slots: &[SlotEpochs]) -> Outcome {
         // A learner comes in anew, if it is to: what it was sent and has not acknowledged is nobody's to wait for any more.
         self.change_slots_of(slots, |_, assignment| {
-            assignment.primary != node && (assignment.in_sync.remove(node) || assignment.learners.remove(node))
+            assignment.primary != node && (assignment.leave(node) || assignment.learners.remove(node))
         })
     }
 
@@ -280,7 +299,8 @@ impl State {
         self.change_slots_of(slots, |state, assignment| {
             let former = assignment.primary;
             let is_calm = assignment.handover_from.is_none() && state.is_up(former);
-            let fits = stays && is_calm && former != to && assignment.in_sync.contains(&to);
+            let is_ready = assignment.in_sync.contains(&to) && !assignment.restarted.contains(&to);
+            let fits = stays && is_calm && former != to && is_ready;
             if fits {
                 state.take_over(assignment, to, Some(former));
             }
@@ -314,16 +334,19 @@ impl State {
             return Outcome::Refused(Refused::OnlyMember { node });
         }
         let is_up = member.is_up();
-        let (mut held, mut alone) = (0, 0);
+        let (mut held, mut last, mut alone) = (0, 0, 0);
         for assignment in self.keyspaces.values().flat_map(|map| &map.slots) {
+            let is_in_sync = assignment.in_sync.contains(&node);
+            let mut others = assignment.in_sync.iter().filter(|other| **other != node).peekable();
             held += u32::from(assignment.holds(node));
-            alone += u32::from(assignment.in_sync.contains(&node) && !assignment.in_sync.has_other_than(node));
+            alone += u32::from(is_in_sync && others.peek().is_none());
+            last += u32::from(is_in_sync && !others.any(|other| self.is_up(*other)));
         }
         if is_up && held > 0 {
             return Outcome::Refused(Refused::InUse { node, slots: held });
         }
-        if alone > 0 && !force {
-            return Outcome::Refused(Refused::LastHolder { node, slots: alone });
+        if last > 0 && !force {
+            return Outcome::Refused(Refused::LastHolder { node, slots: last });
         }
         self.members.get_mut(&node).expect("looked up above").state = MemberState::Removed;
         self.follow_factors();
@@ -353,7 +376,7 @@ impl State {
 
     /// Takes `node` out of the replicas in sync, where there is another; if it was primary, another one is from now on.
     fn take_out(&self, assignment: &mut Assignment, node: NodeId) {
-        assignment.in_sync.remove(node);
+        assignment.leave(node);
         if assignment.primary == node {
             let next = assignment.in_sync.iter().copied().find(|node| self.is_up(*node)).unwrap_or(assignment.in_sync[0]);
             self.take_over(assignment, next, None);
@@ -487,7 +510,8 @@ impl State {
             let up = self.placement.targets(slot, factor).iter().copied().filter(|node| self.is_up(*node));
             let primary = up.clone().next().unwrap_or(fallback);
             let in_sync: NodeSet = up.chain([primary]).collect();
-            Assignment { epoch, term: epoch, primary, handover_from: None, in_sync, learners: Learners::default() }
+            let (restarted, learners) = (NodeSet::new(), Learners::default());
+            Assignment { epoch, term: epoch, primary, handover_from: None, in_sync, restarted, learners }
         };
         SlotMap { factor, slots: (0..SLOT_COUNT as usize).map(assign).collect(), settled: false }
     }

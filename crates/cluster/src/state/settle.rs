@@ -2,19 +2,20 @@
 //!
 //! For each slot, with its *targets* (`placement`), in this order:
 //!
-//! 1. A primary that is down is replaced by a replica in sync that is up, the first in the order of targets. If none is up, the slot stays as it is:
-//!    unavailable, for what was acknowledged may be on those that are down only.
-//! 2. Members that are down or ending leave the replicas in sync, as one that is up is among them now. One that is ending stays while it is primary.
-//! 3. Learners that are down, ending or no targets leave.
-//! 4. Members that are no targets leave the replicas in sync when all targets are in sync and no handover is under way.
-//! 5. Targets that stay and are not in sync become learners: slots that lack replicas first, a bounded number for each member.
+//! 1. A primary that is down, or has restarted, is replaced by a replica in sync that is up and has not, the first in the order of targets; one that is
+//!    down at last by one that has restarted. If none is up, the slot stays as it is: unavailable, for what was acknowledged may be on those that are
+//!    down only.
+//! 2. Learners that are down, ending or no targets leave.
+//! 3. Targets that stay and are not in sync become learners: slots that lack replicas first, a bounded number for each member.
 //!
-//! That another member should be primary ([`State::successors`]) is for the primary to propose: it finishes what is under way before.
+//! Nothing here takes a replica out of those in sync: one that is left may be dead, though nobody knows it yet. Only a primary does that, for it
+//! stays among them and lives, as it says so ([`State::has_to_release`]). That another member should be primary ([`State::successors`]) is for the
+//! primary to propose, too: it finishes what is under way before.
 //!
 //! A member that is down keeps its place among the targets: nothing moves while it restarts.
 
 use super::slots::Assignment;
-use super::{SlotMap, State, put};
+use super::{NodeSet, SlotMap, State, put};
 use base::{NodeId, Slot};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -68,7 +69,7 @@ impl State {
         self.admit_learners(&up);
         let mut keyspaces = std::mem::take(&mut self.keyspaces);
         for map in keyspaces.values_mut().filter(|map| !map.settled) {
-            if self.map_is_settled(map) {
+            if self.map_is_settled(map, &up) {
                 Arc::make_mut(map).settled = true;
             }
         }
@@ -99,11 +100,42 @@ impl State {
     /// Whether nothing is to be moved, filled or handed over: each slot is where it belongs.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.keyspaces.values().all(|map| map.settled || self.map_is_settled(map))
+        let up = Up::of(self);
+        self.keyspaces.values().all(|map| map.settled || self.map_is_settled(map, &up))
     }
 
-    fn map_is_settled(&self, map: &SlotMap) -> bool {
-        map.slots.iter().enumerate().all(|(slot, assignment)| is_settled(assignment, self.placement.targets(slot, map.factor)))
+    fn map_is_settled(&self, map: &SlotMap, up: &Up) -> bool {
+        map.slots.iter().enumerate().all(|(slot, assignment)| is_settled(assignment, self.placement.targets(slot, map.factor), up))
+    }
+
+    /// Whether `primary` waits for replicas in sync that it need not wait for: [`crate::Command::Release`] takes them out.
+    #[must_use]
+    pub fn has_to_release(&self, primary: NodeId) -> bool {
+        let up = Up::of(self);
+        self.keyspaces.values().filter(|map| !map.settled).any(|map| {
+            let mut slots = map.slots.iter().enumerate().filter(|(_, assignment)| assignment.primary == primary);
+            slots.any(|(slot, assignment)| {
+                !assignment.restarted.is_empty()
+                    || kept_in_sync(assignment, self.placement.targets(slot, map.factor), &up) != assignment.in_sync
+            })
+        })
+    }
+
+    /// `primary` goes on without those.
+    pub(super) fn release_replicas(&mut self, primary: NodeId) {
+        let up = Up::of(self);
+        let mut keyspaces = std::mem::take(&mut self.keyspaces);
+        for map in keyspaces.values_mut().filter(|map| !map.settled) {
+            let mut changes = Vec::new();
+            for (slot, assignment) in map.slots.iter().enumerate().filter(|(_, assignment)| assignment.primary == primary) {
+                let in_sync = kept_in_sync(assignment, self.placement.targets(slot, map.factor), &up);
+                if in_sync != assignment.in_sync || !assignment.restarted.is_empty() {
+                    changes.push((slot, Assignment { in_sync, restarted: NodeSet::new(), ..assignment.clone() }));
+                }
+            }
+            put(map, changes, self.epoch());
+        }
+        self.keyspaces = keyspaces;
     }
 
     /// Slots of a keyspace whose primary is `primary` and should be another member, with that one: it belongs there before the primary, or the primary is
@@ -123,39 +155,35 @@ impl State {
         if assignment.handover_from.is_some() {
             return None;
         }
-        let is_ready = |node: &NodeId| *node != assignment.primary && assignment.in_sync.contains(node) && self.stays(*node);
+        let goes_on = |node: &NodeId| assignment.in_sync.contains(node) && !assignment.restarted.contains(node) && self.stays(*node);
+        let is_ready = |node: &NodeId| *node != assignment.primary && goes_on(node);
         if !self.stays(assignment.primary) {
             return targets.iter().chain(&assignment.in_sync).copied().find(is_ready);
         }
         targets.first().copied().filter(is_ready).filter(|_| assignment.learners.is_empty())
     }
 
-    /// Steps 1 to 4.
+    /// Steps 1 and 2.
     fn settle_slot(&self, assignment: &mut Assignment, targets: &[NodeId], up: &Up) {
-        if !up.has(assignment.primary) {
-            let in_sync = &assignment.in_sync;
+        let is_down = !up.has(assignment.primary);
+        if is_down || assignment.restarted.contains(&assignment.primary) {
+            let Assignment { in_sync, restarted, .. } = &*assignment;
             let candidates = || targets.iter().chain(in_sync).copied().filter(|node| in_sync.contains(node));
-            let next = candidates().find(|node| up.stays(*node)).or_else(|| candidates().find(|node| up.has(*node)));
+            let goes_on = || candidates().filter(|node| !restarted.contains(node));
+            let next = goes_on().find(|node| up.stays(*node)).or_else(|| goes_on().find(|node| up.has(*node)));
+            let next = next.or_else(|| candidates().find(|node| is_down && up.stays(*node)));
+            let next = next.or_else(|| candidates().find(|node| is_down && up.has(*node)));
             if let Some(next) = next {
                 self.take_over(assignment, next, None);
             }
-        }
-        if up.has(assignment.primary) {
-            let primary = assignment.primary;
-            assignment.in_sync.retain(|node| node == primary || up.stays(node));
         }
         assignment.learners.retain(|node| up.stays(node) && targets.contains(&node));
         if assignment.handover_from.is_some_and(|from| !up.has(from)) {
             assignment.handover_from = None;
         }
-        let complete = targets.iter().all(|node| assignment.in_sync.contains(node));
-        if complete && !targets.is_empty() && assignment.handover_from.is_none() {
-            let primary = assignment.primary;
-            assignment.in_sync.retain(|node| node == primary || targets.contains(&node));
-        }
     }
 
-    /// Step 5.
+    /// Step 3.
     fn admit_learners(&mut self, up: &Up) {
         let mut room: BTreeMap<NodeId, usize> = BTreeMap::new();
         for node in self.keyspaces.values().filter(|map| !map.settled).flat_map(|map| &map.slots).flat_map(|slot| slot.learners.iter()) {
@@ -188,20 +216,31 @@ impl State {
     }
 }
 
-/// Whether steps 1 to 4 surely do nothing, at a glance: most slots, most of the time.
+/// Whether steps 1 and 2 surely do nothing, at a glance: most slots, most of the time.
 fn is_at_rest(assignment: &Assignment, targets: &[NodeId], up: &Up) -> bool {
     up.has(assignment.primary)
         && assignment.handover_from.is_none()
-        && assignment.in_sync.len() <= targets.len()
-        && assignment.in_sync.iter().all(|node| *node == assignment.primary || up.stays(*node))
+        && assignment.restarted.is_empty()
         && assignment.learners.iter().all(|node| up.stays(node) && targets.contains(&node))
 }
 
+/// Those in sync for whom the primary still waits: those that are up and go on, and, while not all targets are among them, others that are no targets. One
+/// that has restarted itself does not know what it may have alone, and begins by itself.
+fn kept_in_sync(assignment: &Assignment, targets: &[NodeId], up: &Up) -> NodeSet {
+    let Assignment { primary, in_sync, restarted, .. } = assignment;
+    let goes_on = |node: NodeId| in_sync.contains(&node) && up.stays(node) && !restarted.contains(&node);
+    let has_restarted = restarted.contains(primary);
+    let is_in_place = assignment.handover_from.is_none() && !targets.is_empty() && targets.iter().all(|node| goes_on(*node));
+    let is_kept = |node: NodeId| !has_restarted && goes_on(node) && (!is_in_place || targets.contains(&node));
+    in_sync.iter().copied().filter(|node| node == primary || is_kept(*node)).collect()
+}
+
 /// Whether nothing is left to do while the members stay as they are.
-fn is_settled(assignment: &Assignment, targets: &[NodeId]) -> bool {
+fn is_settled(assignment: &Assignment, targets: &[NodeId], up: &Up) -> bool {
     targets.first() == Some(&assignment.primary)
         && assignment.handover_from.is_none()
         && assignment.learners.is_empty()
+        && assignment.restarted.is_empty()
         && assignment.in_sync.len() == targets.len()
-        && targets.iter().all(|node| assignment.in_sync.contains(node))
+        && targets.iter().all(|node| assignment.in_sync.contains(node) && up.stays(*node))
 }

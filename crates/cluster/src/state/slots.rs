@@ -21,8 +21,11 @@ pub struct Assignment {
     pub primary: NodeId,
     /// The primary before, if it may still believe that it is: the new one serves once that one has stepped down or its leases are over.
     pub handover_from: Option<NodeId>,
-    /// Who has every acknowledged write; `primary` is one of them.
+    /// Who has every acknowledged write; `primary` is one of them. Nothing is acknowledged that one of them lacks.
     pub in_sync: NodeSet,
+    /// Those of `in_sync` whose process has begun anew since they came in. They have every acknowledged write, and may have others that they do not
+    /// know of: they take no part until the primary has let them go, or they are the last that are there.
+    pub restarted: NodeSet,
     /// Who is being filled, each since an epoch.
     pub learners: Learners,
 }
@@ -32,6 +35,12 @@ impl Assignment {
     #[must_use]
     pub fn holds(&self, node: NodeId) -> bool {
         self.in_sync.contains(&node) || self.learners.contains(node)
+    }
+
+    /// `node` is in sync no longer; whether it was.
+    pub(super) fn leave(&mut self, node: NodeId) -> bool {
+        self.restarted.remove(node);
+        self.in_sync.remove(node)
     }
 
     /// What names one filling of a learner: the epoch since which this primary has it to fill. `None` if `node` is no learner.
@@ -69,9 +78,11 @@ impl SlotMap {
             writer.varint(slot.term.0);
             writer.node(slot.primary);
             writer.optional_node(slot.handover_from);
-            writer.varint(slot.in_sync.len() as u64);
-            for node in &slot.in_sync {
-                writer.node(*node);
+            for set in [&slot.in_sync, &slot.restarted] {
+                writer.varint(set.len() as u64);
+                for node in set {
+                    writer.node(*node);
+                }
             }
             writer.varint(slot.learners.len() as u64);
             for (node, since) in slot.learners.with_epochs() {
@@ -91,9 +102,13 @@ impl SlotMap {
                 primary: reader.node("primary")?,
                 handover_from: reader.optional_node("handover")?,
                 in_sync: decode_set(reader)?,
+                restarted: decode_set(reader)?,
                 learners: decode_learners(reader)?,
             };
-            if !assignment.in_sync.contains(&assignment.primary) || assignment.term > assignment.epoch {
+            let is_sound = assignment.in_sync.contains(&assignment.primary)
+                && assignment.restarted.iter().all(|node| assignment.in_sync.contains(node))
+                && assignment.term <= assignment.epoch;
+            if !is_sound {
                 return Err(CodecError::Inconsistent { what: "assignment" });
             }
             slots.push(assignment);

@@ -76,10 +76,22 @@ impl Cluster {
         any
     }
 
+    /// Lets primaries that live go on without replicas that they need not wait for.
+    fn release(&mut self) -> bool {
+        let members = self.state.members.values().filter(|member| member.is_up());
+        let primaries: Vec<_> = members.map(|member| (member.id, member.profile.incarnation)).collect();
+        let waits: Vec<_> = primaries.into_iter().filter(|(node, _)| self.state.has_to_release(*node)).collect();
+        for (node, incarnation) in &waits {
+            assert_eq!(self.apply(&Command::Release { node: *node, incarnation: *incarnation }), Outcome::Done);
+            assert!(!self.state.has_to_release(*node), "once is enough");
+        }
+        !waits.is_empty()
+    }
+
     /// Fills and hands over until there is nothing to do.
     fn converge(&mut self) {
         for _ in 0..400 {
-            let filled = self.fill() | self.hand_over();
+            let filled = self.fill() | self.hand_over() | self.release();
             let hands_over = self.state.has_handovers();
             if hands_over {
                 let up_to = Epoch(self.state.version);
@@ -108,6 +120,7 @@ fn check(before: &State, after: &State, command: &Command) {
         assert_eq!(map.slots.len(), SLOT_COUNT as usize);
         for (slot, next) in map.slots.iter().enumerate() {
             assert!(next.in_sync.contains(&next.primary), "{next:?}");
+            assert!(next.restarted.iter().all(|node| next.in_sync.contains(node)), "{next:?}");
             assert!(next.term <= next.epoch && next.epoch <= Epoch(after.version));
             assert!(next.learners.iter().all(|node| !next.in_sync.contains(&node)), "{next:?}");
             assert!(next.handover_from != Some(next.primary));
@@ -125,18 +138,18 @@ fn check(before: &State, after: &State, command: &Command) {
                 (Some(node), Command::InSync { node: filled, .. }) => assert_eq!(node, filled),
                 (Some(_), _) => assert!(forced, "in sync out of nothing: {command:?} {previous:?} {next:?}"),
             }
-            let may_shrink = matches!(
-                command,
-                Command::Down { .. }
-                    | Command::DropReplica { .. }
-                    | Command::Started { .. }
-                    | Command::Up { .. }
-                    | Command::Ending { .. }
-                    | Command::HandOver { .. }
-            );
-            let wanted = after.placement.targets(slot, map.factor);
-            let complete = wanted.iter().all(|node| next.in_sync.contains(node));
-            assert!(next.in_sync.len() >= previous.in_sync.len() || may_shrink || complete || forced, "{command:?} {previous:?} {next:?}");
+            // Who is in sync has all that was acknowledged, and may be the only one alive: it leaves by the word of a primary that stays, of its own
+            // process, which has found less, or of an operator.
+            let may_leave = |node: &NodeId| match command {
+                Command::Release { node: primary, .. } => previous.primary == *primary && next.primary == *primary,
+                Command::DropReplica { node: dropped, .. } => node == dropped,
+                Command::Started { node: started, profile, .. } => node == started && !profile.has_all_of(&before.members[node].profile),
+                Command::Remove { node: removed, .. } => node == removed,
+                Command::Join { replaces, .. } => Some(*node) == *replaces,
+                _ => false,
+            };
+            let mut left = previous.in_sync.iter().filter(|node| !next.in_sync.contains(node));
+            assert!(left.all(may_leave), "{command:?} {previous:?} {next:?}");
         }
     }
     let mut learning = BTreeMap::new();
@@ -171,7 +184,9 @@ fn a_member_that_restarts_catches_up_before_it_serves() {
     let outcome = cluster.apply(&Command::Started { node: NodeId(2), previous: 2, profile: profile(2, 99) });
     assert_eq!(outcome, Outcome::Done);
     let assignment = cluster.slot(slot);
-    assert!(assignment.primary != NodeId(2) && assignment.term > term && !assignment.in_sync.contains(&NodeId(2)));
+    assert!(assignment.primary != NodeId(2) && assignment.term > term && *assignment.restarted == [NodeId(2)]);
+    cluster.release();
+    assert!(!cluster.slot(slot).in_sync.contains(&NodeId(2)));
     assert_eq!(cluster.state.status().members[1].learners, LEARNER_SLOTS_MAX as u32);
     let old = Command::Started { node: NodeId(2), previous: 2, profile: profile(2, 50) };
     assert_eq!(cluster.apply(&old), Outcome::Refused(Refused::OtherProcess { node: NodeId(2) }));
@@ -183,6 +198,7 @@ fn a_member_that_restarts_catches_up_before_it_serves() {
 fn the_only_holder_stays_primary_whatever_happens_to_it() {
     let mut cluster = cluster(2, 2);
     cluster.apply(&Command::Down { node: NodeId(2) });
+    cluster.release();
     assert!(cluster.is_alone_somewhere(NodeId(1)));
     cluster.apply(&Command::Down { node: NodeId(1) });
     cluster.apply(&Command::Up { node: NodeId(2), incarnation: 2 });
@@ -196,6 +212,77 @@ fn the_only_holder_stays_primary_whatever_happens_to_it() {
     cluster.converge();
     cluster.apply(&Command::Down { node: NodeId(1) });
     assert_eq!(cluster.state.status().unavailable_slots, 0);
+}
+
+/// Disks are lost for good, all others restart before that is known: whoever comes back with everything serves.
+#[test]
+fn one_that_has_everything_and_lives_is_enough_whatever_was_known_when() {
+    for (durable, other_boot) in [(false, false), (true, true), (true, false)] {
+        let mut cluster = cluster(3, 3);
+        for node in 1..=3 {
+            let Profile { boot, .. } = cluster.state.members[&NodeId(node)].profile;
+            let profile =
+                Profile { boot: boot + u128::from(other_boot), is_durable: durable, ..profile(u128::from(node), 10 + u64::from(node)) };
+            cluster.state.members.get_mut(&NodeId(node)).expect("a member").profile.is_durable = durable;
+            if node < 3 {
+                // Member 3 is dead already.
+                cluster.apply(&Command::Started { node: NodeId(node), previous: u64::from(node), profile });
+            }
+        }
+        assert!(cluster.state.keyspaces["ks"].slots.iter().all(|slot| slot.primary == NodeId(3) && slot.in_sync.len() == 3));
+        assert!(!cluster.state.has_to_release(NodeId(1)) && !cluster.state.has_to_release(NodeId(2)), "it may be alive");
+        cluster.apply(&Command::Down { node: NodeId(3) });
+        assert_eq!(cluster.state.status().unavailable_slots, 0);
+        assert!(cluster.release());
+        let begins_alone = |slot: &Assignment| *slot.in_sync == [slot.primary] && slot.restarted.is_empty();
+        assert!(cluster.state.keyspaces["ks"].slots.iter().all(begins_alone), "what it has besides, the other one does not have");
+        cluster.apply(&Command::Remove { node: NodeId(3), force: false });
+        cluster.converge();
+    }
+}
+
+#[test]
+fn one_that_may_have_lost_something_is_filled_from_others_and_serves_nothing_by_itself() {
+    let mut cluster = cluster(3, 3);
+    let node = NodeId(1);
+    cluster.apply(&Command::Started { node, previous: 1, profile: Profile { boot: 2, ..profile(1, 11) } });
+    assert!(cluster.state.keyspaces["ks"].slots.iter().all(|slot| !slot.in_sync.contains(&node)));
+    cluster.apply(&Command::Down { node: NodeId(2) });
+    cluster.apply(&Command::Down { node: NodeId(3) });
+    assert_eq!(cluster.state.status().unavailable_slots, SLOT_COUNT);
+    cluster.apply(&Command::Up { node: NodeId(2), incarnation: 2 });
+    assert_eq!(cluster.state.status().unavailable_slots, 0);
+}
+
+#[test]
+fn the_last_that_fell_is_not_the_only_one_that_may_come_back() {
+    let mut cluster = cluster(3, 3);
+    for node in [1, 2, 3].map(NodeId) {
+        // All at once: nobody has gone on without anybody.
+        cluster.apply(&Command::Down { node });
+    }
+    assert_eq!(cluster.state.status().unavailable_slots, SLOT_COUNT);
+    let refused = Refused::LastHolder { node: NodeId(3), slots: SLOT_COUNT };
+    assert_eq!(cluster.apply(&Command::Remove { node: NodeId(3), force: false }), Outcome::Refused(refused));
+    cluster.apply(&Command::Started { node: NodeId(2), previous: 2, profile: profile(2, 12) });
+    assert_eq!(cluster.state.status().unavailable_slots, 0);
+    cluster.release();
+    assert_eq!(cluster.apply(&Command::Remove { node: NodeId(3), force: false }), Outcome::Removed { lost: 0 });
+    cluster.apply(&Command::Up { node: NodeId(1), incarnation: 1 });
+    cluster.converge();
+}
+
+#[test]
+fn nobody_is_let_go_by_the_word_of_a_process_that_is_no_more() {
+    let mut cluster = cluster(3, 3);
+    cluster.apply(&Command::Down { node: NodeId(3) });
+    let node = NodeId(1);
+    assert!(cluster.state.has_to_release(node));
+    let refused = Outcome::Refused(Refused::OtherProcess { node });
+    assert_eq!(cluster.apply(&Command::Release { node, incarnation: 7 }), refused);
+    cluster.apply(&Command::Down { node });
+    assert_eq!(cluster.apply(&Command::Release { node, incarnation: 1 }), refused);
+    assert_eq!(cluster.slot(0).in_sync.len(), 3);
 }
 
 #[test]
@@ -217,7 +304,7 @@ fn a_member_is_drained_without_a_slot_being_short_and_then_removed() {
     assert!(matches!(cluster.apply(&Command::Remove { node: NodeId(4), force: true }), Outcome::Refused(Refused::InUse { .. })));
     cluster.apply(&Command::Drain { node: NodeId(4) });
     let mut steps = 0;
-    while cluster.fill() || cluster.hand_over() || cluster.state.has_handovers() {
+    while cluster.fill() || cluster.hand_over() || cluster.release() || cluster.state.has_handovers() {
         let up_to = Epoch(cluster.state.version);
         cluster.apply(&Command::HandedOver { up_to });
         assert_eq!(cluster.state.status().short_slots, 0);
@@ -243,8 +330,10 @@ fn a_member_that_ends_is_missed_by_nobody_and_takes_its_place_again() {
         let member = &status.members[1];
         (member.primaries, member.replicas, member.learners)
     };
+    cluster.release();
     assert_eq!(held(&cluster), (led, led, 0), "nobody waits for it but itself");
     assert!(cluster.hand_over() && !cluster.hand_over());
+    cluster.release();
     assert_eq!(held(&cluster), (0, 0, 0));
     // What was decided of the process before it said so does not bring it back.
     cluster.apply(&Command::Up { node, incarnation: 2 });
@@ -261,6 +350,7 @@ fn a_primary_that_stays_hands_over_when_nobody_is_being_filled() {
     let mut cluster = cluster(3, 3);
     let node = NodeId(2);
     cluster.apply(&Command::Started { node, previous: 2, profile: profile(2, 99) });
+    cluster.release();
     let slot = (0..4096).find(|slot| cluster.slot(*slot).learners.contains(node)).expect("it is being filled");
     assert!(cluster.state.successors("ks", cluster.slot(slot).primary).all(|(found, _)| found != Slot(slot)));
     let epoch = cluster.slot(slot).epoch;
@@ -378,7 +468,8 @@ fn random_commands_keep_what_must_hold_and_then_all_converges() {
                 0 | 1 => Command::Down { node },
                 2..=4 => Command::Up { node, incarnation: member.profile.incarnation },
                 5 | 6 => {
-                    let profile = Profile { incarnation, ..member.profile.clone() };
+                    let boot = member.profile.boot + u128::from(rng.below(4) == 0);
+                    let profile = Profile { incarnation, boot, ..member.profile.clone() };
                     Command::Started { node, previous: member.profile.incarnation, profile }
                 }
                 7 | 8 => Command::InSync { node, slots: slots(&cluster.state, &mut rng) },
@@ -396,7 +487,8 @@ fn random_commands_keep_what_must_hold_and_then_all_converges() {
                 }
                 15 => Command::Ending { node, incarnation: member.profile.incarnation },
                 16 => Command::HandOver { to: node, slots: slots(&cluster.state, &mut rng) },
-                17 => {
+                17 => Command::Release { node, incarnation: member.profile.incarnation },
+                18 if rng.below(2) == 0 => {
                     cluster.hand_over();
                     continue;
                 }

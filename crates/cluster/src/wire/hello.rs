@@ -6,7 +6,7 @@ use crate::state::{MemberState, State};
 use base::NodeId;
 
 /// The version of what nodes say to each other.
-pub const PROTOCOL_VERSION: u16 = 1;
+pub const PROTOCOL_VERSION: u16 = 2;
 
 const TEXT_BYTES: usize = 1024;
 

@@ -55,7 +55,7 @@ fn a_frame_has_these_bytes() {
 
 #[test]
 fn a_hello_has_these_bytes() {
-    let mut expected = b"\x01\x04tarn".to_vec();
+    let mut expected = b"\x02\x04tarn".to_vec();
     expected.extend_from_slice(&7u128.to_le_bytes());
     expected.push(2);
     expected.extend_from_slice(&2u128.to_le_bytes());
@@ -158,7 +158,7 @@ fn strangers_are_told_why_they_are_refused() {
     assert_eq!(answer(|_| {}), Ok(()));
     assert_eq!(answer(|hello| hello.incarnation = 22), Ok(()), "a process that has just started, and is about to say so");
     assert_eq!(answer(|hello| hello.incarnation = 20), Err(Refusal::OldProcess { node: NodeId(2) }));
-    assert_eq!(answer(|hello| hello.protocol_version = 2), Err(Refusal::Version { theirs: 2 }));
+    assert_eq!(answer(|hello| hello.protocol_version = 1), Err(Refusal::Version { theirs: 1 }));
     assert!(matches!(answer(|hello| hello.cluster_name = "other".to_owned()), Err(Refusal::ClusterName { .. })));
     assert!(matches!(answer(|hello| hello.cluster_id = 8), Err(Refusal::ClusterId { .. })));
     assert_eq!(answer(|hello| hello.node = Some(NodeId(9))), Err(Refusal::Unknown { node: NodeId(9) }));

@@ -1,13 +1,14 @@
 //! The end of a member's process, as its operator asks for it, so that neither clients nor other members hear of it by an error.
 //!
 //! ```text
-//! stopping ─► Ending is decided: nobody waits for this member's acknowledgements ─► each core gives away what it is primary of ─► every member knows;
+//! stopping ─► Ending is decided: primaries let this member go, so that nobody waits for its acknowledgements ─► each core gives away what it is primary of ─► every member knows;
 //! the metadata's group has another leader ─► clients are sent away: what is under way is answered, what comes is refused ─► all is written out
 //! ```
 //!
 //! Each step has an end by the clock: what cannot be given away, for nobody else has it, is not waited for.
 
 use super::ClusterCore;
+use super::roles::Role;
 use crate::core::Core;
 use crate::message::Message;
 use base::CoreId;
@@ -57,7 +58,8 @@ impl ClusterCore {
     }
 
     fn has_handed_over(&self) -> bool {
-        self.is_known_to_end() && self.handing_over.is_over(self.view.version()) && !self.fillings.has_to_step_down()
+        let is_waited_for = self.roles.iter().any(|(_, _, local)| local.role == Role::Secondary);
+        self.is_known_to_end() && !is_waited_for && self.handing_over.is_over(self.view.version()) && !self.fillings.has_to_step_down()
     }
 }
 

@@ -131,12 +131,9 @@ pub(super) fn owned(key: &Key<'_>) -> RowKey {
 }
 
 impl Fillings {
-    /// A process of a member is no more. Gives the slots that waited for it to agree.
-    pub(super) fn forget_member(&mut self, node: NodeId) -> Vec<(KeyspaceNumber, Slot)> {
-        let of_member = self.by_target.iter().filter(|(target, _)| target.0 == node);
-        let awaited = of_member.flat_map(|(_, filling)| filling.awaited()).collect();
+    /// A process of a member is no more.
+    pub(super) fn forget_member(&mut self, node: NodeId) {
         self.by_target.retain(|target, _| target.0 != node);
-        awaited
     }
 
     /// A write of a primary has been applied here.
@@ -522,9 +519,10 @@ impl Core {
     fn fill_target<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: Target) -> Option<usize> {
         let now = reactor.now();
         let cluster = self.cluster.as_mut()?;
-        let pending = cluster.links.outgoing.get(&target).map_or(usize::MAX, |link| link.stream.pending_bytes());
+        // Nothing is made for one that is not there: it may never come back.
+        let link = cluster.links.outgoing.get(&target).filter(|link| link.is_open())?;
         let filling = cluster.fillings.by_target.get_mut(&target)?;
-        if filling.waits || pending > PENDING_BYTES_MAX {
+        if filling.waits || link.stream.pending_bytes() > PENDING_BYTES_MAX {
             return None;
         }
         let job = filling.jobs.front_mut()?;
@@ -679,11 +677,25 @@ impl Core {
         }
     }
 
-    /// As new primary: a replica has what it needs of these slots.
+    /// As new primary: a replica has what it needs of these slots, or is in sync no longer. They are served if all others have it. Of one that has
+    /// restarted nobody knows what it has: it is in sync until it was let go.
     pub(super) fn agreed<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, places: &[(KeyspaceNumber, Slot)]) {
         let Some(cluster) = &mut self.cluster else { return };
-        let open: BTreeSet<_> = cluster.fillings.by_target.values().flat_map(Filling::awaited).collect();
-        let over: Vec<_> = places.iter().filter(|place| !open.contains(place)).copied().collect();
+        let awaits = |place: &(KeyspaceNumber, Slot)| {
+            cluster.roles.get(place.0, place.1).is_some_and(|local| local.role == Role::Primary && local.waits.agreement)
+        };
+        let places: Vec<_> = places.iter().filter(|place| awaits(place)).copied().collect();
+        if places.is_empty() {
+            return;
+        }
+        let of_target = |(target, filling): (&Target, &Filling)| filling.awaited().map(|place| (place, target.0)).collect::<Vec<_>>();
+        let open: BTreeSet<_> = cluster.fillings.by_target.iter().flat_map(of_target).collect();
+        let is_open = |place: &(KeyspaceNumber, Slot)| {
+            let Some(assignment) = cluster.view.assignment(place.0, place.1) else { return true };
+            let has_all = |node: &NodeId| !open.contains(&(*place, *node)) && !assignment.restarted.contains(node);
+            !assignment.in_sync.iter().all(has_all)
+        };
+        let over: Vec<_> = places.into_iter().filter(|place| !is_open(place)).collect();
         for place in &over {
             if let Some(local) = cluster.roles.get_mut(place.0, place.1) {
                 local.waits.agreement = false;

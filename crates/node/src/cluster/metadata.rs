@@ -13,6 +13,7 @@ use cluster::wire::{Hello, Join, JoinReply, Kind, PROTOCOL_VERSION, RefusalMessa
 use cluster::{Blobs, Command, Event, Member, MemberState, Metadata, Outcome, Profile, ProposalId, State};
 use cql::wire::Event as ClientEvent;
 use io::{ConnectionId, DiskError, DiskRequest, Reactor};
+use shard::Durability;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -101,7 +102,7 @@ impl MetadataCore {
     }
 }
 
-fn profile(node: &NodeConfig, config: &ClusterConfig, cores: u16) -> Profile {
+fn profile(node: &NodeConfig, config: &ClusterConfig, cores: u16, is_durable: bool) -> Profile {
     let listening = node.listening();
     Profile {
         host_id: node.host_id,
@@ -114,6 +115,8 @@ fn profile(node: &NodeConfig, config: &ClusterConfig, cores: u16) -> Profile {
         rack: node.rack.clone(),
         data_center: node.data_center.clone(),
         version: config.version.clone(),
+        boot: config.boot,
+        is_durable,
     }
 }
 
@@ -149,7 +152,7 @@ impl Core {
         reactor.entropy(&mut seed);
         let seed = u64::from_le_bytes(seed);
         let Some(cluster) = &mut self.cluster else { return };
-        let profile = profile(&self.config, &cluster.config, self.cores);
+        let profile = profile(&self.config, &cluster.config, self.cores, self.shard.durability() == Durability::Device);
         let (name, config) = (&self.config.cluster_name, &cluster.config);
         let Some(core) = &mut cluster.metadata else { return };
         let blobs = core.blobs.take().unwrap_or_default();

@@ -52,9 +52,9 @@ use filling::Fillings;
 use forwarding::Early;
 use handing_over::HandingOver;
 use io::{DiskError, DiskRequest, Reactor};
-use links::Links;
+use links::{Link, Links};
 use metadata::MetadataCore;
-use roles::{Role, Roles, Target, Waits};
+use roles::{LocalSlot, Role, Roles, Target, Waits};
 use routing::RoutedRequests;
 use shard::{KeyspaceNumber, RowKey, Serving, SetId, Shard};
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,6 +77,8 @@ pub struct ClusterConfig {
     pub incarnation: u64,
     /// The program's version.
     pub version: String,
+    /// Names the start of the machine under the process, until which what processes leave in memory is there; 0 if it is not known.
+    pub boot: u128,
     /// What links between nodes are encrypted with; none for plaintext.
     pub tls: Option<Arc<tls::Config>>,
     /// A bug, to see whether it is found.
@@ -224,22 +226,28 @@ impl ClusterCore {
         shard.serve(keyspace, slot, serving);
     }
 
-    /// Forgets what was under way with processes that are no more, and streams that nobody waits for.
-    /// Gives slots that waited for them.
-    fn forget_peers(&mut self, before: &View) -> Vec<(KeyspaceNumber, Slot)> {
-        let mut awaited = Vec::new();
+    /// Forgets what was under way with processes that are no more.
+    fn forget_peers(&mut self, before: &View) {
+        let Self { view, links, roles, fillings, .. } = self;
         for (node, peer) in &before.peers {
-            let is_same = self.view.peers.get(node).is_some_and(|now| now.incarnation == peer.incarnation);
+            let is_same = view.peers.get(node).is_some_and(|now| now.incarnation == peer.incarnation);
             if !is_same {
-                self.roles.forget_member(*node);
-                awaited.extend(self.fillings.forget_member(*node));
-                for (_, link) in self.links.outgoing.iter_mut().filter(|(target, _)| target.0 == *node) {
-                    link.stream.clear();
+                roles.forget_member(*node);
+                fillings.forget_member(*node);
+                for (_, link) in links.outgoing.iter_mut().filter(|(target, _)| target.0 == *node) {
+                    forget_stream(link, view, *node);
                 }
             }
         }
-        awaited
     }
+}
+
+/// Forgets what a member was to be sent. While it is in sync, what it lacks stays: nothing is acknowledged without it.
+fn forget_stream(link: &mut Link, view: &View, node: NodeId) {
+    link.stream.retain(|table, slot, _, _| {
+        let assignment = view.keyspace_of(table).and_then(|keyspace| view.assignment(keyspace, slot));
+        assignment.is_some_and(|assignment| assignment.in_sync.contains(&node))
+    });
 }
 
 fn is_removed(members: &BTreeMap<NodeId, Member>, node: NodeId) -> bool {
@@ -270,7 +278,7 @@ impl Core {
         if view.members_since != before.members_since {
             cluster.members_moved_us = now_us;
         }
-        let awaited = cluster.forget_peers(&before);
+        cluster.forget_peers(&before);
         let (tokens, peers) = view.ring();
         let members = before.state.members.clone();
         if view.version() > 0 {
@@ -349,7 +357,7 @@ impl Core {
         cluster.want_links(self.core, self.cores);
         let unanswered = cluster.links.take_forwards(|node| view.peers.get(&node).is_none_or(|peer| !peer.is_up));
         self.serve_slots(reactor, &changes.gained);
-        self.agreed(reactor, &awaited);
+        self.agreed(reactor, &changes.changed);
         self.note_members(reactor, &members);
         if is_removed(&view.state.members, view.me) && !is_removed(&members, view.me) {
             self.send_clients_away(reactor);
@@ -429,7 +437,8 @@ impl Core {
         }
         let committed = self.committed_here();
         let cluster = self.cluster.as_mut()?;
-        let is_settled = cluster.fillings.is_settled() && cluster.roles.iter().all(|(_, _, local)| local.waits == Waits::default());
+        let is_at_rest = |local: &LocalSlot| local.waits == Waits::default() && !local.has_restarted();
+        let is_settled = cluster.fillings.is_settled() && cluster.roles.iter().all(|(_, _, local)| is_at_rest(local));
         if let Some(bytes) = cluster.differences.note(committed, self.shard.last_timestamp_us(), is_settled, now_us) {
             let name = replication_blob(self.core);
             reactor.submit(node_tag(DIFFERENCES_TAG), DiskRequest::ReplaceBlob { name, bytes });
@@ -522,8 +531,8 @@ impl ClusterCore {
         for target in wanted {
             self.links.outgoing(target);
         }
-        for (_, link) in self.links.outgoing.iter_mut().filter(|(target, _)| !streamed.contains(target)) {
-            link.stream.clear();
+        for (target, link) in self.links.outgoing.iter_mut().filter(|(target, _)| !streamed.contains(target)) {
+            forget_stream(link, &self.view, target.0);
         }
         let peers = &self.view.peers;
         if self.view.version() > 0 {

@@ -6,6 +6,8 @@
 //! | secondary | taken from the primary | here, where a client is content with any replica |
 //! | learner | as a secondary's, once it is being filled | nowhere |
 //!
+//! One that is in sync and has restarted is a learner that waits until the primary has let it go.
+//!
 //! A slot whose primary this node has just become is served when the one before has stepped down (or its leases are over), and when all
 //! others in sync have what this node has of that one's last writes.
 
@@ -74,6 +76,11 @@ impl LocalSlot {
         self.filling.iter().any(|(known, _)| *known == node)
     }
 
+    /// As one in sync that has restarted: it takes nothing, for it cannot say that it has it and what it has besides, until the primary has let it go.
+    pub(crate) fn has_restarted(&self) -> bool {
+        self.role == Role::Learner && self.learning.is_none()
+    }
+
     /// A learner gets this primary's writes no more.
     pub(crate) fn stop_filling(&mut self, node: NodeId) {
         self.filling.retain(|(known, _)| *known != node);
@@ -88,6 +95,8 @@ pub(crate) struct Waits {
     pub(crate) handover: bool,
     /// Others may not have all that is here.
     pub(crate) agreement: bool,
+    /// This process has restarted, and does not know what others in sync may lack: it waits until there are none.
+    pub(crate) release: bool,
 }
 
 /// All slots of a core, and the sets that they have.
@@ -215,11 +224,12 @@ fn follow_slot(local: &mut LocalSlot, view: &View, keyspace: KeyspaceNumber, slo
         *local = LocalSlot::default();
         return;
     };
+    let (is_in_sync, has_restarted) = (assignment.in_sync.contains(&view.me), assignment.restarted.contains(&view.me));
     let role = if assignment.primary == view.me {
         Role::Primary
-    } else if assignment.in_sync.contains(&view.me) {
+    } else if is_in_sync && !has_restarted {
         Role::Secondary
-    } else if assignment.learners.contains(view.me) {
+    } else if is_in_sync || assignment.learners.contains(view.me) {
         Role::Learner
     } else {
         Role::None
@@ -246,10 +256,11 @@ fn follow_slot(local: &mut LocalSlot, view: &View, keyspace: KeyspaceNumber, slo
             filled.retain(|node| filling.iter().any(|(known, _)| known == node));
             if is_new_term || before.0 != Role::Primary {
                 // What others must have before it is served is found out by whoever takes this change.
-                local.waits = Waits { handover: assignment.handover_from.is_some(), agreement: true };
+                local.waits = Waits { handover: assignment.handover_from.is_some(), agreement: true, release: false };
                 changes.gained.push(place);
             }
             local.waits.handover &= assignment.handover_from.is_some();
+            local.waits.release = has_restarted;
         }
         Role::Secondary if is_new_term && before.0 != Role::None => changes.followed.push(place),
         Role::Learner if assignment.filling_of(view.me) != local.learning => changes.learned.push(place),

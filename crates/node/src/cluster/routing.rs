@@ -133,7 +133,9 @@ impl ClusterCore {
         }
         // A part is one of many: they are all read where they are newest.
         let reads_any = !route.is_write && place.description.is_none() && route.reads_any;
-        if assignment.primary == self.view.me || (reads_any && assignment.in_sync.contains(&self.view.me)) {
+        let me = &self.view.me;
+        let has_all = || assignment.in_sync.contains(me) && !assignment.restarted.contains(me);
+        if assignment.primary == *me || (reads_any && has_all()) {
             let core = slot.core(cores);
             return if core == own_core { Way::Here } else { Way::Core(core) };
         }

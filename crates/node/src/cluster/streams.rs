@@ -142,6 +142,8 @@ impl ClusterCore {
         match local.role {
             Role::Secondary => Verdict::Apply,
             Role::Learner if local.is_asked => Verdict::Apply,
+            // Taken, it would count as had by one that is in sync.
+            _ if local.has_restarted() => Verdict::Wait,
             _ if is_behind => Verdict::Wait,
             _ => Verdict::Ignore,
         }

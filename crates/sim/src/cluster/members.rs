@@ -35,14 +35,12 @@ pub(super) struct Members {
     errand: Option<Errand>,
     /// Of the next machine, or the next disk of one.
     host_id: u128,
-    /// The member whose disk was lost, until another one has its place.
-    missing: Option<NodeId>,
 }
 
 impl Members {
     /// `setup` is what machines are set up with.
     pub(super) fn new(setup: Setup, seed: u64) -> Self {
-        Self { setup, dice: Rng::new(seed), errand: None, host_id: 1000, missing: None }
+        Self { setup, dice: Rng::new(seed), errand: None, host_id: 1000 }
     }
 
     /// Does something.
@@ -54,13 +52,6 @@ impl Members {
             5 | 6 => self.lose_disk(network),
             _ => self.alter(network, shop),
         }
-    }
-
-    /// Whether somebody's disk is gone, and nobody has the place yet. What processes that end now are the last to have, others do not know.
-    pub(super) fn is_fragile(&mut self, network: &mut Network) -> bool {
-        let is_removed = |state: &State, node| state.members.get(&node).is_none_or(|member| member.state == MemberState::Removed);
-        self.missing = self.missing.filter(|missing| newest_state(network).is_none_or(|state| !is_removed(&state, *missing)));
-        self.missing.is_some()
     }
 
     /// A machine that was never there.
@@ -96,13 +87,9 @@ impl Members {
         let host_id = network.setup(node).host_id;
         let Some(state) = newest_state(network) else { return "nothing" };
         let member = state.members.values().find(|member| member.profile.host_id == host_id && member.is_placeable());
-        let is_bearable = is_whole(network)
-            && has_majority_without_any(network)
-            && !self.is_fragile(network)
-            && state.keyspaces.values().all(|map| map.factor >= 2);
+        let is_bearable = is_whole(network) && has_majority_without_any(network) && state.keyspaces.values().all(|map| map.factor >= 2);
         let (Some(member), true) = (member.map(|member| member.id), is_bearable) else { return "nothing" };
         self.host_id += 1;
-        self.missing = Some(member);
         let setup = joining(&self.setup, node, network.len(), self.host_id, Some(member));
         network.kill(node, Loss::Power);
         *network.setup(node) = setup.clone();

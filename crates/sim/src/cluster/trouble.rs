@@ -45,7 +45,6 @@ impl Trouble {
         let node = self.dice.below(count) as usize;
         let other = (node + 1 + self.dice.below(count.max(2) - 1) as usize) % network.len();
         let name = match self.dice.below(28) {
-            0..=3 | 15 | 18..=20 if self.members.is_fragile(network) => "nothing",
             0 | 1 => self.kill(network, node, Loss::Process),
             // What is acknowledged with this durability may be lost with the power.
             2 | 3 if self.durability == Durability::Device => self.kill(network, node, Loss::Power),

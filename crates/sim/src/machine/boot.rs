@@ -34,7 +34,7 @@ pub struct CoreEnv<'a> {
 impl<H: Handler<SimReactor>> Machine<H> {
     /// A machine whose cores are `make`'s.
     pub fn assemble(setup: &Setup, remains: Remains, mut make: impl FnMut(CoreEnv<'_>) -> H) -> Self {
-        let Remains { disks, stables, blobs, now, mut trace } = remains;
+        let Remains { disks, stables, blobs, boot, now, mut trace } = remains;
         trace.add("start", &[now.monotonic_us, now.wall_us as u64]);
         let mut dice = Rng::new(setup.seed ^ now.monotonic_us);
         let stations = disks.into_iter().zip(stables).enumerate().map(|(core, (mut disk, stable))| {
@@ -53,6 +53,7 @@ impl<H: Handler<SimReactor>> Machine<H> {
             mail: BTreeMap::new(),
             blob_queue: VecDeque::new(),
             blobs,
+            boot,
             now,
             dice,
             dead: false,
@@ -88,7 +89,7 @@ impl Machine {
         let statements = Arc::new(SharedStatements::new(1 << 20));
         // Another one with each start: time goes on between any two.
         let incarnation = Rng::new(setup.seed ^ remains.now.monotonic_us ^ remains.now.wall_us as u64).next_u64().max(1);
-        let config = Arc::new(setup.node_config(remains.now, incarnation));
+        let config = Arc::new(setup.node_config(remains.now, incarnation, remains.boot));
         let replication: Vec<_> = (0..setup.cores).map(|core| blobs.get(&replication_blob(CoreId(core))).cloned()).collect();
         let metadata = MetadataBlobs { log: blobs.get(LOG_BLOB).cloned(), snapshot: blobs.get(SNAPSHOT_BLOB).cloned() };
         let tables: BTreeSet<TableId> =

@@ -48,6 +48,7 @@ pub struct Machine<H = Core> {
     mail: BTreeMap<(u16, u16), VecDeque<Message>>,
     blob_queue: VecDeque<(u16, DiskTag, String, Vec<u8>)>,
     blobs: BTreeMap<String, Vec<u8>>,
+    boot: u64,
     now: Now,
     dice: Rng,
     dead: bool,
@@ -84,7 +85,8 @@ impl<H: Handler<SimReactor>> Machine<H> {
         for disk in &disks {
             self.trace.add("left", &[disk.len(), u64::from(checksum(disk.bytes())), disk.events().len() as u64]);
         }
-        Remains { disks, stables, blobs: self.blobs, now, trace: self.trace }
+        let boot = self.boot + u64::from(loss == Loss::Power);
+        Remains { disks, stables, blobs: self.blobs, boot, now, trace: self.trace }
     }
 
     /// Asks the node to end, as SIGTERM does, and waits until it has.
