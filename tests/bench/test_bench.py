@@ -197,6 +197,7 @@ def test_a_cluster_loses_a_node_and_its_leader_and_nothing_else(bench, study, tm
     report = report_of(tmp_path / "out")
     target = report["targets"][0]
     assert (target["name"], target["nodes"], len(target["address"].split(","))) == ("tarndb-3", 3, 3)
+    assert "serves the row" in target["settings"]["client: requests go to"]
     measured, verified = phase_of(report, "run"), phase_of(report, "verify")
     assert verified["verified"] == {"compared": 500, "lost": 0, "stale": 0, "wrong": 0}
     assert [measured["verified"][what] for what in ("lost", "stale", "wrong")] == [0, 0, 0]

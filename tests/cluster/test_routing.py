@@ -1,5 +1,6 @@
-"""Where drivers send requests: to the primary, as they are told of tablets or as the tokens say."""
+"""Where drivers and `tarndb bench` send requests: to the primary, as they are told of tablets or as the tokens say."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -102,3 +103,38 @@ def test_a_driver_that_goes_by_the_tokens_in_their_order_comes_to_primaries(pair
         program.wait_warm()
         assert program.write() == 0
         assert forwarded(pairs) - before <= STRAYS_MAX
+
+
+STUDY = """
+name = "routes"
+title = "t"
+description = "d"
+replication = 2
+consistency = "QUORUM"
+routing = "{routing}"
+rows = {{ count = {rows}, field_bytes = 20 }}
+clients = {{ threads = 2, connections = 6, in_flight = 4 }}
+phases = [{{ kind = "load" }}, {{ kind = "run", seconds = 1, rate = 2000, mix = {mix} }}, {{ kind = "verify" }}]
+"""
+MIX = '{ operations = { read = 1, update = 1 }, keys = { distribution = "uniform" }, verify = true }'
+
+
+def bench(cluster, directory, routing: str) -> tuple:
+    """Runs a study against the first node, which tells of the others. Gives how many requests it sent, and how many came to the wrong member."""
+    before = forwarded(cluster)
+    study, out = directory / f"{routing}.toml", directory / routing
+    study.write_text(STUDY.format(routing=routing, rows=KEYS, mix=MIX))
+    target = f"cql://{cluster.nodes[0].address}:{cluster.ports['cql']}"
+    done = subprocess.run([servers.binary(), "bench", "run", study, "--target", target, "--out", out], capture_output=True, text=True, timeout=SECONDS_MAX)
+    assert done.returncode == 0, done.stderr
+    phases = json.loads((out / "report.json").read_text())["targets"][0]["phases"]
+    operations = [operation for phase in phases for operation in phase["operations"]]
+    assert not any(operation["errors"] for operation in operations)
+    return sum(operation["replies"] for operation in operations), forwarded(cluster) - before
+
+
+def test_the_benchmark_asks_primaries_unless_it_is_told_not_to(pairs, tmp_path):
+    replies, strayed = bench(pairs, tmp_path, "primary")
+    assert strayed <= replies // 50
+    replies, strayed = bench(pairs, tmp_path, "any")
+    assert strayed > replies // 2, "all went to one of three nodes"

@@ -3,6 +3,8 @@
 //! ```text
 //! down ─► connecting ─► handshake ─► up ─► down: whatever was in flight is lost, and it is tried again after a pause that doubles
 //! ```
+//! A connection that is to go elsewhere gets no further requests, and is closed and made anew when nothing is in flight on it.
+//!
 //! A request that is given up keeps its stream until its late reply comes, or the connection ends; another stream takes its place.
 
 use crate::plan::Limits;
@@ -79,6 +81,8 @@ impl Slots {
 /// A connection.
 pub(crate) struct Connection {
     route: Route,
+    /// Whether it leads somewhere else and is to be closed when nothing is in flight.
+    moves: bool,
     token: Token,
     session: Box<dyn Session>,
     socket: Option<TcpStream>,
@@ -87,6 +91,8 @@ pub(crate) struct Connection {
     in_flight_max: usize,
     out: Vec<u8>,
     sent: usize,
+    /// Whether [`Connection::send_all`] is due.
+    unflushed: bool,
     attempts: u32,
     pub(crate) bytes_sent: u64,
     pub(crate) bytes_received: u64,
@@ -100,6 +106,7 @@ impl Connection {
             Slots { slots: Vec::new(), free: Vec::new(), waiting: 0, given_up: 0, known: Vec::new(), fields, second_halves: Vec::new() };
         Self {
             route,
+            moves: false,
             token,
             session,
             socket: None,
@@ -108,6 +115,7 @@ impl Connection {
             in_flight_max: in_flight_max as usize,
             out: Vec::new(),
             sent: 0,
+            unflushed: false,
             attempts: 0,
             bytes_sent: 0,
             bytes_received: 0,
@@ -127,7 +135,41 @@ impl Connection {
     /// Whether another request can be sent.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
-        self.slots.waiting < self.in_flight_max && self.is_up() && self.out.len() < OUT_BYTES_MAX
+        self.slots.waiting < self.in_flight_max && self.is_up() && self.out.len() < OUT_BYTES_MAX && !self.moves
+    }
+
+    /// Where it leads, or is to lead.
+    pub(crate) fn route(&self) -> Route {
+        self.route
+    }
+
+    /// Leads to `route` from now on.
+    pub(crate) fn move_to(&mut self, route: Route) {
+        if self.route != route {
+            self.route = route;
+            self.moves = true;
+        }
+    }
+
+    /// Closes a connection that is to go elsewhere, when nothing is in flight on it.
+    pub(crate) fn leave(&mut self, registry: &Registry, now_ns: u64) {
+        if self.moves && self.slots.waiting == 0 {
+            self.close(registry);
+            self.state = State::Down { again_ns: now_ns };
+            self.attempts = 0;
+        }
+    }
+
+    fn close(&mut self, registry: &Registry) {
+        if let Some(mut socket) = self.socket.take() {
+            // It is closed right away, which takes it out of the poll as well.
+            let _ = registry.deregister(&mut socket);
+        }
+        self.slots.reset();
+        self.out.clear();
+        self.sent = 0;
+        self.unflushed = false;
+        self.moves = false;
     }
 
     /// Starts to connect when it is time to.
@@ -164,18 +206,12 @@ impl Connection {
 
     /// The connection is of no use any more: what is in flight is lost.
     pub(crate) fn go_down(&mut self, registry: &Registry, traffic: &mut Traffic<'_>, now_ns: u64, why: &str) {
-        if let Some(mut socket) = self.socket.take() {
-            // It is closed right away, which takes it out of the poll as well.
-            let _ = registry.deregister(&mut socket);
-        }
         for slot in &self.slots.slots {
             if let Slot::Waiting(pending) = slot {
                 traffic.failed(pending, "connection lost", why);
             }
         }
-        self.slots.reset();
-        self.out.clear();
-        self.sent = 0;
+        self.close(registry);
         if self.is_up() {
             self.reconnects += 1;
             self.attempts = 0;
@@ -272,8 +308,15 @@ impl Connection {
         self.slots.waiting += 1;
     }
 
+    /// Says that [`Connection::send_all`] is due; whether it was not already.
+    #[inline]
+    pub(crate) fn mark_unflushed(&mut self) -> bool {
+        !std::mem::replace(&mut self.unflushed, true)
+    }
+
     /// Completes and sends what was appended.
     pub(crate) fn send_all(&mut self) -> Result<(), TargetError> {
+        self.unflushed = false;
         self.session.flush(&mut self.out);
         self.flush()
     }

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! Dataset, Mix ─► traffic: next request ─► Session: bytes ─► connection ─► server
-//!                    │ when: pacer                              │
+//!                    │ when: pacer, where: router               │
 //!                 recorder ◄── settled: latency, verdict ◄── replies
 //!                    │ a second each, from each thread (or agent)
 //!                 collector ─► Observer (progress, HistogramLog), Outcome
@@ -28,6 +28,8 @@ mod outcome;
 mod pacer;
 mod plan;
 mod recorder;
+pub mod ring;
+mod router;
 mod run;
 mod settings;
 mod socket;
@@ -46,6 +48,7 @@ pub use latency::{Histogram, Summary};
 pub use log::HistogramLog;
 pub use outcome::{Ended, Outcome, Second, ThreadUse, Verified};
 pub use plan::{Limits, Plan};
+pub use ring::Routing;
 pub use run::{LoadError, run};
 pub use settings::TargetSettings;
 pub use target::Target;

@@ -7,6 +7,8 @@ use crate::control::{Control, Observer};
 use crate::dataset::Dataset;
 use crate::outcome::{Ended, Outcome};
 use crate::plan::Plan;
+use crate::ring::Topology;
+use crate::router::Newest;
 use crate::target::{Target, TargetError};
 use crate::traffic::{Common, Traffic};
 use crate::values::VERSION_BYTES;
@@ -24,6 +26,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How often the caller's thread looks whether the target is still there.
 const LOOK: Duration = Duration::from_millis(100);
+/// How often it is looked where partitions are.
+const LOOK_WHERE: Duration = Duration::from_secs(1);
 const THREADS_MAX: u32 = 256;
 const CONNECTIONS_MAX: u32 = 20_000;
 /// Streams of a connection, those of requests that were given up included, are signed 16-bit numbers.
@@ -87,6 +91,10 @@ pub(crate) fn run_parts(
         dataset.forget_versions();
         None
     };
+    // Batches are a connection's own: what it sends follows its own replies.
+    let mut topology = if plan.pace == Pace::Batches { None } else { target.topology() };
+    let ring = topology.as_mut().and_then(|topology| topology.look().ok()).filter(|ring| ring.places().len() > 1);
+    let routes = ring.as_ref().map_or_else(|| target.routes(), |ring| ring.places().to_vec());
     let zero = Instant::now();
     let common = Common {
         dataset,
@@ -100,23 +108,26 @@ pub(crate) fn run_parts(
         last_reply_ns: AtomicU64::new(0),
         given_up: AtomicBool::new(false),
         addresses: target.addresses(),
+        newest_ring: ring.map(Newest::new),
         last_trouble: Mutex::default(),
     };
     let threads = plan.clients.threads.max(1);
-    let routes = target.routes();
     let mut sessions = target.sessions(dataset.rows(), &plan.mix, plan.clients.connections)?.into_iter().enumerate();
     let fields = if plan.mix.verify { dataset.rows().fields as usize } else { 0 };
     let (sender, messages) = channel();
     std::thread::scope(|scope| {
         for thread in 0..threads {
             let count = plan.clients.connections / threads + u32::from(thread < plan.clients.connections % threads);
+            // Where keys choose, any connection may have all that the thread has in flight.
+            let routed = (count.saturating_mul(plan.clients.in_flight)).min(IN_FLIGHT_MAX);
+            let in_flight = if common.newest_ring.is_some() { routed } else { plan.clients.in_flight };
             let connections = sessions
                 .by_ref()
                 .take(count as usize)
                 .enumerate()
                 .map(|(token, (index, session))| {
                     let route = routes[index % routes.len()];
-                    Connection::new(route, Token(token), session, plan.clients.in_flight, fields)
+                    Connection::new(route, Token(token), session, in_flight, fields)
                 })
                 .collect();
             let spawned = Poll::new()
@@ -128,6 +139,11 @@ pub(crate) fn run_parts(
             }
         }
         drop(sender);
+        // Dropped when all is collected, and before threads are waited for.
+        let (_running, is_over) = channel::<()>();
+        if let (Some(newest), Some(topology)) = (&common.newest_ring, topology) {
+            scope.spawn(move || follow(newest, topology, &is_over));
+        }
         let outcome = wait_until_ready(&messages, threads);
         if let Err(error) = outcome {
             common.given_up.store(true, Release);
@@ -139,6 +155,18 @@ pub(crate) fn run_parts(
         common.start_ns.store(start_ns, Release);
         Ok(collect(&common, zero, &messages, Merger::new(threads as usize), observer))
     })
+}
+
+/// Looks where partitions are until the load is over.
+fn follow(newest: &Newest, mut topology: Box<dyn Topology>, is_over: &Receiver<()>) {
+    while is_over.recv_timeout(LOOK_WHERE) == Err(RecvTimeoutError::Timeout) {
+        // Nobody may answer while nodes die and come: what was known last stays.
+        if let Ok(ring) = topology.look()
+            && !ring.places().is_empty()
+        {
+            newest.set(ring);
+        }
+    }
 }
 
 /// Until every thread has said so.

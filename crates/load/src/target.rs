@@ -3,6 +3,7 @@
 //! [`Target`] is the part that may block: look at a server, make the schema. [`Session`] is the hot part: bytes in, bytes out, no I/O, so
 //! that one event loop drives every protocol.
 
+use crate::ring::Topology;
 use crate::workload::{Clients, Mix, Rows};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -16,9 +17,14 @@ pub trait Target: Send + Sync {
     /// Where its nodes are; connections are spread over them.
     fn addresses(&self) -> &[SocketAddr];
 
-    /// Where connections go, one after the other and over again. Asks nodes how many cores they have, if the protocol can tell cores.
+    /// Where connections go, one after the other and over again, of clients without a [`Target::topology`]. Asks nodes how many cores they have, if the protocol can tell cores.
     fn routes(&self) -> Vec<Route> {
         self.addresses().iter().map(|address| Route { address: *address, core: None }).collect()
+    }
+
+    /// Where partitions are, for clients that send each request to the node that serves its key; none if these do not.
+    fn topology(&self) -> Option<Box<dyn Topology>> {
+        None
     }
 
     /// Clients with as many requests in flight as `wanted` has, the way in which the protocol has them.

@@ -3,9 +3,11 @@
 use crate::choice::{Chooser, OperationChooser};
 use crate::control::Control;
 use crate::dataset::Dataset;
+use crate::keys::KeyBytes;
 use crate::outcome::Verified;
 use crate::plan::Plan;
 use crate::recorder::Recorder;
+use crate::router::Newest;
 use crate::target::{Request, RowVersion, Session, WriteKind};
 use crate::values::ValueMaker;
 use crate::versions::{Acknowledged, NO_VERSION, Verdict, Versions, unaccounted};
@@ -45,6 +47,8 @@ pub(crate) struct Common<'a> {
     pub(crate) given_up: AtomicBool,
     /// Where the target is.
     pub(crate) addresses: &'a [SocketAddr],
+    /// Where partitions are, of a load that sends requests there.
+    pub(crate) newest_ring: Option<Newest>,
     /// What went wrong last with a connection.
     pub(crate) last_trouble: Mutex<String>,
 }
@@ -172,6 +176,12 @@ impl<'a> Traffic<'a> {
         pending
     }
 
+    /// The key that a request is about.
+    #[inline]
+    pub(crate) fn key(&self, pending: &Pending) -> KeyBytes {
+        self.keys.spell(pending.row)
+    }
+
     fn choose_row(&mut self) -> u64 {
         let dataset = self.common.dataset;
         let row = self.chooser.next(dataset.last());
@@ -224,7 +234,7 @@ impl<'a> Traffic<'a> {
         known: &mut [Acknowledged],
         out: &mut Vec<u8>,
     ) {
-        let key = self.keys.spell(pending.row);
+        let key = self.key(pending);
         let key = key.as_slice();
         if pending.writes {
             let now_us = self.common.zero_us + (pending.sent_ns / 1_000).cast_signed();

@@ -3,14 +3,18 @@
 //! A closed loop answers each reply with the next request; an open loop sends what is due, on whichever connection has room, and what finds
 //! none waits while its latency runs. The clock is read once for each piece of bytes that came: a reply's latency is good to the time that it
 //! takes to decode the replies that came with it.
+//!
+//! Where keys choose the connection, the thread has as many requests in flight as all its connections may have, whichever they are on, and what
+//! a turn appends to a connection is sent at the turn's end.
 
 use crate::collector::Tail;
 use crate::connection::Connection;
 use crate::outcome::ThreadUse;
 use crate::pacer::{Schedule, Timer};
 use crate::recorder::Part;
+use crate::router::Router;
 use crate::target::TargetError;
-use crate::traffic::{Common, Traffic};
+use crate::traffic::{Common, Pending, Traffic};
 use crate::workload::Pace;
 use mio::{Events, Poll, Token};
 use rustix::time::{ClockId, clock_gettime};
@@ -54,6 +58,12 @@ pub(crate) struct Worker<'a> {
     connections: Vec<Connection>,
     traffic: Traffic<'a>,
     schedule: Option<Schedule>,
+    /// Where keys choose the connection.
+    router: Option<Router<'a>>,
+    /// With a router: how many more requests may be in flight; those that were given up are counted with the next look.
+    room: usize,
+    /// With a router: connections that something was appended to.
+    unflushed: Vec<usize>,
     /// The connection that the next due request is offered first.
     turn: usize,
     /// When the current second ends.
@@ -82,7 +92,7 @@ impl<'a> Worker<'a> {
         common: &'a Common<'a>,
         index: usize,
         zero: Instant,
-        connections: Vec<Connection>,
+        mut connections: Vec<Connection>,
         poll: Poll,
         messages: Sender<Message>,
     ) -> std::io::Result<Self> {
@@ -90,6 +100,7 @@ impl<'a> Worker<'a> {
             Pace::Open(_) => Some(Timer::new(poll.registry(), TIMER)?),
             Pace::Closed | Pace::Batches => None,
         };
+        let router = common.newest_ring.as_ref().map(|newest| Router::new(newest, &mut connections));
         Ok(Self {
             common,
             index,
@@ -99,6 +110,9 @@ impl<'a> Worker<'a> {
             connections,
             traffic: Traffic::new(common, index as u64),
             schedule: None,
+            router,
+            room: 0,
+            unflushed: Vec::new(),
             turn: 0,
             second_ends_ns: u64::MAX,
             end_ns: u64::MAX,
@@ -241,17 +255,23 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Timeouts, connections that are to be made again, orders to stop.
+    /// Timeouts, connections that are to be made again, nodes that come and go, orders to stop.
     fn look(&mut self, now_ns: u64, issue: &mut Issue) {
         let limits = self.common.plan.limits;
+        if let Some(router) = &mut self.router {
+            router.follow(&mut self.connections);
+        }
         for index in 0..self.connections.len() {
             let connection = &mut self.connections[index];
             let outcome = connection.give_up(&mut self.traffic, now_ns, limits);
+            connection.leave(self.poll.registry(), now_ns);
             let outcome = outcome.and_then(|()| connection.try_connect(self.poll.registry(), now_ns));
             if let Err(error) = outcome {
                 self.lose(index, &error);
             }
         }
+        let may_have = self.connections.len() * self.common.plan.clients.in_flight as usize;
+        self.room = may_have.saturating_sub(self.connections.iter().map(Connection::in_flight).sum());
         if self.common.given_up.load(Acquire) {
             *issue = Issue::Closed { until_ns: 0 };
         } else if self.common.control.is_stopped() && *issue == Issue::Open {
@@ -265,6 +285,11 @@ impl<'a> Worker<'a> {
         let Some(mut schedule) = self.schedule else {
             if now_ns >= self.end_ns || self.is_out_of_tickets {
                 return drained;
+            }
+            if self.router.is_some() {
+                let any_left = self.fill_by_key(now_ns);
+                self.flush_or_lose();
+                return if any_left { Issue::Open } else { drained };
             }
             for index in 0..self.connections.len() {
                 if self.connections[index].has_room() {
@@ -285,15 +310,21 @@ impl<'a> Worker<'a> {
         while schedule.due_ns() <= now_ns && schedule.due_ns() < self.end_ns {
             let Some(index) = self.with_room() else { break };
             if !self.traffic.take_ticket() {
+                self.flush_or_lose();
                 return drained;
             }
             let pending = self.traffic.next(schedule.due_ns(), now_ns);
-            self.connections[index].send(pending, &mut self.traffic);
             schedule.advance();
+            if self.router.is_some() {
+                self.append_by_key(pending, index);
+                continue;
+            }
+            self.connections[index].send(pending, &mut self.traffic);
             if let Err(error) = self.connections[index].send_all() {
                 self.lose(index, &error);
             }
         }
+        self.flush_or_lose();
         self.schedule = Some(schedule);
         let due_ns = schedule.due_ns();
         if due_ns > now_ns
@@ -309,6 +340,9 @@ impl<'a> Worker<'a> {
 
     /// A connection with room, each in its turn.
     fn with_room(&mut self) -> Option<usize> {
+        if self.router.is_some() && self.room == 0 {
+            return None;
+        }
         let count = self.connections.len();
         let found = (0..count).map(|step| (self.turn + step) % count).find(|index| self.connections[*index].has_room())?;
         self.turn = (found + 1) % count;
@@ -330,6 +364,57 @@ impl<'a> Worker<'a> {
             connection.send(pending, &mut self.traffic);
         }
         true
+    }
+
+    /// As [`Worker::fill`], of the whole thread where keys choose the connection.
+    fn fill_by_key(&mut self, now_ns: u64) -> bool {
+        while let Some(index) = self.with_room() {
+            if !self.traffic.take_ticket() {
+                self.is_out_of_tickets = true;
+                return false;
+            }
+            let pending = self.traffic.next(now_ns, now_ns);
+            self.append_by_key(pending, index);
+        }
+        true
+    }
+
+    /// Appends a request to a connection that leads to its key, or to `other`, which has room, if all of these are down.
+    #[inline]
+    fn append_by_key(&mut self, pending: Pending, other: usize) {
+        let key = self.traffic.key(&pending);
+        let chosen = self.router.as_ref().and_then(|router| router.choose(key.as_slice(), &self.connections));
+        let index = chosen.unwrap_or(other);
+        self.connections[index].send(pending, &mut self.traffic);
+        self.room -= 1;
+        self.mark_unflushed(index);
+    }
+
+    #[inline]
+    fn mark_unflushed(&mut self, index: usize) {
+        if self.connections[index].mark_unflushed() {
+            self.unflushed.push(index);
+        }
+    }
+
+    /// Sends what was appended to connections; adds those that broke.
+    fn flush_appended(&mut self, broken: &mut Vec<(usize, TargetError)>) {
+        let Some(router) = &mut self.router else { return };
+        router.flushed();
+        for index in self.unflushed.drain(..) {
+            if let Err(error) = self.connections[index].send_all()
+                && broken.iter().all(|(known, _)| *known != index)
+            {
+                broken.push((index, error));
+            }
+        }
+    }
+
+    /// The same, where nothing else can have broken.
+    fn flush_or_lose(&mut self) {
+        let mut broken = Vec::new();
+        self.flush_appended(&mut broken);
+        broken.into_iter().for_each(|(index, error)| self.lose(index, &error));
     }
 
     fn turn(&mut self, events: &mut Events, buffer: &mut [u8], wait_ns: u64) -> Vec<(usize, TargetError)> {
@@ -366,6 +451,7 @@ impl<'a> Worker<'a> {
                 broken.push((index, error));
             }
         }
+        self.flush_appended(&mut broken);
         broken
     }
 
@@ -376,15 +462,25 @@ impl<'a> Worker<'a> {
             let now_ns = self.now_ns();
             self.end_seconds(now_ns);
             let before = self.traffic.recorder.batch();
+            let in_flight = self.connections[index].in_flight();
             let outcome = self.connections[index].take(&buffer[..length], &mut self.traffic, now_ns);
+            self.room += in_flight - self.connections[index].in_flight();
             if self.traffic.recorder.batch() > before {
                 self.last_reply_ns = now_ns;
             }
             outcome?;
-            if closed_loop && now_ns < self.end_ns {
-                self.fill(index, now_ns);
+            let fills = closed_loop && now_ns < self.end_ns;
+            if self.router.is_some() {
+                if fills {
+                    self.fill_by_key(now_ns);
+                }
+                self.mark_unflushed(index);
+            } else {
+                if fills {
+                    self.fill(index, now_ns);
+                }
+                self.connections[index].send_all()?;
             }
-            self.connections[index].send_all()?;
             // Less than there was room for: the next byte is a new event.
             if length < buffer.len() {
                 return Ok(());

@@ -3,14 +3,16 @@
 
 mod fake;
 
-use fake::{Act, Fake, Script};
+use fake::{Act, Fake, Script, Shared};
 use load::cql::CqlSettings;
 use load::target::{Target, TargetError};
 use load::workload::{Clients, End, KeyChoice, Keys, Mix, OperationKind, Pace, Rows, Values};
-use load::{Control, Dataset, Ended, Histogram, Limits, LoadError, Observer, Outcome, Plan, Second, Share, run};
+use load::{Control, Dataset, Ended, Histogram, Limits, LoadError, Observer, Outcome, Plan, Routing, Second, Share, run};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 fn rows(count: u64) -> Rows {
@@ -87,6 +89,101 @@ fn connections_are_spread_over_the_cores_of_a_server_that_tells_them() {
     let mut cores = [0; 3];
     fake.client_ports().into_iter().for_each(|port| cores[usize::from(port % 3)] += 1);
     assert_eq!(cores, [3, 2, 2]);
+}
+
+/// Members that are told of, each with the tokens that leave its number when divided by theirs.
+fn share_tokens(shared: &Shared, members: &[&Fake]) {
+    const TOKENS: i64 = 60;
+    let token = |number: i64| i64::MIN.wrapping_add(number.wrapping_mul(i64::MAX / TOKENS * 2));
+    let of = |index: usize| (0..TOKENS).filter(|number| *number as usize % members.len() == index).map(token).collect();
+    *shared.members.lock().unwrap() = members.iter().enumerate().map(|(index, member)| (member.address, of(index))).collect();
+}
+
+#[test]
+fn every_request_goes_to_the_member_that_has_its_token() {
+    for (pace, threads) in [(Pace::Closed, 1), (Pace::Closed, 2), (Pace::Open(20_000.0), 1)] {
+        let shared = Arc::new(Shared::default());
+        let members: Vec<Fake> = (0..3).map(|_| Fake::start_in(&shared, serve())).collect();
+        share_tokens(&shared, &members.iter().collect::<Vec<_>>());
+        // Only one of them is told; the others are found. Two connections cannot lead to all three.
+        let dataset = filled(&members[0], 500);
+        let before = shared.misplaced.load(Relaxed);
+        assert!((1..500).contains(&before), "{before}");
+        let mut plan = plan(mix(&ALL, true), 3_000);
+        plan.clients = Clients { threads, connections: 8, in_flight: 3 };
+        plan.pace = pace;
+        let outcome = load(&members[0], &dataset, &plan);
+        assert_eq!((outcome.replies(), outcome.error_count(), outcome.reconnects), (3_000, 0, 0), "{:?}", outcome.errors);
+        assert_eq!((outcome.verified.lost, outcome.verified.stale, outcome.verified.wrong), (0, 0, 0));
+        assert_eq!(shared.misplaced.load(Relaxed), before);
+        assert!(members.iter().all(|member| member.requests() > 700), "each has a third of the tokens");
+        let any = CqlSettings { routing: Routing::Any, ..settings(members[0].address) }.open().unwrap();
+        let outcome = run(&any, &dataset, &plan, &Control::new(), &mut ()).unwrap();
+        assert_eq!((outcome.replies(), outcome.error_count()), (3_000, 0));
+        assert!(shared.misplaced.load(Relaxed) > before + 1_000, "only the node that was named is asked");
+    }
+}
+
+/// Changes the members while a load runs, each time that all requests of a second came to the right ones; stops it in the end.
+struct Change<'a> {
+    control: &'a Control,
+    shared: &'a Shared,
+    to: Vec<Vec<&'a Fake>>,
+    misplaced: u64,
+    /// Whether requests have come to wrong members since the last change: clients could not know.
+    has_erred: bool,
+}
+
+impl Observer for Change<'_> {
+    fn second(&mut self, _: &Second, _: &BTreeMap<OperationKind, Histogram>) {
+        let misplaced = self.shared.misplaced.load(Relaxed);
+        let is_right = misplaced == std::mem::replace(&mut self.misplaced, misplaced);
+        self.has_erred |= !is_right;
+        if self.has_erred && is_right {
+            self.has_erred = false;
+            match self.to.pop() {
+                Some(members) => share_tokens(self.shared, &members),
+                None => self.control.stop(),
+            }
+        }
+    }
+}
+
+#[test]
+fn clients_follow_members_that_come_and_go_without_an_error() {
+    let shared = Arc::new(Shared::default());
+    let members: Vec<Fake> = (0..3).map(|_| Fake::start_in(&shared, serve())).collect();
+    let [one, two, three] = &members[..] else { unreachable!() };
+    share_tokens(&shared, &[one, two]);
+    let dataset = filled(one, 500);
+    let target = settings(two.address).open().unwrap();
+    let mut plan = plan(mix(&ALL, true), 0);
+    plan.clients = Clients { threads: 1, connections: 7, in_flight: 2 };
+    plan.pace = Pace::Open(1_000.0);
+    plan.end = End { operations: None, seconds: Some(60.0) };
+    // One comes; then it stays alone, though the others would still answer; then it goes.
+    let control = Control::new();
+    let to = vec![vec![one, two], vec![three], vec![one, two, three]];
+    let mut change = Change { control: &control, shared: &shared, to, misplaced: 0, has_erred: true };
+    let outcome = run(&target, &dataset, &plan, &control, &mut change).unwrap();
+    assert_eq!((&outcome.ended, outcome.error_count(), outcome.reconnects), (&Ended::Stopped, 0, 0), "{:?}", outcome.errors);
+    assert_eq!((outcome.verified.lost, outcome.verified.stale, outcome.verified.wrong), (0, 0, 0));
+}
+
+#[test]
+fn a_member_that_dies_is_stood_in_for() {
+    let shared = Arc::new(Shared::default());
+    let dies: Script = Box::new(|request| if request >= 400 { Act::Die } else { Act::Serve });
+    let members = [Fake::start_in(&shared, serve()), Fake::start_in(&shared, dies)];
+    share_tokens(&shared, &[&members[0], &members[1]]);
+    let dataset = filled(&members[0], 500);
+    let mut plan = plan(mix(&[(OperationKind::Read, 1.0)], true), 3_000);
+    plan.clients = Clients { threads: 1, connections: 4, in_flight: 2 };
+    // Nobody says that it is no member any more.
+    let outcome = load(&members[0], &dataset, &plan);
+    assert_eq!((&outcome.ended, outcome.replies() + outcome.error_count()), (&Ended::Finished, 3_000));
+    assert!(outcome.error_count() <= 8, "at most what was in flight: {:?}", outcome.errors);
+    assert!(shared.misplaced.load(Relaxed) > 1_000, "the other serves what it should have served");
 }
 
 #[test]

@@ -13,7 +13,9 @@ use crate::target::{Access, Protocol, System, SystemError, TargetSpec};
 use load::aerospike::AerospikeSettings;
 use load::cql::CqlSettings;
 use load::workload::{End, Mix, OperationKind, Pace, Rows};
-use load::{Control, Dataset, Histogram, HistogramLog, Limits, LoadError, Observer, Outcome, Plan, Second, Share, Target, TargetSettings};
+use load::{
+    Control, Dataset, Histogram, HistogramLog, Limits, LoadError, Observer, Outcome, Plan, Routing, Second, Share, Target, TargetSettings,
+};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -110,6 +112,7 @@ impl Driver {
                 let mut told = BTreeMap::from([
                     ("client: consistency".to_owned(), settings.consistency.to_string()),
                     ("client: native protocol".to_owned(), format!("v{}", settings.protocol_version)),
+                    ("client: requests go to".to_owned(), routing(settings.routing).to_owned()),
                     ("replication factor".to_owned(), settings.replication_factor.to_string()),
                 ]);
                 if !settings.table_options.is_empty() {
@@ -200,9 +203,14 @@ impl Driver {
             let attended = attendant.attend();
             (sender.join().expect("it has no reason to panic"), attended)
         });
-        let outcome = outcome?;
+        let Attended { readings, events, failure } = attended;
+        let (outcome, failure) = match (outcome, failure) {
+            // Why no load could be sent to it.
+            (Err(_), Some(failure)) => return Err(failure.into()),
+            (outcome, failure) => (outcome?, failure),
+        };
         let log_failure = hear.finish().err();
-        Ok(Measured { outcome, plan, readings: attended.readings, events: attended.events, failure: attended.failure, log_failure })
+        Ok(Measured { outcome, plan, readings, events, failure, log_failure })
     }
 }
 
@@ -210,11 +218,19 @@ fn addresses(system: &dyn System) -> Vec<String> {
     system.address().split(',').map(str::to_owned).collect()
 }
 
+fn routing(routing: Routing) -> &'static str {
+    match routing {
+        Routing::Primary => "the node, and core, that serves the row",
+        Routing::Any => "any node",
+    }
+}
+
 fn cql_settings(spec: &TargetSpec, system: &dyn System, study: &Study) -> Result<CqlSettings, TargetError> {
     let mut settings = CqlSettings {
         addresses: addresses(system),
         replication_factor: study.replication.min(spec.nodes()),
         table_options: system.table_options().unwrap_or_default().to_owned(),
+        routing: study.routing,
         ..CqlSettings::default()
     };
     let mut consistency = study.consistency.clone();
@@ -318,6 +334,12 @@ impl Attendant<'_> {
             if self.stop.load(Relaxed) {
                 self.control.stop();
             }
+            if let Err(error) = self.system.look() {
+                attended.failure.get_or_insert(error);
+            }
+            if attended.failure.is_some() {
+                self.control.stop();
+            }
             let Some(began) = self.began.get() else { continue };
             let second = began.elapsed().as_secs_f64();
             if second >= next_reading {
@@ -326,10 +348,11 @@ impl Attendant<'_> {
             }
             let done = self.control.progress();
             self.progress.update(done.replies, done.errors);
-            let mut outcome = self.system.look();
             if let Some(event) = events.next_if(|event| event.at_s <= second) {
                 attended.events.push(EventReport { second, what: event.what(), figures: BTreeMap::new() });
-                outcome = outcome.and_then(|()| self.system.disturb(event.disturbance, event.node));
+                if let Err(error) = self.system.disturb(event.disturbance, event.node) {
+                    attended.failure.get_or_insert(error);
+                }
                 source = Source::of(self.system);
                 aftermath = Some(Aftermath::of(event.disturbance));
             }
@@ -338,10 +361,6 @@ impl Attendant<'_> {
                 && after.see(began.elapsed().as_secs_f64() - event.second, health, &mut event.figures)
             {
                 aftermath = None;
-            }
-            if let Err(error) = outcome {
-                attended.failure.get_or_insert(error);
-                self.control.stop();
             }
         }
         let second = self.began.get().map_or(0.0, |began| began.elapsed().as_secs_f64());

@@ -2,6 +2,7 @@
 
 use super::StudyError;
 use crate::report::model::{PaperResult, PhaseKind};
+use load::Routing;
 use load::workload::{Clients, Mix, Rows};
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,9 @@ pub struct Study {
     pub compare: Option<[String; 2]>,
     /// Consistency level of reads and writes, if not the target's own.
     pub consistency: Option<String>,
+    /// Which node of a cluster a request is sent to, in CQL.
+    #[serde(default)]
+    pub routing: Routing,
     /// The publication.
     pub paper: Option<PaperFile>,
     /// What a node costs.
@@ -451,8 +455,17 @@ mix = { operations = { read = 1 }, keys = { distribution = "uniform" } }
     }
 
     #[test]
+    fn requests_go_to_primaries_unless_the_study_says_otherwise() {
+        assert_eq!(Study::parse("small", SMALL).unwrap().routing, Routing::Primary);
+        let study = Study::parse("small", &format!("routing = \"any\"\n{SMALL}")).unwrap();
+        assert_eq!(study.routing, Routing::Any);
+        assert_eq!(Study::parse("again", &study.file()).unwrap(), study);
+    }
+
+    #[test]
     fn an_unknown_key_is_named() {
         for (wrong, named) in [
+            (format!("routing = \"some\"\n{SMALL}"), "some"),
             (SMALL.replace("field_bytes", "field_byte"), "field_byte"),
             (SMALL.replace("operations = 500", "operation = 500"), "operation"),
             (SMALL.replace("uniform", "unifrom"), "unifrom"),

@@ -7,6 +7,7 @@ mod settings;
 mod statements;
 mod target;
 mod template;
+mod topology;
 
 pub use consistency::{ConsistencyLevel, UnknownConsistency};
 pub use settings::CqlSettings;

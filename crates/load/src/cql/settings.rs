@@ -1,6 +1,7 @@
 //! How a CQL target is reached: part of a study's file or of the command line.
 
 use super::{ConsistencyLevel, CqlTarget};
+use crate::ring::Routing;
 use crate::target::TargetError;
 use ::cql::wire::ProtocolVersion;
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,8 @@ pub struct CqlSettings {
     pub replication_factor: u32,
     /// Appended to the table's WITH, for example `compression = {'enabled': false}`.
     pub table_options: String,
+    /// Which node, and core of it, a request is sent to.
+    pub routing: Routing,
 }
 
 impl Default for CqlSettings {
@@ -42,6 +45,7 @@ impl Default for CqlSettings {
             table: "usertable".to_owned(),
             replication_factor: 1,
             table_options: String::new(),
+            routing: Routing::default(),
         }
     }
 }

@@ -4,6 +4,8 @@ use super::CqlSettings;
 use super::client::{Cell, Client, ClientError, Credentials};
 use super::session::{CqlSession, SessionSetup};
 use super::statements::Statements;
+use super::topology::CqlTopology;
+use crate::ring::{Cores, Routing, Topology};
 use crate::target::{CoreOf, Route, ServerInfo, Session, Target, TargetError};
 use crate::values::ValueMaker;
 use crate::workload::{Mix, Rows};
@@ -18,7 +20,7 @@ use std::time::Duration;
 const ANSWER_S: f64 = 30.0;
 const CONNECT_S: f64 = 5.0;
 /// The same for what a load can do without.
-const ASK_S: f64 = 2.0;
+pub(super) const ASK_S: f64 = 2.0;
 /// A core has at least sixteen ports.
 const CORES_MAX: u16 = 1_000;
 /// Rows are one EXECUTE frame each; the protocol's own bound is 256 MiB.
@@ -27,7 +29,7 @@ const ROW_BYTES_MAX: u64 = 200 << 20;
 const FIELDS_MAX: u32 = 1_000;
 
 /// A CQL server or cluster.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CqlTarget {
     settings: CqlSettings,
     version: ProtocolVersion,
@@ -56,7 +58,7 @@ impl CqlTarget {
         Ok((address, self.client_of(address, CONNECT_S, ANSWER_S)?))
     }
 
-    fn client_of(&self, address: SocketAddr, connect_s: f64, answer_s: f64) -> Result<Client<TcpStream>, TargetError> {
+    pub(super) fn client_of(&self, address: SocketAddr, connect_s: f64, answer_s: f64) -> Result<Client<TcpStream>, TargetError> {
         let connect = |source| TargetError::Connect { address, source };
         let socket = TcpStream::connect_timeout(&address, Duration::from_secs_f64(connect_s)).map_err(connect)?;
         socket.set_nodelay(true).map_err(connect)?;
@@ -65,14 +67,16 @@ impl CqlTarget {
         Client::start_as(socket, self.version, self.credentials()).map_err(|error| failed(address, "the connection", error))
     }
 
-    /// The last core of a node that has several; none if it does not say so, or its port for them cannot be reached from here.
-    fn last_core(&self, node: SocketAddr) -> Option<CoreOf> {
-        let options = self.client_of(node, ASK_S, ASK_S).ok()?.options().ok()?;
+    /// The cores of a node that has several; none if it does not say so, or its port for them cannot be reached from here.
+    pub(super) fn cores(&self, node: SocketAddr) -> Result<Option<Cores>, TargetError> {
+        let options = self.client_of(node, ASK_S, ASK_S)?.options().map_err(|error| failed(node, "OPTIONS", error))?;
         let number = |name: &str| first(&options, name)?.parse::<u16>().ok();
-        let of = number(SHARDS).filter(|cores| (2..=CORES_MAX).contains(cores))?;
-        let port = number("SCYLLA_SHARD_AWARE_PORT")?;
-        TcpStream::connect_timeout(&SocketAddr::new(node.ip(), port), Duration::from_secs_f64(ASK_S)).ok()?;
-        Some(CoreOf { port, index: of - 1, of })
+        let count = number(SHARDS).filter(|cores| (2..=CORES_MAX).contains(cores));
+        let port = number("SCYLLA_SHARD_AWARE_PORT");
+        let reached =
+            port.filter(|port| TcpStream::connect_timeout(&SocketAddr::new(node.ip(), *port), Duration::from_secs_f64(ASK_S)).is_ok());
+        let ignored_bits = number("SCYLLA_SHARDING_IGNORE_MSB").unwrap_or(0).into();
+        Ok(count.zip(reached).map(|(count, port)| Cores { port, count, ignored_bits }))
     }
 
     fn statements<'a>(&'a self, rows: &'a Rows) -> Statements<'a> {
@@ -91,7 +95,7 @@ fn first<'a>(options: &'a [(String, Vec<String>)], name: &str) -> Option<&'a Str
 }
 
 /// What went wrong with `what`, for a person.
-fn failed(address: SocketAddr, what: &str, error: ClientError) -> TargetError {
+pub(super) fn failed(address: SocketAddr, what: &str, error: ClientError) -> TargetError {
     match error {
         ClientError::Io(source) if matches!(source.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
             TargetError::Silent { address, seconds: ANSWER_S }
@@ -104,7 +108,7 @@ fn failed(address: SocketAddr, what: &str, error: ClientError) -> TargetError {
     }
 }
 
-fn text(cell: Option<&Cell>) -> String {
+pub(super) fn text(cell: Option<&Cell>) -> String {
     let bytes = cell.and_then(Option::as_deref).unwrap_or_default();
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -120,10 +124,16 @@ impl Target for CqlTarget {
 
     /// The first core of each node, then the second of each, and so on.
     fn routes(&self) -> Vec<Route> {
-        let nodes: Vec<Route> = self.addresses.iter().map(|address| Route { address: *address, core: self.last_core(*address) }).collect();
-        let most = nodes.iter().filter_map(|node| Some(node.core?.of)).max().unwrap_or(1);
-        let nth = |round: u16, node: &Route| Route { core: node.core.map(|last| CoreOf { index: round % last.of, ..last }), ..*node };
+        let nodes: Vec<_> = self.addresses.iter().map(|address| (*address, self.cores(*address).ok().flatten())).collect();
+        let most = nodes.iter().filter_map(|(_, cores)| Some(cores.as_ref()?.count)).max().unwrap_or(1);
+        let core = |round: u16, cores: Cores| CoreOf { port: cores.port, index: round % cores.count, of: cores.count };
+        let nth =
+            |round, (address, cores): &(SocketAddr, Option<Cores>)| Route { address: *address, core: cores.map(|all| core(round, all)) };
         (0..most).flat_map(|round| nodes.iter().map(move |node| nth(round, node))).collect()
+    }
+
+    fn topology(&self) -> Option<Box<dyn Topology>> {
+        (self.settings.routing == Routing::Primary).then(|| Box::new(CqlTopology::new(self.clone())) as Box<dyn Topology>)
     }
 
     fn check(&self) -> Result<ServerInfo, TargetError> {

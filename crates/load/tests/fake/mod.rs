@@ -1,4 +1,5 @@
-//! A CQL server in memory that serves the statements of a load and does what a test wants at a certain request: pause, err, lose, die.
+//! A CQL server in memory that serves the statements of a load and does what a test wants at a certain request: pause, err, lose, die. Several
+//! can be members of a cluster, which serve the same rows and tell clients which of them has which tokens.
 
 use cql::wire::{
     CompressionWorkspace, Direction, ErrorKind, ErrorResponse, Execute, FRAME_BODY_BYTES_MAX, FrameDecoder, FrameEncoder, FrameFlags,
@@ -8,7 +9,7 @@ use cql::wire::{
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ pub(crate) enum Act {
     Ignore,
     /// Ends all connections.
     Cut,
+    /// Ends all connections and takes no further ones.
+    Die,
     /// Acknowledges a write and forgets it.
     Forget,
     /// Acknowledges a write, forgets it, and removes the row.
@@ -38,11 +41,33 @@ pub(crate) type Script = Box<dyn Fn(u64) -> Act + Send + Sync>;
 
 type Row = Vec<Vec<u8>>;
 
+/// What all members of a cluster know; of a server by itself nobody is told of any.
+#[derive(Default)]
+pub(crate) struct Shared {
+    rows: Mutex<BTreeMap<Vec<u8>, Row>>,
+    /// Members by address, with their tokens.
+    pub(crate) members: Mutex<BTreeMap<SocketAddr, Vec<i64>>>,
+    /// Requests that came to another member than the one that has the token.
+    pub(crate) misplaced: AtomicU64,
+}
+
+impl Shared {
+    fn owner(&self, token: i64) -> Option<SocketAddr> {
+        let members = self.members.lock().unwrap();
+        let mut ring: Vec<(i64, SocketAddr)> =
+            members.iter().flat_map(|(member, tokens)| tokens.iter().map(|token| (*token, *member))).collect();
+        ring.sort_unstable();
+        Some(ring.iter().find(|(last, _)| *last >= token).or(ring.first())?.1)
+    }
+}
+
 struct State {
     script: Script,
     credentials: Option<(&'static str, &'static str)>,
     requests: AtomicU64,
-    rows: Mutex<BTreeMap<Vec<u8>, Row>>,
+    is_dead: AtomicBool,
+    address: SocketAddr,
+    shared: Arc<Shared>,
     /// Ids are places in it.
     statements: Mutex<Vec<String>>,
     sockets: Mutex<Vec<TcpStream>>,
@@ -64,14 +89,19 @@ impl Fake {
     }
 
     pub(crate) fn start_with(script: Script, credentials: Option<(&'static str, &'static str)>) -> Self {
-        Self::start_all(script, credentials, None)
+        Self::start_all(script, credentials, None, Arc::default())
+    }
+
+    /// A server that serves the rows of a cluster, and is a member of it when it is among those that the test names.
+    pub(crate) fn start_in(shared: &Arc<Shared>, script: Script) -> Self {
+        Self::start_all(script, None, None, Arc::clone(shared))
     }
 
     pub(crate) fn start_with_cores(script: Script, cores: u16) -> Self {
-        Self::start_all(script, None, Some(cores))
+        Self::start_all(script, None, Some(cores), Arc::default())
     }
 
-    fn start_all(script: Script, credentials: Option<(&'static str, &'static str)>, cores: Option<u16>) -> Self {
+    fn start_all(script: Script, credentials: Option<(&'static str, &'static str)>, cores: Option<u16>, shared: Arc<Shared>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let aware = cores.map(|cores| (cores, TcpListener::bind("127.0.0.1:0").unwrap()));
@@ -79,7 +109,9 @@ impl Fake {
             script,
             credentials,
             requests: AtomicU64::new(0),
-            rows: Mutex::default(),
+            is_dead: AtomicBool::new(false),
+            address,
+            shared,
             statements: Mutex::default(),
             sockets: Mutex::default(),
             cores: aware.as_ref().map(|(cores, listener)| (*cores, listener.local_addr().unwrap().port())),
@@ -101,13 +133,16 @@ impl Fake {
     }
 
     pub(crate) fn row_count(&self) -> usize {
-        self.state.rows.lock().unwrap().len()
+        self.state.shared.rows.lock().unwrap().len()
     }
 }
 
 fn accept(shared: &Arc<State>, listener: &TcpListener) {
     for socket in listener.incoming() {
         let socket = socket.unwrap();
+        if shared.is_dead.load(Relaxed) {
+            continue;
+        }
         shared.sockets.lock().unwrap().push(socket.try_clone().unwrap());
         let state = Arc::clone(shared);
         std::thread::spawn(move || serve(&state, socket));
@@ -149,6 +184,7 @@ fn serve(state: &State, mut socket: TcpStream) {
                     write_supported(&mut reply, told.iter().map(|(name, value)| (*name, [value.as_str()])));
                     Opcode::Supported
                 }
+                Request::Query(query) if !state.shared.members.lock().unwrap().is_empty() => tell_members(state, query.text, &mut reply),
                 Request::AuthResponse(token) => log_in(state, token, &mut reply, version),
                 Request::Prepare(prepare) => self::prepare(state, prepare.text, &mut reply, version),
                 Request::Execute(execute) => match execute_it(state, &execute, &mut reply, version) {
@@ -215,6 +251,36 @@ fn prepare(state: &State, text: &str, reply: &mut Vec<u8>, version: ProtocolVers
     Opcode::Result
 }
 
+/// What drivers ask for to know the members.
+fn tell_members(state: &State, text: &str, reply: &mut Vec<u8>) -> Opcode {
+    let members = state.shared.members.lock().unwrap().clone();
+    let tokens = |tokens: &[i64]| {
+        let mut set = (tokens.len() as u32).to_be_bytes().to_vec();
+        for token in tokens.iter().map(ToString::to_string) {
+            set.extend_from_slice(&(token.len() as u32).to_be_bytes());
+            set.extend_from_slice(token.as_bytes());
+        }
+        set
+    };
+    let ip = |address: &SocketAddr| match address.ip() {
+        std::net::IpAddr::V4(ip) => ip.octets().to_vec(),
+        std::net::IpAddr::V6(ip) => ip.octets().to_vec(),
+    };
+    let rows: Vec<Row> = match text {
+        "SELECT partitioner, rpc_address, tokens FROM system.local" => {
+            let own = members.get(&state.address).map_or(&[][..], Vec::as_slice);
+            vec![vec![b"org.apache.cassandra.dht.Murmur3Partitioner".to_vec(), ip(&state.address), tokens(own)]]
+        }
+        "SELECT native_address, native_port, tokens FROM system.peers_v2" => {
+            let peers = members.iter().filter(|(address, _)| **address != state.address);
+            peers.map(|(address, own)| vec![ip(address), u32::from(address.port()).to_be_bytes().to_vec(), tokens(own)]).collect()
+        }
+        other => panic!("nobody asks `{other}`"),
+    };
+    write_rows(&rows, 3, reply);
+    Opcode::Result
+}
+
 /// The opcode of the reply; none when there is to be no reply.
 fn execute_it(state: &State, execute: &Execute<'_>, reply: &mut Vec<u8>, version: ProtocolVersion) -> Option<Opcode> {
     let act = (state.script)(state.requests.fetch_add(1, Relaxed));
@@ -222,7 +288,8 @@ fn execute_it(state: &State, execute: &Execute<'_>, reply: &mut Vec<u8>, version
         Act::Pause(pause) => std::thread::sleep(pause),
         Act::Refuse => return Some(error(ErrorKind::Overloaded, reply, version)),
         Act::Ignore => return None,
-        Act::Cut => {
+        Act::Cut | Act::Die => {
+            state.is_dead.fetch_or(act == Act::Die, Relaxed);
             for socket in state.sockets.lock().unwrap().drain(..) {
                 let _ = socket.shutdown(Shutdown::Both);
             }
@@ -233,7 +300,11 @@ fn execute_it(state: &State, execute: &Execute<'_>, reply: &mut Vec<u8>, version
     let place = u32::from_be_bytes(execute.id.try_into().unwrap()) as usize;
     let text = state.statements.lock().unwrap()[place].clone();
     let values: Row = execute.parameters.values.iter().map(bytes).collect();
-    let mut rows = state.rows.lock().unwrap();
+    let key = if text.starts_with("UPDATE") { &values[1] } else { &values[0] };
+    if state.shared.owner(cql::value::token(key).0).is_some_and(|owner| owner != state.address) {
+        state.shared.misplaced.fetch_add(1, Relaxed);
+    }
+    let mut rows = state.shared.rows.lock().unwrap();
     if let Some(fields) = text.strip_prefix("INSERT") {
         assert_eq!(fields.matches('?').count(), values.len());
         write_row(&mut rows, act, &values[0], |row| *row = values[1..].to_vec());

@@ -1,0 +1,164 @@
+//! Where partitions are, as `system.local` and `system.peers_v2` (or `system.peers`, where that is all there is) tell drivers.
+//!
+//! Members that cannot be reached from here, or have not been asked for their cores yet, are left out until they have.
+
+use super::CqlTarget;
+use super::client::{Cell, Client, ClientError};
+use super::target::{ASK_S, failed, text};
+use crate::ring::{Cores, Ring, RingNode, Topology};
+use crate::target::{Target, TargetError};
+use ::cql::value::token;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+/// How long members that are new may be asked for their cores before those that are left have to wait for the next look.
+const NEW_MEMBERS_MAX: Duration = Duration::from_secs(4);
+
+/// Asks one node after the other.
+#[derive(Debug)]
+pub(super) struct CqlTopology {
+    target: CqlTarget,
+    /// Nodes that can be asked, those that were given and those that are or were members; the first is asked next.
+    known: Vec<SocketAddr>,
+    asked: Option<Asked>,
+    /// Of the members that were reached.
+    cores: BTreeMap<SocketAddr, Option<Cores>>,
+}
+
+/// The node that is asked.
+struct Asked {
+    address: SocketAddr,
+    client: Client<TcpStream>,
+}
+
+impl std::fmt::Debug for Asked {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Asked").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+/// What a node says of a member.
+struct Member {
+    address: SocketAddr,
+    tokens: Vec<i64>,
+}
+
+impl CqlTopology {
+    pub(super) fn new(target: CqlTarget) -> Self {
+        let known = target.addresses().to_vec();
+        Self { target, known, asked: None, cores: BTreeMap::new() }
+    }
+
+    fn members(&mut self) -> Result<Vec<Member>, TargetError> {
+        let Asked { address, mut client } = match self.asked.take() {
+            Some(asked) => asked,
+            None => Asked { address: self.known[0], client: self.target.client_of(self.known[0], ASK_S, ASK_S)? },
+        };
+        let members = members(address, &mut client)?;
+        self.asked = Some(Asked { address, client });
+        let new = members.iter().map(|member| member.address).filter(|address| !self.known.contains(address));
+        self.known.extend(new.collect::<Vec<_>>());
+        Ok(members)
+    }
+
+    /// The ring of `members`.
+    fn ring(&mut self, members: Vec<Member>) -> Ring {
+        // A member that comes back may have other ports for its cores.
+        self.cores.retain(|address, _| members.iter().any(|member| member.address == *address));
+        let until = Instant::now() + NEW_MEMBERS_MAX;
+        for member in &members {
+            if !self.cores.contains_key(&member.address)
+                && Instant::now() < until
+                && let Ok(cores) = self.target.cores(member.address)
+            {
+                self.cores.insert(member.address, cores);
+            }
+        }
+        let node =
+            |member: Member| Some(RingNode { cores: *self.cores.get(&member.address)?, address: member.address, tokens: member.tokens });
+        Ring::new(|key| token(key).0, members.into_iter().filter_map(node).collect())
+    }
+}
+
+impl Topology for CqlTopology {
+    fn look(&mut self) -> Result<Ring, TargetError> {
+        let mut left = self.known.len();
+        loop {
+            left -= 1;
+            match self.members() {
+                Ok(members) => return Ok(self.ring(members)),
+                Err(error) if left == 0 => return Err(error),
+                Err(_) => self.known.rotate_left(1),
+            }
+        }
+    }
+}
+
+/// The members that serve something, as the node at `address` knows them.
+fn members(address: SocketAddr, client: &mut Client<TcpStream>) -> Result<Vec<Member>, TargetError> {
+    const LOCAL: &str = "SELECT partitioner, rpc_address, tokens FROM system.local";
+    const PEERS: &str = "SELECT native_address, native_port, tokens FROM system.peers_v2";
+    const PEERS_WITHOUT_PORTS: &str = "SELECT rpc_address, tokens FROM system.peers";
+    let own = client.rows(LOCAL).map_err(|error| failed(address, LOCAL, error))?.pop().unwrap_or_default();
+    if !text(own.first()).ends_with("Murmur3Partitioner") {
+        return Err(TargetError::Unsupported { protocol: "cql", why: "tokens are known of the Murmur3Partitioner alone" });
+    }
+    // A node that listens on all its addresses does not say which one clients take.
+    let ip = inet(own.get(1)).filter(|ip| !ip.is_unspecified()).unwrap_or(address.ip());
+    let mut members = vec![Member { address: SocketAddr::new(ip, address.port()), tokens: tokens(own.get(2)) }];
+    let member = |ip, port, tokens| Some(Member { address: SocketAddr::new(ip?, port), tokens });
+    match client.rows(PEERS) {
+        Ok(peers) => members.extend(peers.iter().filter_map(|row| member(inet(row.first()), port(row.get(1))?, tokens(row.get(2))))),
+        Err(ClientError::Refused { .. }) => {
+            let peers = client.rows(PEERS_WITHOUT_PORTS).map_err(|error| failed(address, PEERS_WITHOUT_PORTS, error))?;
+            members.extend(peers.iter().filter_map(|row| member(inet(row.first()), address.port(), tokens(row.get(1)))));
+        }
+        Err(error) => return Err(failed(address, PEERS, error)),
+    }
+    members.retain(|member| !member.tokens.is_empty());
+    Ok(members)
+}
+
+fn inet(cell: Option<&Cell>) -> Option<IpAddr> {
+    let bytes = cell?.as_deref()?;
+    let four = || Some(IpAddr::from(<[u8; 4]>::try_from(bytes).ok()?));
+    four().or_else(|| Some(IpAddr::from(<[u8; 16]>::try_from(bytes).ok()?)))
+}
+
+fn port(cell: Option<&Cell>) -> Option<u16> {
+    let bytes = cell?.as_deref()?.try_into().ok()?;
+    i32::from_be_bytes(bytes).try_into().ok()
+}
+
+/// Of a set of texts: their number, then each with its length.
+fn tokens(cell: Option<&Cell>) -> Vec<i64> {
+    let mut rest = cell.and_then(Option::as_deref).and_then(|bytes| bytes.get(4..)).unwrap_or_default();
+    let mut tokens = Vec::new();
+    while let Some((length, after)) = rest.split_first_chunk::<4>()
+        && let Some((text, after)) = after.split_at_checked(u32::from_be_bytes(*length) as usize)
+    {
+        tokens.extend(std::str::from_utf8(text).ok().and_then(|text| text.parse::<i64>().ok()));
+        rest = after;
+    }
+    tokens
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_of_system_tables_are_read() {
+        let cell = |bytes: &[u8]| Some(bytes.to_vec());
+        assert_eq!(inet(Some(&cell(&[127, 0, 0, 2]))), Some(IpAddr::from([127, 0, 0, 2])));
+        assert_eq!(inet(Some(&cell(&[0; 16]))), Some(IpAddr::from([0_u16; 8])));
+        assert_eq!((inet(Some(&cell(b"abc"))), inet(Some(&None)), inet(None)), (None, None, None));
+        assert_eq!((port(Some(&cell(&[0, 0, 35, 82]))), port(Some(&cell(&[0, 1, 0, 0])))), (Some(9_042), None));
+        let set = cell(b"\0\0\0\x03\0\0\0\x02-1\0\0\0\x01x\0\0\0\x049000");
+        assert_eq!(tokens(Some(&set)), [-1, 9_000], "what is no number is none of this partitioner's tokens");
+        for broken in [&b""[..], b"\0\0\0\x01\0\0\0\x05ab", b"\0\0\0\x01\xFF\xFF\xFF\xFF"] {
+            assert!(tokens(Some(&cell(broken))).is_empty());
+        }
+    }
+}
