@@ -173,6 +173,12 @@ impl Core {
         self.cluster.as_ref().map(|cluster| cluster.voters()).unwrap_or_default()
     }
 
+    /// On core 0: who leads it, as far as this node knows.
+    #[must_use]
+    pub fn cluster_leader(&self) -> Option<base::NodeId> {
+        self.cluster.as_ref().and_then(|cluster| cluster.leader())
+    }
+
     /// Calls `on_failure` once if the shard turns out not to be recoverable. Without it, or when it returns, the core waits for ever.
     #[must_use]
     pub fn with_on_failure(mut self, on_failure: OnFailure) -> Self {
@@ -298,7 +304,8 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
             }
             Message::Forwarded { id, outcome } => self.routed_answered(reactor, id, outcome),
             Message::View(view) => self.apply_view(reactor, view),
-            Message::Lease(until_us) => self.apply_lease(until_us),
+            Message::Lease(until_us) => self.apply_lease(reactor, until_us),
+            Message::LeaseHasEnd => self.lease_has_end(),
             Message::Propose(command) => self.propose(*command),
             Message::Metadata { from, body } => self.metadata_received(reactor, from, &body),
             Message::ChangeSchema(request) => self.change_schema(reactor, *request),

@@ -54,6 +54,8 @@ pub enum Message {
     View(Arc<View>),
     /// From core 0: until this time (monotonic, in microseconds) this member may serve what it is the primary of.
     Lease(u64),
+    /// To core 0: instead of a lease without end there is one with an end now.
+    LeaseHasEnd,
     /// To core 0: the metadata should be changed.
     Propose(Box<cluster::Command>),
     /// To core 0: a frame for it that another core has received.

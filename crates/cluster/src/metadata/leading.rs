@@ -5,7 +5,7 @@
 //! leader, which needs one of that majority.
 
 use super::group::{Change, Group};
-use super::timing::{LEASE_US, VOTER_DOWN_US, Waits};
+use super::timing::{HEARTBEAT_US, LEASE_US, VOTER_DOWN_US, Waits};
 use super::{Event, Metadata};
 use crate::command::Command;
 use crate::envelope::{Envelope, Grant, Heartbeat, Proposal};
@@ -17,8 +17,12 @@ use std::sync::Arc;
 
 /// The most voters of the group.
 const VOTERS_MAX: usize = 5;
-/// A member has been heard for so long before it gets a vote.
+/// While there are fewer voters than this, a member that follows the log gets a vote at once: the group does not survive the loss of any.
+const VOTERS_SAFE: usize = 3;
+/// Else it has been heard for so long.
 const PROMOTE_AFTER_US: u64 = 1_000_000;
+/// A member that was last heard longer ago gets no vote.
+const PROMOTE_HEARD_US: u64 = 2 * HEARTBEAT_US;
 /// A shorter lease is of no use.
 const LEASE_US_MIN: u64 = 100_000;
 /// Between two attempts of what may be refused.
@@ -187,7 +191,9 @@ impl Metadata {
         } else if group.has_applied_all() && self.published == self.state.version {
             let lease_us = leading.lease_us(group, me, now_us, self.waits);
             let until_us = if lease_us == 0 { 0 } else { now_us + lease_us };
-            self.lease.set(if self.is_alone() { u64::MAX } else { until_us });
+            let is_alone = self.is_alone();
+            self.lease.set(if is_alone { u64::MAX } else { until_us });
+            self.has_endless_lease |= is_alone;
         }
     }
 
@@ -345,6 +351,8 @@ impl Metadata {
         }
         match next_change(&self.state, group, leading, me, self.now_us) {
             None => {}
+            // With another voter there may be another leader some time, which cannot wait for a lease that has no end.
+            Some(Change::Voter(_)) if self.has_endless_lease => {}
             Some(Change::Gone(node) | Change::Learner(node)) if node == me => {
                 let heir = group.voters().find(|voter| *voter != me && self.state.member(*voter).is_some_and(Member::is_up));
                 if let Some(heir) = heir
@@ -359,7 +367,8 @@ impl Metadata {
     }
 }
 
-/// One step towards the group that the members should form: all of them, an odd number of voters, and none of the voters leaving or down for long.
+/// One step towards the group that the members should form: all of them, an odd number of voters, and none of the voters leaving or down for long. On the
+/// way there is an even number only for the moment until the next one, who is ready, has its vote, too.
 fn next_change(state: &State, group: &Group, leading: &Leading, me: NodeId, now_us: u64) -> Option<Change> {
     let voters: BTreeSet<NodeId> = group.voters().collect();
     let learners: BTreeSet<NodeId> = group.learners().collect();
@@ -381,13 +390,23 @@ fn next_change(state: &State, group: &Group, leading: &Leading, me: NodeId, now_
     };
     let poor: Vec<NodeId> = voters.iter().copied().filter(is_poor).collect();
     let committed = group.committed();
-    let fit = learners.iter().copied().find(|node| {
-        let known_long = leading.heard.get(node).is_some_and(|heard| now_us >= heard.first_us + PROMOTE_AFTER_US);
+    let good = voters.len() - poor.len();
+    let is_fit = |node: &NodeId| {
+        let after_us = if good < VOTERS_SAFE { 0 } else { PROMOTE_AFTER_US };
+        // It has heard this leader, and is heard.
+        let is_heard = leading.contact.contains_key(node)
+            && leading
+                .heard
+                .get(node)
+                .is_some_and(|heard| now_us >= heard.first_us + after_us && now_us <= heard.last_us + PROMOTE_HEARD_US);
         let follows = group.matched(*node).is_some_and(|matched| matched + 64 >= committed);
-        known_long && follows && state.member(*node).is_some_and(|member| member.is_up() && !member.leaving)
-    });
-    if let Some(node) = fit
-        && voters.len() - poor.len() < wanted
+        is_heard && follows && state.member(*node).is_some_and(|member| member.is_up() && !member.leaving)
+    };
+    let mut fit = learners.iter().copied().filter(is_fit).peekable();
+    let needed = if poor.is_empty() && good % 2 == 1 { 2 } else { 1 };
+    if good < wanted
+        && let Some(node) = fit.peek().copied()
+        && fit.count() >= needed
     {
         return Some(Change::Voter(node));
     }

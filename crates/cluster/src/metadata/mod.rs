@@ -114,6 +114,8 @@ pub struct Metadata {
     group: Option<Group>,
     leading: Option<Leading>,
     lease: Lease,
+    /// Whether cores of this node may act by a lease without end.
+    has_endless_lease: bool,
     proposals: Proposals,
     waits: Waits,
     next_tick_us: u64,
@@ -181,6 +183,7 @@ impl Metadata {
             group: None,
             leading: None,
             lease: Lease::default(),
+            has_endless_lease: false,
             proposals: Proposals::default(),
             waits: Waits::default(),
             next_tick_us: now.monotonic_us + TICK_US,
@@ -222,6 +225,11 @@ impl Metadata {
         self.follow_role();
     }
 
+    /// All cores of this node go by a lease with an end. Before that nobody else gets a vote.
+    pub fn lease_has_end(&mut self) {
+        self.has_endless_lease = self.lease.until_us() == u64::MAX;
+    }
+
     /// The newest entry that every member that is up acts by, as far as this member knows.
     #[must_use]
     pub fn all_applied(&self) -> u64 {
@@ -229,7 +237,7 @@ impl Metadata {
     }
 
     /// Until when, on this member's monotonic clock, it may serve as its state says; 0 if it may not, `u64::MAX` for a member that is alone. May become less
-    /// when another member joins.
+    /// when another member joins: see [`Metadata::lease_has_end`].
     #[must_use]
     pub fn lease_until_us(&self) -> u64 {
         self.lease.until_us()

@@ -38,6 +38,8 @@ pub(super) struct Net {
     pub(super) liar: Option<u128>,
     /// Whether the library's own check is on: that a leader without a majority steps down, and that nobody votes against a leader that is heard.
     pub(super) checks_quorum: bool,
+    /// Whether the cores of nodes hear of it when leases without end are over.
+    pub(super) leases_end: bool,
     trace: u32,
 }
 
@@ -95,6 +97,7 @@ impl Net {
             unknown: 0,
             liar: None,
             checks_quorum: true,
+            leases_end: true,
             trace: 0,
         };
         net.add(1);
@@ -240,6 +243,9 @@ impl Net {
         let machine = self.machines.get_mut(&host).expect("a machine");
         let now = machine.now(now_us);
         let Some(metadata) = &mut machine.metadata else { return };
+        if self.leases_end {
+            metadata.lease_has_end();
+        }
         let events = metadata.take_events();
         let messages = metadata.take_messages();
         let writes = metadata.take_writes();

@@ -5,6 +5,7 @@ use super::test_parts::profile;
 use super::timing::Waits;
 use super::*;
 use crate::command::Refused;
+use crate::state::MemberState;
 
 fn at(ms: u64) -> Now {
     Now { monotonic_us: ms * 1000, wall_us: 0 }
@@ -83,6 +84,41 @@ fn three_members_join_and_share_the_slots() {
     assert_eq!(status.members.len(), 3);
     assert!(status.members.iter().all(|member| member.primaries > 1200), "{status:?}");
     assert_eq!((status.unavailable_slots, status.short_slots), (0, 0));
+}
+
+#[test]
+fn members_vote_as_soon_as_the_group_survives_the_loss_of_one_by_it() {
+    for seed in 0..8 {
+        let mut net = Net::new(seed, Waits::default());
+        net.run_ms(200);
+        net.add(2);
+        net.run_ms(3_000);
+        assert_eq!((net.newest().members.len(), net.voters()), (2, vec![1]), "two that vote survive nobody's loss");
+        net.add(3);
+        let joined = (0..300).any(|_| {
+            net.run_ms(10);
+            net.newest().members.len() == 3
+        });
+        net.run_ms(400);
+        assert!(joined && net.voters().len() == 3, "seed {seed}: {:?}\n{}", net.voters(), net.describe());
+        net.kill(1);
+        net.run_ms(3_000);
+        assert!(net.newest().members[&NodeId(1)].state == MemberState::Down, "seed {seed}: the founder is not needed\n{}", net.describe());
+    }
+}
+
+#[test]
+fn nobody_gets_a_vote_while_a_core_may_act_by_a_lease_without_end() {
+    let mut net = Net::new(3, Waits::default());
+    net.run_ms(200);
+    net.leases_end = false;
+    net.add(2);
+    net.add(3);
+    net.run_ms(3_000);
+    assert_eq!((net.newest().members.len(), net.voters()), (3, vec![1]));
+    net.leases_end = true;
+    net.run_ms(400);
+    assert_eq!(net.voters().len(), 3);
 }
 
 #[test]

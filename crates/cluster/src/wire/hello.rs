@@ -108,12 +108,6 @@ pub enum Refusal {
     /// This node is not yet a member itself.
     #[error("this node is not yet a member of a cluster itself; name one that is")]
     NotYetMember,
-    /// There is no such member, or this node has not heard of it yet.
-    #[error("member {} is not known here", node.0)]
-    Unknown {
-        /// What it says it is.
-        node: NodeId,
-    },
     /// It was removed.
     #[error("member {} was removed from the cluster; empty its data directory to join as a new one", node.0)]
     Gone {
@@ -158,12 +152,11 @@ impl Refusal {
             Self::ClusterName { .. } => 2,
             Self::ClusterId { .. } => 3,
             Self::NotYetMember => 4,
-            Self::Unknown { .. } => 5,
-            Self::Gone { .. } => 6,
-            Self::OtherHost { .. } => 7,
-            Self::OldProcess { .. } => 8,
-            Self::NoSuchCore { .. } => 9,
-            Self::Myself => 10,
+            Self::Gone { .. } => 5,
+            Self::OtherHost { .. } => 6,
+            Self::OldProcess { .. } => 7,
+            Self::NoSuchCore { .. } => 8,
+            Self::Myself => 9,
         }
     }
 
@@ -233,12 +226,9 @@ pub fn accept(hello: &Hello, me: &Identity, cores: u16, state: &State) -> Result
     if hello.cluster_id != me.cluster_id {
         return Err(Refusal::ClusterId { name: me.cluster_name.clone(), theirs: hello.cluster_id, ours: me.cluster_id });
     }
-    if state.members.is_empty() {
-        // A member without a state yet knows nobody: the leader brings it the state.
-        return Ok(());
-    }
     match state.members.get(&node) {
-        None => Err(Refusal::Unknown { node }),
+        // It is newer than what is known here, and it may be who leads and brings what is newer.
+        None => Ok(()),
         Some(member) if member.state == MemberState::Removed => Err(Refusal::Gone { node }),
         Some(member) if member.profile.host_id != hello.host_id => {
             Err(Refusal::OtherHost { node, theirs: hello.host_id, ours: member.profile.host_id })

@@ -161,7 +161,7 @@ fn strangers_are_told_why_they_are_refused() {
     assert_eq!(answer(|hello| hello.protocol_version = 1), Err(Refusal::Version { theirs: 1 }));
     assert!(matches!(answer(|hello| hello.cluster_name = "other".to_owned()), Err(Refusal::ClusterName { .. })));
     assert!(matches!(answer(|hello| hello.cluster_id = 8), Err(Refusal::ClusterId { .. })));
-    assert_eq!(answer(|hello| hello.node = Some(NodeId(9))), Err(Refusal::Unknown { node: NodeId(9) }));
+    assert_eq!(answer(|hello| hello.node = Some(NodeId(9))), Ok(()), "it came while this node was away");
     assert_eq!(answer(|hello| hello.node = Some(NodeId(3))), Err(Refusal::Gone { node: NodeId(3) }));
     assert!(matches!(answer(|hello| hello.host_id = 9), Err(Refusal::OtherHost { .. })));
     assert_eq!(answer(|hello| hello.host_id = 1), Err(Refusal::Myself));

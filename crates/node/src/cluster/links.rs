@@ -214,13 +214,22 @@ impl ClusterCore {
         is_sent
     }
 
-    /// Sends a message of the metadata's group to core 0 of a member, or keeps it until there is a link.
+    /// Sends a message of the metadata's group to core 0 of a member, or keeps it until there is a link. To a member that came while this one was away, which
+    /// may lead by now, there is none before its messages have told where it is: they are answered on the connection that they came by.
     pub(crate) fn send_metadata<R: Reactor>(&mut self, reactor: &mut R, node: NodeId, message: Vec<u8>) {
         let target = (node, CoreId(0));
-        if !self.send(reactor, target, Kind::METADATA.0, |body| body.extend_from_slice(&message)) {
-            let link = self.links.outgoing(target);
-            if link.early.len() < EARLY_MAX {
-                link.early.push(message);
+        if self.send(reactor, target, Kind::METADATA.0, |body| body.extend_from_slice(&message)) {
+            return;
+        }
+        let is_core_0 = |incoming: &Incoming| incoming.hello.as_ref().is_some_and(|hello| hello.core == 0);
+        let its_own = self.links.incoming_of(node).find(|(_, incoming)| is_core_0(incoming)).map(|(connection, _)| connection);
+        match its_own.filter(|_| self.address_of(node).is_none()) {
+            Some(connection) => self.answer(reactor, connection, Kind::METADATA.0, |body| body.extend_from_slice(&message)),
+            None => {
+                let link = self.links.outgoing(target);
+                if link.early.len() < EARLY_MAX {
+                    link.early.push(message);
+                }
             }
         }
     }
@@ -246,10 +255,7 @@ impl ClusterCore {
             if state.members.get(&target.0).is_some_and(|member| member.state == MemberState::Removed) {
                 continue;
             }
-            let Some(peer) = self.view.peers.get(&target.0).map(|peer| (peer.address, peer.cores)).or_else(|| self.known_address(target.0))
-            else {
-                continue;
-            };
+            let Some(peer) = self.address_of(target.0) else { continue };
             let hello = self.hello(core, cores, target.1);
             let Some(link) = self.links.outgoing.get_mut(&target) else { continue };
             if now_us < link.again_at_us {
@@ -273,9 +279,10 @@ impl ClusterCore {
         next
     }
 
-    /// Where a member is that the view does not show yet, and how many cores it must have.
-    fn known_address(&self, node: NodeId) -> Option<(SocketAddr, u16)> {
-        self.members_told.get(&node).map(|address| (*address, 1))
+    /// Where a member is, and how many cores it has: one at least, if the view does not show it yet.
+    fn address_of(&self, node: NodeId) -> Option<(SocketAddr, u16)> {
+        let shown = self.view.peers.get(&node).map(|peer| (peer.address, peer.cores));
+        shown.or_else(|| self.members_told.get(&node).map(|address| (*address, 1)))
     }
 
     /// Puts what streams have into the network.
@@ -453,6 +460,10 @@ impl Core {
                     link.forwards.retain(|id| *id != forwarded.id);
                 }
                 self.routed_answered(reactor, forwarded.id, forwarded.outcome.into_result());
+                Ok(())
+            }
+            Kind::METADATA if self.core == CoreId(0) => {
+                self.metadata_received(reactor, target.0, body);
                 Ok(())
             }
             Kind(frames::WANTED | frames::KEYS) => self.request_of_replica(reactor, target, kind, body).ok_or_else(damaged),

@@ -64,6 +64,8 @@ pub(crate) struct MetadataCore {
     /// The newest view that was made.
     made: Arc<View>,
     lease_told_us: u64,
+    /// Cores that have been told of a lease without end, and have not said that they know of its end.
+    endless_leases: u16,
     contact: Option<Contact>,
     contact_number: usize,
     contact_at_us: u64,
@@ -86,6 +88,7 @@ impl MetadataCore {
             next: None,
             made: Arc::new(View::nothing()),
             lease_told_us: 0,
+            endless_leases: 0,
             contact: None,
             contact_number: 0,
             contact_at_us: 0,
@@ -299,14 +302,30 @@ impl Core {
     /// On core 0: tells all cores of a lease that has changed, behind the views that it goes by.
     fn tell_lease<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
         let Some(core) = self.cluster.as_mut().and_then(|cluster| cluster.metadata.as_mut()) else { return };
-        let Some(lease_us) = core.metadata.as_ref().map(Metadata::lease_until_us) else { return };
+        let Some(metadata) = &mut core.metadata else { return };
+        let lease_us = metadata.lease_until_us();
+        if core.endless_leases == 0 {
+            metadata.lease_has_end();
+        }
         // The leader's own lease grows all the time.
         let told_us = core.lease_told_us;
         if lease_us < told_us || lease_us > told_us.saturating_add(LEASE_STEP_US) {
             core.lease_told_us = lease_us;
+            if lease_us == u64::MAX {
+                core.endless_leases += self.cores;
+            }
             for core in 0..self.cores {
                 reactor.send(CoreId(core), Message::Lease(lease_us));
             }
+        }
+    }
+
+    /// On core 0: one more core knows that its lease has an end.
+    pub(crate) fn lease_has_end(&mut self) {
+        let Some(core) = self.cluster.as_mut().and_then(|cluster| cluster.metadata.as_mut()) else { return };
+        core.endless_leases -= 1;
+        if let Some(metadata) = core.metadata.as_mut().filter(|_| core.endless_leases == 0) {
+            metadata.lease_has_end();
         }
     }
 

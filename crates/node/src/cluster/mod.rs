@@ -105,6 +105,7 @@ pub(crate) struct ClusterCore {
     pub(crate) view: Arc<View>,
     /// When members last came, went or moved.
     pub(crate) members_moved_us: u64,
+    has_endless_lease: bool,
     /// Whether there has been a view in which this process takes part.
     has_served: bool,
     roles: Roles,
@@ -170,6 +171,7 @@ impl ClusterCore {
             identity: None,
             view: Arc::new(View::nothing()),
             members_moved_us: 0,
+            has_endless_lease: false,
             has_served: false,
             roles: Roles::default(),
             links: Links::default(),
@@ -208,6 +210,11 @@ impl ClusterCore {
     pub(crate) fn voters(&self) -> Vec<NodeId> {
         let metadata = self.metadata.as_ref().and_then(|metadata| metadata.metadata());
         metadata.map(|metadata| metadata.voters()).unwrap_or_default()
+    }
+
+    /// Who leads it.
+    pub(crate) fn leader(&self) -> Option<NodeId> {
+        self.metadata.as_ref().and_then(|metadata| metadata.metadata()?.leader())
     }
 
     /// The newest state there is here.
@@ -378,11 +385,15 @@ impl Core {
     }
 
     /// This member's lease ends then.
-    pub(crate) fn apply_lease(&mut self, until_us: u64) {
+    pub(crate) fn apply_lease<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, until_us: u64) {
         let Some(cluster) = &mut self.cluster else { return };
         let is_stale = cluster.config.planted == Some(Planted::StaleLease);
         self.shard.set_lease(if is_stale { u64::MAX } else { until_us });
         cluster.routed_changed = true;
+        let had_no_end = std::mem::replace(&mut cluster.has_endless_lease, until_us == u64::MAX);
+        if had_no_end && until_us < u64::MAX {
+            reactor.send(CoreId(0), Message::LeaseHasEnd);
+        }
     }
 
     /// The cluster's share of a turn. Gives the time at which to be called again; `Some(0)` for at once.

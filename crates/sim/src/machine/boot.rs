@@ -136,6 +136,12 @@ impl Machine {
         self.stations[0].core.cluster_voters()
     }
 
+    /// Who leads their group, as far as the node knows.
+    #[must_use]
+    pub fn cluster_leader(&self) -> Option<NodeId> {
+        self.stations[0].core.cluster_leader()
+    }
+
     /// The engine of a core, to look at.
     #[must_use]
     pub fn engine(&self, core: u16) -> &Engine {

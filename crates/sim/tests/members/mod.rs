@@ -11,14 +11,19 @@ const SLEEP_US: u64 = 10_000;
 pub(crate) fn start(nodes: usize, cores: u16) -> Network {
     let mut network = Network::new(7, Box::new(Machine::boot));
     for node in 0..nodes {
-        let join = if node == 0 { Vec::new() } else { vec![SocketAddr::new(<Network>::address(0), NODE_PORT)] };
-        let cluster = ClusterSetup { address: <Network>::address(node), join, replaces: None, planted: None };
-        network.add(&Setup { cores, host_id: node as u128 + 1, cluster: Some(cluster), ..Setup::small(7 + node as u64) });
+        join(&mut network, node, cores);
     }
     wait(&mut network, "the members know each other", |network| {
         (0..nodes).all(|node| network.machine(node).unwrap().cluster_state().is_some_and(|state| state.members.len() == nodes))
     });
     network
+}
+
+/// One more machine, which asks the first one to be taken in; it founds the cluster if it is that one.
+pub(crate) fn join(network: &mut Network, node: usize, cores: u16) {
+    let join = if node == 0 { Vec::new() } else { vec![SocketAddr::new(<Network>::address(0), NODE_PORT)] };
+    let cluster = ClusterSetup { address: <Network>::address(node), join, replaces: None, planted: None };
+    network.add(&Setup { cores, host_id: node as u128 + 1, cluster: Some(cluster), ..Setup::small(7 + node as u64) });
 }
 
 /// Waits until something holds.
@@ -30,6 +35,7 @@ pub(crate) fn wait(network: &mut Network, what: &str, mut holds: impl FnMut(&mut
     assert!(held, "{what}: in vain");
 }
 
+#[allow(dead_code)] // Not every test has a keyspace.
 /// Whether a machine knows that every slot of a keyspace has so many replicas, and nothing is under way with it.
 pub(crate) fn is_replicated(network: &mut Network, node: usize, keyspace: &str, replicas: usize) -> bool {
     let state = network.machine(node).unwrap().cluster_state().unwrap();
