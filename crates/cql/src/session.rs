@@ -203,10 +203,12 @@ impl Session {
         !self.client.has_enough(unsent_bytes, unsent_bytes_max)
     }
 
-    /// Appends the plain reply frame of a request that was not answered at once.
+    /// Appends the plain reply frame of a request that was not answered at once; an empty one ends a request that has had its reply.
     pub fn append_late_reply(&mut self, frame: &[u8], out: &mut Vec<u8>, workspaces: &mut Workspaces) {
         self.client.note_reply(frame.len());
-        self.append_reply(frame, out, workspaces);
+        if !frame.is_empty() {
+            self.append_reply(frame, out, workspaces);
+        }
     }
 
     /// Appends a plain frame, as the connection wants it.

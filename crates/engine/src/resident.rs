@@ -14,7 +14,7 @@
 use crate::engine::Engine;
 use crate::index::Place;
 use crate::key::{Key, Sequence};
-use base::TableId;
+use base::{Slot, TableId};
 
 /// Records of tables with this bit in their id stay in memory, as long as some of what is in memory may be evicted.
 const RESIDENT_TABLE: u32 = 1 << 31;
@@ -34,6 +34,17 @@ impl Engine {
     #[must_use]
     pub fn table_rows(&self, table: TableId) -> u64 {
         self.index.table(table).map_or(0, crate::index::Table::rows)
+    }
+
+    /// The slots of a table that have rows, ascending.
+    pub fn table_slots(&self, table: TableId) -> impl Iterator<Item = Slot> + '_ {
+        let table = self.index.table(table);
+        let mut next = 0;
+        std::iter::from_fn(move || {
+            let (number, _) = table?.next_slot(next)?;
+            next = number + 1;
+            Some(Slot(number as u16))
+        })
     }
 
     /// The sequence of the last row that was written before the start.

@@ -1,6 +1,6 @@
 //! Requests that are answered later: parts of them on this core and on others, one step after the other.
 
-use crate::cluster::{Place, Route};
+use crate::cluster::{NOBODY, Place, Route};
 use crate::core::Core;
 use crate::message::{Message, PartId};
 use crate::protocol::{AnyCoordinator, Reply};
@@ -115,7 +115,11 @@ impl Core {
     /// Why a request's parts cannot run at its level, if so.
     fn too_few_replicas(&mut self, id: RequestId) -> Option<ShardError> {
         let cluster = self.cluster.as_ref()?;
-        let (route, places) = self.requests.get_mut(id)?.route.as_ref()?;
+        let Request { work, route, .. } = self.requests.get_mut(id)?;
+        if matches!(work, Work::Coordinated(Coordinated { coordinator, .. }) if !coordinator.is_open()) {
+            return None;
+        }
+        let (route, places) = route.as_ref()?;
         places.iter().find_map(|place| cluster.too_few_replicas(place, route.consistency))
     }
 
@@ -255,11 +259,11 @@ impl Core {
             let Some(id) = self.continuations.pop_front() else { return };
             let Some(request) = self.requests.get_mut(id) else { continue };
             let connection = request.connection;
-            let pending = match &mut request.work {
-                Work::Coordinated(work) => std::mem::take(&mut work.pending),
-                Work::Single | Work::Declaration(_) => Vec::new(),
+            let (pending, is_open) = match &mut request.work {
+                Work::Coordinated(work) => (std::mem::take(&mut work.pending), work.coordinator.is_open()),
+                Work::Single | Work::Declaration(_) => (Vec::new(), true),
             };
-            if self.connections.get_mut(connection).is_none() {
+            if connection != NOBODY && is_open && self.connections.get_mut(connection).is_none() {
                 // Nobody is left to tell.
                 self.requests.remove(id);
             } else if !pending.is_empty() {

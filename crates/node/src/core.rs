@@ -8,7 +8,7 @@ use crate::config::NodeConfig;
 use crate::connections::{Connection, Connections};
 use crate::coordination::PART_BYTES_FIRST;
 use crate::message::Message;
-use crate::protocol::cql::{CoreStatements, Ring, SharedStatements};
+use crate::protocol::cql::{BatchLogs, CoreStatements, Ring, SharedStatements};
 use crate::protocol::{Protocol, Session, Workspaces};
 use crate::requests::{RequestId, Requests};
 use crate::schema_changes::{Marks, SchemaChanges};
@@ -54,6 +54,7 @@ pub struct Core {
     /// Error frames of requests that were refused while their connection may be in the middle of being served.
     pub(crate) refusals: Vec<(ConnectionId, Vec<u8>)>,
     pub(crate) marks: Marks,
+    pub(crate) batches: BatchLogs,
     pub(crate) ring: Arc<Ring>,
     pub(crate) cluster: Option<Box<ClusterCore>>,
     /// Clients have to go to other nodes: connections are closed as they fall quiet, and all of them then.
@@ -124,6 +125,7 @@ impl Core {
             part_bytes: PART_BYTES_FIRST,
             refusals: Vec::new(),
             marks: Marks::default(),
+            batches: BatchLogs::default(),
             ring: Arc::default(),
             cluster,
             send_away_until_us: None,
@@ -365,6 +367,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         let stalls_due_us = self.close_stalled(reactor);
         let marks_due_us = self.store_marks_again(reactor);
         let operations_due_us = self.operations_turn(reactor);
+        let batches_due_us = self.batches_turn(reactor);
         let cluster_due_us = self.cluster_turn(reactor);
         for (tag, request) in self.shard.take_requests() {
             debug_assert!(tag.0 < NODE_TAGS);
@@ -385,6 +388,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
             .chain(operations_due_us)
             .chain(stalls_due_us)
             .chain(marks_due_us)
+            .chain(batches_due_us)
             .min()
             .map_or(Turn::Idle, Turn::At)
     }

@@ -16,6 +16,7 @@
 use base::TableId;
 use engine::Engine;
 pub(crate) use engine::resident_of as companion;
+use model::operation::batch_log;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
@@ -28,9 +29,9 @@ const MEAN_OVER: usize = 64;
 /// How often they are counted.
 const COUNT_EVERY_US: u64 = 100_000;
 
-/// The tables that a shard's engine has for those of the schema: each with its companion.
+/// The tables that a shard's engine has for those of the schema: each and its log of batches, with their companions.
 pub fn stored_tables(tables: impl IntoIterator<Item = TableId>) -> BTreeSet<TableId> {
-    tables.into_iter().flat_map(|table| [table, companion(table)]).collect()
+    tables.into_iter().flat_map(|table| [table, batch_log(table)]).flat_map(|table| [table, companion(table)]).collect()
 }
 
 /// How many deltas there are, and may be.

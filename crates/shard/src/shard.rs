@@ -1,7 +1,7 @@
 //! The shard itself.
 
 use crate::ShardError;
-use crate::deltas::{Deltas, companion};
+use crate::deltas::{Deltas, companion, stored_tables};
 use crate::held::{Finished, HeldReplies};
 use crate::parked::{Parked, ParkedOperations};
 use crate::replication::{Access, Replication, Spread};
@@ -380,8 +380,9 @@ impl Shard {
     pub fn set_tables(&mut self, tables: impl Iterator<Item = (TableId, Compression)>) {
         for (table, compression) in tables {
             if self.tables.insert(table) {
-                self.engine.create_table(table);
-                self.engine.create_table(companion(table));
+                for stored in stored_tables([table]) {
+                    self.engine.create_table(stored);
+                }
             }
             self.engine.set_compression(table, compression);
         }
@@ -395,7 +396,7 @@ impl Shard {
     /// A table is gone, durably.
     pub fn drop_table(&mut self, table: TableId) {
         if self.tables.remove(&table) {
-            for table in [table, companion(table)] {
+            for table in stored_tables([table]) {
                 self.engine.drop_table(table);
                 self.truncations.remove(&table);
             }

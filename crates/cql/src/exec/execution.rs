@@ -1,6 +1,6 @@
 //! One statement with its values, ready to run.
 
-use super::{Bindings, Environment, Failure, OwnedValues, batch, fetch, keys, modify, select};
+use super::{BatchCoordinator, Bindings, Environment, Failure, OwnedValues, batch, fetch, keys, modify, select};
 use crate::CqlError;
 use crate::plan::{KeyTerm, Prepared, Statement};
 use crate::wire::{Consistency, ProtocolVersion, StreamId};
@@ -55,6 +55,8 @@ pub enum Work {
     Partition(Token),
     /// Several steps.
     Coordinate(Box<dyn Coordinator<Error = CqlError>>),
+    /// As [`Work::Coordinate`]; it may have to be logged first.
+    Batch(Box<BatchCoordinator>),
     /// A statement that is not about rows: the caller looks at [`Prepared::statement`].
     Other,
 }

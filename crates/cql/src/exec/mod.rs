@@ -6,6 +6,7 @@
 //! A statement's way: [`Bindings`] (values against markers) → keys (`keys`) → on the shard `modify` or `fetch` → the reply.
 
 mod batch;
+mod batch_log;
 mod bindings;
 mod condition;
 mod element;
@@ -18,7 +19,8 @@ mod rows;
 mod select;
 mod store;
 
-pub use batch::{BatchStatement, part_of_batch, part_of_modification, start_many};
+pub use batch::{BatchCoordinator, BatchStatement, part_of_batch, part_of_modification, start_many};
+pub use batch_log::{BatchId, FoundEntry, LoggedBatch, delete_entry, find_entries, found_entries};
 pub use bindings::{Bindings, Bound, Environment, OwnedValues};
 pub use execution::{Execution, Options, Work, start};
 pub use keys::{KeyRange, clustering_ranges, partition_keys, single_partition_key};

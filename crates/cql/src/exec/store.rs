@@ -80,7 +80,7 @@ impl MemoryStore {
                 }
                 Ok(())
             }
-            Work::Other => Err(CqlError::Server("only a SELECT can run over rows in memory".to_owned())),
+            Work::Batch(_) | Work::Other => Err(CqlError::Server("only a SELECT can run over rows in memory".to_owned())),
         }
     }
 

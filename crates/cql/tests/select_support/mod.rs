@@ -19,6 +19,9 @@ use std::sync::Arc;
 
 type Key = (TableId, Token, Vec<u8>, Vec<u8>);
 
+/// What stands for a request in the log of batches.
+const REQUEST: &[u8] = b"request";
+
 /// Whether rows are in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Memory {
@@ -255,7 +258,16 @@ impl Node {
         };
         let execution = Execution { prepared: &prepared, bindings, options, paging_state: state };
         let mut reply = Vec::new();
-        match start(&execution, &context)? {
+        let work = match start(&execution, &context)? {
+            Work::Batch(mut batch) => {
+                if batch.needs_log() {
+                    batch.log(REQUEST.into(), &context);
+                }
+                Work::Coordinate(batch)
+            }
+            work => work,
+        };
+        match work {
             Work::Partition(token) => self.run_operation(token, &execution, &mut reply),
             Work::Coordinate(mut coordinator) => {
                 let mut results = Vec::new();
@@ -271,14 +283,14 @@ impl Node {
                         assert!(part.operation.describe(&mut description), "{text}: a part that cannot travel");
                         let again = match &prepared.statement {
                             Statement::Select(_) => part_of_select(&execution, &description, &self.context()),
-                            _ => part_of_modification(&execution, &description, &self.context()),
+                            _ => part_of_modification(&execution, &description, REQUEST, &self.context()),
                         };
                         self.run_operation(part.token, &*again?, &mut result);
                         results.push(result);
                     }
                 }
             }
-            Work::Other => panic!("{text} is not about rows"),
+            Work::Batch(_) | Work::Other => panic!("{text} is not about rows"),
         }
         decode(&reply, &prepared)
     }

@@ -16,6 +16,22 @@ pub trait Coordinator {
     /// # Errors
     /// What the client gets instead of the rest of the reply; what this step appended is dropped.
     fn step(&mut self, results: Vec<Vec<u8>>, reply: &mut Vec<u8>) -> Result<Step, Self::Error>;
+
+    /// What it means to the request if one of the parts that are out fails.
+    fn standing(&self) -> Standing {
+        Standing::Open
+    }
+}
+
+/// How far a request has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// If a part fails, so does the request.
+    Open,
+    /// It will be done, sooner or later: if a part fails, its client is not told that nothing was done.
+    Decided,
+    /// It has been done, and its client told.
+    Done,
 }
 
 /// What a coordinator wants.

@@ -10,10 +10,12 @@
 //! - keys that start with [`RANGE_DELETION_PREFIX`] are deletions of a range of keys;
 //! - the keys of rows start with a byte of at least [`FIRST_ROW_BYTE`].
 
+mod batch_log;
 mod coordinator;
 mod writes;
 
-pub use coordinator::{Coordinator, Part, Step};
+pub use batch_log::batch_log;
+pub use coordinator::{Coordinator, Part, Standing, Step};
 pub use writes::{StagedRow, WriteSet};
 
 use crate::Table;

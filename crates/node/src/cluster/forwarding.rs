@@ -87,6 +87,8 @@ impl Core {
         match asker {
             Asker::Core { core, id } if core == self.core => self.routed_answered(reactor, id, outcome),
             Asker::Core { core, id } => reactor.send(core, Message::Forwarded { id, outcome }),
+            Asker::BatchLog(table) => self.batches_found(reactor, table, outcome),
+            Asker::Nobody => {}
             Asker::Link { connection, id } => {
                 let Some(cluster) = &mut self.cluster else { return };
                 let text;

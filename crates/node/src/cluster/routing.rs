@@ -46,8 +46,18 @@ pub(crate) struct Place {
 /// Who wants to hear what came of a forwarded request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asker {
-    Link { connection: ConnectionId, id: u32 },
-    Core { core: CoreId, id: u32 },
+    Link {
+        connection: ConnectionId,
+        id: u32,
+    },
+    Core {
+        core: CoreId,
+        id: u32,
+    },
+    /// This core itself, for the entries that a slot's log of batches has.
+    BatchLog(TableId),
+    /// Nobody: it is done, or another time.
+    Nobody,
 }
 
 /// What became of an attempt to send.

@@ -3,6 +3,7 @@
 use base::{CoreId, Epoch, NodeId, Slot, TableId};
 use cluster::{Assignment, Identity, Member, MemberState, Profile, SlotMap, State};
 use cql::system::PeerView;
+use model::operation::batch_log;
 use shard::KeyspaceNumber;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -75,7 +76,8 @@ impl View {
             }
             keyspaces[number].slots = Some(Arc::clone(slots));
             let of_schema = state.schema.keyspaces.get(name).into_iter().flat_map(|keyspace| keyspace.tables.values());
-            tables.extend(of_schema.map(|table| (table.id, KeyspaceNumber(number as u16))));
+            let stored = of_schema.flat_map(|table| [table.id, batch_log(table.id)]);
+            tables.extend(stored.map(|table| (table, KeyspaceNumber(number as u16))));
         }
         tables.sort_unstable();
         let others = state.members.values().filter(|member| member.id != me);

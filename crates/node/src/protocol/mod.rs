@@ -15,7 +15,7 @@ use ::aerospike::session as aerospike_session;
 use ::cql::CqlError;
 use ::cql::session as cql_session;
 use io::{ConnectionId, Reactor};
-use model::operation::{Coordinator, Step};
+use model::operation::{Coordinator, Standing, Step};
 use shard::ShardError;
 use std::net::SocketAddr;
 
@@ -205,8 +205,20 @@ impl AnyCoordinator {
     /// What stands for the result of a part that failed; the failure again if it is the whole request's.
     pub(crate) fn part_failed(&self, part: u16, error: ShardError) -> Result<Vec<u8>, ShardError> {
         match self {
-            Self::Cql(_) => Err(error),
+            Self::Cql(coordinator) => match coordinator.standing() {
+                Standing::Open => Err(error),
+                Standing::Decided => Err(ShardError::OutcomeUnknown),
+                Standing::Done => Ok(Vec::new()),
+            },
             Self::Aerospike(coordinator) => coordinator.part_failed(part.into(), aerospike::failure(&error)).ok_or(error),
+        }
+    }
+
+    /// Whether nothing has been done yet that would have to be undone if the parts that come next cannot run.
+    pub(crate) fn is_open(&self) -> bool {
+        match self {
+            Self::Cql(coordinator) => coordinator.standing() == Standing::Open,
+            Self::Aerospike(_) => true,
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod bad_bytes;
 mod bad_statements;
+mod batches;
 mod compression;
 mod crash;
 mod cross_core;

@@ -177,6 +177,14 @@ pub(super) fn statement(row: RowId, operation: &Operation, consistency: Consiste
                 |c| Statement::new(format!("INSERT INTO {table} (k, c, v) VALUES (?, ?, ?)")).bind([key.clone(), int(c), value(new_value)]);
             Statement::batch(BatchKind::Unlogged, vec![insert(0), insert(1)]).with(consistency)
         }
+        (Table::Twins, Operation::Read(_)) => new(format!("SELECT v FROM {table} WHERE k = ?")).bind([int(row.twins().0)]),
+        (Table::Twins, Operation::Write(new_value)) => {
+            let write = |key| match new_value {
+                Some(to) => Statement::new(format!("INSERT INTO {table} (k, v) VALUES (?, ?)")).bind([int(key), value(to)]),
+                None => Statement::new(format!("DELETE FROM {table} WHERE k = ?")).bind([int(key)]),
+            };
+            Statement::batch(BatchKind::Logged, vec![write(row.twins().0), write(row.twins().1)]).with(consistency)
+        }
         (_, Operation::Read(_)) => new(format!("SELECT v FROM {table} WHERE k = ?")).bind([key]),
         (_, Operation::Write(None)) => new(format!("DELETE FROM {table} WHERE k = ?")).bind([key]),
         (_, Operation::Write(Some(to))) => new(format!("INSERT INTO {table} (k, v) VALUES (?, ?)")).bind([key, value(to)]),
@@ -191,6 +199,11 @@ pub(super) fn statement(row: RowId, operation: &Operation, consistency: Consiste
         }
         (_, Operation::Add(_)) => unreachable!("only counters are added to"),
     }
+}
+
+/// Reads the one of two twins that is never read but in the end.
+pub(super) fn other_twin(row: RowId) -> Statement {
+    Statement::new(format!("SELECT v FROM {} WHERE k = ?", row.table())).bind([int(row.twins().1)]).with(Consistency::One)
 }
 
 /// An operation with what its reply says.

@@ -13,16 +13,19 @@ pub(super) enum Table {
     Counts,
     /// Partitions of two rows that are only written together.
     Pairs,
+    /// Two partitions that are only written together, by logged batches; one of them is read.
+    Twins,
 }
 
 impl Table {
-    pub(super) const ALL: [Self; 3] = [Self::Rows, Self::Counts, Self::Pairs];
+    pub(super) const ALL: [Self; 4] = [Self::Rows, Self::Counts, Self::Pairs, Self::Twins];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Rows => "rows",
             Self::Counts => "counts",
             Self::Pairs => "pairs",
+            Self::Twins => "twins",
         }
     }
 }
@@ -37,6 +40,12 @@ pub(super) struct RowId {
 }
 
 impl RowId {
+    /// Of twins, the one that is read and the other.
+    pub(super) fn twins(&self) -> (i32, i32) {
+        let read = 2 * self.key + (self.key & 1);
+        (read, read ^ 1)
+    }
+
     /// The table, with its keyspace.
     pub(super) fn table(&self) -> String {
         format!("r{}.{}", self.factor, self.table.name())

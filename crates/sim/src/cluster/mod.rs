@@ -6,7 +6,7 @@
 //!    must be the same at every member.
 //!
 //! Promised: the history of each row is linearizable, the last reads included, so no acknowledged write is lost; batches of a partition are
-//! done whole or not at all; a read at ONE gives something that was written.
+//! done whole or not at all, and so are logged ones over several in the end; a read at ONE gives something that was written.
 
 mod customer;
 mod ledger;
@@ -24,7 +24,7 @@ use base::{NodeId, Rng};
 use cluster::MemberState;
 use cql::wire::{Consistency, ProtocolVersion};
 use customer::Customer;
-use ledger::Table;
+use ledger::{RowId, Table};
 use node::Core;
 use shard::Durability;
 use shop::Shop;
@@ -38,6 +38,8 @@ const CUSTOMERS: usize = 5;
 const PEACE_US_MAX: u64 = 60_000_000;
 /// Whether it is, is looked at so often.
 const LOOK_US: u64 = 50_000;
+/// Batches that their coordinators have left are done after so long.
+const ABANDONED_US: u64 = 16_000_000;
 /// Nothing that anybody waits for takes more steps.
 const STEPS_MAX: u32 = 3_000_000;
 
@@ -153,7 +155,7 @@ impl Run {
             self.call(&format!("CREATE KEYSPACE r{factor} WITH replication = {replication}"));
             for table in Table::ALL {
                 let columns = match table {
-                    Table::Rows => "k int PRIMARY KEY, v bigint",
+                    Table::Rows | Table::Twins => "k int PRIMARY KEY, v bigint",
                     Table::Counts => "k int PRIMARY KEY, n counter",
                     Table::Pairs => "k int, c int, v bigint, PRIMARY KEY (k, c)",
                 };
@@ -244,6 +246,9 @@ impl Run {
         });
         assert!(idle(self), "a client waits for ever");
         self.shop.closed = true;
+        if self.shop.has_twins {
+            self.network.sleep(ABANDONED_US);
+        }
     }
 
     /// Reads every row, as clients do who try again until they are answered.
@@ -271,8 +276,10 @@ impl Run {
             let mut client = Client::begin(machine, 0, ProtocolVersion::V4, None);
             let ready = self.network.run_until(|network| network.machine(node).is_some_and(|machine| client.is_ready(machine)));
             assert!(ready, "machine {node} does not answer");
-            for row in self.shop.ledger.rows() {
-                let statement = customer::statement(row, &Operation::Read(None), Consistency::One);
+            let rows = self.shop.ledger.rows();
+            let twins = rows.iter().filter(|row| row.table == Table::Twins).map(|row| (*row, customer::other_twin(*row)));
+            let read = |row: &RowId| (*row, customer::statement(*row, &Operation::Read(None), Consistency::One));
+            for (row, statement) in rows.iter().map(read).chain(twins) {
                 let stream = client.send(self.network.machine(node).unwrap(), &statement);
                 let mut reply = None;
                 self.network.run_until(|network| {
@@ -281,7 +288,7 @@ impl Run {
                 });
                 let told = customer::told(&Operation::Read(None), row, reply.unwrap());
                 let last = self.shop.ledger.last_seen(row);
-                assert_eq!(told, Operation::Read(last), "{row:?} at machine {node}, and what was read at its primary");
+                assert_eq!(told, Operation::Read(last), "{statement:?} of {row:?} at machine {node}, and what was read at its primary");
             }
         }
     }

@@ -8,6 +8,10 @@ use std::collections::BTreeMap;
 
 /// Rows of a table.
 const KEYS: u64 = 8;
+/// So many that what was left half done is not soon written over.
+const TWINS: u64 = 300;
+/// In one of so many seeds there are logged batches: what is left of them is done so long after that the seed takes longer.
+const TWINS_ONCE_IN: u64 = 4;
 /// Of so many operations, one reads at ONE.
 const ANYWHERE: u64 = 10;
 
@@ -17,6 +21,8 @@ pub(super) struct Shop {
     pub(super) ledger: Ledger,
     /// A keyspace of each of these replication factors.
     pub(super) factors: Vec<u8>,
+    /// Whether there are logged batches.
+    pub(super) has_twins: bool,
     /// Values are never written twice.
     written: i64,
     /// Errors by their code.
@@ -35,10 +41,12 @@ impl Shop {
     pub(super) fn new(seed: u64, factors: Vec<u8>) -> Self {
         let mut dice = Rng::new(seed ^ 0x5_40B);
         let leisure = [2, 10, 40][dice.below(3) as usize];
+        let has_twins = dice.below(TWINS_ONCE_IN) == 0;
         Self {
             dice,
             ledger: Ledger::default(),
             factors,
+            has_twins,
             written: 0,
             errors: BTreeMap::new(),
             pausing: false,
@@ -58,7 +66,9 @@ impl Shop {
         }
         let factor = self.factors[self.dice.below(self.factors.len() as u64) as usize];
         let table = [Table::Rows, Table::Rows, Table::Rows, Table::Counts, Table::Pairs][self.dice.below(5) as usize];
-        let row = RowId { factor, table, key: self.dice.below(KEYS) as i32 };
+        let table = if self.has_twins && self.dice.below(2) == 0 { Table::Twins } else { table };
+        let keys = if table == Table::Twins { TWINS } else { KEYS };
+        let row = RowId { factor, table, key: self.dice.below(keys) as i32 };
         self.written += 1;
         let new = Some(self.written);
         let operation = match (table, self.dice.below(8)) {

@@ -1,5 +1,6 @@
 //! CQL on a core: statements, prepared ones, what a node shows of itself, and failures in CQL's terms.
 
+mod batches;
 mod prepared;
 mod statements;
 pub(crate) mod travel;
@@ -7,6 +8,7 @@ mod view;
 
 pub use prepared::SharedStatements;
 
+pub(crate) use batches::BatchLogs;
 pub(crate) use prepared::CoreStatements;
 pub(crate) use statements::Statements;
 pub(crate) use view::Ring;

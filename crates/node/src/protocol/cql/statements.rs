@@ -11,7 +11,8 @@ use crate::protocol::{AnyCoordinator, Reply};
 use crate::requests::{REQUEST_BYTES, Request};
 use base::{CoreId, TableId, Token};
 use cql::exec::{
-    BatchStatement, Bindings, Execution, Options, Work, part_of_batch, part_of_modification, part_of_select, start, start_many,
+    BatchCoordinator, BatchStatement, Bindings, Execution, LoggedBatch, Options, Work, part_of_batch, part_of_modification, part_of_select,
+    start, start_many,
 };
 use cql::language::has_more_tokens;
 use cql::plan::{self, BatchKind, Prepared, Statement};
@@ -219,8 +220,39 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
                 let route = self.route(client, header, request, &[prepared], execution.options.consistency, is_write(prepared));
                 Ok(self.coordinate(header, AnyCoordinator::Cql(coordinator), route, bytes, out))
             }
+            Work::Batch(mut coordinator) => {
+                self.check_waiting()?;
+                let bytes = REQUEST_BYTES + execution.bindings.bytes() + plan_bytes;
+                let (prepared, consistency) = ([execution.prepared], execution.options.consistency);
+                let route = self.route(client, header, request, &prepared, consistency, true);
+                let pack = || travel::pack(header, client.keyspace.as_deref(), request, &prepared);
+                self.log(&mut coordinator, route.as_ref(), pack, context)?;
+                Ok(self.coordinate(header, AnyCoordinator::Cql(coordinator), route, bytes, out))
+            }
             Work::Other => self.run_other(client, header, execution.prepared, out),
         }
+    }
+
+    /// Has a batch logged that has to be.
+    fn log(
+        &self,
+        coordinator: &mut BatchCoordinator,
+        route: Option<&Route>,
+        pack: impl FnOnce() -> Option<Box<[u8]>>,
+        context: &Context,
+    ) -> Result<(), CqlError> {
+        if !coordinator.needs_log() {
+            return Ok(());
+        }
+        let request = route.and_then(|route| route.request.clone()).or_else(|| pack().map(Arc::from));
+        let Some(request) = request else { return Err(CqlError::Server("the batch cannot be written to its log".to_owned())) };
+        let bytes_max = self.core.shard.engine().batch_bytes_max() / 2;
+        if request.len() > bytes_max {
+            let message = format!("Batch too large: one over several partitions may have {bytes_max} bytes, unless it is UNLOGGED");
+            return Err(CqlError::Invalid(message));
+        }
+        coordinator.log(request, context);
+        Ok(())
     }
 
     /// Statements that are not about rows.
@@ -283,25 +315,20 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
     ) -> Result<Progress, CqlError> {
         let (plans, bytes) = self.batch_plans(client, batch)?;
         let statements = batch_statements(&plans)?;
-        let kind = match batch.kind {
-            wire::BatchKind::Logged => BatchKind::Logged,
-            wire::BatchKind::Unlogged => BatchKind::Unlogged,
-            wire::BatchKind::Counter => BatchKind::Counter,
-        };
+        let kind = kind_of(batch);
         let context = self.core.context(self.reactor);
         let options = self.batch_options(header, batch, &context);
         self.check_waiting()?;
-        match start_many(statements, None, kind, options, &context)? {
-            Work::Coordinate(coordinator) => {
-                let mut named: Vec<&Arc<Prepared>> = plans.iter().map(|(prepared, _)| prepared).collect();
-                named.sort_unstable_by_key(|prepared| prepared.id);
-                named.dedup_by_key(|prepared| prepared.id);
-                let route = self.route(client, header, &wire::Request::Batch(*batch), &named, batch.consistency, true);
-                let header = header.asking(self.asked_by_batch(&plans, kind, batch.consistency));
-                Ok(self.coordinate(header, AnyCoordinator::Cql(coordinator), route, bytes, out))
-            }
-            Work::Partition(_) | Work::Other => Err(CqlError::Server("a batch is coordinated".to_owned())),
-        }
+        let mut coordinator = start_many(statements, None, kind, options, &context)?;
+        let mut named: Vec<&Arc<Prepared>> = plans.iter().map(|(prepared, _)| prepared).collect();
+        named.sort_unstable_by_key(|prepared| prepared.id);
+        named.dedup_by_key(|prepared| prepared.id);
+        let request = wire::Request::Batch(*batch);
+        let route = self.route(client, header, &request, &named, batch.consistency, true);
+        let pack = || travel::pack(header, client.keyspace.as_deref(), &request, &named);
+        self.log(&mut coordinator, route.as_ref(), pack, &context)?;
+        let header = header.asking(self.asked_by_batch(&plans, kind, batch.consistency));
+        Ok(self.coordinate(header, AnyCoordinator::Cql(coordinator), route, bytes, out))
     }
 
     fn asked_by_batch(&self, plans: &[BatchPlan<'_>], kind: BatchKind, consistency: Consistency) -> Asked {
@@ -405,13 +432,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
     /// What the client is to hear.
     pub(crate) fn travelled(&mut self, travelled: &Travelled<'_>, part: Option<&[u8]>, out: &mut Vec<u8>) -> Result<Started, CqlError> {
         let header = ReplyHeader::new(travelled.header.version, travelled.header.stream);
-        for (keyspace, text) in &travelled.texts {
-            let is_known = matches!(&travelled.request, wire::Request::Execute(execute) if self.core.statements.get(execute.id, &self.core.schema).is_some());
-            if !is_known {
-                let prepared = Arc::new(self.plan(*keyspace, text)?);
-                self.core.statements.insert(prepared)?;
-            }
-        }
+        self.learn(travelled)?;
         let mut client = Client::elsewhere(header.version, travelled.keyspace.map(str::to_owned));
         let Some(part) = part else {
             let progress = match &travelled.request {
@@ -424,7 +445,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
                 Progress::Waiting => Started::Waiting,
             });
         };
-        let operation = self.part(&client, header, &travelled.request, part)?;
+        let operation = self.part(&client, header, travelled, part)?;
         let bytes = REQUEST_BYTES + part.len();
         let request = Request { asker: self.asker, ..Request::single(self.connection, Reply::Cql(header), bytes) };
         let part = PartId { request: self.core.requests.insert(request), part: PartId::WHOLE };
@@ -432,38 +453,94 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         Ok(Started::Waiting)
     }
 
+    /// Prepares what a request names that was prepared elsewhere.
+    fn learn(&mut self, travelled: &Travelled<'_>) -> Result<(), CqlError> {
+        for (keyspace, text) in &travelled.texts {
+            let is_known = matches!(&travelled.request, wire::Request::Execute(execute) if self.core.statements.get(execute.id, &self.core.schema).is_some());
+            if !is_known {
+                let prepared = Arc::new(self.plan(*keyspace, text)?);
+                self.core.statements.insert(prepared)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings a batch to its end that somebody has begun. Nobody is told.
+    ///
+    /// # Errors
+    /// It cannot be run any more, for instance because a table of it is gone.
+    pub(super) fn run_batch_again(&mut self, travelled: &Travelled<'_>, batch: LoggedBatch, lane: u16) -> Result<(), CqlError> {
+        self.learn(travelled)?;
+        let header = ReplyHeader::new(travelled.header.version, travelled.header.stream);
+        let client = Client::elsewhere(header.version, travelled.keyspace.map(str::to_owned));
+        let context = self.core.context(self.reactor);
+        let (mut coordinator, bytes) = if let wire::Request::Batch(request) = &travelled.request {
+            let (plans, bytes) = self.batch_plans(&client, request)?;
+            let options = batch.fix(self.batch_options(header, request, &context));
+            (start_many(batch_statements(&plans)?, None, kind_of(request), options, &context)?, bytes)
+        } else {
+            let (prepared, parameters) = self.statement_of(&client, &travelled.request)?;
+            let bindings = Bindings::new(&prepared.markers, &parameters.values)?;
+            let options = batch.fix(self.options(header, parameters, &context));
+            let execution = Execution { prepared: &prepared, bindings, options, paging_state: None };
+            let Work::Batch(coordinator) = start(&execution, &context)? else {
+                return Err(CqlError::Protocol("not a batch".to_owned()));
+            };
+            (coordinator, REQUEST_BYTES + travelled.bytes.len() + weight(&prepared))
+        };
+        coordinator.run_again(batch, lane);
+        let route = self.core.cluster.is_some().then(|| Route {
+            request: Some(travelled.bytes.into()),
+            consistency: Consistency::One,
+            reads_any: false,
+            is_write: true,
+            patience_us: PATIENCE_US,
+        });
+        self.coordinate(header, AnyCoordinator::Cql(coordinator), route, bytes, &mut Vec::new());
+        Ok(())
+    }
+
+    /// The statement of a request that has one.
+    fn statement_of<'r>(
+        &mut self,
+        client: &Client,
+        request: &'r wire::Request<'r>,
+    ) -> Result<(Arc<Prepared>, &'r QueryParameters<'r>), CqlError> {
+        match request {
+            wire::Request::Execute(execute) => {
+                let known = self.core.statements.get(execute.id, &self.core.schema).cloned();
+                let id = <[u8; 16]>::try_from(execute.id).unwrap_or_default();
+                Ok((known.ok_or(CqlError::Unprepared(id))?, &execute.parameters))
+            }
+            wire::Request::Query(query) => {
+                let keyspace = query.parameters.common.keyspace.or(client.keyspace.as_deref());
+                Ok((Arc::new(self.plan(keyspace, query.text)?), &query.parameters))
+            }
+            _ => Err(CqlError::Protocol("only statements travel".to_owned())),
+        }
+    }
+
     /// Makes a part of a statement again.
     fn part(
         &mut self,
         client: &Client,
         header: ReplyHeader,
-        request: &wire::Request<'_>,
+        travelled: &Travelled<'_>,
         part: &[u8],
     ) -> Result<Box<dyn Operation>, CqlError> {
         let context = self.core.context(self.reactor);
-        let (prepared, parameters) = match request {
-            wire::Request::Batch(batch) => {
-                let (plans, _) = self.batch_plans(client, batch)?;
-                let options = self.batch_options(header, batch, &context);
-                return part_of_batch(&batch_statements(&plans)?, options, part, &context);
-            }
-            wire::Request::Execute(execute) => {
-                let known = self.core.statements.get(execute.id, &self.core.schema).cloned();
-                let id = <[u8; 16]>::try_from(execute.id).unwrap_or_default();
-                (known.ok_or(CqlError::Unprepared(id))?, &execute.parameters)
-            }
-            wire::Request::Query(query) => {
-                let keyspace = query.parameters.common.keyspace.or(client.keyspace.as_deref());
-                (Arc::new(self.plan(keyspace, query.text)?), &query.parameters)
-            }
-            _ => return Err(CqlError::Protocol("only statements travel".to_owned())),
-        };
+        if let wire::Request::Batch(batch) = &travelled.request {
+            let (plans, _) = self.batch_plans(client, batch)?;
+            let options = self.batch_options(header, batch, &context);
+            return part_of_batch(&batch_statements(&plans)?, options, part, travelled.bytes, &context);
+        }
+        let (prepared, parameters) = self.statement_of(client, &travelled.request)?;
         let bindings = Bindings::new(&prepared.markers, &parameters.values)?;
         let options = self.options(header, parameters, &context);
         let execution = Execution { prepared: &prepared, bindings, options, paging_state: parameters.paging_state };
         match &prepared.statement {
             Statement::Select(_) => part_of_select(&execution, part, &context),
-            _ => part_of_modification(&execution, part, &context),
+            _ => part_of_modification(&execution, part, travelled.bytes, &context),
         }
     }
 
@@ -483,6 +560,14 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             return Err(CqlError::Overloaded("too many requests wait on this core already; try again later".to_owned()));
         }
         Ok(())
+    }
+}
+
+fn kind_of(batch: &wire::Batch<'_>) -> BatchKind {
+    match batch.kind {
+        wire::BatchKind::Logged => BatchKind::Logged,
+        wire::BatchKind::Unlogged => BatchKind::Unlogged,
+        wire::BatchKind::Counter => BatchKind::Counter,
     }
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct Travelled<'a> {
     pub(crate) texts: Vec<(Option<&'a str>, &'a str)>,
     pub(crate) header: FrameHeader,
     pub(crate) request: Request<'a>,
+    /// All of it, as it travels.
+    pub(crate) bytes: &'a [u8],
 }
 
 /// Writes a request; `None` if it cannot be written in its protocol version, which cannot be of one that was read.
@@ -61,7 +63,7 @@ pub(crate) fn unpack(bytes: &[u8]) -> Result<Option<Travelled<'_>>, WireError> {
         return Ok(None);
     }
     let (_, request) = Request::decode(&Frame { header, body })?;
-    Ok(Some(Travelled { keyspace, texts, header, request }))
+    Ok(Some(Travelled { keyspace, texts, header, request, bytes }))
 }
 
 fn write_keyspace(out: &mut Vec<u8>, keyspace: Option<&str>) {

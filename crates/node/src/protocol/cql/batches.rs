@@ -1,0 +1,177 @@
+//! Logged batches that their coordinators have not brought to an end: found by the entries that stay, and run again.
+//!
+//! Each core looks through the logs of the slots that it is the primary of, once in a while after something was written or the cluster has changed. It
+//! goes by how long it has known an entry itself: clocks of members differ.
+
+use super::{ReplyHeader, Statements, travel};
+use crate::cluster::{Asker, NOBODY, PATIENCE_US};
+use crate::core::Core;
+use crate::message::{Message, PartId};
+use crate::protocol::Reply;
+use crate::requests::{REQUEST_BYTES, Request};
+use base::{Slot, TableId};
+use cql::CqlError;
+use cql::exec::{BatchId, FoundEntry, LoggedBatch, delete_entry, find_entries, found_entries};
+use cql::wire::{ProtocolVersion, StreamId};
+use engine::Sequence;
+use io::Reactor;
+use model::operation::{Operation, batch_log};
+use shard::{Access, ShardError};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+const LOOK_EVERY_US: u64 = 2_000_000;
+/// How long an entry stays before its batch is run again: longer than its coordinator waits for a part.
+const ABANDONED_AFTER_US: u64 = 2 * PATIENCE_US;
+const LOOKS_PER_TURN: usize = 32;
+/// How many are begun in one look, at most.
+const RUNS_PER_LOOK: usize = 16;
+/// How many entries are remembered; others are when there is room.
+const KNOWN_MAX: usize = 1 << 16;
+
+/// What a core knows of the batches that are logged.
+#[derive(Default)]
+pub(crate) struct BatchLogs {
+    look_at_us: u64,
+    /// What the last look has seen: up to this write, of this version of the cluster.
+    seen: (Sequence, u64),
+    /// It was not all to be seen.
+    look_again: bool,
+    /// Slots that are still to be looked at, and answers that are to come.
+    queue: VecDeque<(TableId, Slot)>,
+    looking: usize,
+    known: BTreeMap<BatchId, Known>,
+    look: u64,
+}
+
+struct Known {
+    since_us: u64,
+    /// The last look that has found it.
+    look: u64,
+}
+
+impl Core {
+    /// Looks for batches when it is time. Gives the time at which to be called again.
+    pub(crate) fn batches_turn<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
+        let now_us = reactor.now().monotonic_us;
+        let is_done = self.batches.queue.is_empty() && self.batches.looking == 0;
+        if is_done {
+            let now_is = (self.shard.engine().last_sequence(), self.cluster.as_ref().map_or(0, |cluster| cluster.view.version()));
+            let logs = &mut self.batches;
+            let is_quiet = now_is == logs.seen && !logs.look_again && logs.known.is_empty();
+            if is_quiet || !self.shard.is_ready() || self.send_away_until_us.is_some() {
+                return None;
+            }
+            if now_us < logs.look_at_us {
+                return Some(logs.look_at_us);
+            }
+            logs.begin_look(now_us, now_is);
+            self.queue_logs();
+        }
+        for _ in 0..LOOKS_PER_TURN {
+            let Some((table, slot)) = self.batches.queue.pop_front() else { break };
+            self.batches.looking += 1;
+            let operation = find_entries(table, slot, self.batches.due(now_us));
+            self.run_for_log(reactor, Asker::BatchLog(table), operation);
+        }
+        Some(if self.batches.queue.is_empty() { self.batches.look_at_us } else { now_us })
+    }
+
+    /// The slots that have entries, of those that are this core's to look at.
+    fn queue_logs(&mut self) {
+        let tables = self.schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values());
+        let engine = self.shard.engine();
+        for table in tables.map(|table| table.id).filter(|table| engine.table_rows(batch_log(*table)) > 0) {
+            let is_primary = |slot| self.cluster.as_ref().is_none_or(|cluster| cluster.is_primary(table, slot));
+            self.batches.queue.extend(engine.table_slots(batch_log(table)).filter(|slot| is_primary(*slot)).map(|slot| (table, slot)));
+        }
+    }
+
+    fn run_for_log<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, asker: Asker, operation: Box<dyn Operation>) {
+        let header = ReplyHeader::new(ProtocolVersion::V4, StreamId(0));
+        let request = Request { asker: Some(asker), ..Request::single(NOBODY, Reply::Cql(header), REQUEST_BYTES) };
+        let part = PartId { request: self.requests.insert(request), part: PartId::WHOLE };
+        self.run_part(reactor, self.core, part, Access::Primary, operation);
+    }
+
+    /// What a look at a slot's entries has given.
+    pub(crate) fn batches_found<R: Reactor<Message = Message>>(
+        &mut self,
+        reactor: &mut R,
+        table: TableId,
+        outcome: Result<Vec<u8>, ShardError>,
+    ) {
+        self.batches.looking = self.batches.looking.saturating_sub(1);
+        let found = outcome.as_deref().map(found_entries);
+        let Ok(Ok(found)) = found else {
+            // Another member is the primary now, or this one is not yet.
+            self.batches.look_again = true;
+            return;
+        };
+        let now_us = reactor.now().monotonic_us;
+        let mut runs = 0;
+        for entry in &found {
+            self.batches.note(entry.id, now_us);
+            if let Some(bytes) = entry.bytes
+                && runs < RUNS_PER_LOOK
+                && !self.is_full()
+            {
+                runs += 1;
+                self.batches.known.entry(entry.id).and_modify(|known| known.since_us = now_us);
+                self.run_batch_again(reactor, table, entry, bytes);
+            }
+        }
+        if self.batches.queue.is_empty() && self.batches.looking == 0 {
+            self.batches.forget_ended();
+        }
+    }
+
+    fn run_batch_again<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, table: TableId, entry: &FoundEntry<'_>, bytes: &[u8]) {
+        let damaged = || CqlError::Protocol("the entry cannot be read".to_owned());
+        let read = match LoggedBatch::of_entry(bytes) {
+            // A later release's, which a member that runs it will know.
+            Ok(None) => return,
+            Ok(Some(read)) => Ok(read),
+            Err(_) => Err(damaged()),
+        };
+        let done = read.and_then(|(batch, request)| {
+            let travelled = travel::unpack(request).ok().flatten().ok_or_else(damaged)?;
+            Statements { core: self, reactor, connection: NOBODY, asker: None }.run_batch_again(&travelled, batch, entry.lane)
+        });
+        let id = u128::from_be_bytes(entry.id);
+        match done {
+            Ok(()) => tracing::info!("batch {id:032x} was not brought to an end by its coordinator; it is run again"),
+            Err(error) => {
+                tracing::warn!("the rest of batch {id:032x} cannot be done any more: {error}");
+                self.run_for_log(reactor, Asker::Nobody, delete_entry(table, entry));
+            }
+        }
+    }
+}
+
+impl BatchLogs {
+    fn begin_look(&mut self, now_us: u64, seen: (Sequence, u64)) {
+        self.look_at_us = now_us + LOOK_EVERY_US;
+        self.seen = seen;
+        self.look_again = false;
+        self.look += 1;
+    }
+
+    /// Batches that nobody brings to an end.
+    fn due(&self, now_us: u64) -> BTreeSet<BatchId> {
+        self.known.iter().filter(|(_, known)| known.since_us + ABANDONED_AFTER_US <= now_us).map(|(id, _)| *id).collect()
+    }
+
+    fn note(&mut self, id: BatchId, now_us: u64) {
+        let look = self.look;
+        if let Some(known) = self.known.get_mut(&id) {
+            known.look = look;
+        } else if self.known.len() < KNOWN_MAX {
+            self.known.insert(id, Known { since_us: now_us, look });
+        }
+    }
+
+    fn forget_ended(&mut self) {
+        let look = self.look;
+        self.known.retain(|_, known| known.look == look);
+    }
+}
