@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 const KEYS: i32 = 8;
 /// Longer than an entry stays before its batch is run again, and twice as long as it takes to look.
 const ABANDONED_US: u64 = 16_000_000;
+/// What is left of a process that died is done sooner.
+const RESTARTED_US: u64 = 500_000;
 
 fn batch(round: i32) -> Statement {
     let write = |key| {
@@ -54,7 +56,8 @@ fn a_batch_is_done_whole_or_not_at_all() {
                 reply = reply.or_else(|| client.poll(&mut machine, stream));
             }
             cut += u64::from(reply.is_none());
-            if dice.below(2) == 0 {
+            let dies = dice.below(2) == 0;
+            if dies {
                 machine = Machine::restart(&setup, machine.end(Loss::Process));
             } else {
                 machine.hang_up(client.end);
@@ -68,7 +71,7 @@ fn a_batch_is_done_whole_or_not_at_all() {
             let newer = dice.below(KEYS as u64) as i32;
             let table = if newer % 2 == 0 { "t" } else { "u" };
             client.query(&mut machine, &format!("UPDATE ks.{table} SET v = {} WHERE k = {newer}", 1_000 + round)).done();
-            machine.sleep(ABANDONED_US);
+            machine.sleep(if dies { RESTARTED_US } else { ABANDONED_US });
             let after = rows(&mut machine, &mut client, round);
             let whole = if reply.is_some() || after.iter().any(|(key, (value, _))| *key != newer && *value == round) { 1 } else { 0 };
             for key in 0..KEYS {

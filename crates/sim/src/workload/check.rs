@@ -1,7 +1,7 @@
 //! Reads everything there is and compares it with the models.
 
 use super::names::{Table, count_in, int_in, number_in, text_in};
-use super::{INVALID, Lived, Presence, READ_FAILURE, Row, WHOLE, WHOLE_ROWS, Workload};
+use super::{BATCHES_US, INVALID, Lived, Presence, READ_FAILURE, Row, WHOLE, WHOLE_ROWS, Workload};
 use crate::cells::{Cells, Least, brief};
 use crate::client::{Client, Reply};
 use crate::explain::{Explainer, Reported};
@@ -42,6 +42,7 @@ impl Workload {
     /// # Panics
     /// When something is not what it must be.
     pub fn check(&mut self, machine: &mut Machine) {
+        machine.sleep(BATCHES_US);
         let cores = u64::from(machine.cores());
         let core = machine.dice().below(cores) as u16;
         let mut client = Client::any(machine, core);

@@ -102,6 +102,9 @@ pub struct Workload {
     pub unknown: u64,
 }
 
+/// What is left of batches when a process ends is done so soon after the next start.
+const BATCHES_US: u64 = 500_000;
+
 /// What a statement in flight will have done.
 enum Effect {
     Plain(Vec<(i32, PlainChange)>),
@@ -128,6 +131,13 @@ enum Effect {
     /// A read of a row that nobody is writing.
     ReadPlain(i32),
     ReadRegister,
+}
+
+impl Effect {
+    /// Whether it is of several partitions.
+    fn is_batch(&self) -> bool {
+        matches!(self, Self::Plain(changes) if changes.len() > 1)
+    }
 }
 
 #[derive(Clone)]
@@ -289,6 +299,8 @@ impl Workload {
             Reply::Error { code: OVERLOADED, .. } => self.refused(effect, now.wall_s()),
             Reply::Error { code, message } => {
                 let expected = match self.trouble {
+                    // It has begun, and what there is no room for is done later.
+                    _ if *code == WRITE_UNKNOWN[0] && effect.is_batch() => true,
                     Trouble::None => false,
                     Trouble::Reads => READ_FAILURE.contains(code),
                     Trouble::Tables => *code == SERVER_ERROR && matches!(effect, Effect::Truncated | Effect::Dropped | Effect::Created),
@@ -341,7 +353,7 @@ impl Workload {
     /// A statement that was refused did nothing; of one over several partitions, some may have been done.
     fn refused(&mut self, effect: &Effect, wall_s: i64) {
         match effect {
-            Effect::Plain(changes) if changes.len() > 1 => self.happened(effect, Outcome::Unknown, wall_s),
+            effect if effect.is_batch() => self.happened(effect, Outcome::Unknown, wall_s),
             Effect::Counter(key) => self.counters.get_mut(key).unwrap().refused(),
             Effect::Register(key) => self.registers.get_mut(key).unwrap().refused(),
             _ => {}

@@ -2,6 +2,7 @@
 //!
 //! Each core looks through the logs of the slots that it is the primary of, once in a while after something was written or the cluster has changed. It
 //! goes by how long it has known an entry itself: clocks of members differ.
+//! A node without a cluster has coordinated all that it finds at its start itself, and need not wait.
 
 use super::{ReplyHeader, Statements, travel};
 use crate::cluster::{Asker, NOBODY, PATIENCE_US};
@@ -20,6 +21,8 @@ use shard::{Access, ShardError};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 const LOOK_EVERY_US: u64 = 2_000_000;
+/// The same while there is something left of the process before.
+const LOOK_AT_START_EVERY_US: u64 = 20_000;
 /// How long an entry stays before its batch is run again: longer than its coordinator waits for a part.
 const ABANDONED_AFTER_US: u64 = 2 * PATIENCE_US;
 const LOOKS_PER_TURN: usize = 32;
@@ -41,12 +44,16 @@ pub(crate) struct BatchLogs {
     looking: usize,
     known: BTreeMap<BatchId, Known>,
     look: u64,
+    /// What this look finds are orphans.
+    finds_orphans: bool,
 }
 
 struct Known {
     since_us: u64,
     /// The last look that has found it.
     look: u64,
+    /// Its coordinator has died, for sure.
+    is_orphan: bool,
 }
 
 impl Core {
@@ -64,7 +71,7 @@ impl Core {
             if now_us < logs.look_at_us {
                 return Some(logs.look_at_us);
             }
-            logs.begin_look(now_us, now_is);
+            logs.begin_look(now_us, now_is, self.cluster.is_none());
             self.queue_logs();
         }
         for _ in 0..LOOKS_PER_TURN {
@@ -149,8 +156,10 @@ impl Core {
 }
 
 impl BatchLogs {
-    fn begin_look(&mut self, now_us: u64, seen: (Sequence, u64)) {
-        self.look_at_us = now_us + LOOK_EVERY_US;
+    fn begin_look(&mut self, now_us: u64, seen: (Sequence, u64), is_alone: bool) {
+        self.finds_orphans = is_alone && self.look == 0;
+        let has_orphans = self.finds_orphans || self.known.values().any(|known| known.is_orphan);
+        self.look_at_us = now_us + if has_orphans { LOOK_AT_START_EVERY_US } else { LOOK_EVERY_US };
         self.seen = seen;
         self.look_again = false;
         self.look += 1;
@@ -158,7 +167,8 @@ impl BatchLogs {
 
     /// Batches that nobody brings to an end.
     fn due(&self, now_us: u64) -> BTreeSet<BatchId> {
-        self.known.iter().filter(|(_, known)| known.since_us + ABANDONED_AFTER_US <= now_us).map(|(id, _)| *id).collect()
+        let is_due = |known: &Known| known.is_orphan || known.since_us + ABANDONED_AFTER_US <= now_us;
+        self.known.iter().filter(|(_, known)| is_due(known)).map(|(id, _)| *id).collect()
     }
 
     fn note(&mut self, id: BatchId, now_us: u64) {
@@ -166,7 +176,7 @@ impl BatchLogs {
         if let Some(known) = self.known.get_mut(&id) {
             known.look = look;
         } else if self.known.len() < KNOWN_MAX {
-            self.known.insert(id, Known { since_us: now_us, look });
+            self.known.insert(id, Known { since_us: now_us, look, is_orphan: self.finds_orphans });
         }
     }
 
