@@ -268,7 +268,7 @@ def main() -> int:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--shapes", type=shape, nargs="+", default=[shape(text) for text in ("default", "1x64", "50x1")],
+    parser.add_argument("--shapes", type=shape, nargs="+", default=[shape(text) for text in ("default", "1x64", "1x128", "32x4", "50x1")],
                         help="CONNECTIONSxIN_FLIGHT, or `default`: 128 clients on as many connections as each tool makes")  # fmt: skip
     parser.add_argument("--seconds", type=int, default=25, help="of each tool's run")
     parser.add_argument("--warm-up", type=int, default=14, help="seconds of it that the second figure leaves out, of what compiles")

@@ -2,11 +2,13 @@
 
 use crate::workload::Keys;
 
-const PREFIX: &[u8] = b"user";
+const PREFIX: [u8; 4] = *b"user";
 /// Of a number of 64 bits.
 const DIGITS_MAX: usize = 20;
 /// Longest key.
 pub const KEY_BYTES_MAX: usize = PREFIX.len() + DIGITS_MAX;
+/// Digits that are made of a number, zeros at the front included.
+const DIGITS_MADE: usize = 24;
 
 const FNV_OFFSET: u64 = 0xCBF2_9CE4_8422_2325;
 const FNV_PRIME: u64 = 1_099_511_628_211;
@@ -19,40 +21,58 @@ pub fn fnv(number: u64) -> u64 {
 }
 
 /// A key.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct KeyBytes {
-    bytes: [u8; KEY_BYTES_MAX],
-    length: usize,
+    /// Its bytes are those from `start` on.
+    bytes: [u8; PREFIX.len() + DIGITS_MADE],
+    start: usize,
 }
 
 impl KeyBytes {
     /// Its bytes.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
-        &self.bytes[..self.length]
+        &self.bytes[self.start..]
     }
 
     /// `user` and the number in decimal: once a request, and far cheaper than the standard library's formatting.
     fn text(number: u64) -> Self {
-        let mut digits = [0; DIGITS_MAX];
-        let (mut first, mut rest) = (DIGITS_MAX, number);
-        while first == DIGITS_MAX || rest > 0 {
-            first -= 1;
-            digits[first] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-        }
-        let mut key = Self { length: PREFIX.len() + DIGITS_MAX - first, ..Self::default() };
-        key.bytes[..PREFIX.len()].copy_from_slice(PREFIX);
-        key.bytes[PREFIX.len()..key.length].copy_from_slice(&digits[first..]);
-        key
+        let mut bytes = [0; PREFIX.len() + DIGITS_MADE];
+        bytes[PREFIX.len()..].copy_from_slice(&decimal(number));
+        let digits = number.checked_ilog10().map_or(1, |last| last as usize + 1);
+        let start = DIGITS_MADE - digits;
+        bytes[start..start + PREFIX.len()].copy_from_slice(&PREFIX);
+        Self { bytes, start }
     }
 
-    fn copied(bytes: &[u8]) -> Self {
-        let mut key = Self::default();
-        key.bytes[..bytes.len()].copy_from_slice(bytes);
-        key.length = bytes.len();
-        key
+    fn copied<const LENGTH: usize>(key: [u8; LENGTH]) -> Self {
+        let mut bytes = [0; PREFIX.len() + DIGITS_MADE];
+        let start = bytes.len() - LENGTH;
+        bytes[start..].copy_from_slice(&key);
+        Self { bytes, start }
     }
+}
+
+/// All digits of a number.
+fn decimal(number: u64) -> [u8; DIGITS_MADE] {
+    const EIGHT: u64 = 100_000_000;
+    let mut digits = [0; DIGITS_MADE];
+    let eights = [number / EIGHT / EIGHT, number / EIGHT % EIGHT, number % EIGHT];
+    for (eight, to) in eights.into_iter().zip(digits.as_chunks_mut::<8>().0) {
+        *to = eight_digits(eight);
+    }
+    digits
+}
+
+/// The digits of a number below 10⁸, all in one word: it is halved into two lanes, each of these into two, and once more. Divisions are
+/// multiplications that are exact for what a lane can hold.
+fn eight_digits(number: u64) -> [u8; 8] {
+    let fours = (number / 10_000) | ((number % 10_000) << 32);
+    let hundreds = ((fours * 5_243) >> 19) & 0x0000_007F_0000_007F;
+    let pairs = hundreds | (fours - hundreds * 100) << 16;
+    let tens = ((pairs * 103) >> 10) & 0x000F_000F_000F_000F;
+    let digits = tens | (pairs - tens * 10) << 8;
+    (digits | 0x3030_3030_3030_3030).to_le_bytes()
 }
 
 impl Keys {
@@ -62,8 +82,8 @@ impl Keys {
         match self {
             Self::YcsbHashed => KeyBytes::text(fnv(number)),
             Self::YcsbOrdered => KeyBytes::text(number),
-            Self::Stress => KeyBytes::copied(&stress(number)),
-            Self::Number => KeyBytes::copied(&number.to_be_bytes()),
+            Self::Stress => KeyBytes::copied(stress(number)),
+            Self::Number => KeyBytes::copied(number.to_be_bytes()),
         }
     }
 }
@@ -101,11 +121,22 @@ mod tests {
     fn keys_are_spelled_as_ycsb_does() {
         assert_eq!(fnv(0), 6_284_781_860_667_377_211);
         assert_eq!(Keys::YcsbHashed.spell(0).as_slice(), b"user6284781860667377211");
-        for number in [0, 9, 10, 42, 1_000, u64::MAX] {
+        for number in
+            [0, 9, 10, 42, 1_000, 99_999_999, 100_000_000, 10_u64.pow(16) - 1, 10_u64.pow(16), 12_345_678_901_234_567_890, u64::MAX]
+        {
             assert_eq!(Keys::YcsbOrdered.spell(number).as_slice(), format!("user{number}").as_bytes());
         }
         assert_eq!(Keys::Number.spell(258).as_slice(), [0, 0, 0, 0, 0, 0, 1, 2]);
         assert_eq!(Keys::YcsbOrdered.spell(u64::MAX).as_slice().len(), KEY_BYTES_MAX);
+    }
+
+    #[test]
+    fn digits_are_those_of_the_number_whichever_lanes_they_come_from() {
+        for four in 0..10_000 {
+            for number in [four, four * 10_000, four * 10_000 + 9_999 - four] {
+                assert_eq!(eight_digits(number).as_slice(), format!("{number:08}").as_bytes());
+            }
+        }
     }
 
     #[test]

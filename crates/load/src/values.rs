@@ -15,6 +15,9 @@ pub const VERSION_BYTES: usize = 8;
 /// Starts of pieces in the pool; all of it fits into a core's cache.
 const POOL_STARTS: usize = 32 << 10;
 const PIECE_BYTES: usize = 4 << 10;
+/// Pieces are copied and masked in blocks of a fixed length, without a call.
+const BLOCK_BYTES: usize = 32;
+const _: () = assert!(PIECE_BYTES.is_multiple_of(BLOCK_BYTES) && BLOCK_BYTES.is_multiple_of(8));
 const POOL_SEED: u64 = 0x7A5E;
 /// A byte whose high nibble says that the low one is a digit of the version.
 const DIGIT: u8 = 0x40;
@@ -76,7 +79,7 @@ impl ValueMaker {
         while random > 0 {
             let piece = random.min(PIECE_BYTES);
             let start = choice as usize % POOL_STARTS;
-            append_masked(&self.pool[start..start + piece], self.mask(choice), out);
+            append_masked(&self.pool[start..], piece, self.mask(choice), out);
             random -= piece;
             choice = mix(choice);
         }
@@ -98,16 +101,19 @@ impl ValueMaker {
     }
 }
 
-fn append_masked(piece: &[u8], mask: u64, out: &mut Vec<u8>) {
-    let start = out.len();
-    out.extend_from_slice(piece);
-    let (words, tail) = out[start..].as_chunks_mut::<8>();
-    for word in words {
-        *word = (u64::from_ne_bytes(*word) ^ mask).to_ne_bytes();
+/// Appends the first `length` bytes of `pool`, which has as many up to the next multiple of a block: what is too much is taken away again.
+fn append_masked(pool: &[u8], length: usize, mask: u64, out: &mut Vec<u8>) {
+    let end = out.len() + length;
+    let (blocks, _) = pool[..length.next_multiple_of(BLOCK_BYTES)].as_chunks::<BLOCK_BYTES>();
+    out.reserve(blocks.len() * BLOCK_BYTES);
+    for block in blocks {
+        let mut masked = *block;
+        for word in masked.as_chunks_mut::<8>().0 {
+            *word = (u64::from_ne_bytes(*word) ^ mask).to_ne_bytes();
+        }
+        out.extend_from_slice(&masked);
     }
-    for (byte, mask) in tail.iter_mut().zip(mask.to_ne_bytes()) {
-        *byte ^= mask;
-    }
+    out.truncate(end);
 }
 
 fn written_version(identity: u64, version: u32) -> [u8; VERSION_BYTES] {

@@ -17,8 +17,8 @@ const NULL_BYTES: usize = 4;
 #[derive(Clone, Debug)]
 pub(super) struct Template {
     prefix: Vec<u8>,
-    /// The page size as it is sent; empty for what writes.
-    page_size: Vec<u8>,
+    /// The page size as it is sent; of what writes there is none.
+    page_size: [u8; size_of::<u32>()],
 }
 
 impl Template {
@@ -47,7 +47,9 @@ impl Template {
         Request::Execute(Execute { id, result_metadata_id, parameters }).write(&mut body, version)?;
         let last = body.split_off(body.len() - last_bytes);
         body.truncate(body.len() - values * NULL_BYTES);
-        Ok(Self { prefix: body, page_size: if reads { last } else { Vec::new() } })
+        // The last four bytes of a timestamp are of no use, and not sent.
+        let page_size = *last.last_chunk().expect("both are four bytes or more");
+        Ok(Self { prefix: body, page_size })
     }
 
     /// Appends what comes before the values.
