@@ -50,7 +50,8 @@ impl Inbound {
             self.positions = Some((next, expected + count));
         }
         self.version = self.version.max(append.version);
-        self.committed = self.committed.max(append.committed);
+        // It may be less than before: a primary that agrees with its replicas holds it back.
+        self.committed = append.committed;
         self.waiting.extend_from_slice(append.items.rest());
         Ok(())
     }

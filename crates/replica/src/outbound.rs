@@ -2,7 +2,7 @@
 //!
 //! Invariant: items are kept until they are acknowledged, in order, so that a broken connection costs nothing but sending them again.
 
-use crate::wire::{ITEM_HEAD_BYTES, Item, begin_append, push_item};
+use crate::wire::{ITEM_HEAD_BYTES, Item, Purpose, begin_append, push_item};
 use base::{Epoch, Slot, TableId};
 use std::collections::VecDeque;
 
@@ -12,7 +12,8 @@ const KEPT_BYTES_MAX: usize = 1 << 20;
 /// An item that waits for its acknowledgement.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
-    sequence: u64,
+    /// How many items came before it.
+    number: u64,
     table: TableId,
     slot: Slot,
     term: Epoch,
@@ -33,6 +34,10 @@ pub struct Outbound {
     /// The position of the first of `pending`.
     position: u64,
     last: u64,
+    /// How many items there have been.
+    count: u64,
+    /// Number and sequence of the writes among those that have not arrived. Images are not waited for by clients.
+    writes: VecDeque<(u64, u64)>,
 }
 
 impl Outbound {
@@ -43,7 +48,11 @@ impl Outbound {
         let start = self.bytes.len();
         push_item(&mut self.bytes, item);
         let bytes = self.bytes.len() - start;
-        self.pending.push_back(Pending { sequence: item.sequence, table: item.table, slot: item.slot, term: item.term, bytes });
+        self.pending.push_back(Pending { number: self.count, table: item.table, slot: item.slot, term: item.term, bytes });
+        if item.purpose == Purpose::Write {
+            self.writes.push_back((self.count, item.sequence));
+        }
+        self.count += 1;
     }
 
     /// Appends to a frame's body what was not sent yet, at most about `bytes_max` and at least one item; false if there was nothing.
@@ -82,6 +91,9 @@ impl Outbound {
             self.dead += first.bytes;
             self.position += 1;
             self.sent_items -= 1;
+            if self.writes.front().is_some_and(|(number, _)| *number == first.number) {
+                self.writes.pop_front();
+            }
         }
         if self.pending.is_empty() {
             self.bytes.clear();
@@ -138,6 +150,11 @@ impl Outbound {
             }
         }
         (self.pending, self.bytes, self.dead, self.sent, self.sent_items) = (kept, bytes, 0, sent, sent_items);
+        let mut items = self.pending.iter().filter(|pending| pending.bytes > 0).map(|pending| pending.number).peekable();
+        self.writes.retain(|(number, _)| {
+            while items.next_if(|item| item < number).is_some() {}
+            items.peek() == Some(number)
+        });
     }
 
     /// The sequence of the last item.
@@ -146,10 +163,22 @@ impl Outbound {
         self.last
     }
 
-    /// Up to this sequence nothing is missing over there.
+    /// Up to this sequence no write is missing over there.
     #[must_use]
     pub fn arrived(&self) -> u64 {
-        self.pending.iter().find(|pending| pending.bytes > 0).map_or(u64::MAX, |first| first.sequence.saturating_sub(1))
+        self.writes.front().map_or(u64::MAX, |(_, sequence)| sequence.saturating_sub(1))
+    }
+
+    /// Stands for all items until now: see [`Outbound::has_passed`].
+    #[must_use]
+    pub fn mark(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether all items before a mark have arrived, or are forgotten.
+    #[must_use]
+    pub fn has_passed(&self, mark: u64) -> bool {
+        self.pending.iter().find(|pending| pending.bytes > 0).is_none_or(|first| first.number >= mark)
     }
 
     /// Bytes that wait for an acknowledgement.
@@ -163,7 +192,7 @@ impl Outbound {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::{Append, Purpose};
+    use crate::Append;
     use base::Rng;
 
     fn item(sequence: u64, slot: u16, rows: &[u8]) -> Item<'_> {
@@ -197,6 +226,31 @@ mod tests {
         assert_eq!(unsent(&mut stream, 1000), [4, 5]);
         stream.acknowledged(stream.end());
         assert_eq!((stream.arrived(), stream.pending_bytes()), (u64::MAX, 0));
+    }
+
+    #[test]
+    fn nobody_waits_for_what_came_later() {
+        let mut stream = Outbound::default();
+        let image = |sequence| Item { purpose: Purpose::Image, ..item(sequence, 0, b"image") };
+        stream.push(&item(7, 0, b"row"));
+        stream.push(&image(7));
+        let mark = stream.mark();
+        for _ in 0..3 {
+            stream.push(&image(7));
+        }
+        assert_eq!(unsent(&mut stream, 1000), [7; 5]);
+        assert_eq!((stream.arrived(), stream.has_passed(mark)), (6, false));
+        stream.acknowledged(1);
+        assert_eq!((stream.arrived(), stream.has_passed(mark)), (u64::MAX, false), "the write has arrived, whatever images follow");
+        stream.restart();
+        assert!(!stream.has_passed(mark), "what goes again has not arrived, although its position is another");
+        assert_eq!(unsent(&mut stream, 1000), [7; 4]);
+        stream.acknowledged(stream.end() - 3);
+        assert!(stream.has_passed(mark) && !stream.has_passed(stream.mark()));
+        stream.push(&item(8, 1, b"row"));
+        stream.push(&item(9, 2, b"row"));
+        stream.retain(|_, slot, _, _| slot == Slot(2));
+        assert_eq!((stream.arrived(), stream.has_passed(mark + 4), stream.has_passed(mark + 5)), (8, true, false));
     }
 
     #[test]

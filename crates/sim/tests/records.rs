@@ -295,6 +295,10 @@ fn members_tell_clients_of_each_other_and_of_their_partitions() {
     let generation = |cluster: &mut Cluster| cluster.info((0, 0), "peers-generation").parse::<u64>().unwrap();
     let before = generation(&mut cluster);
     cluster.network.kill(2, Loss::Process);
+    cluster.network.sleep(100_000);
+    let is_known = cluster.network.machine(0).unwrap().cluster_state().unwrap().members.values().any(|member| !member.is_up());
+    assert!(!is_known);
+    assert_eq!(of(&mut cluster, 0..2, 0), all, "who comes now must find somebody to ask");
     cluster.wait("the member is missed", |network| {
         network.machine(0).unwrap().cluster_state().unwrap().members.values().any(|member| !member.is_up())
     });

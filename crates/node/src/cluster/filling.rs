@@ -19,7 +19,7 @@ use crate::message::Message;
 use base::{CoreId, Epoch, NodeId, Slot, TableId};
 use cluster::wire::Kind;
 use cluster::{Command, SlotEpochs};
-use engine::{Key, Sequence, WriteBatch};
+use engine::{Key, ReceivedRows, Sequence, WriteBatch};
 use io::{ConnectionId, Reactor};
 use shard::{Bite, Enough, KeyspaceNumber, RowKey, SlotScan, TailWalk};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -35,6 +35,28 @@ const IMAGE_BYTES_PER_TURN: usize = 4 * BITE_BYTES;
 const KEYS_BYTES: usize = 256 << 10;
 /// What was proposed and has not come about is proposed again.
 const PROPOSE_AGAIN_US: u64 = 2_000_000;
+
+/// What a primary makes of a replica's wish to be filled with a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    /// It is being filled so. Who asks again may not know that it was heard.
+    GoOn,
+    Begin,
+    /// What it has missed is not known.
+    AllNeeded,
+}
+
+impl Answer {
+    /// To `wish`, when `begun` is under way. One that has begun with the difference and wishes for all has forgotten its rows meanwhile; one whose difference has
+    /// begun is not told that it needs all, for it would forget the rows that it is taken to have.
+    fn to(wish: Fill, begun: Option<Fill>, is_known: bool) -> Self {
+        match (wish, begun) {
+            (_, Some(Fill::All)) | (Fill::Difference, Some(Fill::Difference)) => Self::GoOn,
+            (Fill::Difference, None) if !is_known => Self::AllNeeded,
+            (Fill::Difference, None) | (Fill::All, _) => Self::Begin,
+        }
+    }
+}
 
 /// Something that a replica is to be sent.
 enum Job {
@@ -58,13 +80,15 @@ struct Filling {
     waits: bool,
     /// Slots whose images have all been sent.
     sent: BTreeMap<(KeyspaceNumber, Slot), Sent>,
-    /// New primaries' slots, and the sequence that has to be acknowledged.
+    /// New primaries' slots, and the mark of the stream that has to be passed.
     agreements: Vec<(Vec<(KeyspaceNumber, Slot)>, u64)>,
 }
 
 /// A slot whose images have all been sent.
 struct Sent {
-    /// What has to be acknowledged.
+    /// The mark of the stream that has to be passed.
+    mark: u64,
+    /// All rows that were sent were written up to here.
     sequence: u64,
     /// In which epoch, and when, the replica was proposed as one in sync.
     proposed: Option<(Epoch, u64)>,
@@ -82,8 +106,8 @@ impl Filling {
 }
 
 impl Sent {
-    fn up_to(sequence: Sequence) -> Self {
-        Self { sequence: sequence.0, proposed: None }
+    fn up_to(mark: u64, sequence: Sequence) -> Self {
+        Self { mark, sequence: sequence.0, proposed: None }
     }
 
     /// Whether what was proposed may yet come about.
@@ -115,6 +139,8 @@ pub(crate) struct Fillings {
     doubtful: BTreeMap<(KeyspaceNumber, Slot), BTreeSet<RowKey>>,
     /// As replica: keys that the primary was asked for. It may not have heard, and others may not have what is here of them.
     doubted: BTreeMap<(KeyspaceNumber, Slot), BTreeSet<RowKey>>,
+    /// As new primary: slots in which not all have what is here, and the sequence since which they get it.
+    agreeing: BTreeMap<(KeyspaceNumber, Slot), u64>,
     /// As former primary: slots to say so of.
     stepped_down: Vec<((KeyspaceNumber, Slot), NodeId)>,
 }
@@ -136,7 +162,36 @@ impl Fillings {
         self.by_target.retain(|target, _| target.0 != node);
     }
 
-    /// A write of a primary has been applied here.
+    /// What came of a process of a member that is no more is settled by others: its slots have another primary, or a new term.
+    pub(super) fn forget_sender(&mut self, node: NodeId) {
+        self.uncommitted.retain(|from, _| from.0 != node);
+    }
+
+    /// Tables that are no more have no rows to ask for.
+    pub(super) fn forget_tables(&mut self, is_known: impl Fn(TableId) -> bool) {
+        for keys in [&mut self.doubtful, &mut self.doubted] {
+            keys.values_mut().for_each(|keys| keys.retain(|key| is_known(key.table)));
+            keys.retain(|_, keys| !keys.is_empty());
+        }
+    }
+
+    /// Images of a slot's primary have come: nothing is doubted of these rows any more.
+    pub(super) fn answered(&mut self, place: (KeyspaceNumber, Slot), rows: &[u8]) {
+        let Some(doubted) = self.doubted.get_mut(&place) else { return };
+        for row in ReceivedRows::new(rows).filter_map(Result::ok) {
+            doubted.remove(&owned(&row.key));
+        }
+        if doubted.is_empty() {
+            self.doubted.remove(&place);
+        }
+    }
+
+    /// As new primary: what was written since this sequence, in these slots, is not committed.
+    pub(super) fn agreeing(&self) -> impl Iterator<Item = ((KeyspaceNumber, Slot), u64)> + '_ {
+        self.agreeing.iter().map(|(place, since)| (*place, *since))
+    }
+
+    /// A write of a primary, or an image that others may not have, has been applied here.
     pub(super) fn applied(&mut self, from: Target, (sequence, own): (u64, Sequence), place: (KeyspaceNumber, Slot), rows: &[u8]) {
         self.uncommitted.entry(from).or_default().push(sequence, own.0, place, rows);
     }
@@ -167,6 +222,11 @@ impl Fillings {
         self.doubtful.is_empty() && self.walked.is_empty() && self.walked_next.is_empty() && self.asked.is_empty() && self.wanted.is_empty()
     }
 
+    /// As former primary: others agree on the slot now.
+    pub(super) fn lost(&mut self, place: (KeyspaceNumber, Slot)) {
+        self.agreeing.remove(&place);
+    }
+
     /// As former primary: whether a new one has not been told.
     pub(super) fn has_to_step_down(&self) -> bool {
         !self.stepped_down.is_empty()
@@ -176,6 +236,7 @@ impl Fillings {
         let mut keys = self.doubtful.remove(&place).unwrap_or_default();
         keys.extend(self.doubted.remove(&place).unwrap_or_default());
         self.uncommitted.values_mut().for_each(|writes| writes.take(place, &mut keys));
+        self.uncommitted.retain(|_, writes| !writes.is_empty());
         keys
     }
 
@@ -229,14 +290,17 @@ impl ClusterCore {
     }
 
     /// As new primary: the others get what may be here alone. Gives whether there is anything to wait for.
-    pub(super) fn begin_agreement(&mut self, place: (KeyspaceNumber, Slot), own_writes: Vec<RowKey>) -> bool {
+    pub(super) fn begin_agreement(&mut self, place: (KeyspaceNumber, Slot), own_writes: Vec<RowKey>, last: Sequence) -> bool {
         let mut keys = self.fillings.take_uncommitted(place);
         keys.extend(own_writes);
+        self.fillings.agreeing.remove(&place);
         let Some(set) = self.roles.get(place.0, place.1).and_then(|local| local.set) else { return false };
         let others = self.roles.set(set).waits_for.clone();
         if keys.is_empty() || others.is_empty() {
             return false;
         }
+        // Never 0: see `fill_target`.
+        self.fillings.agreeing.insert(place, last.0.max(1));
         for target in others {
             // Clients wait for it; those who are being filled do not mind.
             let jobs = &mut self.fillings.of(target).jobs;
@@ -389,27 +453,24 @@ impl Core {
     fn fill_wanted<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: Target, fill: Fill, slots: &Slots) {
         let Some(cluster) = &mut self.cluster else { return };
         let known = cluster.differences.known_of(target.0).map(Sequence).filter(|known| !self.shard.purged_above(*known));
-        if fill == Fill::Difference && known.is_none() {
-            let version = cluster.view.version().to_le_bytes();
-            cluster.send(reactor, target, ALL_NEEDED, |body| {
-                body.extend_from_slice(&version);
-                slots.write(body);
-            });
-            return;
-        }
-        let mut changed = Vec::new();
-        for (keyspace, slot, wanted) in slots.iter() {
-            let Some(keyspace) = cluster.view.number_of(keyspace) else { continue };
+        let (mut changed, mut unknown) = (Vec::new(), Slots::default());
+        for (name, slot, wanted) in slots.iter() {
+            let Some(keyspace) = cluster.view.number_of(name) else { continue };
             let filling = cluster.view.assignment(keyspace, slot).and_then(|assignment| assignment.filling_of(target.0));
             let Some(named) = filling.filter(|filling| filling.0 == wanted) else { continue };
             let tables: Vec<_> = cluster.view.tables_of(keyspace).collect();
-            let Some(local) = cluster.roles.get_mut(keyspace, slot) else { continue };
-            // Who asks again may not know that it was heard.
-            if local.role != Role::Primary || local.filling.contains(&(target.0, named)) {
-                continue;
+            let Some(local) = cluster.roles.get_mut(keyspace, slot).filter(|local| local.role == Role::Primary) else { continue };
+            let begun = local.filling.iter().find(|(node, filling, _)| (*node, *filling) == (target.0, named)).map(|(.., fill)| *fill);
+            match Answer::to(fill, begun, known.is_some()) {
+                Answer::GoOn => continue,
+                Answer::AllNeeded => {
+                    unknown.push(name, slot, wanted);
+                    continue;
+                }
+                Answer::Begin => {}
             }
             local.stop_filling(target.0);
-            local.filling.push((target.0, named));
+            local.filling.push((target.0, named, fill));
             let place = (keyspace, slot);
             let filling = cluster.fillings.of(target);
             filling.sent.remove(&place);
@@ -430,6 +491,16 @@ impl Core {
             let tables: BTreeSet<TableId> = changed.iter().flat_map(|place| cluster.view.tables_of(place.0)).collect();
             let walk = self.shard.tail_walk(tables, known);
             cluster.fillings.of(target).jobs.push_back(Job::Tail { places: changed.iter().copied().collect(), walk });
+        }
+        if !unknown.0.is_empty() {
+            let version = cluster.view.version().to_le_bytes();
+            cluster.send(reactor, target, ALL_NEEDED, |body| {
+                body.extend_from_slice(&version);
+                unknown.write(body);
+            });
+        }
+        if changed.is_empty() {
+            return;
         }
         tracing::info!(core = self.core.0, node = target.0.0, slots = changed.len(), ?fill, "fills a replica");
         self.serve_slots(reactor, &changed);
@@ -474,9 +545,12 @@ impl Core {
         for (keyspace, slot, wanted) in slots.iter() {
             let Some(keyspace) = cluster.view.number_of(keyspace) else { continue };
             let Some(local) = cluster.roles.get_mut(keyspace, slot) else { continue };
-            if local.role == Role::Learner && local.primary == Some(node) && local.learning == Some(Epoch(wanted)) {
+            let is_meant = local.role == Role::Learner && local.primary == Some(node) && local.learning == Some(Epoch(wanted));
+            // It may have asked for all already.
+            if is_meant && cluster.fillings.asked.get(&(keyspace, slot)) == Some(&Fill::Difference) {
                 local.is_asked = false;
                 cluster.fillings.asked.remove(&(keyspace, slot));
+                cluster.fillings.wanted.remove(&(keyspace, slot));
                 cluster.want_all((keyspace, slot));
             }
         }
@@ -548,7 +622,6 @@ impl Core {
                     Ok(Bite::More) => {}
                     Ok(Bite::End) => {
                         filling.jobs.pop_front();
-                        filling.sent.insert(place, Sent::up_to(sequence));
                         is_sent = true;
                     }
                 }
@@ -557,6 +630,7 @@ impl Core {
                 }
                 if is_sent {
                     cluster.send_time(target, place, sequence, timestamp_us);
+                    cluster.all_sent(target, &[place], sequence);
                     // From now on nothing is acknowledged that the replica does not have.
                     if let Some(local) = cluster.roles.get_mut(place.0, place.1) {
                         local.filled.push(target.0);
@@ -585,7 +659,6 @@ impl Core {
                     Ok(Bite::End) => {
                         ended = std::mem::take(places);
                         filling.jobs.pop_front();
-                        filling.sent.extend(ended.iter().map(|place| (*place, Sent::up_to(sequence))));
                     }
                 }
                 if let Some((keyspace, slot)) = place {
@@ -598,6 +671,7 @@ impl Core {
                         local.filled.push(target.0);
                     }
                 }
+                cluster.all_sent(target, &ended, sequence);
                 self.serve_slots(reactor, &ended);
             }
             Job::Keys(keys) => {
@@ -629,7 +703,7 @@ impl Core {
             Job::Agreement(places) => {
                 let places = std::mem::take(places);
                 filling.jobs.pop_front();
-                filling.agreements.push((places, sequence.0));
+                filling.agreements.push((places, link.stream.mark()));
             }
         }
         Some(batch.bytes().len())
@@ -641,7 +715,14 @@ impl Core {
         let Some(cluster) = &mut self.cluster else { return };
         let ClusterCore { fillings, links, roles, view, .. } = &mut **cluster;
         let Some(filling) = fillings.by_target.get_mut(&target) else { return };
-        let arrived = links.outgoing.get(&target).map_or(0, |link| link.stream.arrived());
+        let Some(stream) = links.outgoing.get(&target).map(|link| &link.stream) else { return };
+        // It has all rows as they were then, and so have all others: what is not committed it would not know to have alone.
+        let has_all = |place: &(KeyspaceNumber, Slot), sent: &Sent| {
+            let Some(local) = roles.get(place.0, place.1).filter(|local| local.waits == Waits::default()) else { return false };
+            let waits_for = local.set.map(|set| &roles.set(set).waits_for).into_iter().flatten();
+            let mut others = waits_for.filter_map(|other| links.outgoing.get(other));
+            stream.has_passed(sent.mark) && others.all(|link| link.stream.arrived() >= sent.sequence)
+        };
         let is_filled = |place: &(KeyspaceNumber, Slot)| roles.get(place.0, place.1).filter(|local| local.filled.contains(&target.0));
         let mut waits = false;
         filling.sent.retain(|place, sent| {
@@ -651,7 +732,7 @@ impl Core {
         });
         // One proposal at a time: what is sent meanwhile goes with the next.
         let mut slots: Vec<SlotEpochs> = Vec::new();
-        for (place, sent) in filling.sent.iter_mut().filter(|(_, sent)| !waits && arrived >= sent.sequence) {
+        for (place, sent) in filling.sent.iter_mut().filter(|(place, sent)| !waits && has_all(place, sent)) {
             let (Some(local), Some(keyspace)) = (is_filled(place), view.keyspaces.get(usize::from(place.0.0))) else { continue };
             sent.proposed = Some((local.epoch, now_us));
             match slots.last_mut().filter(|slots| slots.keyspace == keyspace.name) {
@@ -660,8 +741,8 @@ impl Core {
             }
         }
         let mut agreed = Vec::new();
-        filling.agreements.retain(|(places, sequence)| {
-            let is_over = arrived >= *sequence;
+        filling.agreements.retain(|(places, mark)| {
+            let is_over = stream.has_passed(*mark);
             if is_over {
                 agreed.extend_from_slice(places);
             }
@@ -697,6 +778,7 @@ impl Core {
         };
         let over: Vec<_> = places.into_iter().filter(|place| !is_open(place)).collect();
         for place in &over {
+            cluster.fillings.agreeing.remove(place);
             if let Some(local) = cluster.roles.get_mut(place.0, place.1) {
                 local.waits.agreement = false;
             }
@@ -846,6 +928,12 @@ impl Core {
 }
 
 impl ClusterCore {
+    /// As primary: all rows of these slots are in a replica's stream.
+    fn all_sent(&mut self, target: Target, places: &[(KeyspaceNumber, Slot)], sequence: Sequence) {
+        let mark = self.links.outgoing(target).stream.mark();
+        self.fillings.of(target).sent.extend(places.iter().map(|place| (*place, Sent::up_to(mark, sequence))));
+    }
+
     /// Asks a primary for the images of the rows that are doubtful here.
     fn ask_for_keys<R: Reactor>(&mut self, reactor: &mut R, connection: ConnectionId, place: (KeyspaceNumber, Slot)) {
         let Some(keys) = self.fillings.doubtful.remove(&place).filter(|keys| !keys.is_empty()) else { return };
@@ -867,5 +955,42 @@ impl ClusterCore {
         let core = self.view.core_of(primary, slot)?;
         let is_from = |incoming: &Incoming| incoming.hello.as_ref().is_some_and(|hello| hello.core == core.0);
         self.links.incoming_of(primary).find(|(_, incoming)| is_from(incoming)).map(|(connection, _)| connection)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use base::Token;
+    use engine::Kind;
+
+    #[test]
+    fn a_wish_that_is_repeated_changes_nothing_and_one_for_all_begins_anew() {
+        for is_known in [false, true] {
+            assert_eq!(Answer::to(Fill::Difference, Some(Fill::Difference), is_known), Answer::GoOn, "it was accepted");
+            assert_eq!(Answer::to(Fill::All, Some(Fill::Difference), is_known), Answer::Begin, "it has forgotten what it had");
+            assert_eq!(Answer::to(Fill::All, Some(Fill::All), is_known), Answer::GoOn);
+            assert_eq!(Answer::to(Fill::All, None, is_known), Answer::Begin);
+        }
+        assert_eq!(Answer::to(Fill::Difference, None, true), Answer::Begin);
+        assert_eq!(Answer::to(Fill::Difference, None, false), Answer::AllNeeded);
+    }
+
+    #[test]
+    fn what_a_primary_has_answered_is_doubted_no_more() {
+        let (mut fillings, place) = (Fillings::default(), (KeyspaceNumber(0), Slot(0)));
+        let key = |table, number: u8| RowKey { table: TableId(table), token: Token(0), partition: vec![number], clustering: Vec::new() };
+        fillings.doubted.insert(place, [key(1, 1), key(1, 2), key(2, 1)].into());
+        let mut images = WriteBatch::new();
+        images.put(&key(1, 1).borrow(), Kind::Live, b"row").unwrap();
+        fillings.answered(place, images.bytes());
+        fillings.answered((KeyspaceNumber(0), Slot(1)), images.bytes());
+        assert_eq!(fillings.doubted[&place], [key(1, 2), key(2, 1)].into());
+        fillings.forget_tables(|table| table == TableId(1));
+        images.clear();
+        images.put(&key(1, 2).borrow(), Kind::Live, b"row").unwrap();
+        fillings.answered(place, images.bytes());
+        assert!(fillings.doubted.is_empty());
     }
 }

@@ -16,7 +16,7 @@ use cluster::MemberState;
 use cluster::wire::{FrameError, Hello, Kind, PROTOCOL_VERSION, RefusalMessage, accept};
 use io::{ConnectionId, Reactor};
 use replica::{Inbound, Outbound};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 /// How long after a link broke, or could not be made, it is tried again.
@@ -174,6 +174,16 @@ impl Links {
 }
 
 impl ClusterCore {
+    /// Members that this core should be connected with and is not, either way.
+    pub(crate) fn missed(&self) -> BTreeSet<NodeId> {
+        let wanted = |node: &NodeId| self.links.outgoing.keys().any(|target| target.0 == *node);
+        let is_open = |node: &NodeId| {
+            let mut made = self.links.outgoing.iter().filter(|(target, _)| target.0 == *node);
+            made.any(|(_, link)| link.is_open) || self.links.incoming_of(*node).next().is_some()
+        };
+        self.view.peers.keys().filter(|node| wanted(node) && !is_open(node)).copied().collect()
+    }
+
     fn hello(&self, core: CoreId, cores: u16, target_core: CoreId) -> Hello {
         let identity = self.identity.as_ref();
         Hello {

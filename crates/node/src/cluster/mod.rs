@@ -320,6 +320,7 @@ impl Core {
         };
         if !before.is_current || before.keyspaces.len() != view.keyspaces.len() || before.tables.len() != view.tables.len() {
             cluster.differences.let_go_of_others(has_part);
+            cluster.fillings.forget_tables(|table| view.keyspace_of(table).is_some());
         }
         for (keyspace, slot) in &changes.changed {
             if cluster.roles.get(*keyspace, *slot).is_some_and(|local| matches!(local.role, Role::Primary | Role::Secondary)) {
@@ -333,6 +334,7 @@ impl Core {
         }
         self.shard.fail_unserved();
         for place in &changes.lost {
+            cluster.fillings.lost(*place);
             let Some(assignment) = view.assignment(place.0, place.1) else { continue };
             if assignment.handover_from == Some(view.me) {
                 cluster.step_down(*place, assignment.primary);
@@ -342,7 +344,7 @@ impl Core {
             cluster.follow_primary(*place, own.remove(place).unwrap_or_default());
         }
         for place in &changes.gained {
-            let waits = cluster.begin_agreement(*place, own.remove(place).unwrap_or_default());
+            let waits = cluster.begin_agreement(*place, own.remove(place).unwrap_or_default(), self.shard.engine().last_sequence());
             if let Some(local) = cluster.roles.get_mut(place.0, place.1) {
                 local.waits.agreement = waits;
             }
@@ -360,6 +362,10 @@ impl Core {
             for place in &changes.left {
                 cluster.leave_slot(*place);
             }
+        }
+        let is_gone = |node: &NodeId, peer: &view::Peer| view.peers.get(node).is_none_or(|now| now.incarnation != peer.incarnation);
+        for (node, _) in before.peers.iter().filter(|(node, peer)| is_gone(node, peer)) {
+            cluster.fillings.forget_sender(*node);
         }
         cluster.want_links(self.core, self.cores);
         let unanswered = cluster.links.take_forwards(|node| view.peers.get(&node).is_none_or(|peer| !peer.is_up));

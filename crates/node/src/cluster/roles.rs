@@ -11,6 +11,7 @@
 //! A slot whose primary this node has just become is served when the one before has stepped down (or its leases are over), and when all
 //! others in sync have what this node has of that one's last writes.
 
+use super::frames::Fill;
 use super::view::View;
 use base::{CoreId, Epoch, NodeId, SLOT_COUNT, Slot};
 use shard::{KeyspaceNumber, Serving, SetId};
@@ -58,8 +59,8 @@ pub(crate) struct LocalSlot {
     pub(crate) closing: bool,
     /// Whether this process has been in sync in it: what it has alone it knows without a look at the log.
     pub(crate) was_in_sync: bool,
-    /// As primary: learners that get its writes, and what names their filling.
-    pub(crate) filling: Vec<(NodeId, Epoch)>,
+    /// As primary: learners that get its writes, what names their filling, and how they are filled.
+    pub(crate) filling: Vec<(NodeId, Epoch, Fill)>,
     /// As primary: learners that have all, and that it waits for, while the metadata does not know it yet.
     pub(crate) filled: Vec<NodeId>,
     /// As learner: what names the filling of this node.
@@ -73,7 +74,7 @@ pub(crate) struct LocalSlot {
 impl LocalSlot {
     /// Whether a learner gets this primary's writes.
     pub(crate) fn fills(&self, node: NodeId) -> bool {
-        self.filling.iter().any(|(known, _)| *known == node)
+        self.filling.iter().any(|(known, ..)| *known == node)
     }
 
     /// As one in sync that has restarted: it takes nothing, for it cannot say that it has it and what it has besides, until the primary has let it go.
@@ -83,7 +84,7 @@ impl LocalSlot {
 
     /// A learner gets this primary's writes no more.
     pub(crate) fn stop_filling(&mut self, node: NodeId) {
-        self.filling.retain(|(known, _)| *known != node);
+        self.filling.retain(|(known, ..)| *known != node);
         self.filled.retain(|known| *known != node);
     }
 }
@@ -174,7 +175,7 @@ impl Roles {
         let target = |node: &NodeId| Some((*node, view.core_of(*node, slot)?));
         let in_sync = assignment.in_sync.iter().chain(&local.filled).filter(|node| **node != view.me);
         let fills =
-            local.filling.iter().map(|(node, _)| node).filter(|node| !local.filled.contains(node) && !assignment.in_sync.contains(node));
+            local.filling.iter().map(|(node, ..)| node).filter(|node| !local.filled.contains(node) && !assignment.in_sync.contains(node));
         let mut set = Set { waits_for: in_sync.filter_map(target).collect(), fills: fills.filter_map(target).collect() };
         set.waits_for.sort_unstable();
         set.waits_for.dedup();
@@ -251,9 +252,9 @@ fn follow_slot(local: &mut LocalSlot, view: &View, keyspace: KeyspaceNumber, slo
     }
     match role {
         Role::Primary => {
-            local.filling.retain(|(node, filling)| assignment.filling_of(*node) == Some(*filling));
+            local.filling.retain(|(node, filling, _)| assignment.filling_of(*node) == Some(*filling));
             let LocalSlot { filling, filled, .. } = local;
-            filled.retain(|node| filling.iter().any(|(known, _)| known == node));
+            filled.retain(|node| filling.iter().any(|(known, ..)| known == node));
             if is_new_term || before.0 != Role::Primary {
                 // What others must have before it is served is found out by whoever takes this change.
                 local.waits = Waits { handover: assignment.handover_from.is_some(), agreement: true, release: false };

@@ -92,7 +92,7 @@ impl ClusterCore {
         if !std::mem::take(&mut self.written) {
             return;
         }
-        let Self { links, roles, uncommitted_sets, config, .. } = self;
+        let Self { links, roles, uncommitted_sets, config, fillings, .. } = self;
         let last = shard.engine().last_sequence().0;
         links.outgoing.values_mut().for_each(|link| link.committed = last);
         uncommitted_sets.retain(|number| {
@@ -111,6 +111,26 @@ impl ClusterCore {
             }
             is_waiting
         });
+        for (place, since) in fillings.agreeing() {
+            let Some(set) = roles.get(place.0, place.1).and_then(|local| local.set) else { continue };
+            for target in roles.set(set).targets() {
+                if let Some(link) = links.outgoing.get_mut(&target) {
+                    link.committed = link.committed.min(since - 1);
+                }
+            }
+        }
+    }
+
+    /// An item of a primary has been applied here. What others may lack is remembered until it is committed: writes, and what a new primary brings to those in
+    /// sync. Other images show what was committed before this replica is in sync.
+    fn received(&mut self, from: Target, sequences: (u64, Sequence), place: (KeyspaceNumber, Slot), item: &Item<'_>) {
+        let is_secondary = self.roles.get(place.0, place.1).is_some_and(|local| local.role == Role::Secondary);
+        if item.purpose == Purpose::Write || is_secondary {
+            self.fillings.applied(from, sequences, place, item.rows);
+        }
+        if item.purpose == Purpose::Image {
+            self.fillings.answered(place, item.rows);
+        }
     }
 
     /// An acknowledgement of a replica; whether it is of anything new. The first one on a connection may not be.
@@ -191,8 +211,8 @@ impl Core {
                     }
                     match self.shard.apply_received(now, receiver, &batch) {
                         Ok(Receipt::Applied(sequence)) => {
-                            if let (Some(keyspace), Purpose::Write) = (keyspace, item.purpose) {
-                                cluster.fillings.applied(from, (item.sequence, sequence), (keyspace, item.slot), item.rows);
+                            if let Some(keyspace) = keyspace {
+                                cluster.received(from, (item.sequence, sequence), (keyspace, item.slot), item);
                             }
                             Offered::Taken
                         }

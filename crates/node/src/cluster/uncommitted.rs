@@ -1,4 +1,4 @@
-//! Writes of a primary that are applied here and not known to be committed.
+//! Writes of a primary, and images of one that is new, that are applied here and not known to be committed.
 //!
 //! Nearly all of them are forgotten a moment later, so that they are kept as they came; their keys are read only when the primary changes.
 
@@ -44,6 +44,15 @@ impl Uncommitted {
             self.dead += first.bytes;
             self.groups.pop_front();
         }
+        self.shrink();
+    }
+
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    fn shrink(&mut self) {
         if self.groups.is_empty() {
             self.rows.clear();
             self.rows.shrink_to(DEAD_BYTES_MAX);
@@ -70,6 +79,12 @@ impl Uncommitted {
                 keys.extend(ReceivedRows::new(rows).filter_map(Result::ok).map(|row| owned(&row.key)));
             }
         }
+        // Nobody may be there any more who says that they are committed.
+        while let Some(first) = self.groups.front().filter(|first| first.place.is_none()) {
+            self.dead += first.bytes;
+            self.groups.pop_front();
+        }
+        self.shrink();
     }
 }
 
@@ -101,6 +116,10 @@ mod tests {
         keys.clear();
         writes.take((KeyspaceNumber(0), Slot(0)), &mut keys);
         assert!(keys.is_empty());
+        for slot in 1..3 {
+            writes.take((KeyspaceNumber(0), Slot(slot)), &mut keys);
+        }
+        assert_eq!((writes.is_empty(), writes.rows.len(), keys.len()), (true, 0, 20), "the sender may be gone for good");
         writes.committed(u64::MAX);
         assert_eq!((writes.first(), writes.rows.len(), writes.dead), (None, 0, 0));
     }

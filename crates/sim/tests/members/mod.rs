@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use base::NodeId;
 use sim::{ClusterSetup, Machine, NODE_PORT, Network, Setup};
 use std::net::SocketAddr;
 
@@ -24,6 +25,19 @@ pub(crate) fn join(network: &mut Network, node: usize, cores: u16) {
     let join = if node == 0 { Vec::new() } else { vec![SocketAddr::new(<Network>::address(0), NODE_PORT)] };
     let cluster = ClusterSetup { address: <Network>::address(node), join, replaces: None, planted: None };
     network.add(&Setup { cores, host_id: node as u128 + 1, cluster: Some(cluster), ..Setup::small(7 + node as u64) });
+}
+
+/// Which member a machine is, as the first one knows.
+#[allow(dead_code)] // Not every test asks.
+pub(crate) fn id(network: &mut Network, node: usize) -> NodeId {
+    let state = network.machine(0).unwrap().cluster_state().unwrap();
+    state.members.values().find(|member| member.profile.host_id == node as u128 + 1).unwrap().id
+}
+
+/// Which machine a member is.
+#[allow(dead_code)] // Not every test asks.
+pub(crate) fn machine_of(network: &mut Network, id: NodeId) -> usize {
+    network.machine(0).unwrap().cluster_state().unwrap().members[&id].profile.host_id as usize - 1
 }
 
 /// Waits until something holds.

@@ -4,8 +4,9 @@ use crate::cluster::View;
 use crate::config::aerospike_name;
 use crate::core::Core;
 use aerospike::info::{Cluster, NodeView, Partitions, Peer};
-use base::Now;
+use base::{NodeId, Now};
 use cluster::{Member, MemberState};
+use std::collections::BTreeSet;
 
 /// Clients forget a member that none tells of, and what it had is nobody's to them until they have asked for the map again: so they are told
 /// of one that is down for so much longer.
@@ -26,7 +27,7 @@ impl Core {
             client_connections: self.connections.count(),
             cluster: self.cluster.as_ref().map(|cluster| {
                 let forgets = now.monotonic_us >= cluster.members_moved_us + FORGETTING_US;
-                Box::new(Shown { view: &cluster.view, forgets }) as Box<dyn Cluster>
+                Box::new(Shown { view: &cluster.view, forgets, missed: cluster.missed() }) as Box<dyn Cluster>
             }),
         }
     }
@@ -38,6 +39,8 @@ struct Shown<'a> {
     view: &'a View,
     /// Whether members that are down are left out.
     forgets: bool,
+    /// Members that do not answer, whatever is known of them.
+    missed: BTreeSet<NodeId>,
 }
 
 impl Cluster for Shown<'_> {
@@ -69,12 +72,14 @@ impl Cluster for Shown<'_> {
     }
 
     fn partitions(&self, namespace: &str) -> Partitions {
-        self.view.partitions(namespace)
+        self.view.partitions(namespace, &self.missed)
     }
 }
 
 impl View {
-    fn partitions(&self, namespace: &str) -> Partitions {
+    /// Until it is known that a primary is dead nobody else is, and a client that comes in that second would find nobody to ask. So the first one of the others in sync takes its
+    /// requests, which wait there, or are sent on if it is alive after all.
+    fn partitions(&self, namespace: &str, missed: &BTreeSet<NodeId>) -> Partitions {
         let keyspace = self.keyspaces.iter().find(|keyspace| keyspace.name == namespace);
         let Some((slots, newest)) = keyspace.and_then(|keyspace| Some((keyspace.slots.as_ref()?, keyspace.newest))) else {
             return self.partitions_of_nobody();
@@ -89,6 +94,9 @@ impl View {
                 let others = assignment.in_sync.iter().filter(|node| **node != assignment.primary);
                 if let Some(position) = others.clone().position(|node| *node == self.me) {
                     partitions.hold(position + 1, partition);
+                }
+                if missed.contains(&assignment.primary) && others.clone().find(|node| !missed.contains(*node)) == Some(&self.me) {
+                    partitions.hold(0, partition);
                 }
                 let is_up = self.state.member(assignment.primary).is_some_and(Member::is_up);
                 partitions.unavailable += u32::from(!is_up);
