@@ -175,6 +175,12 @@ impl Core {
         self.cluster.as_ref().map(|cluster| cluster.voters()).unwrap_or_default()
     }
 
+    /// Whether the cluster knows of this process, and this core acts as a member.
+    #[must_use]
+    pub fn takes_part(&self) -> bool {
+        self.cluster.as_ref().is_none_or(|cluster| cluster.view.version() > 0)
+    }
+
     /// On core 0: who leads it, as far as this node knows.
     #[must_use]
     pub fn cluster_leader(&self) -> Option<base::NodeId> {

@@ -141,6 +141,8 @@ pub(crate) struct Fillings {
     doubted: BTreeMap<(KeyspaceNumber, Slot), BTreeSet<RowKey>>,
     /// As new primary: slots in which not all have what is here, and the sequence since which they get it.
     agreeing: BTreeMap<(KeyspaceNumber, Slot), u64>,
+    /// What was committed here before anything was doubted or agreed on.
+    sure: Option<u64>,
     /// As former primary: slots to say so of.
     stepped_down: Vec<((KeyspaceNumber, Slot), NodeId)>,
 }
@@ -205,7 +207,19 @@ impl Fillings {
 
     /// Up to here, what others have sent is committed: `last` if all of it.
     pub(super) fn committed_here(&self, last: u64) -> u64 {
-        self.uncommitted.values().filter_map(Uncommitted::first).map(|first| first - 1).min().unwrap_or(last)
+        let received = self.uncommitted.values().filter_map(Uncommitted::first).map(|first| first - 1).min();
+        let sure = self.sure.filter(|_| self.is_in_doubt());
+        received.into_iter().chain(sure).min().unwrap_or(last)
+    }
+
+    /// Whether rows here may be here alone that are not among the uncommitted ones any more.
+    fn is_in_doubt(&self) -> bool {
+        !(self.doubtful.is_empty() && self.doubted.is_empty() && self.agreeing.is_empty())
+    }
+
+    /// There is a new view, before which this much was committed here.
+    pub(super) fn doubt_after(&mut self, committed: u64) {
+        self.sure = self.is_in_doubt().then(|| self.sure.map_or(committed, |sure| sure.min(committed)));
     }
 
     /// As replica: a slot is in sync.
@@ -990,7 +1004,15 @@ mod tests {
         fillings.forget_tables(|table| table == TableId(1));
         images.clear();
         images.put(&key(1, 2).borrow(), Kind::Live, b"row").unwrap();
+        fillings.doubt_after(7);
+        fillings.doubt_after(9);
+        assert_eq!(fillings.committed_here(20), 7, "what is doubted may be here alone");
         fillings.answered(place, images.bytes());
         assert!(fillings.doubted.is_empty());
+        assert_eq!(fillings.committed_here(20), 20);
+        fillings.doubt_after(20);
+        fillings.doubted.insert(place, [key(1, 1)].into());
+        fillings.doubt_after(30);
+        assert_eq!(fillings.committed_here(40), 30);
     }
 }

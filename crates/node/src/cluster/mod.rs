@@ -272,6 +272,7 @@ impl Core {
         let now_us = reactor.now().monotonic_us;
         let committed = self.committed_here();
         let Some(cluster) = &mut self.cluster else { return };
+        cluster.fillings.doubt_after(committed);
         // What was written until now was written in the terms until now.
         cluster.send_written(&mut self.shard);
         let before = std::mem::replace(&mut cluster.view, Arc::clone(&view));
@@ -356,6 +357,7 @@ impl Core {
             }
             cluster.want_slot(*place, own.remove(place).unwrap_or_default());
         }
+        cluster.fillings.doubt_after(committed);
         self.shard.set_purge_floor(cluster.differences.purge_floor().map(Sequence));
         if !cluster.is_ending() {
             // One that ends comes back, and has what it had.
@@ -442,7 +444,11 @@ impl Core {
         let last = self.shard.engine().last_sequence().0;
         let Some(cluster) = &self.cluster else { return last };
         let sent = cluster.links.outgoing.values().map(|link| link.stream.arrived()).min().unwrap_or(last);
-        sent.min(cluster.fillings.committed_here(last)).min(last)
+        // A process that is new does not know what it has alone, before it has taken part.
+        let begins = |local: &LocalSlot| local.has_restarted() || local.waits.release;
+        let is_new = !cluster.view.is_current || cluster.roles.iter().any(|(_, _, local)| begins(local));
+        let known = if is_new { cluster.differences.restored().unwrap_or(0) } else { last };
+        sent.min(cluster.fillings.committed_here(last)).min(known).min(last)
     }
 
     /// Notes what is committed, and stores what has to be kept.

@@ -75,7 +75,12 @@ impl Members {
     /// Mostly it is refused: the member is needed.
     fn remove(&mut self, network: &mut Network) -> &'static str {
         let can_spare = can_spare_one(network);
-        let node = self.any_member(network, |member| !member.is_placeable() || (member.state == MemberState::Down && can_spare));
+        // Who comes in place of one that is gone already is refused for ever.
+        let replaced: Vec<_> =
+            (0..network.len()).filter_map(|node| network.setup(node).cluster.as_ref().and_then(|cluster| cluster.replaces)).collect();
+        let node = self.any_member(network, |member| {
+            !replaced.contains(&member.id) && (!member.is_placeable() || (member.state == MemberState::Down && can_spare))
+        });
         let Some(node) = node else { return "nothing" };
         self.order(network, Order::Remove { node: node.0, force: false });
         "remove"

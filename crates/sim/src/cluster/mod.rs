@@ -318,6 +318,7 @@ impl Run {
 fn is_formed(network: &mut Network) -> bool {
     let count = network.len();
     let running = (0..count).filter(|node| network.machine(*node).is_some()).count();
+    let taking_part = (0..count).filter(|node| network.machine(*node).is_some_and(|machine| machine.takes_part())).count();
     let states: Vec<_> = (0..count).filter_map(|node| network.machine(node)?.cluster_state()).collect();
     let is_same = states.windows(2).all(|two| two[0].version == two[1].version && two[0].cluster_id == two[1].cluster_id);
     let Some(state) = states.first() else { return false };
@@ -326,7 +327,7 @@ fn is_formed(network: &mut Network) -> bool {
         up += usize::from(member.is_up());
         down += usize::from(member.state == MemberState::Down);
     }
-    states.len() == running && is_same && up == running && down == 0
+    states.len() == running && taking_part == running && is_same && up == running && down == 0
 }
 
 /// Whether everybody is there, and every replica has everything.

@@ -136,6 +136,12 @@ impl Machine {
         self.stations[0].core.cluster_voters()
     }
 
+    /// Whether its cluster knows of its process.
+    #[must_use]
+    pub fn takes_part(&self) -> bool {
+        self.stations[0].core.takes_part()
+    }
+
     /// Who leads their group, as far as the node knows.
     #[must_use]
     pub fn cluster_leader(&self) -> Option<NodeId> {
