@@ -15,7 +15,7 @@
 //! A member that is down keeps its place among the targets: nothing moves while it restarts.
 
 use super::slots::Assignment;
-use super::{NodeSet, SlotMap, State, put};
+use super::{Member, NodeSet, SlotMap, State, put};
 use base::{NodeId, Slot};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,29 +48,38 @@ impl Up {
 impl State {
     pub(super) fn settle(&mut self) {
         self.refresh_placement();
-        let up = Up::of(self);
+        let (up, mut room) = (Up::of(self), Room::of(&self.members));
         let mut keyspaces = std::mem::take(&mut self.keyspaces);
+        let mut wanting: Vec<Wanting> = Vec::new();
+        // One look at each slot: there are thousands, and this runs on every member after each command.
         for map in keyspaces.values_mut().filter(|map| !map.settled) {
-            let mut changes = Vec::new();
+            let (mut changes, mut of_map, mut settled) = (Vec::new(), Wanting::default(), true);
             for (slot, assignment) in map.slots.iter().enumerate() {
                 let targets = self.placement.targets(slot, map.factor);
-                if is_at_rest(assignment, targets, &up) {
-                    continue;
+                let mut next = None;
+                if !is_at_rest(assignment, targets, &up) {
+                    let mut changed = assignment.clone();
+                    self.settle_slot(&mut changed, targets, &up);
+                    next = Some(changed).filter(|changed| changed != assignment);
                 }
-                let mut next = assignment.clone();
-                self.settle_slot(&mut next, targets, &up);
-                if next != *assignment {
-                    changes.push((slot, next));
+                let now = next.as_ref().unwrap_or(assignment);
+                if !is_settled(now, targets, &up) {
+                    settled = false;
+                    room.is_used_by(now);
+                    of_map.look_at(slot, now, targets, &up);
                 }
+                changes.extend(next.map(|next| (slot, next)));
             }
             put(map, changes, self.epoch());
-        }
-        self.keyspaces = keyspaces;
-        self.admit_learners(&up);
-        let mut keyspaces = std::mem::take(&mut self.keyspaces);
-        for map in keyspaces.values_mut().filter(|map| !map.settled) {
-            if self.map_is_settled(map, &up) {
+            if settled {
                 Arc::make_mut(map).settled = true;
+            } else {
+                wanting.push(of_map);
+            }
+        }
+        for group in 0..2 {
+            for (map, wanting) in keyspaces.values_mut().filter(|map| !map.settled).zip(&wanting) {
+                self.admit_learners(map, &wanting.0[group], &up, &mut room);
             }
         }
         self.keyspaces = keyspaces;
@@ -183,36 +192,60 @@ impl State {
         }
     }
 
-    /// Step 3.
-    fn admit_learners(&mut self, up: &Up) {
-        let mut room: BTreeMap<NodeId, usize> = BTreeMap::new();
-        for node in self.keyspaces.values().filter(|map| !map.settled).flat_map(|map| &map.slots).flat_map(|slot| slot.learners.iter()) {
-            let left = room.entry(node).or_insert(LEARNER_SLOTS_MAX);
-            *left = left.saturating_sub(1);
-        }
-        let mut keyspaces = std::mem::take(&mut self.keyspaces);
-        for lacking in [true, false] {
-            for map in keyspaces.values_mut().filter(|map| !map.settled) {
-                let mut changes = Vec::new();
-                for (slot, assignment) in map.slots.iter().enumerate() {
-                    let targets = self.placement.targets(slot, map.factor);
-                    if (assignment.in_sync.len() < targets.len()) != lacking || !up.has(assignment.primary) {
-                        continue;
-                    }
-                    let mut next = None;
-                    for target in targets.iter().filter(|target| up.stays(**target) && !assignment.holds(**target)) {
-                        let left = room.entry(*target).or_insert(LEARNER_SLOTS_MAX);
-                        if *left > 0 {
-                            *left -= 1;
-                            next.get_or_insert_with(|| assignment.clone()).learners.insert(*target, self.epoch());
-                        }
-                    }
-                    changes.extend(next.map(|next| (slot, next)));
+    /// Step 3, for slots that want it.
+    fn admit_learners(&self, map: &mut Arc<SlotMap>, slots: &[usize], up: &Up, room: &mut Room) {
+        let mut changes = Vec::new();
+        for slot in slots {
+            let assignment = &map.slots[*slot];
+            let mut next = None;
+            for target in lacked(assignment, self.placement.targets(*slot, map.factor), up) {
+                if room.take(target) {
+                    next.get_or_insert_with(|| assignment.clone()).learners.insert(target, self.epoch());
                 }
-                put(map, changes, self.epoch());
             }
+            changes.extend(next.map(|next| (*slot, next)));
         }
-        self.keyspaces = keyspaces;
+        put(map, changes, self.epoch());
+    }
+}
+
+/// Slots of a keyspace that want learners: first those that lack replicas, then the others.
+#[derive(Default)]
+struct Wanting([Vec<usize>; 2]);
+
+impl Wanting {
+    fn look_at(&mut self, slot: usize, assignment: &Assignment, targets: &[NodeId], up: &Up) {
+        if up.has(assignment.primary) && lacked(assignment, targets, up).next().is_some() {
+            self.0[usize::from(assignment.in_sync.len() >= targets.len())].push(slot);
+        }
+    }
+}
+
+/// Targets that stay and do not get the slot's writes.
+fn lacked(assignment: &Assignment, targets: &[NodeId], up: &Up) -> impl Iterator<Item = NodeId> {
+    targets.iter().copied().filter(|target| up.stays(*target) && !assignment.holds(*target))
+}
+
+/// How many more slots each member may be filled with, looked up by id.
+struct Room(Vec<usize>);
+
+impl Room {
+    fn of(members: &BTreeMap<NodeId, Member>) -> Self {
+        Self(vec![LEARNER_SLOTS_MAX; members.keys().next_back().map_or(0, |last| last.0 as usize + 1)])
+    }
+
+    /// The slot's learners have theirs already.
+    fn is_used_by(&mut self, assignment: &Assignment) {
+        for node in assignment.learners.iter() {
+            self.take(node);
+        }
+    }
+
+    /// Takes room for one slot, if there is any.
+    fn take(&mut self, node: NodeId) -> bool {
+        let Some(left) = self.0.get_mut(node.0 as usize).filter(|left| **left > 0) else { return false };
+        *left -= 1;
+        true
     }
 }
 

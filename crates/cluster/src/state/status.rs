@@ -2,7 +2,6 @@
 
 use super::{MemberState, State};
 use base::NodeId;
-use std::collections::BTreeMap;
 
 /// The cluster in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,29 +29,45 @@ pub struct MemberStatus {
     pub learners: u32,
 }
 
+/// What is counted of a member.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    is_up: bool,
+    primaries: u32,
+    replicas: u32,
+    learners: u32,
+}
+
 impl State {
     /// The cluster in numbers.
     #[must_use]
     pub fn status(&self) -> Status {
-        let entry = |id: NodeId, state| (id, MemberStatus { id, state, primaries: 0, replicas: 0, learners: 0 });
-        let present = self.members.values().filter(|member| member.state != MemberState::Removed);
-        let mut members: BTreeMap<NodeId, MemberStatus> = present.map(|member| entry(member.id, member.state)).collect();
         let mut status = Status::default();
+        // By id: this looks at each slot of each keyspace.
+        let mut counts = vec![Counts::default(); self.members.keys().next_back().map_or(0, |last| last.0 as usize + 1)];
+        for (id, member) in &self.members {
+            counts[id.0 as usize].is_up = member.is_up();
+        }
         for map in self.keyspaces.values() {
             for slot in &map.slots {
-                status.unavailable_slots += u32::from(!self.is_up(slot.primary));
                 status.short_slots += u32::from(slot.in_sync.len() < usize::from(map.factor));
-                let mut count = |node: NodeId, field: fn(&mut MemberStatus) -> &mut u32| {
-                    if let Some(member) = members.get_mut(&node) {
-                        *field(member) += 1;
-                    }
-                };
-                count(slot.primary, |member| &mut member.primaries);
-                slot.in_sync.iter().for_each(|node| count(*node, |member| &mut member.replicas));
-                slot.learners.iter().for_each(|node| count(node, |member| &mut member.learners));
+                let primary = counts.get_mut(slot.primary.0 as usize);
+                status.unavailable_slots += u32::from(primary.as_ref().is_none_or(|primary| !primary.is_up));
+                primary.into_iter().for_each(|primary| primary.primaries += 1);
+                for node in &slot.in_sync {
+                    counts.get_mut(node.0 as usize).into_iter().for_each(|member| member.replicas += 1);
+                }
+                for node in slot.learners.iter() {
+                    counts.get_mut(node.0 as usize).into_iter().for_each(|member| member.learners += 1);
+                }
             }
         }
-        status.members = members.into_values().collect();
+        let present = self.members.values().filter(|member| member.state != MemberState::Removed);
+        let counted = present.map(|member| {
+            let Counts { primaries, replicas, learners, .. } = counts[member.id.0 as usize];
+            MemberStatus { id: member.id, state: member.state, primaries, replicas, learners }
+        });
+        status.members = counted.collect();
         status
     }
 }
