@@ -88,7 +88,7 @@ pub struct ClusterConfig {
 /// Bugs that tests make on purpose, to see that they are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Planted {
-    /// Replicas take writes of former primaries.
+    /// Whoever gets a former primary's writes takes them, and acknowledges them.
     NoFencing,
     /// Writes are acknowledged before replicas have them.
     EarlyAcknowledgement,

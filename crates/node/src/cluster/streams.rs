@@ -156,8 +156,8 @@ impl ClusterCore {
             // A former primary was filling this learner: what comes of that the metadata refuses.
             return Verdict::Ignore;
         }
-        if is_old && self.config.planted != Some(Planted::NoFencing) {
-            return Verdict::Refuse;
+        if is_old {
+            return if self.config.planted == Some(Planted::NoFencing) { Verdict::Apply } else { Verdict::Refuse };
         }
         match local.role {
             Role::Secondary => Verdict::Apply,

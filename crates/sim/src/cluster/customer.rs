@@ -7,10 +7,11 @@ use crate::connection::Phase;
 use crate::linearizability::{Operation, Outcome, Value};
 use crate::network::Network;
 use crate::statement::{Bound, Statement, bigint, int};
+use base::Rng;
 use cql::wire::{BatchKind, Consistency, ProtocolVersion};
 
-/// A client hangs up when it has waited so long.
-const PATIENCE_US: u64 = 6_000_000;
+/// A client hangs up when it has waited so long: some soon, to ask at another node, or again at one that nobody else hears.
+const PATIENCE_US: [u64; 2] = [400_000, 6_000_000];
 /// After an error a client does nothing for so long at most.
 const REST_US_MAX: u64 = 100_000;
 
@@ -40,14 +41,18 @@ struct Waiting {
 }
 
 /// A client.
-#[derive(Default)]
 pub(super) struct Customer {
     line: Option<Line>,
     waiting: Option<Waiting>,
     rests_until_us: u64,
+    patience_us: u64,
 }
 
 impl Customer {
+    pub(super) fn new(dice: &mut Rng) -> Self {
+        Self { line: None, waiting: None, rests_until_us: 0, patience_us: PATIENCE_US[dice.below(2) as usize] }
+    }
+
     /// Takes what has come, or asks for something.
     pub(super) fn advance(&mut self, network: &mut Network, shop: &mut Shop) {
         if !self.has_line(network) {
@@ -70,7 +75,7 @@ impl Customer {
     /// Hangs up; what was under way has an unknown outcome.
     pub(super) fn give_up(&mut self, network: &mut Network, shop: &mut Shop) {
         if let Some(waiting) = self.waiting.take() {
-            shop.lose(waiting.asked);
+            shop.lose(waiting.asked, network.now_us());
         }
         if let Some(line) = self.line.take()
             && network.boots(line.node) == line.boot
@@ -90,9 +95,9 @@ impl Customer {
             return false;
         }
         if !line.client.is_ready(machine) {
-            return now_us - line.opened_us < PATIENCE_US;
+            return now_us - line.opened_us < self.patience_us;
         }
-        self.waiting.as_ref().is_none_or(|waiting| now_us - waiting.asked_us < PATIENCE_US)
+        self.waiting.as_ref().is_none_or(|waiting| now_us - waiting.asked_us < self.patience_us)
     }
 
     fn connect(&mut self, network: &mut Network) {
@@ -136,13 +141,15 @@ impl Customer {
             return;
         };
         match reply {
-            Reply::Nothing => shop.lose(waiting.asked),
+            Reply::Nothing => shop.lose(waiting.asked, network.now_us()),
             Reply::Error { code, message } => {
                 shop.refused(code);
                 match code {
                     // Nothing was done.
                     UNAVAILABLE | OVERLOADED | BOOTSTRAPPING => shop.ask_again(waiting.asked),
-                    SERVER_ERROR | WRITE_TIMEOUT | WRITE_FAILURE | READ_TIMEOUT | READ_FAILURE => shop.lose(waiting.asked),
+                    SERVER_ERROR | WRITE_TIMEOUT | WRITE_FAILURE | READ_TIMEOUT | READ_FAILURE => {
+                        shop.lose(waiting.asked, network.now_us());
+                    }
                     PROTOCOL_ERROR => panic!("{message}"),
                     _ => panic!("{:?}: error {code:#x}: {message}", waiting.asked),
                 }

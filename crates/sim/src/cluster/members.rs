@@ -72,7 +72,7 @@ impl Members {
         "drain"
     }
 
-    /// Mostly it is refused: the member is needed.
+    /// Mostly it is refused: the member is needed. One whose place is to be taken is not removed before that.
     fn remove(&mut self, network: &mut Network) -> &'static str {
         let can_spare = can_spare_one(network);
         // Who comes in place of one that is gone already is refused for ever.

@@ -32,14 +32,18 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use trouble::Trouble;
 
-/// How many clients there are.
-const CUSTOMERS: usize = 5;
+/// How many clients there are: with many of them something is under way wherever trouble strikes.
+const CUSTOMERS: [usize; 3] = [5, 12, 24];
 /// In peace the cluster is whole after so long at most.
 const PEACE_US_MAX: u64 = 60_000_000;
+/// No request is on its way for longer, whoever has given it up.
+const REQUEST_US_MAX: u64 = 6_000_000;
 /// Whether it is, is looked at so often.
 const LOOK_US: u64 = 50_000;
 /// Batches that their coordinators have left are done after so long.
 const ABANDONED_US: u64 = 16_000_000;
+/// At the end so many rows are read at a time.
+const ROWS_AT_ONCE: usize = 64;
 /// Nothing that anybody waits for takes more steps.
 const STEPS_MAX: u32 = 3_000_000;
 
@@ -99,12 +103,12 @@ pub fn run_cluster_seed(seed: u64, planted: Option<node::Planted>) -> ClusterOut
     let mut run = Run {
         shop: Shop::new(seed, factors),
         trouble: Trouble::new(&setup, dice.next_u64()),
-        customers: (0..CUSTOMERS).map(|_| Customer::default()).collect(),
+        customers: (0..CUSTOMERS[dice.below(3) as usize]).map(|_| Customer::new(&mut dice)).collect(),
         network,
     };
     run.found();
     run.progress("founded");
-    run.suffer(2_000_000 + dice.below(8_000_000));
+    run.suffer(3_000_000 + dice.below(12_000_000));
     run.progress("has suffered");
     run.make_peace();
     run.progress("is whole");
@@ -245,10 +249,14 @@ impl Run {
             idle(self)
         });
         assert!(idle(self), "a client waits for ever");
-        self.shop.closed = true;
+        // What was given up is not done after what is read now.
+        while self.network.now_us() < self.shop.lost_us + REQUEST_US_MAX {
+            self.step();
+        }
         if self.shop.has_twins {
             self.network.sleep(ABANDONED_US);
         }
+        self.shop.closed = true;
     }
 
     /// Reads every row, as clients do who try again until they are answered.
@@ -279,16 +287,26 @@ impl Run {
             let rows = self.shop.ledger.rows();
             let twins = rows.iter().filter(|row| row.table == Table::Twins).map(|row| (*row, customer::other_twin(*row)));
             let read = |row: &RowId| (*row, customer::statement(*row, &Operation::Read(None), Consistency::One));
-            for (row, statement) in rows.iter().map(read).chain(twins) {
-                let stream = client.send(self.network.machine(node).unwrap(), &statement);
-                let mut reply = None;
-                self.network.run_until(|network| {
-                    reply = network.machine(node).and_then(|machine| client.poll(machine, stream));
-                    reply.is_some()
+            let statements: Vec<_> = rows.iter().map(read).chain(twins).collect();
+            for some in statements.chunks(ROWS_AT_ONCE) {
+                let machine = self.network.machine(node).unwrap();
+                let mut waiting: Vec<_> = some.iter().map(|(row, statement)| (*row, statement, client.send(machine, statement))).collect();
+                let answered = self.network.run_until(|network| {
+                    let Some(machine) = network.machine(node) else { return false };
+                    waiting.retain(|(row, statement, stream)| {
+                        let Some(reply) = client.poll(machine, *stream) else { return true };
+                        let told = customer::told(&Operation::Read(None), *row, reply);
+                        let last = self.shop.ledger.last_seen(*row);
+                        assert_eq!(
+                            told,
+                            Operation::Read(last),
+                            "{statement:?} of {row:?} at machine {node}, and what was read at its primary"
+                        );
+                        false
+                    });
+                    waiting.is_empty()
                 });
-                let told = customer::told(&Operation::Read(None), row, reply.unwrap());
-                let last = self.shop.ledger.last_seen(row);
-                assert_eq!(told, Operation::Read(last), "{statement:?} of {row:?} at machine {node}, and what was read at its primary");
+                assert!(answered, "machine {node} does not answer");
             }
         }
     }

@@ -6,12 +6,12 @@ use base::Rng;
 use cql::wire::Consistency;
 use std::collections::BTreeMap;
 
-/// Rows of a table.
-const KEYS: u64 = 8;
 /// So many that what was left half done is not soon written over.
 const TWINS: u64 = 300;
 /// In one of so many seeds there are logged batches: what is left of them is done so long after that the seed takes longer.
 const TWINS_ONCE_IN: u64 = 4;
+/// Rows of a table: few, which clients quarrel about, or so many that most are not written again soon, and what is wrong with them stays.
+const KEYS: [u64; 3] = [4, 8, 32];
 /// Of so many operations, one reads at ONE.
 const ANYWHERE: u64 = 10;
 
@@ -29,8 +29,12 @@ pub(super) struct Shop {
     pub(super) errors: BTreeMap<i32, u64>,
     /// Clients that are idle begin nothing.
     pub(super) pausing: bool,
+    /// When an operation was last given up that may be on its way still.
+    pub(super) lost_us: u64,
     /// Only what is in `first` is asked for, and again until it is answered.
     pub(super) closed: bool,
+    /// Of each table.
+    keys: u64,
     /// Clients ask for something once in so many steps.
     pub(super) leisure: u64,
     /// The next operations, before any other.
@@ -40,8 +44,9 @@ pub(super) struct Shop {
 impl Shop {
     pub(super) fn new(seed: u64, factors: Vec<u8>) -> Self {
         let mut dice = Rng::new(seed ^ 0x5_40B);
-        let leisure = [2, 10, 40][dice.below(3) as usize];
         let has_twins = dice.below(TWINS_ONCE_IN) == 0;
+        let leisure = [1, 4, 20][dice.below(3) as usize];
+        let keys = KEYS[dice.below(3) as usize];
         Self {
             dice,
             ledger: Ledger::default(),
@@ -50,7 +55,9 @@ impl Shop {
             written: 0,
             errors: BTreeMap::new(),
             pausing: false,
+            lost_us: 0,
             closed: false,
+            keys,
             leisure,
             first: Vec::new(),
         }
@@ -67,7 +74,7 @@ impl Shop {
         let factor = self.factors[self.dice.below(self.factors.len() as u64) as usize];
         let table = [Table::Rows, Table::Rows, Table::Rows, Table::Counts, Table::Pairs][self.dice.below(5) as usize];
         let table = if self.has_twins && self.dice.below(2) == 0 { Table::Twins } else { table };
-        let keys = if table == Table::Twins { TWINS } else { KEYS };
+        let keys = if table == Table::Twins { TWINS } else { self.keys };
         let row = RowId { factor, table, key: self.dice.below(keys) as i32 };
         self.written += 1;
         let new = Some(self.written);
@@ -100,8 +107,9 @@ impl Shop {
         }
     }
 
-    /// An operation got no answer that says what became of it.
-    pub(super) fn lose(&mut self, asked: Asked) {
+    /// An operation got no answer that says what became of it. It may be done later.
+    pub(super) fn lose(&mut self, asked: Asked, now_us: u64) {
+        self.lost_us = now_us;
         self.ledger.lose(asked);
         self.ask_again(asked);
     }

@@ -14,6 +14,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Something happens after so long at most.
 const QUIET_US_MAX: u64 = 1_500_000;
+/// What ends by itself lasts so long at most: less than a failover takes, about as long, or longer than ends of connections are patient.
+const LASTS_US_MAX: [u64; 3] = [500_000, 5_000_000, 10_000_000];
+/// A slow link takes so much longer at most; the second is more than a failover takes.
+const SLOW_US_MAX: [u64; 2] = [400_000, 2_500_000];
+
+/// What ends by itself.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum End {
+    /// Nothing gets through from one to the other, or only slowly.
+    Obstruction(usize, usize),
+    Pause(usize),
+    /// There is no process; somebody watches over it, and starts it again.
+    Absence(usize),
+}
 
 /// Trouble, by seed.
 pub(super) struct Trouble {
@@ -21,6 +35,8 @@ pub(super) struct Trouble {
     durability: Durability,
     next_us: u64,
     members: Members,
+    /// What ends by itself, by its time.
+    ends: BTreeSet<(u64, End)>,
     /// Nodes that were asked to end.
     ending: BTreeSet<usize>,
     /// How often what happened.
@@ -30,13 +46,22 @@ pub(super) struct Trouble {
 impl Trouble {
     pub(super) fn new(setup: &Setup, seed: u64) -> Self {
         let members = Members::new(setup.clone(), seed ^ 0x3E3B);
-        Self { dice: Rng::new(seed), durability: setup.durability, next_us: 0, members, ending: BTreeSet::new(), counts: BTreeMap::new() }
+        Self {
+            dice: Rng::new(seed),
+            durability: setup.durability,
+            next_us: 0,
+            members,
+            ends: BTreeSet::new(),
+            ending: BTreeSet::new(),
+            counts: BTreeMap::new(),
+        }
     }
 
     /// Makes trouble when it is time.
     pub(super) fn advance(&mut self, network: &mut Network, shop: &Shop) {
         self.members.advance(network);
         self.bury(network, |machine| machine.has_ended());
+        self.end_some(network);
         if network.now_us() < self.next_us {
             return;
         }
@@ -48,41 +73,34 @@ impl Trouble {
             0 | 1 => self.kill(network, node, Loss::Process),
             // What is acknowledged with this durability may be lost with the power.
             2 | 3 if self.durability == Durability::Device => self.kill(network, node, Loss::Power),
-            4 | 5 => self.start(network),
-            6 | 7 => {
-                network.pause(node);
-                "pause"
+            4 | 5 => self.pause(network, node),
+            6 => {
+                self.cut(network, &[(node, other)]);
+                "cut one way"
             }
-            8 => {
+            7 => {
+                self.cut(network, &[(node, other), (other, node)]);
+                "cut"
+            }
+            8..=11 => self.isolate(network, node),
+            12 => self.slow(network, node, other),
+            13 => self.slow_disk(network, node),
+            14 => self.light_fuse(network, node),
+            15..=17 => self.ask_to_end(network, node),
+            18 => self.start(network),
+            19 => {
                 network.resume(node);
                 "resume"
             }
-            9 => {
-                network.cut(node, other);
-                "cut one way"
-            }
-            10 => {
-                network.cut(node, other);
-                network.cut(other, node);
-                "cut"
-            }
-            11 => self.isolate(network, node),
-            12 => {
-                network.slow(node, other, self.dice.below(400_000));
-                "slow link"
-            }
-            13 => {
+            20 => {
                 network.set_wall_clock(node, self.dice.below(20_000_000) as i64 - 10_000_000);
                 "clock set"
             }
-            14 => self.slow_disk(network, node),
-            15 => self.light_fuse(network, node),
-            16 | 17 => {
+            21 => {
                 network.mend_all();
                 "mend"
             }
-            18..=20 => self.ask_to_end(network, node),
-            21..=25 => self.members.change(network, shop),
+            22..=26 => self.members.change(network, shop),
             _ => self.heal(network),
         };
         *self.counts.entry(name).or_default() += 1;
@@ -93,8 +111,32 @@ impl Trouble {
         self.heal(network);
     }
 
+    /// What was to end by now ends.
+    fn end_some(&mut self, network: &mut Network) {
+        while let Some((_, end)) = self.ends.first().copied().filter(|(at_us, _)| *at_us <= network.now_us()) {
+            self.ends.pop_first();
+            match end {
+                End::Obstruction(from, to) => network.mend(from, to),
+                End::Pause(node) => network.resume(node),
+                End::Absence(node) if network.machine(node).is_none() => network.start(node),
+                End::Absence(_) => {}
+            }
+        }
+    }
+
+    /// Most of what happens ends by itself; the rest when somebody mends it.
+    fn end_later(&mut self, network: &Network, ends: impl IntoIterator<Item = End>) {
+        if self.dice.below(4) == 0 {
+            return;
+        }
+        let most_us = LASTS_US_MAX[self.dice.below(LASTS_US_MAX.len() as u64) as usize];
+        let at_us = network.now_us() + self.dice.below(most_us);
+        self.ends.extend(ends.into_iter().map(|end| (at_us, end)));
+    }
+
     fn kill(&mut self, network: &mut Network, node: usize, loss: Loss) -> &'static str {
         network.kill(node, loss);
+        self.end_later(network, [End::Absence(node)]);
         if loss == Loss::Power { "power" } else { "kill" }
     }
 
@@ -123,14 +165,31 @@ impl Trouble {
         "start"
     }
 
+    fn pause(&mut self, network: &mut Network, node: usize) -> &'static str {
+        network.pause(node);
+        self.end_later(network, [End::Pause(node)]);
+        "pause"
+    }
+
+    fn cut(&mut self, network: &mut Network, directions: &[(usize, usize)]) {
+        for (from, to) in directions {
+            network.cut(*from, *to);
+        }
+        self.end_later(network, directions.iter().map(|(from, to)| End::Obstruction(*from, *to)));
+    }
+
+    fn slow(&mut self, network: &mut Network, from: usize, to: usize) -> &'static str {
+        let most_us = SLOW_US_MAX[self.dice.below(2) as usize];
+        network.slow(from, to, self.dice.below(most_us));
+        self.end_later(network, [End::Obstruction(from, to)]);
+        "slow link"
+    }
+
     fn isolate(&mut self, network: &mut Network, node: usize) -> &'static str {
         let both = self.dice.below(3) > 0;
-        for other in (0..network.len()).filter(|other| *other != node) {
-            network.cut(node, other);
-            if both {
-                network.cut(other, node);
-            }
-        }
+        let others = (0..network.len()).filter(|other| *other != node);
+        let directions = others.flat_map(|other| [Some((node, other)), both.then_some((other, node))]).flatten();
+        self.cut(network, &directions.collect::<Vec<_>>());
         "isolate"
     }
 
@@ -155,6 +214,7 @@ impl Trouble {
 
     fn heal(&mut self, network: &mut Network) -> &'static str {
         network.mend_all();
+        self.ends.clear();
         self.bury(network, |_| true);
         for node in 0..network.len() {
             if network.machine(node).is_some_and(|machine| machine.is_dead()) {
