@@ -124,6 +124,8 @@ fn choose_setup(seed: u64, planted: Option<node::Planted>, dice: &mut Rng) -> Se
         cluster: Some(ClusterSetup { address: Network::<Core>::address(0), join: Vec::new(), replaces: None, planted }),
         cores: 1 + dice.below(2) as u16,
         durability: if dice.below(2) == 0 { Durability::Device } else { Durability::Memory },
+        // Batches over several slots are logged in slots all over the ring, each of which takes its share of an index.
+        memory_bytes: 2 << 20,
         ..Setup::small(seed)
     }
 }
