@@ -14,6 +14,8 @@ from ledger import Ledger
 from nodes import connect, until
 
 HELLO = 1
+# What nodes speak to each other.
+PROTOCOL_VERSION = 2
 
 
 def frame(kind: int, body: bytes, version: int = 1) -> bytes:
@@ -21,7 +23,7 @@ def frame(kind: int, body: bytes, version: int = 1) -> bytes:
     return head + struct.pack("<I", zlib.crc32(head + body)) + body
 
 
-def hello(version: int = 1, name: bytes = b"TarnDB") -> bytes:
+def hello(version: int = PROTOCOL_VERSION, name: bytes = b"TarnDB") -> bytes:
     """Of a node without a cluster."""
     return bytes([version, len(name)]) + name + bytes(16) + b"\0" + os.urandom(16) + os.urandom(8) + bytes([0, 1, 0])
 
