@@ -48,6 +48,12 @@ impl Token {
 }
 
 impl Slot {
+    /// The smallest token that falls in it.
+    #[must_use]
+    pub fn first_token(self) -> Token {
+        Token::from_biased(u64::from(self.0) << 52)
+    }
+
     /// The largest token that falls in it.
     #[must_use]
     pub fn last_token(self) -> Token {

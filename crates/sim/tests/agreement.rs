@@ -17,26 +17,13 @@ const KEYS: i32 = 200;
 /// Asks a node; nothing if it does not answer.
 fn call(network: &mut Network, node: usize, statement: &Statement) -> Option<Vec<Vec<Bound>>> {
     let mut client = Client::begin(network.machine(node).unwrap(), 0, ProtocolVersion::V4, None);
-    assert!(network.run_until(|network| client.is_ready(network.machine(node).unwrap())));
-    let stream = client.send(network.machine(node).unwrap(), statement);
-    let mut reply = None;
-    network.run_until(|network| {
-        reply = client.poll(network.machine(node).unwrap(), stream);
-        reply.is_some()
-    });
-    Some(reply?.rows())
+    Some(members::ask(network, node, &mut client, statement)?.rows())
 }
 
 fn done(network: &mut Network, text: &str) {
     let mut client = Client::begin(network.machine(FOUNDER).unwrap(), 0, ProtocolVersion::V4, None);
-    assert!(network.run_until(|network| client.is_ready(network.machine(FOUNDER).unwrap())));
-    let stream = client.send(network.machine(FOUNDER).unwrap(), &Statement::new(text).with(Consistency::Quorum));
-    let mut reply = None;
-    network.run_until(|network| {
-        reply = client.poll(network.machine(FOUNDER).unwrap(), stream);
-        reply.is_some()
-    });
-    reply.unwrap().done();
+    let statement = Statement::new(text).with(Consistency::Quorum);
+    members::ask(network, FOUNDER, &mut client, &statement).unwrap().done();
 }
 
 /// Four members, each with every row, and the slots of the rows.

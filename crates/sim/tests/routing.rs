@@ -62,14 +62,7 @@ impl Cluster {
         let client = clients
             .entry((node, core))
             .or_insert_with(|| Client::begin_with(network.machine(node).unwrap(), core, ProtocolVersion::V4, None, *extension));
-        assert!(network.run_until(|network| client.is_ready(network.machine(node).unwrap())));
-        let stream = client.send(network.machine(node).unwrap(), statement);
-        let mut reply = None;
-        network.run_until(|network| {
-            reply = client.poll(network.machine(node).unwrap(), stream);
-            reply.is_some()
-        });
-        reply.unwrap()
+        members::ask(network, node, client, statement).unwrap()
     }
 
     /// Writes a row, and gives what the reply says of where it is.

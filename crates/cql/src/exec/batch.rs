@@ -151,7 +151,7 @@ impl Described {
         let (has_timestamp, timestamp) = (reader.byte()? != 0, reader.long()?);
         let count = reader.int()?;
         let numbers = (0..count).map(|_| reader.int().map(i32::cast_unsigned)).collect::<Result<_, _>>()?;
-        let mut described = Self { nonce, timestamp: (has_timestamp).then_some(timestamp), numbers, logged: None };
+        let mut described = Self { nonce, timestamp: has_timestamp.then_some(timestamp), numbers, logged: None };
         if is_logged {
             let run = match reader.byte()? {
                 TRIAL => Run::Trial,
@@ -181,10 +181,11 @@ pub fn part_of_batch(
     let kind = reader.byte().map_err(|_| damaged())?;
     if kind == DELETE_ENTRY {
         let number = reader.int().map_err(|_| damaged())?.cast_unsigned();
-        let (lane, id) = (reader.short().map_err(|_| damaged())?, reader.uuid().map_err(|_| damaged())?);
-        options = LoggedBatch::fix_by_id(id, options);
+        let lane = reader.short().map_err(|_| damaged())?;
+        let batch = LoggedBatch::read(&mut reader).ok().flatten().ok_or_else(damaged)?;
+        options = batch.fix(options);
         let item = items(statements, &options, context)?.into_iter().find(|item| item.number == number).ok_or_else(damaged)?;
-        return Ok(Box::new(DeleteEntry { place: item.entry_place(), lane, id }));
+        return Ok(Box::new(DeleteEntry { place: item.entry_place(), lane, batch }));
     }
     let described = Described::read(&mut reader, kind == LOGGED_STATEMENTS, request).ok().flatten().ok_or_else(damaged)?;
     options.nonce = described.nonce;
@@ -313,7 +314,7 @@ impl BatchCoordinator {
         self.stage = Stage::End;
         let first = self.parts.first().and_then(|part| part.first());
         let (Some(log), Some(place)) = (&self.log, first.map(BatchItem::entry_place)) else { return Step::Done };
-        let operation = Box::new(DeleteEntry { place, lane: log.lane, id: log.batch.id() });
+        let operation = Box::new(DeleteEntry { place, lane: log.lane, batch: log.batch });
         Step::Run(vec![Part { table: place.table, token: place.token, operation }])
     }
 }

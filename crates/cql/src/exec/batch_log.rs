@@ -38,11 +38,8 @@ const ENTRY: ColumnId = ColumnId(0);
 /// What one look for entries gives at most, but for its last.
 const FOUND_BYTES_MAX: usize = 1 << 20;
 
-/// Names a batch.
-pub type BatchId = [u8; 16];
-
-/// What a batch that is logged goes by, however often it runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a batch that is logged goes by, however often it runs. No two have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LoggedBatch {
     /// When its request was taken.
     pub started_us: i64,
@@ -64,20 +61,6 @@ impl LoggedBatch {
         Options { started, nonce: self.nonce, ..options }
     }
 
-    /// As [`LoggedBatch::fix`], where only the id is known.
-    pub(super) fn fix_by_id(id: BatchId, options: Options) -> Options {
-        let [started_us, nonce] = [&id[..8], &id[8..]].map(|half| half.try_into().map_or(0, u64::from_be_bytes));
-        let batch = Self { started_us: started_us.cast_signed(), nonce, timestamp_us: 0 };
-        batch.fix(options)
-    }
-
-    pub(super) fn id(&self) -> BatchId {
-        let mut id = [0; 16];
-        id[..8].copy_from_slice(&self.started_us.to_be_bytes());
-        id[8..].copy_from_slice(&self.nonce.to_be_bytes());
-        id
-    }
-
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         write_byte(out, VERSION);
         write_long(out, self.started_us);
@@ -93,18 +76,9 @@ impl LoggedBatch {
         let (started_us, nonce, timestamp_us) = (reader.long()?, reader.long()?.cast_unsigned(), reader.long()?);
         Ok(Some(Self { started_us, nonce, timestamp_us }))
     }
-
-    /// From the bytes of an entry, with the request; `None` if a later release has written it.
-    ///
-    /// # Errors
-    /// Bytes that are no entry.
-    pub fn of_entry(entry: &[u8]) -> Result<Option<(Self, &[u8])>, WireError> {
-        let mut reader = Reader::new(entry);
-        Ok(Self::read(&mut reader)?.map(|batch| (batch, reader.rest())))
-    }
 }
 
-/// How a part is described that deletes the entry: this, the number of the item that it is beside, the lane and the id.
+/// How a part is described that deletes the entry: this, the number of the item that it is beside, the lane and the batch.
 pub(super) const DELETE_ENTRY: u8 = 2;
 
 /// Where an entry is: beside the first item of the first part.
@@ -116,18 +90,16 @@ pub(super) struct EntryPlace {
     pub(super) number: u32,
 }
 
-/// The entry's row, and of which batch it is; nothing if the lane is free.
-fn entry_at<'s>(store: &'s dyn RowStore, key: &PartitionKey<'_>, now_s: u32) -> Result<Option<&'s [u8]>, Stop> {
-    let row = store.get(key, &[])?;
-    Ok(row.and_then(|row| entry_in(row, now_s)))
-}
-
+/// The entry in a row; nothing if the lane is free.
 fn entry_in(row: &[u8], now_s: u32) -> Option<&[u8]> {
     RowView::new(row).cells().next()?.live_value(now_s)
 }
 
-fn id_of(entry: &[u8]) -> Option<BatchId> {
-    LoggedBatch::of_entry(entry).ok().flatten().map(|(batch, _)| batch.id())
+/// The batch of an entry and its request; nothing if a later release has written it, which is for members that know it.
+fn read_entry(entry: &[u8]) -> Option<(LoggedBatch, &[u8])> {
+    let mut reader = Reader::new(entry);
+    let batch = LoggedBatch::read(&mut reader).ok().flatten()?;
+    Some((batch, reader.rest()))
 }
 
 impl EntryPlace {
@@ -147,7 +119,7 @@ impl EntryPlace {
         for lane in 0..LANES {
             let bytes = lane.to_be_bytes();
             let key = self.key(&bytes);
-            if entry_at(store, &key, context.now_s())?.is_some() {
+            if store.get(&key, &[])?.is_some_and(|row| entry_in(row, context.now_s()).is_some()) {
                 continue;
             }
             let mut entry = Vec::with_capacity(64 + request.len());
@@ -168,14 +140,14 @@ impl EntryPlace {
 pub(super) struct DeleteEntry {
     pub(super) place: EntryPlace,
     pub(super) lane: u16,
-    pub(super) id: BatchId,
+    pub(super) batch: LoggedBatch,
 }
 
 /// Deletes an entry that nobody can make a batch of.
 #[must_use]
 pub fn delete_entry(table: TableId, entry: &FoundEntry<'_>) -> Box<dyn Operation> {
     let place = EntryPlace { table, token: entry.token, number: 0 };
-    Box::new(DeleteEntry { place, lane: entry.lane, id: entry.id })
+    Box::new(DeleteEntry { place, lane: entry.lane, batch: entry.batch })
 }
 
 impl Operation for DeleteEntry {
@@ -183,7 +155,8 @@ impl Operation for DeleteEntry {
         let (lane, now_s) = (self.lane.to_be_bytes(), context.now_s());
         let key = self.place.key(&lane);
         // Who brought the batch to its end before may have left the lane to another one.
-        if entry_at(store, &key, now_s)?.and_then(id_of) == Some(self.id) {
+        let entry = store.get(&key, &[])?.and_then(|row| entry_in(row, now_s)).and_then(read_entry);
+        if entry.is_some_and(|(batch, _)| batch == self.batch) {
             let deletion = Deletion { timestamp: i64::MAX, deleted_at_s: now_s };
             let kind = RowWriter::new(writes.begin(&key, &[]), Stamp::at(i64::MIN), false, Some(deletion)).finish();
             writes.end(purge_after_s(kind, 0));
@@ -195,51 +168,48 @@ impl Operation for DeleteEntry {
         write_byte(out, DELETE_ENTRY);
         write_int(out, self.place.number.cast_signed());
         write_short(out, self.lane);
-        out.extend_from_slice(&self.id);
+        self.batch.write(out);
         true
     }
 }
 
 /// Looks for the entries of a slot. The reply is for [`found_entries`].
 #[must_use]
-pub fn find_entries(table: TableId, slot: Slot, due: BTreeSet<BatchId>) -> Box<dyn Operation> {
+pub fn find_entries(table: TableId, slot: Slot, due: BTreeSet<LoggedBatch>) -> Box<dyn Operation> {
     Box::new(FindEntries { table, slot, due })
 }
 
 struct FindEntries {
     table: TableId,
     slot: Slot,
-    /// Of these all is wanted, of others the id.
-    due: BTreeSet<BatchId>,
+    /// Of these the request is wanted, too.
+    due: BTreeSet<LoggedBatch>,
 }
 
 /// An entry that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoundEntry<'a> {
     /// Its batch.
-    pub id: BatchId,
+    pub batch: LoggedBatch,
     /// Its place in the slot.
     pub lane: u16,
     /// Where it is.
     pub token: Token,
-    /// What [`LoggedBatch::of_entry`] reads, if it was asked for.
-    pub bytes: Option<&'a [u8]>,
+    /// The batch's request, if it was asked for.
+    pub request: Option<&'a [u8]>,
 }
 
 impl Operation for FindEntries {
     fn run(&self, context: &Context, store: &dyn RowStore, _: &mut WriteSet, reply: &mut Vec<u8>) -> Result<(), Stop> {
         let start = reply.len();
-        let first = Token::from_biased(u64::from(self.slot.0) << (64 - base::SLOT_COUNT.trailing_zeros()));
-        let from = Position { token: first, partition: &[], clustering: &[] };
+        let from = Position { token: self.slot.first_token(), partition: &[], clustering: &[] };
         store.scan_table(batch_log(self.table), from, self.slot.last_token(), &mut |found| {
             let Ok(lane) = found.partition.bytes.try_into().map(u16::from_be_bytes) else { return Visit::Continue };
-            let Some(entry) = entry_in(found.row, context.now_s()) else { return Visit::Continue };
-            // A later release's is for a member that knows it.
-            let Some(id) = id_of(entry) else { return Visit::Continue };
-            reply.extend_from_slice(&id);
+            let Some((batch, request)) = entry_in(found.row, context.now_s()).and_then(read_entry) else { return Visit::Continue };
+            batch.write(reply);
             write_short(reply, lane);
             write_long(reply, found.partition.token.0);
-            write_bytes(reply, self.due.contains(&id).then_some(entry));
+            write_bytes(reply, self.due.contains(&batch).then_some(request));
             if reply.len() - start < FOUND_BYTES_MAX { Visit::Continue } else { Visit::Stop }
         })
     }
@@ -253,14 +223,14 @@ pub fn found_entries(reply: &[u8]) -> Result<Vec<FoundEntry<'_>>, WireError> {
     let mut reader = Reader::new(reply);
     let mut found = Vec::new();
     while !reader.rest().is_empty() {
-        let (id, lane, token) = (reader.uuid()?, reader.short()?, Token(reader.long()?));
-        found.push(FoundEntry { id, lane, token, bytes: reader.bytes()? });
+        let Some(batch) = LoggedBatch::read(&mut reader)? else { break };
+        let (lane, token) = (reader.short()?, Token(reader.long()?));
+        found.push(FoundEntry { batch, lane, token, request: reader.bytes()? });
     }
     Ok(found)
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -270,12 +240,12 @@ mod tests {
         let mut bytes = Vec::new();
         batch.write(&mut bytes);
         bytes.extend_from_slice(b"request");
-        assert_eq!(LoggedBatch::of_entry(&bytes).unwrap(), Some((batch, &b"request"[..])));
+        assert_eq!(read_entry(&bytes), Some((batch, &b"request"[..])));
         bytes[0] += 1;
-        assert_eq!(LoggedBatch::of_entry(&bytes).unwrap(), None, "a later release's is left alone");
+        assert_eq!(read_entry(&bytes), None, "a later release's is left alone");
         bytes[0] -= 1;
         for length in 0..bytes.len() - b"request".len() {
-            LoggedBatch::of_entry(&bytes[..length]).unwrap_err();
+            assert_eq!(read_entry(&bytes[..length]), None);
         }
     }
 }

@@ -20,7 +20,7 @@ mod select;
 mod store;
 
 pub use batch::{BatchCoordinator, BatchStatement, part_of_batch, part_of_modification, start_many};
-pub use batch_log::{BatchId, FoundEntry, LoggedBatch, delete_entry, find_entries, found_entries};
+pub use batch_log::{FoundEntry, LoggedBatch, delete_entry, find_entries, found_entries};
 pub use bindings::{Bindings, Bound, Environment, OwnedValues};
 pub use execution::{Execution, Options, Work, start};
 pub use keys::{KeyRange, clustering_ranges, partition_keys, single_partition_key};

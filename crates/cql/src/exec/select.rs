@@ -191,7 +191,7 @@ fn last_token_of_core(token: Token, cores: u16) -> i64 {
     let slot = token.slot();
     let core = slot.core(cores);
     let after = (slot.0..SLOT_COUNT as u16).find(|slot| Slot(*slot).core(cores) != core);
-    after.map_or(i64::MAX, |slot| Token::from_biased(u64::from(slot) << 52).0 - 1)
+    after.map_or(i64::MAX, |slot| Slot(slot).first_token().0 - 1)
 }
 
 fn token(plan: &Select, bound: &TokenBound, environment: &Environment<'_>) -> Result<(Token, bool), CqlError> {

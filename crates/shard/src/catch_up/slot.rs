@@ -2,7 +2,7 @@
 
 use super::{Bite, READ_AHEAD, RowKey, Unfinished, VOID_PURGE_S, put_void, void_row};
 use crate::{Shard, ShardError};
-use base::{Checksum, Now, Slot, TableId, Token};
+use base::{Checksum, Now, Slot, TableId};
 use engine::{CachePolicy, Key, Kind, ReadError, TablePosition, TableRow, TableScan, WriteBatch};
 
 /// What looking at a row counts for at least, in bytes.
@@ -60,12 +60,11 @@ impl SlotScan {
     }
 
     fn table_scan(&self, table: TableId) -> TableScan<'_> {
-        let first = u64::from(self.slot.0) << 52;
         let from = match &self.after {
-            None => TablePosition::Token(Token::from_biased(first)),
+            None => TablePosition::Token(self.slot.first_token()),
             Some(RowKey { token, partition, clustering, .. }) => TablePosition::After { token: *token, partition, clustering },
         };
-        TableScan { table, from, to: Token::from_biased(first | ((1 << 52) - 1)), policy: CachePolicy::Bypass, read_ahead: READ_AHEAD }
+        TableScan { table, from, to: self.slot.last_token(), policy: CachePolicy::Bypass, read_ahead: READ_AHEAD }
     }
 
     fn end_table(&mut self) {

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use base::NodeId;
-use sim::{ClusterSetup, Machine, NODE_PORT, Network, Setup};
+use sim::{Client, ClusterSetup, Machine, NODE_PORT, Network, Reply, Setup, Statement};
 use std::net::SocketAddr;
 
 const SLEEP_US: u64 = 10_000;
@@ -40,6 +40,19 @@ pub(crate) fn machine_of(network: &mut Network, id: NodeId) -> usize {
     network.machine(0).unwrap().cluster_state().unwrap().members[&id].profile.host_id as usize - 1
 }
 
+/// What a machine answers to a client that it has let begin; nothing if it does not answer.
+#[allow(dead_code)] // Not every test asks.
+pub(crate) fn ask(network: &mut Network, node: usize, client: &mut Client, statement: &Statement) -> Option<Reply> {
+    assert!(network.run_until(|network| client.is_ready(network.machine(node).unwrap())));
+    let stream = client.send(network.machine(node).unwrap(), statement);
+    let mut reply = None;
+    network.run_until(|network| {
+        reply = client.poll(network.machine(node).unwrap(), stream);
+        reply.is_some()
+    });
+    reply
+}
+
 /// Waits until something holds.
 pub(crate) fn wait(network: &mut Network, what: &str, mut holds: impl FnMut(&mut Network) -> bool) {
     let held = (0..5_000).any(|_| {
@@ -49,8 +62,8 @@ pub(crate) fn wait(network: &mut Network, what: &str, mut holds: impl FnMut(&mut
     assert!(held, "{what}: in vain");
 }
 
-#[allow(dead_code)] // Not every test has a keyspace.
 /// Whether a machine knows that every slot of a keyspace has so many replicas, and nothing is under way with it.
+#[allow(dead_code)] // Not every test has a keyspace.
 pub(crate) fn is_replicated(network: &mut Network, node: usize, keyspace: &str, replicas: usize) -> bool {
     let state = network.machine(node).unwrap().cluster_state().unwrap();
     let is_settled =

@@ -12,7 +12,7 @@ use crate::protocol::Reply;
 use crate::requests::{REQUEST_BYTES, Request};
 use base::{Slot, TableId};
 use cql::CqlError;
-use cql::exec::{BatchId, FoundEntry, LoggedBatch, delete_entry, find_entries, found_entries};
+use cql::exec::{FoundEntry, LoggedBatch, delete_entry, find_entries, found_entries};
 use cql::wire::{ProtocolVersion, StreamId};
 use engine::Sequence;
 use io::Reactor;
@@ -42,7 +42,7 @@ pub(crate) struct BatchLogs {
     /// Slots that are still to be looked at, and answers that are to come.
     queue: VecDeque<(TableId, Slot)>,
     looking: usize,
-    known: BTreeMap<BatchId, Known>,
+    known: BTreeMap<LoggedBatch, Known>,
     look: u64,
     /// What this look finds are orphans.
     finds_orphans: bool,
@@ -117,14 +117,14 @@ impl Core {
         let now_us = reactor.now().monotonic_us;
         let mut runs = 0;
         for entry in &found {
-            self.batches.note(entry.id, now_us);
-            if let Some(bytes) = entry.bytes
+            self.batches.note(entry.batch, now_us);
+            if let Some(request) = entry.request
                 && runs < RUNS_PER_LOOK
                 && !self.is_full()
             {
                 runs += 1;
-                self.batches.known.entry(entry.id).and_modify(|known| known.since_us = now_us);
-                self.run_batch_again(reactor, table, entry, bytes);
+                self.batches.known.entry(entry.batch).and_modify(|known| known.since_us = now_us);
+                self.run_batch_again(reactor, table, entry, request);
             }
         }
         if self.batches.queue.is_empty() && self.batches.looking == 0 {
@@ -132,23 +132,17 @@ impl Core {
         }
     }
 
-    fn run_batch_again<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, table: TableId, entry: &FoundEntry<'_>, bytes: &[u8]) {
-        let damaged = || CqlError::Protocol("the entry cannot be read".to_owned());
-        let read = match LoggedBatch::of_entry(bytes) {
-            // A later release's, which a member that runs it will know.
-            Ok(None) => return,
-            Ok(Some(read)) => Ok(read),
-            Err(_) => Err(damaged()),
-        };
-        let done = read.and_then(|(batch, request)| {
-            let travelled = travel::unpack(request).ok().flatten().ok_or_else(damaged)?;
-            Statements { core: self, reactor, connection: NOBODY, asker: None }.run_batch_again(&travelled, batch, entry.lane)
+    fn run_batch_again<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, table: TableId, entry: &FoundEntry<'_>, request: &[u8]) {
+        let damaged = || CqlError::Protocol("the request cannot be read".to_owned());
+        let travelled = travel::unpack(request).ok().flatten().ok_or_else(damaged);
+        let done = travelled.and_then(|travelled| {
+            Statements { core: self, reactor, connection: NOBODY, asker: None }.run_batch_again(&travelled, entry.batch, entry.lane)
         });
-        let id = u128::from_be_bytes(entry.id);
+        let (core, started_us) = (self.core.0, entry.batch.started_us);
         match done {
-            Ok(()) => tracing::info!("batch {id:032x} was not brought to an end by its coordinator; it is run again"),
+            Ok(()) => tracing::info!(core, started_us, "a batch was not brought to an end by its coordinator; it is run again"),
             Err(error) => {
-                tracing::warn!("the rest of batch {id:032x} cannot be done any more: {error}");
+                tracing::warn!(core, started_us, %error, "the rest of a batch cannot be done any more");
                 self.run_for_log(reactor, Asker::Nobody, delete_entry(table, entry));
             }
         }
@@ -166,17 +160,17 @@ impl BatchLogs {
     }
 
     /// Batches that nobody brings to an end.
-    fn due(&self, now_us: u64) -> BTreeSet<BatchId> {
+    fn due(&self, now_us: u64) -> BTreeSet<LoggedBatch> {
         let is_due = |known: &Known| known.is_orphan || known.since_us + ABANDONED_AFTER_US <= now_us;
-        self.known.iter().filter(|(_, known)| is_due(known)).map(|(id, _)| *id).collect()
+        self.known.iter().filter(|(_, known)| is_due(known)).map(|(batch, _)| *batch).collect()
     }
 
-    fn note(&mut self, id: BatchId, now_us: u64) {
+    fn note(&mut self, batch: LoggedBatch, now_us: u64) {
         let look = self.look;
-        if let Some(known) = self.known.get_mut(&id) {
+        if let Some(known) = self.known.get_mut(&batch) {
             known.look = look;
         } else if self.known.len() < KNOWN_MAX {
-            self.known.insert(id, Known { since_us: now_us, look, is_orphan: self.finds_orphans });
+            self.known.insert(batch, Known { since_us: now_us, look, is_orphan: self.finds_orphans });
         }
     }
 

@@ -226,23 +226,23 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
                 let (prepared, consistency) = ([execution.prepared], execution.options.consistency);
                 let route = self.route(client, header, request, &prepared, consistency, true);
                 let pack = || travel::pack(header, client.keyspace.as_deref(), request, &prepared);
-                self.log(&mut coordinator, route.as_ref(), pack, context)?;
-                Ok(self.coordinate(header, AnyCoordinator::Cql(coordinator), route, bytes, out))
+                let log_bytes = self.log(&mut coordinator, route.as_ref(), pack, context)?;
+                Ok(self.coordinate(header, AnyCoordinator::Cql(coordinator), route, bytes + log_bytes, out))
             }
             Work::Other => self.run_other(client, header, execution.prepared, out),
         }
     }
 
-    /// Has a batch logged that has to be.
+    /// Has a batch logged that has to be. Gives the memory that this takes.
     fn log(
         &self,
         coordinator: &mut BatchCoordinator,
         route: Option<&Route>,
         pack: impl FnOnce() -> Option<Box<[u8]>>,
         context: &Context,
-    ) -> Result<(), CqlError> {
+    ) -> Result<usize, CqlError> {
         if !coordinator.needs_log() {
-            return Ok(());
+            return Ok(0);
         }
         let request = route.and_then(|route| route.request.clone()).or_else(|| pack().map(Arc::from));
         let Some(request) = request else { return Err(CqlError::Server("the batch cannot be written to its log".to_owned())) };
@@ -251,8 +251,9 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             let message = format!("Batch too large: one over several partitions may have {bytes_max} bytes, unless it is UNLOGGED");
             return Err(CqlError::Invalid(message));
         }
+        let bytes = request.len();
         coordinator.log(request, context);
-        Ok(())
+        Ok(bytes)
     }
 
     /// Statements that are not about rows.
@@ -326,9 +327,9 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let request = wire::Request::Batch(*batch);
         let route = self.route(client, header, &request, &named, batch.consistency, true);
         let pack = || travel::pack(header, client.keyspace.as_deref(), &request, &named);
-        self.log(&mut coordinator, route.as_ref(), pack, &context)?;
+        let log_bytes = self.log(&mut coordinator, route.as_ref(), pack, &context)?;
         let header = header.asking(self.asked_by_batch(&plans, kind, batch.consistency));
-        Ok(self.coordinate(header, AnyCoordinator::Cql(coordinator), route, bytes, out))
+        Ok(self.coordinate(header, AnyCoordinator::Cql(coordinator), route, bytes + log_bytes, out))
     }
 
     fn asked_by_batch(&self, plans: &[BatchPlan<'_>], kind: BatchKind, consistency: Consistency) -> Asked {
