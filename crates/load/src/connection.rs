@@ -236,7 +236,8 @@ impl Connection {
             self.state = State::Handshake { since_ns: now_ns };
             self.session.open(&mut self.out);
         }
-        self.flush()
+        // What has been appended in this turn is completed and sent at its end.
+        if self.unflushed { Ok(()) } else { self.flush() }
     }
 
     /// Hands to the kernel what it takes.

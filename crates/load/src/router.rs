@@ -92,9 +92,8 @@ impl<'a> Router<'a> {
         })
     }
 
-    /// What was sent to places since the last call was flushed.
-    #[inline]
-    pub(crate) fn flushed(&mut self) {
+    /// What was sent to places since the last call is flushed: it is another connection's turn.
+    pub(crate) fn next_turn(&mut self) {
         for place in &mut self.places {
             place.turn = if place.turn + 1 < place.connections.len() { place.turn + 1 } else { 0 };
         }

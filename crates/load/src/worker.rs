@@ -62,8 +62,10 @@ pub(crate) struct Worker<'a> {
     router: Option<Router<'a>>,
     /// With a router: how many more requests may be in flight; those that were given up are counted with the next look.
     room: usize,
-    /// With a router: connections that something was appended to.
+    /// With a router: connections that something was appended to, or that got replies.
     unflushed: Vec<usize>,
+    /// With a router: whether requests were appended since connections took turns last.
+    has_appended: bool,
     /// The connection that the next due request is offered first.
     turn: usize,
     /// When the current second ends.
@@ -113,6 +115,7 @@ impl<'a> Worker<'a> {
             router,
             room: 0,
             unflushed: Vec::new(),
+            has_appended: false,
             turn: 0,
             second_ends_ns: u64::MAX,
             end_ns: u64::MAX,
@@ -387,6 +390,7 @@ impl<'a> Worker<'a> {
         let index = chosen.unwrap_or(other);
         self.connections[index].send(pending, &mut self.traffic);
         self.room -= 1;
+        self.has_appended = true;
         self.mark_unflushed(index);
     }
 
@@ -400,7 +404,9 @@ impl<'a> Worker<'a> {
     /// Sends what was appended to connections; adds those that broke.
     fn flush_appended(&mut self, broken: &mut Vec<(usize, TargetError)>) {
         let Some(router) = &mut self.router else { return };
-        router.flushed();
+        if std::mem::take(&mut self.has_appended) {
+            router.next_turn();
+        }
         for index in self.unflushed.drain(..) {
             if let Err(error) = self.connections[index].send_all()
                 && broken.iter().all(|(known, _)| *known != index)

@@ -106,11 +106,6 @@ impl Outbound {
         }
     }
 
-    /// Nobody over there waits for it any more.
-    pub fn clear(&mut self) {
-        self.retain(|_, _, _, _| false);
-    }
-
     /// There is a new connection: all that is not acknowledged goes again.
     pub fn restart(&mut self) {
         self.position = self.end();

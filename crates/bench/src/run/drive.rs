@@ -220,7 +220,7 @@ fn addresses(system: &dyn System) -> Vec<String> {
 
 fn routing(routing: Routing) -> &'static str {
     match routing {
-        Routing::Primary => "the node, and core, that serves the row",
+        Routing::Primary => "the node, and core, that serves the row, if the server tells which",
         Routing::Any => "any node",
     }
 }

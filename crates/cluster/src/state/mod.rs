@@ -288,9 +288,11 @@ impl State {
     }
 
     fn drop_replica(&mut self, node: NodeId, slots: &[SlotEpochs]) -> Outcome {
-        // A learner comes in anew, if it is to: what it was sent and has not acknowledged is nobody's to wait for any more.
-        self.change_slots_of(slots, |_, assignment| {
-            assignment.primary != node && (assignment.leave(node) || assignment.learners.remove(node))
+        // A learner comes in anew, if it is to: what it was sent and has not acknowledged is nobody's to wait for any more. A primary that has died since it
+        // spoke may have taken everything with it.
+        self.change_slots_of(slots, |state, assignment| {
+            let is_there = state.is_up(assignment.primary) && assignment.primary != node;
+            is_there && (assignment.leave(node) || assignment.learners.remove(node))
         })
     }
 

@@ -35,7 +35,7 @@ const VERSION: u8 = 1;
 /// So many batches can be under way that begin in a slot, at most.
 const LANES: u16 = 4096;
 const ENTRY: ColumnId = ColumnId(0);
-/// What one look for entries gives at most, but for its last.
+/// One look for entries gives so many bytes of requests at most, but for the last.
 const FOUND_BYTES_MAX: usize = 1 << 20;
 
 /// What a batch that is logged goes by, however often it runs. No two have the same.
@@ -209,8 +209,9 @@ impl Operation for FindEntries {
             batch.write(reply);
             write_short(reply, lane);
             write_long(reply, found.partition.token.0);
-            write_bytes(reply, self.due.contains(&batch).then_some(request));
-            if reply.len() - start < FOUND_BYTES_MAX { Visit::Continue } else { Visit::Stop }
+            let has_room = reply.len() - start < FOUND_BYTES_MAX;
+            write_bytes(reply, (has_room && self.due.contains(&batch)).then_some(request));
+            Visit::Continue
         })
     }
 }

@@ -7,10 +7,13 @@ use super::client::{Cell, Client, ClientError};
 use super::target::{ASK_S, failed, text};
 use crate::ring::{Cores, Ring, RingNode, Topology};
 use crate::target::{Target, TargetError};
-use ::cql::value::token;
+use ::cql::value::{layout, token};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
+
+/// Nodes that do not answer are asked one after the other for so long; the next look begins with the one that follows.
+const LOOK_MAX: Duration = Duration::from_secs(4);
 
 /// How long members that are new may be asked for their cores before those that are left have to wait for the next look.
 const NEW_MEMBERS_MAX: Duration = Duration::from_secs(4);
@@ -64,7 +67,7 @@ impl CqlTopology {
 
     /// The ring of `members`.
     fn ring(&mut self, members: Vec<Member>) -> Ring {
-        // A member that comes back may have other ports for its cores.
+        // Those of members that are listed no more are asked anew when they come back; of others they are taken to stay as they are.
         self.cores.retain(|address, _| members.iter().any(|member| member.address == *address));
         let until = Instant::now() + NEW_MEMBERS_MAX;
         for member in &members {
@@ -83,13 +86,17 @@ impl CqlTopology {
 
 impl Topology for CqlTopology {
     fn look(&mut self) -> Result<Ring, TargetError> {
-        let mut left = self.known.len();
+        let (mut left, until) = (self.known.len(), Instant::now() + LOOK_MAX);
         loop {
             left -= 1;
             match self.members() {
                 Ok(members) => return Ok(self.ring(members)),
-                Err(error) if left == 0 => return Err(error),
-                Err(_) => self.known.rotate_left(1),
+                Err(error) => {
+                    self.known.rotate_left(1);
+                    if left == 0 || Instant::now() >= until {
+                        return Err(error);
+                    }
+                }
             }
         }
     }
@@ -131,17 +138,10 @@ fn port(cell: Option<&Cell>) -> Option<u16> {
     i32::from_be_bytes(bytes).try_into().ok()
 }
 
-/// Of a set of texts: their number, then each with its length.
+/// Of a set of texts.
 fn tokens(cell: Option<&Cell>) -> Vec<i64> {
-    let mut rest = cell.and_then(Option::as_deref).and_then(|bytes| bytes.get(4..)).unwrap_or_default();
-    let mut tokens = Vec::new();
-    while let Some((length, after)) = rest.split_first_chunk::<4>()
-        && let Some((text, after)) = after.split_at_checked(u32::from_be_bytes(*length) as usize)
-    {
-        tokens.extend(std::str::from_utf8(text).ok().and_then(|text| text.parse::<i64>().ok()));
-        rest = after;
-    }
-    tokens
+    let texts = layout::elements(cell.and_then(Option::as_deref).unwrap_or_default());
+    texts.filter_map(|text| std::str::from_utf8(text).ok()?.parse().ok()).collect()
 }
 
 #[cfg(test)]

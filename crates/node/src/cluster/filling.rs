@@ -383,7 +383,7 @@ impl ClusterCore {
 
 impl Core {
     /// As learner, or replica of a new primary: there is a connection by which it can be asked.
-    pub(super) fn incoming_opened<R: Reactor<Message = Message>>(&mut self, _: &mut R, node: NodeId, connection: ConnectionId) {
+    pub(super) fn incoming_opened(&mut self, node: NodeId, connection: ConnectionId) {
         let Some(cluster) = &mut self.cluster else { return };
         let Some(core) = cluster.links.incoming.get(&connection).and_then(|incoming| incoming.hello.as_ref()).map(|hello| hello.core)
         else {
@@ -432,17 +432,11 @@ impl Core {
     }
 
     /// What a primary, or one that was, has to say; `None` if it makes no sense.
-    pub(super) fn word_of_primary<R: Reactor<Message = Message>>(
-        &mut self,
-        reactor: &mut R,
-        node: NodeId,
-        kind: Kind,
-        body: &[u8],
-    ) -> Option<()> {
+    pub(super) fn word_of_primary(&mut self, node: NodeId, kind: Kind, body: &[u8]) -> Option<()> {
         let (_, body) = split_version(kind.0, body)?;
         let slots = Slots::read(body)?;
         if kind.0 == STEPPED_DOWN {
-            self.stepped_down(reactor, node, &slots);
+            self.stepped_down(node, &slots);
         } else {
             self.all_needed(node, &slots);
         }
@@ -458,7 +452,7 @@ impl Core {
             // Those that make no sense would have closed the connection, which may not be there any more.
             let _ = match frame.from {
                 From::Link(target) => self.request_of_replica(reactor, target, Kind(frame.kind), &frame.body),
-                From::Member(node) => self.word_of_primary(reactor, node, Kind(frame.kind), &frame.body),
+                From::Member(node) => self.word_of_primary(node, Kind(frame.kind), &frame.body),
             };
         }
     }
@@ -517,7 +511,7 @@ impl Core {
             return;
         }
         tracing::info!(core = self.core.0, node = target.0.0, slots = changed.len(), ?fill, "fills a replica");
-        self.serve_slots(reactor, &changed);
+        self.serve_slots(&changed);
     }
 
     /// As primary: a replica may have other rows of these keys.
@@ -538,7 +532,7 @@ impl Core {
     }
 
     /// As new primary: the one before serves these slots no more.
-    fn stepped_down<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, node: NodeId, slots: &Slots) {
+    fn stepped_down(&mut self, node: NodeId, slots: &Slots) {
         let Some(cluster) = &mut self.cluster else { return };
         let mut changed = Vec::new();
         for (keyspace, slot, term) in slots.iter() {
@@ -550,7 +544,7 @@ impl Core {
                 changed.push((keyspace, slot));
             }
         }
-        self.serve_slots(reactor, &changed);
+        self.serve_slots(&changed);
     }
 
     /// As learner: the primary cannot fill it with a difference.
@@ -649,7 +643,7 @@ impl Core {
                     if let Some(local) = cluster.roles.get_mut(place.0, place.1) {
                         local.filled.push(target.0);
                     }
-                    self.serve_slots(reactor, &[place]);
+                    self.serve_slots(&[place]);
                 }
             }
             Job::Tail { places, walk } => {
@@ -686,7 +680,7 @@ impl Core {
                     }
                 }
                 cluster.all_sent(target, &ended, sequence);
-                self.serve_slots(reactor, &ended);
+                self.serve_slots(&ended);
             }
             Job::Keys(keys) => {
                 let place_of = |key: &RowKey| (cluster.view.keyspace_of(key.table), key.token.slot());
@@ -768,13 +762,13 @@ impl Core {
             reactor.send(CoreId(0), Message::Propose(Box::new(Command::InSync { node: target.0, slots })));
         }
         if !agreed.is_empty() {
-            self.agreed(reactor, &agreed);
+            self.agreed(&agreed);
         }
     }
 
     /// As new primary: a replica has what it needs of these slots, or is in sync no longer. They are served if all others have it. Of one that has
     /// restarted nobody knows what it has: it is in sync until it was let go.
-    pub(super) fn agreed<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, places: &[(KeyspaceNumber, Slot)]) {
+    pub(super) fn agreed(&mut self, places: &[(KeyspaceNumber, Slot)]) {
         let Some(cluster) = &mut self.cluster else { return };
         let awaits = |place: &(KeyspaceNumber, Slot)| {
             cluster.roles.get(place.0, place.1).is_some_and(|local| local.role == Role::Primary && local.waits.agreement)
@@ -797,7 +791,7 @@ impl Core {
                 local.waits.agreement = false;
             }
         }
-        self.serve_slots(reactor, &over);
+        self.serve_slots(&over);
     }
 
     /// As learner: a bite of wiping.

@@ -149,19 +149,19 @@ impl Core {
         let cluster = self.cluster.as_mut()?;
         if cluster.handing_over.version != cluster.view.version() {
             let opened = cluster.look_for_successors(now_us);
-            self.serve_slots(reactor, &opened);
+            self.serve_slots(&opened);
         }
         let cluster = self.cluster.as_mut()?;
         if cluster.handing_over.close_at_us.is_some_and(|at_us| now_us >= at_us) {
             let closed = cluster.close_wanted(now_us, self.shard.engine().last_sequence());
-            self.serve_slots(reactor, &closed);
+            self.serve_slots(&closed);
         }
         if self.cluster.as_ref()?.handing_over.closing.is_empty() {
             return self.cluster.as_ref()?.handing_over.close_at_us;
         }
         self.propose_drained(reactor);
         let opened = self.cluster.as_mut()?.give_up_closing(now_us);
-        self.serve_slots(reactor, &opened);
+        self.serve_slots(&opened);
         self.cluster.as_ref()?.handing_over.due_us(now_us)
     }
 

@@ -520,7 +520,7 @@ impl Core {
                 if cluster.is_early(From::Member(node), kind, body) {
                     return Ok(());
                 }
-                self.word_of_primary(reactor, node, kind, body).ok_or_else(damaged)
+                self.word_of_primary(node, kind, body).ok_or_else(damaged)
             }
             (other, _) => Err(format!("a frame of kind {} does not belong here", other.0)),
         }
@@ -562,7 +562,7 @@ impl Core {
             reactor.abort(former);
         }
         if let Some(node) = node {
-            self.incoming_opened(reactor, node, connection);
+            self.incoming_opened(node, connection);
         }
         Ok(())
     }

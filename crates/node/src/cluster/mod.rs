@@ -196,13 +196,16 @@ impl ClusterCore {
 
     /// Whether this node is the primary of a slot, as far as it knows.
     pub(crate) fn is_primary(&self, table: TableId, slot: Slot) -> bool {
-        let assignment = self.view.keyspace_of(table).and_then(|keyspace| self.view.assignment(keyspace, slot));
-        assignment.is_some_and(|assignment| assignment.primary == self.view.me)
+        self.leads(self.view.keyspace_of(table), slot)
     }
 
     /// The same of a keyspace by its name.
     pub(crate) fn is_primary_in(&self, keyspace: &str, slot: Slot) -> bool {
-        let assignment = self.view.number_of(keyspace).and_then(|number| self.view.assignment(number, slot));
+        self.leads(self.view.number_of(keyspace), slot)
+    }
+
+    fn leads(&self, keyspace: Option<KeyspaceNumber>, slot: Slot) -> bool {
+        let assignment = keyspace.and_then(|keyspace| self.view.assignment(keyspace, slot));
         assignment.is_some_and(|assignment| assignment.primary == self.view.me)
     }
 
@@ -371,8 +374,8 @@ impl Core {
         }
         cluster.want_links(self.core, self.cores);
         let unanswered = cluster.links.take_forwards(|node| view.peers.get(&node).is_none_or(|peer| !peer.is_up));
-        self.serve_slots(reactor, &changes.gained);
-        self.agreed(reactor, &changes.changed);
+        self.serve_slots(&changes.gained);
+        self.agreed(&changes.changed);
         self.note_members(reactor, &members);
         if is_removed(&view.state.members, view.me) && !is_removed(&members, view.me) {
             self.send_clients_away(reactor);
@@ -383,7 +386,7 @@ impl Core {
     }
 
     /// Tells the shard again what these slots are.
-    fn serve_slots<R: Reactor<Message = Message>>(&mut self, _: &mut R, places: &[(KeyspaceNumber, Slot)]) {
+    fn serve_slots(&mut self, places: &[(KeyspaceNumber, Slot)]) {
         let Some(cluster) = &mut self.cluster else { return };
         for (keyspace, slot) in places {
             cluster.serve(&mut self.shard, *keyspace, *slot);

@@ -124,8 +124,8 @@ impl ClusterCore {
     /// An item of a primary has been applied here. What others may lack is remembered until it is committed: writes, and what a new primary brings to those in
     /// sync. Other images show what was committed before this replica is in sync.
     fn received(&mut self, from: Target, sequences: (u64, Sequence), place: (KeyspaceNumber, Slot), item: &Item<'_>) {
-        let is_secondary = self.roles.get(place.0, place.1).is_some_and(|local| local.role == Role::Secondary);
-        if item.purpose == Purpose::Write || is_secondary {
+        let is_secondary = || self.roles.get(place.0, place.1).is_some_and(|local| local.role == Role::Secondary);
+        if item.purpose == Purpose::Write || is_secondary() {
             self.fillings.applied(from, sequences, place, item.rows);
         }
         if item.purpose == Purpose::Image {
@@ -152,8 +152,8 @@ impl ClusterCore {
             return if is_behind { Verdict::Wait } else { Verdict::Ignore };
         }
         let is_old = local.primary != Some(sender) || item.term < local.term;
-        if is_old && item.purpose == Purpose::Image && local.role == Role::Learner {
-            // A former primary was filling this learner: what comes of that the metadata refuses.
+        if is_old && item.purpose == Purpose::Image && local.role == Role::Learner && !local.has_restarted() {
+            // A former primary was filling this learner: what comes of that the metadata refuses. One that is in sync and has restarted acknowledges nothing.
             return Verdict::Ignore;
         }
         if is_old {
@@ -205,7 +205,7 @@ impl Core {
                         return Offered::Taken;
                     }
                     batch.clear();
-                    if batch.append_received(item.rows).is_err() || !is_of(&batch, cluster, keyspace, item.slot) {
+                    if batch.append_received(item.rows).is_err() || !is_of(&batch, cluster, item) {
                         refused = true;
                         return Offered::Later;
                     }
@@ -251,7 +251,8 @@ impl Core {
     }
 }
 
-/// Whether all rows are of one slot of one keyspace.
-fn is_of(batch: &WriteBatch, cluster: &ClusterCore, keyspace: Option<KeyspaceNumber>, slot: Slot) -> bool {
-    batch.rows().all(|row| row.key.token.slot() == slot && cluster.view.keyspace_of(row.key.table) == keyspace)
+/// Whether all rows are of the item's slot and of the keyspace of its table.
+fn is_of(batch: &WriteBatch, cluster: &ClusterCore, item: &Item<'_>) -> bool {
+    let is_known = |table| table == item.table || cluster.view.keyspace_of(table) == cluster.view.keyspace_of(item.table);
+    batch.rows().all(|row| row.key.token.slot() == item.slot && is_known(row.key.table))
 }

@@ -26,8 +26,8 @@ const LOOK_AT_START_EVERY_US: u64 = 20_000;
 /// How long an entry stays before its batch is run again: longer than its coordinator waits for a part.
 const ABANDONED_AFTER_US: u64 = 2 * PATIENCE_US;
 const LOOKS_PER_TURN: usize = 32;
-/// How many are begun in one look, at most.
-const RUNS_PER_LOOK: usize = 16;
+/// How many are begun in one look at a slot, at most.
+const RUNS_PER_SLOT: usize = 16;
 /// How many entries are remembered; others are when there is room.
 const KNOWN_MAX: usize = 1 << 16;
 
@@ -73,6 +73,9 @@ impl Core {
             }
             logs.begin_look(now_us, now_is, self.cluster.is_none());
             self.queue_logs();
+            if self.batches.queue.is_empty() {
+                self.batches.forget_ended();
+            }
         }
         for _ in 0..LOOKS_PER_TURN {
             let Some((table, slot)) = self.batches.queue.pop_front() else { break };
@@ -119,7 +122,7 @@ impl Core {
         for entry in &found {
             self.batches.note(entry.batch, now_us);
             if let Some(request) = entry.request
-                && runs < RUNS_PER_LOOK
+                && runs < RUNS_PER_SLOT
                 && !self.is_full()
             {
                 runs += 1;
@@ -174,8 +177,11 @@ impl BatchLogs {
         }
     }
 
+    /// What the look that is over has not found has come to its end, if it has seen all.
     fn forget_ended(&mut self) {
         let look = self.look;
-        self.known.retain(|_, known| known.look == look);
+        if !self.look_again {
+            self.known.retain(|_, known| known.look == look);
+        }
     }
 }
