@@ -55,7 +55,8 @@ pub struct Core {
     pub(crate) refusals: Vec<(ConnectionId, Vec<u8>)>,
     pub(crate) marks: Marks,
     pub(crate) batches: BatchLogs,
-    pub(crate) ring: Arc<Ring>,
+    /// Without a cluster.
+    pub(crate) ring: Ring,
     pub(crate) cluster: Option<Box<ClusterCore>>,
     /// Clients have to go to other nodes: connections are closed as they fall quiet, and all of them then.
     pub(crate) send_away_until_us: Option<u64>,
@@ -126,7 +127,7 @@ impl Core {
             refusals: Vec::new(),
             marks: Marks::default(),
             batches: BatchLogs::default(),
-            ring: Arc::default(),
+            ring: Ring::default(),
             cluster,
             send_away_until_us: None,
             stalls_due_us: None,

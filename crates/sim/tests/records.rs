@@ -364,7 +364,7 @@ fn requests_wait_while_a_member_that_died_is_replaced() {
     cluster.network.start(2);
     cluster.wait("the member has joined again", |network| {
         let state = network.machine(0).unwrap().cluster_state().unwrap();
-        state.members.values().all(cluster::Member::is_up) && state.keyspaces["test"].slots.iter().all(|slot| slot.in_sync.len() == 2)
+        state.members.values().all(cluster::Member::is_up) && state.keyspaces["test"].iter().all(|slot| slot.in_sync.len() == 2)
     });
     for at in everywhere() {
         assert!(cluster.read_all(at).values().all(|read| *read == (0, Some(-1))));

@@ -165,7 +165,7 @@ fn a_level_that_cannot_be_reached_is_refused_before_anything_is_done() {
         [0, 1].iter().all(|node| {
             let state = network.machine(*node).unwrap().cluster_state().unwrap();
             let dead = state.members.values().find(|member| member.profile.host_id == 3).unwrap().id;
-            state.keyspaces["k"].slots.iter().all(|slot| !slot.in_sync.contains(&dead))
+            state.keyspaces["k"].iter().all(|slot| !slot.in_sync.contains(&dead))
         })
     });
     let refused = "Unavailable { consistency: All, required: 2, alive: 1 }";

@@ -367,12 +367,12 @@ impl Net {
         let (state, me) = (Arc::clone(metadata.state()), metadata.node());
         let mut by_node: BTreeMap<NodeId, BTreeMap<String, Vec<(Slot, Epoch)>>> = BTreeMap::new();
         for (keyspace, map) in &state.keyspaces {
-            for (slot, assignment) in map.slots.iter().enumerate() {
+            for (slot, assignment) in map.with_slots() {
                 if Some(assignment.primary) == me
                     && let Some(learner) = assignment.learners.iter().next()
                 {
                     let slots = by_node.entry(learner).or_default().entry(keyspace.clone()).or_default();
-                    slots.push((Slot(slot as u16), assignment.epoch));
+                    slots.push((slot, assignment.epoch));
                 }
             }
         }
@@ -548,7 +548,7 @@ fn member_of(state: &State, host: u128) -> Option<NodeId> {
 fn check_progress(old: &State, new: &State) {
     for (name, map) in &new.keyspaces {
         let Some(before) = old.keyspaces.get(name) else { continue };
-        for (before, after) in before.slots.iter().zip(&map.slots) {
+        for (before, after) in before.iter().zip(map.iter()) {
             assert!(after.in_sync.contains(&after.primary));
             assert!(after.epoch >= before.epoch && (after.epoch > before.epoch || after == before));
             assert!(after.term >= before.term && (after.term > before.term || after.primary == before.primary));

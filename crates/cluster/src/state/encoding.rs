@@ -46,13 +46,15 @@ impl State {
         let mut state = Self { cluster_id: reader.u128("cluster id")?, ..Self::empty() };
         state.cluster_name = reader.text("cluster name")?;
         state.version = reader.varint("version")?;
+        let mut members = BTreeMap::new();
         for _ in 0..reader.count(MEMBERS_MAX as usize, "members")? {
             let member = Member::decode(&mut reader)?;
             if member.id.0 > MEMBERS_MAX {
                 return Err(CodecError::OutOfRange { what: "member", found: u64::from(member.id.0), limit: u64::from(MEMBERS_MAX) });
             }
-            state.members.insert(member.id, member);
+            members.insert(member.id, member);
         }
+        state.members = Arc::new(members);
         let schema = schema_blob::decode(reader.bytes(STATE_BYTES_MAX, "schema")?);
         state.schema = Arc::new(schema.map_err(|_| CodecError::Inconsistent { what: "schema" })?);
         let mut keyspaces = BTreeMap::new();
@@ -62,12 +64,13 @@ impl State {
         }
         reader.end()?;
         let maps_are_the_schemas = keyspaces.keys().eq(state.schema.keyspaces.keys());
-        let known = |map: &SlotMap| map.slots.iter().all(|slot| slot.in_sync.iter().all(|node| state.members.contains_key(node)));
+        let known = |map: &SlotMap| map.iter().all(|slot| slot.in_sync.iter().all(|node| state.members.contains_key(node)));
         if state.members.is_empty() || !maps_are_the_schemas || !keyspaces.values().all(|map| known(map)) {
             return Err(CodecError::Inconsistent { what: "state" });
         }
         state.keyspaces = keyspaces;
-        state.refresh_placement();
+        state.follow_members();
+        state.find_due();
         Ok(state)
     }
 }

@@ -1,8 +1,9 @@
 //! The state that all members agree on, as a function of the commands that the metadata group has decided.
 //!
 //! [`State::apply`] is pure: equal states and commands give equal states, on every member. It ends with a step (`settle`) that brings the
-//! assignments of slots nearer to where they belong. A state is a value: what a command does not touch is shared with the one before.
+//! assignments of slots nearer to where they belong. A state is a value: what a command does not touch is shared with the one before, and costs nothing.
 
+mod due;
 mod encoding;
 mod member;
 mod placement;
@@ -21,8 +22,10 @@ pub use status::{MemberStatus, Status};
 use crate::command::{Command, Outcome, Refused, SlotEpochs};
 use crate::nodes::{Learners, NodeSet};
 use base::{Epoch, NodeId, SLOT_COUNT, Slot};
+use due::{Due, Task};
 use model::{Keyspace, Schema, schema_blob};
 use placement::Placement;
+use settle::Up;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -41,12 +44,15 @@ pub struct State {
     /// The log index of the newest entry in it.
     pub version: u64,
     /// All members there have ever been.
-    pub members: BTreeMap<NodeId, Member>,
+    pub members: Arc<BTreeMap<NodeId, Member>>,
     /// The schema.
     pub schema: Arc<Schema>,
     /// Who holds the slots of each keyspace of the schema.
     pub keyspaces: BTreeMap<String, Arc<SlotMap>>,
+    /// The members that what follows is of.
+    followed: Arc<BTreeMap<NodeId, Member>>,
     placement: Arc<Placement>,
+    up: Arc<Up>,
 }
 
 impl State {
@@ -57,10 +63,12 @@ impl State {
             cluster_id: 0,
             cluster_name: String::new(),
             version: 0,
-            members: BTreeMap::new(),
+            members: Arc::default(),
             schema: Arc::new(Schema::empty()),
             keyspaces: BTreeMap::new(),
+            followed: Arc::default(),
             placement: Arc::default(),
+            up: Arc::default(),
         }
     }
 
@@ -70,7 +78,7 @@ impl State {
         let mut state = Self { cluster_id, cluster_name, version, schema: Arc::new(schema), ..Self::empty() };
         let id = NodeId(1);
         let member = Member { id, profile, previous_incarnation: 0, state: MemberState::Up, leaving: false, place: 1 };
-        state.members.insert(id, member);
+        state.members = Arc::new(BTreeMap::from([(id, member)]));
         state.follow_schema();
         state.settle();
         state
@@ -114,12 +122,12 @@ impl State {
     /// Who holds `slot` of `keyspace`.
     #[must_use]
     pub fn assignment(&self, keyspace: &str, slot: Slot) -> Option<&Assignment> {
-        self.keyspaces.get(keyspace)?.slots.get(usize::from(slot.0))
+        self.keyspaces.get(keyspace)?.get(slot)
     }
 
     /// Whether any slot's primary may still wait for the one before.
     pub(crate) fn has_handovers(&self) -> bool {
-        self.keyspaces.values().filter(|map| !map.settled).any(|map| map.slots.iter().any(|slot| slot.handover_from.is_some()))
+        self.keyspaces.values().any(|map| map.due.has(Task::EndHandover))
     }
 
     fn epoch(&self) -> Epoch {
@@ -127,14 +135,15 @@ impl State {
     }
 
     fn join(&mut self, profile: &Profile, replaces: Option<NodeId>) -> Outcome {
-        if let Some(known) = self.members.values_mut().find(|member| member.profile.host_id == profile.host_id) {
+        if let Some(known) = self.members.values().find(|member| member.profile.host_id == profile.host_id) {
             if known.state == MemberState::Removed {
                 return Outcome::Refused(Refused::Gone { node: known.id });
             }
             // What is about its process changes by `Started` only, which is compared: an old copy of this command must not bring back an old process.
             let Profile { incarnation, boot, is_durable, .. } = known.profile;
-            known.profile = Profile { incarnation, boot, is_durable, ..profile.clone() };
-            return Outcome::Joined(known.id);
+            let id = known.id;
+            self.change_member(id).profile = Profile { incarnation, boot, is_durable, ..profile.clone() };
+            return Outcome::Joined(id);
         }
         let last = self.members.keys().next_back().map_or(0, |id| id.0);
         if last >= MEMBERS_MAX {
@@ -149,11 +158,11 @@ impl State {
             };
         }
         let member = Member { id, profile: profile.clone(), previous_incarnation: 0, state: MemberState::Up, leaving: false, place };
-        self.members.insert(id, member);
+        Arc::make_mut(&mut self.members).insert(id, member);
         if let Some(old) = replaces
             && let Outcome::Refused(refused) = self.remove(old, false)
         {
-            self.members.remove(&id);
+            Arc::make_mut(&mut self.members).remove(&id);
             return Outcome::Refused(refused);
         }
         self.follow_factors();
@@ -173,12 +182,13 @@ impl State {
             return Outcome::Refused(Refused::OtherProcess { node });
         }
         let has_all = profile.has_all_of(&member.profile);
+        let member = self.change_member(node);
         member.previous_incarnation = previous;
         member.profile = profile.clone();
         member.state = member.heard();
         self.follow_factors();
         let concerned = |assignment: &Assignment| assignment.holds(node) || assignment.handover_from == Some(node);
-        self.change_slots(concerned, |state, assignment| {
+        self.change_slots(slots_where(concerned), |state, assignment| {
             if assignment.primary == node {
                 // A term of its own: what the process before has sent, or has proposed, is not this one's.
                 assignment.term = state.epoch();
@@ -196,16 +206,14 @@ impl State {
                 assignment.handover_from = None;
             }
         });
-        self.unsettle();
         Outcome::Done
     }
 
     fn down(&mut self, node: NodeId) -> Outcome {
         match self.live_member(node) {
             Err(refused) => Outcome::Refused(refused),
-            Ok(member) => {
-                member.state = MemberState::Down;
-                self.unsettle();
+            Ok(_) => {
+                self.change_member(node).state = MemberState::Down;
                 Outcome::Done
             }
         }
@@ -217,8 +225,7 @@ impl State {
             Ok(member) if member.profile.incarnation != incarnation => Outcome::Refused(Refused::OtherProcess { node }),
             Ok(member) => {
                 if member.state == MemberState::Down {
-                    member.state = member.heard();
-                    self.unsettle();
+                    self.change_member(node).state = member.heard();
                 }
                 Outcome::Done
             }
@@ -231,8 +238,7 @@ impl State {
             Ok(member) if member.profile.incarnation != incarnation => Outcome::Refused(Refused::OtherProcess { node }),
             Ok(member) => {
                 if member.is_up() {
-                    member.state = MemberState::Ending;
-                    self.unsettle();
+                    self.change_member(node).state = MemberState::Ending;
                 }
                 Outcome::Done
             }
@@ -251,8 +257,8 @@ impl State {
     }
 
     fn handed_over(&mut self, up_to: Epoch) -> Outcome {
-        let over = |assignment: &Assignment| assignment.handover_from.is_some() && assignment.term <= up_to;
-        self.change_slots(over, |_, assignment| assignment.handover_from = None);
+        let waiting = |map: &SlotMap| map.due.slots(Task::EndHandover).collect();
+        self.change_slots(waiting, |_, assignment| assignment.handover_from = assignment.handover_from.filter(|_| assignment.term > up_to));
         Outcome::Done
     }
 
@@ -315,7 +321,8 @@ impl State {
         match self.live_member(node) {
             Err(refused) => Outcome::Refused(refused),
             Ok(_) if !others => Outcome::Refused(Refused::OnlyMember { node }),
-            Ok(member) => {
+            Ok(_) => {
+                let member = self.change_member(node);
                 member.leaving = true;
                 if member.state == MemberState::Up {
                     member.state = MemberState::Draining;
@@ -337,7 +344,7 @@ impl State {
         }
         let is_up = member.is_up();
         let (mut held, mut last, mut alone) = (0, 0, 0);
-        for assignment in self.keyspaces.values().flat_map(|map| &map.slots) {
+        for assignment in self.keyspaces.values().flat_map(|map| map.iter()) {
             let is_in_sync = assignment.in_sync.contains(&node);
             let mut others = assignment.in_sync.iter().filter(|other| **other != node).peekable();
             held += u32::from(assignment.holds(node));
@@ -350,10 +357,10 @@ impl State {
         if last > 0 && !force {
             return Outcome::Refused(Refused::LastHolder { node, slots: last });
         }
-        self.members.get_mut(&node).expect("looked up above").state = MemberState::Removed;
+        self.change_member(node).state = MemberState::Removed;
         self.follow_factors();
         let concerned = |assignment: &Assignment| assignment.holds(node) || assignment.handover_from == Some(node);
-        self.change_slots(concerned, |state, assignment| {
+        self.change_slots(slots_where(concerned), |state, assignment| {
             assignment.learners.remove(node);
             if assignment.in_sync.contains(&node) {
                 if !assignment.in_sync.has_other_than(node) {
@@ -368,8 +375,12 @@ impl State {
         Outcome::Removed { lost: alone }
     }
 
-    fn live_member(&mut self, node: NodeId) -> Result<&mut Member, Refused> {
-        match self.members.get_mut(&node) {
+    fn change_member(&mut self, node: NodeId) -> &mut Member {
+        Arc::make_mut(&mut self.members).get_mut(&node).expect("it was looked up before")
+    }
+
+    fn live_member(&self, node: NodeId) -> Result<&Member, Refused> {
+        match self.members.get(&node) {
             None => Err(Refused::NoSuchMember { node }),
             Some(member) if member.state == MemberState::Removed => Err(Refused::Gone { node }),
             Some(member) => Ok(member),
@@ -401,13 +412,6 @@ impl State {
         assignment.in_sync.insert(heir);
     }
 
-    /// Has every keyspace looked at again.
-    fn unsettle(&mut self) {
-        for map in self.keyspaces.values_mut().filter(|map| map.settled) {
-            Arc::make_mut(map).settled = false;
-        }
-    }
-
     fn is_up(&self, node: NodeId) -> bool {
         self.members.get(&node).is_some_and(Member::is_up)
     }
@@ -416,19 +420,20 @@ impl State {
         self.members.get(&node).is_some_and(Member::stays)
     }
 
-    /// Lets `change` change the assignments that are `concerned`; those that did get a new epoch.
-    fn change_slots(&mut self, concerned: impl Fn(&Assignment) -> bool, mut change: impl FnMut(&Self, &mut Assignment)) {
+    /// Lets `change` change the assignments of these slots of each keyspace; those that did get a new epoch.
+    fn change_slots(&mut self, slots: impl Fn(&SlotMap) -> Vec<Slot>, mut change: impl FnMut(&Self, &mut Assignment)) {
         let mut keyspaces = std::mem::take(&mut self.keyspaces);
         for map in keyspaces.values_mut() {
-            let mut changed = Vec::new();
-            for (slot, assignment) in map.slots.iter().enumerate().filter(|(_, assignment)| concerned(assignment)) {
+            let mut changes = Vec::new();
+            for slot in slots(map) {
+                let assignment = map.at(slot);
                 let mut next = assignment.clone();
                 change(self, &mut next);
                 if next != *assignment {
-                    changed.push((slot, next));
+                    changes.push((slot, next));
                 }
             }
-            put(map, changed, self.epoch());
+            put(map, changes, self.epoch());
         }
         self.keyspaces = keyspaces;
     }
@@ -448,7 +453,7 @@ impl State {
                 let assignment = map.at(*slot);
                 let mut next = assignment.clone();
                 if assignment.epoch == *expected && change(self, &mut next) {
-                    changes.push((usize::from(slot.0), next));
+                    changes.push((*slot, next));
                 } else {
                     passed_over += 1;
                 }
@@ -465,7 +470,7 @@ impl State {
         let schema = Arc::clone(&self.schema);
         self.keyspaces.retain(|name, _| schema.keyspaces.contains_key(name));
         self.follow_factors();
-        self.refresh_placement();
+        self.follow_members();
         for (name, keyspace) in &schema.keyspaces {
             if !self.keyspaces.contains_key(name) {
                 let map = self.new_map(self.factor(keyspace));
@@ -482,7 +487,7 @@ impl State {
             if factor != map.factor {
                 let map = Arc::make_mut(map);
                 map.factor = factor;
-                map.settled = false;
+                map.due = Due::of_all();
             }
         }
         self.keyspaces = keyspaces;
@@ -515,18 +520,21 @@ impl State {
             let (restarted, learners) = (NodeSet::new(), Learners::default());
             Assignment { epoch, term: epoch, primary, handover_from: None, in_sync, restarted, learners }
         };
-        SlotMap { factor, slots: (0..SLOT_COUNT as usize).map(assign).collect(), settled: false }
+        SlotMap::new(factor, &(0..SLOT_COUNT as usize).map(assign).collect::<Vec<_>>())
     }
 }
 
+fn slots_where(holds: impl Fn(&Assignment) -> bool) -> impl Fn(&SlotMap) -> Vec<Slot> {
+    move |map| map.with_slots().filter(|(_, assignment)| holds(assignment)).map(|(slot, _)| slot).collect()
+}
+
 /// Puts changed assignments in their places, at `epoch`.
-fn put(map: &mut Arc<SlotMap>, changes: Vec<(usize, Assignment)>, epoch: Epoch) {
+fn put(map: &mut Arc<SlotMap>, changes: Vec<(Slot, Assignment)>, epoch: Epoch) {
     if changes.is_empty() {
         return;
     }
     let map = Arc::make_mut(map);
-    map.settled = false;
     for (slot, assignment) in changes {
-        map.slots[slot] = Assignment { epoch, ..assignment };
+        map.put(slot, Assignment { epoch, ..assignment });
     }
 }

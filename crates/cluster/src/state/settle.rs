@@ -1,4 +1,5 @@
-//! Brings the assignments of slots nearer to where they belong; runs after each command.
+//! Brings the assignments of slots nearer to where they belong; runs after each command, for the slots that it has changed: for all of them if it has changed
+//! who is up or where slots belong.
 //!
 //! For each slot, with its *targets* (`placement`), in this order:
 //!
@@ -13,7 +14,11 @@
 //! primary to propose, too: it finishes what is under way before.
 //!
 //! A member that is down keeps its place among the targets: nothing moves while it restarts.
+//!
+//! Steps 1 and 2 done twice are the same as done once. So a slot need be looked at again only when its assignment, its targets or who is up have changed; which wait
+//! for step 3 is kept ([`Due`]).
 
+use super::due::{Due, Task};
 use super::slots::Assignment;
 use super::{Member, NodeSet, SlotMap, State, put};
 use base::{NodeId, Slot};
@@ -24,13 +29,14 @@ use std::sync::Arc;
 pub const LEARNER_SLOTS_MAX: usize = 512;
 
 /// The members that are up, and those of them that stay, looked up by id.
-struct Up(Vec<(bool, bool)>);
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Up(Vec<(bool, bool)>);
 
 impl Up {
-    fn of(state: &State) -> Self {
-        let len = state.members.keys().next_back().map_or(0, |last| last.0 as usize + 1);
+    fn of(members: &BTreeMap<NodeId, Member>) -> Self {
+        let len = members.keys().next_back().map_or(0, |last| last.0 as usize + 1);
         let mut up = vec![(false, false); len];
-        for member in state.members.values() {
+        for member in members.values() {
             up[member.id.0 as usize] = (member.is_up(), member.stays());
         }
         Self(up)
@@ -47,39 +53,28 @@ impl Up {
 
 impl State {
     pub(super) fn settle(&mut self) {
-        self.refresh_placement();
-        let (up, mut room) = (Up::of(self), Room::of(&self.members));
+        self.follow_members();
+        if !self.keyspaces.values().any(|map| map.due.has_changed()) {
+            return;
+        }
         let mut keyspaces = std::mem::take(&mut self.keyspaces);
-        let mut wanting: Vec<Wanting> = Vec::new();
-        // One look at each slot: there are thousands, and this runs on every member after each command.
-        for map in keyspaces.values_mut().filter(|map| !map.settled) {
-            let (mut changes, mut of_map, mut settled) = (Vec::new(), Wanting::default(), true);
-            for (slot, assignment) in map.slots.iter().enumerate() {
-                let targets = self.placement.targets(slot, map.factor);
-                let mut next = None;
-                if !is_at_rest(assignment, targets, &up) {
-                    let mut changed = assignment.clone();
-                    self.settle_slot(&mut changed, targets, &up);
-                    next = Some(changed).filter(|changed| changed != assignment);
+        for map in keyspaces.values_mut().filter(|map| map.due.has_changed()) {
+            let mut changes = Vec::new();
+            for slot in map.due.to_look_at() {
+                let (assignment, targets) = (map.at(slot), self.targets(map, slot));
+                if !is_at_rest(assignment, targets, &self.up) {
+                    let mut next = assignment.clone();
+                    self.settle_slot(&mut next, targets);
+                    changes.extend((next != *assignment).then_some((slot, next)));
                 }
-                let now = next.as_ref().unwrap_or(assignment);
-                if !is_settled(now, targets, &up) {
-                    settled = false;
-                    room.is_used_by(now);
-                    of_map.look_at(slot, now, targets, &up);
-                }
-                changes.extend(next.map(|next| (slot, next)));
             }
             put(map, changes, self.epoch());
-            if settled {
-                Arc::make_mut(map).settled = true;
-            } else {
-                wanting.push(of_map);
-            }
+            self.look_at_changed(Arc::make_mut(map));
         }
-        for group in 0..2 {
-            for (map, wanting) in keyspaces.values_mut().filter(|map| !map.settled).zip(&wanting) {
-                self.admit_learners(map, &wanting.0[group], &up, &mut room);
+        let mut room = Room::of(self, keyspaces.values());
+        for task in [Task::AdmitFirst, Task::Admit] {
+            for map in keyspaces.values_mut() {
+                self.admit_learners(map, task, &mut room);
             }
         }
         self.keyspaces = keyspaces;
@@ -88,60 +83,69 @@ impl State {
     /// Whether settling once more would change nothing.
     #[cfg(test)]
     pub(super) fn has_come_to_rest(&self) -> bool {
-        let up = Up::of(self);
         self.keyspaces.values().all(|map| {
-            map.slots.iter().enumerate().all(|(slot, assignment)| {
+            map.with_slots().all(|(slot, assignment)| {
                 let mut next = assignment.clone();
-                self.settle_slot(&mut next, self.placement.targets(slot, map.factor), &up);
+                self.settle_slot(&mut next, self.targets(map, slot));
                 next == *assignment
             })
         })
     }
 
-    /// Follows the members.
-    pub(super) fn refresh_placement(&mut self) {
-        if let Some(placement) = self.placement.refreshed(&self.members) {
-            self.placement = Arc::new(placement);
-            self.unsettle();
+    /// Follows the members: when others are up, or slots belong elsewhere, every slot has to be looked at.
+    pub(super) fn follow_members(&mut self) {
+        if Arc::ptr_eq(&self.members, &self.followed) {
+            return;
         }
+        self.followed = Arc::clone(&self.members);
+        let (placement, up) = (self.placement.refreshed(&self.members), Up::of(&self.members));
+        if placement.is_none() && up == *self.up {
+            return;
+        }
+        self.up = Arc::new(up);
+        if let Some(placement) = placement {
+            self.placement = Arc::new(placement);
+        }
+        for map in self.keyspaces.values_mut() {
+            Arc::make_mut(map).due = Due::of_all();
+        }
+    }
+
+    /// Finds out what is due in a state that comes as bytes. Whoever had it in memory has settled it; the next command looks at every slot all the same.
+    pub(super) fn find_due(&mut self) {
+        let mut keyspaces = std::mem::take(&mut self.keyspaces);
+        for map in keyspaces.values_mut().map(Arc::make_mut) {
+            self.look_at_changed(map);
+            map.due.all_changed();
+        }
+        self.keyspaces = keyspaces;
     }
 
     /// Whether nothing is to be moved, filled or handed over: each slot is where it belongs.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        let up = Up::of(self);
-        self.keyspaces.values().all(|map| map.settled || self.map_is_settled(map, &up))
-    }
-
-    fn map_is_settled(&self, map: &SlotMap, up: &Up) -> bool {
-        map.slots.iter().enumerate().all(|(slot, assignment)| is_settled(assignment, self.placement.targets(slot, map.factor), up))
+        self.keyspaces.values().all(|map| {
+            let is_settled = |(slot, assignment)| is_settled(assignment, self.targets(map, slot), &self.up);
+            !map.due.has_tasks() && map.with_slots().all(is_settled)
+        })
     }
 
     /// Whether `primary` waits for replicas in sync that it need not wait for: [`crate::Command::Release`] takes them out.
     #[must_use]
     pub fn has_to_release(&self, primary: NodeId) -> bool {
-        let up = Up::of(self);
-        self.keyspaces.values().filter(|map| !map.settled).any(|map| {
-            let mut slots = map.slots.iter().enumerate().filter(|(_, assignment)| assignment.primary == primary);
-            slots.any(|(slot, assignment)| {
-                !assignment.restarted.is_empty()
-                    || kept_in_sync(assignment, self.placement.targets(slot, map.factor), &up) != assignment.in_sync
-            })
-        })
+        self.keyspaces.values().any(|map| map.due.has(Task::Release(primary)))
     }
 
     /// `primary` goes on without those.
     pub(super) fn release_replicas(&mut self, primary: NodeId) {
-        let up = Up::of(self);
         let mut keyspaces = std::mem::take(&mut self.keyspaces);
-        for map in keyspaces.values_mut().filter(|map| !map.settled) {
-            let mut changes = Vec::new();
-            for (slot, assignment) in map.slots.iter().enumerate().filter(|(_, assignment)| assignment.primary == primary) {
-                let in_sync = kept_in_sync(assignment, self.placement.targets(slot, map.factor), &up);
-                if in_sync != assignment.in_sync || !assignment.restarted.is_empty() {
-                    changes.push((slot, Assignment { in_sync, restarted: NodeSet::new(), ..assignment.clone() }));
-                }
-            }
+        for map in keyspaces.values_mut() {
+            let released = |slot| {
+                let assignment = map.at(slot).clone();
+                let in_sync = kept_in_sync(&assignment, self.targets(map, slot), &self.up);
+                (slot, Assignment { in_sync, restarted: NodeSet::new(), ..assignment })
+            };
+            let changes = map.due.slots(Task::Release(primary)).map(released).collect();
             put(map, changes, self.epoch());
         }
         self.keyspaces = keyspaces;
@@ -150,30 +154,33 @@ impl State {
     /// Slots of a keyspace whose primary is `primary` and should be another member, with that one: it belongs there before the primary, or the primary is
     /// ending. While replicas are being filled a primary that stays goes on, for they would have to begin anew.
     pub fn successors(&self, keyspace: &str, primary: NodeId) -> impl Iterator<Item = (Slot, NodeId)> + '_ {
-        let map = self.keyspaces.get(keyspace).filter(|map| !map.settled);
+        let map = self.keyspaces.get(keyspace);
         map.into_iter().flat_map(move |map| {
-            let slots = map.slots.iter().enumerate().filter(move |(_, assignment)| assignment.primary == primary);
-            slots.filter_map(|(slot, assignment)| {
-                let targets = self.placement.targets(slot, map.factor);
-                Some((Slot(slot as u16), self.successor(assignment, targets)?))
-            })
+            let slots = map.due.slots(Task::HandOver(primary));
+            slots.filter_map(|slot| Some((slot, successor(map.at(slot), self.targets(map, slot), &self.up)?)))
         })
     }
 
-    fn successor(&self, assignment: &Assignment, targets: &[NodeId]) -> Option<NodeId> {
-        if assignment.handover_from.is_some() {
-            return None;
+    /// The members that a slot belongs to, the primary first.
+    fn targets(&self, map: &SlotMap, slot: Slot) -> &[NodeId] {
+        self.placement.targets(usize::from(slot.0), map.factor)
+    }
+
+    /// Finds out what is due in slots that have changed.
+    fn look_at_changed(&self, map: &mut SlotMap) {
+        let mut tasks = Vec::new();
+        for slot in map.due.to_look_at() {
+            let (assignment, targets) = (map.at(slot), self.targets(map, slot));
+            if !is_settled(assignment, targets, &self.up) {
+                tasks.extend(tasks_of(assignment, targets, &self.up).map(|task| (task, slot)));
+            }
         }
-        let goes_on = |node: &NodeId| assignment.in_sync.contains(node) && !assignment.restarted.contains(node) && self.stays(*node);
-        let is_ready = |node: &NodeId| *node != assignment.primary && goes_on(node);
-        if !self.stays(assignment.primary) {
-            return targets.iter().chain(&assignment.in_sync).copied().find(is_ready);
-        }
-        targets.first().copied().filter(is_ready).filter(|_| assignment.learners.is_empty())
+        map.due.found(tasks);
     }
 
     /// Steps 1 and 2.
-    fn settle_slot(&self, assignment: &mut Assignment, targets: &[NodeId], up: &Up) {
+    fn settle_slot(&self, assignment: &mut Assignment, targets: &[NodeId]) {
+        let up = &*self.up;
         let is_down = !up.has(assignment.primary);
         if is_down || assignment.restarted.contains(&assignment.primary) {
             let Assignment { in_sync, restarted, .. } = &*assignment;
@@ -192,32 +199,22 @@ impl State {
         }
     }
 
-    /// Step 3, for slots that want it.
-    fn admit_learners(&self, map: &mut Arc<SlotMap>, slots: &[usize], up: &Up, room: &mut Room) {
-        let mut changes = Vec::new();
-        for slot in slots {
-            let assignment = &map.slots[*slot];
-            let mut next = None;
-            for target in lacked(assignment, self.placement.targets(*slot, map.factor), up) {
-                if room.take(target) {
-                    next.get_or_insert_with(|| assignment.clone()).learners.insert(target, self.epoch());
-                }
-            }
-            changes.extend(next.map(|next| (*slot, next)));
+    /// Step 3, for slots that want it with `task`.
+    fn admit_learners(&self, map: &mut Arc<SlotMap>, task: fn(NodeId) -> Task, room: &mut Room) {
+        let mut admitted = Vec::new();
+        for (node, slots) in map.due.wanting(task) {
+            admitted.extend(slots.iter().take_while(|_| room.take(node)).map(|(_, slot)| (*slot, node)));
         }
-        put(map, changes, self.epoch());
-    }
-}
-
-/// Slots of a keyspace that want learners: first those that lack replicas, then the others.
-#[derive(Default)]
-struct Wanting([Vec<usize>; 2]);
-
-impl Wanting {
-    fn look_at(&mut self, slot: usize, assignment: &Assignment, targets: &[NodeId], up: &Up) {
-        if up.has(assignment.primary) && lacked(assignment, targets, up).next().is_some() {
-            self.0[usize::from(assignment.in_sync.len() >= targets.len())].push(slot);
+        if admitted.is_empty() {
+            return;
         }
+        let map = Arc::make_mut(map);
+        for (slot, node) in admitted {
+            let mut next = Assignment { epoch: self.epoch(), ..map.at(slot).clone() };
+            next.learners.insert(node, self.epoch());
+            map.put(slot, next);
+        }
+        self.look_at_changed(map);
     }
 }
 
@@ -230,15 +227,13 @@ fn lacked(assignment: &Assignment, targets: &[NodeId], up: &Up) -> impl Iterator
 struct Room(Vec<usize>);
 
 impl Room {
-    fn of(members: &BTreeMap<NodeId, Member>) -> Self {
-        Self(vec![LEARNER_SLOTS_MAX; members.keys().next_back().map_or(0, |last| last.0 as usize + 1)])
-    }
-
-    /// The slot's learners have theirs already.
-    fn is_used_by(&mut self, assignment: &Assignment) {
-        for node in assignment.learners.iter() {
-            self.take(node);
+    /// Besides what their learners have.
+    fn of<'a>(state: &State, maps: impl Iterator<Item = &'a Arc<SlotMap>>) -> Self {
+        let mut room = Self(vec![LEARNER_SLOTS_MAX; state.members.keys().next_back().map_or(0, |last| last.0 as usize + 1)]);
+        for node in maps.flat_map(|map| map.due.learners()) {
+            room.take(node);
         }
+        room
     }
 
     /// Takes room for one slot, if there is any.
@@ -266,6 +261,33 @@ fn kept_in_sync(assignment: &Assignment, targets: &[NodeId], up: &Up) -> NodeSet
     let is_in_place = assignment.handover_from.is_none() && !targets.is_empty() && targets.iter().all(|node| goes_on(*node));
     let is_kept = |node: NodeId| !has_restarted && goes_on(node) && (!is_in_place || targets.contains(&node));
     in_sync.iter().copied().filter(|node| node == primary || is_kept(*node)).collect()
+}
+
+/// Who should be primary instead of the one that is, if it can be.
+fn successor(assignment: &Assignment, targets: &[NodeId], up: &Up) -> Option<NodeId> {
+    if assignment.handover_from.is_some() {
+        return None;
+    }
+    let goes_on = |node: &NodeId| assignment.in_sync.contains(node) && !assignment.restarted.contains(node) && up.stays(*node);
+    let is_ready = |node: &NodeId| *node != assignment.primary && goes_on(node);
+    if !up.stays(assignment.primary) {
+        return targets.iter().chain(&assignment.in_sync).copied().find(is_ready);
+    }
+    targets.first().copied().filter(is_ready).filter(|_| assignment.learners.is_empty())
+}
+
+/// What is to be done in a slot that is not settled.
+fn tasks_of(assignment: &Assignment, targets: &[NodeId], up: &Up) -> impl Iterator<Item = Task> {
+    let primary = assignment.primary;
+    let admit = if assignment.in_sync.len() < targets.len() { Task::AdmitFirst } else { Task::Admit };
+    let admitted = lacked(assignment, targets, up).filter(move |_| up.has(primary)).map(admit);
+    let releases = !assignment.restarted.is_empty() || kept_in_sync(assignment, targets, up) != assignment.in_sync;
+    let rest = [
+        releases.then_some(Task::Release(primary)),
+        successor(assignment, targets, up).map(|_| Task::HandOver(primary)),
+        assignment.handover_from.map(|_| Task::EndHandover),
+    ];
+    assignment.learners.iter().map(Task::Fill).chain(admitted).chain(rest.into_iter().flatten())
 }
 
 /// Whether nothing is left to do while the members stay as they are.

@@ -1,8 +1,10 @@
 //! Who holds the slots of a keyspace.
 
+use super::due::Due;
 use crate::codec::{CodecError, Reader, Writer};
 use crate::nodes::{Learners, NodeSet};
 use base::{Epoch, NodeId, SLOT_COUNT, Slot};
+use std::sync::Arc;
 
 /// The largest replication factor.
 pub const FACTOR_MAX: u8 = 7;
@@ -50,30 +52,84 @@ impl Assignment {
     }
 }
 
+/// So many slots are copied when one of them changes; all others are shared with the map before.
+const RUN: usize = 16;
+
 /// Who holds the slots of one keyspace.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct SlotMap {
     /// How many replicas a slot should have.
     pub factor: u8,
-    /// By slot.
-    pub slots: Vec<Assignment>,
-    /// Nothing is left to do for the members as they are. Not part of the state: it follows from it.
-    pub(super) settled: bool,
+    /// By slot, in runs.
+    runs: Vec<Arc<[Assignment]>>,
+    newest: Epoch,
+    /// What is left to do. Not part of the state: it follows from it.
+    pub(super) due: Due,
 }
 
 impl SlotMap {
+    /// The map of these assignments, one for each slot.
+    pub(super) fn new(factor: u8, slots: &[Assignment]) -> Self {
+        let newest = slots.iter().map(|assignment| assignment.epoch).max().unwrap_or_default();
+        Self { factor, runs: slots.chunks(RUN).map(Arc::from).collect(), newest, due: Due::of_all() }
+    }
+
     /// Who holds `slot`.
     ///
     /// # Panics
     /// When `slot` is none.
     #[must_use]
     pub fn at(&self, slot: Slot) -> &Assignment {
-        &self.slots[usize::from(slot.0)]
+        self.get(slot).expect("a slot is below their count")
+    }
+
+    /// Who holds `slot`, if there is such a slot.
+    #[must_use]
+    pub fn get(&self, slot: Slot) -> Option<&Assignment> {
+        let slot = usize::from(slot.0);
+        self.runs.get(slot / RUN)?.get(slot % RUN)
+    }
+
+    /// Who holds each slot, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &Assignment> {
+        self.runs.iter().flat_map(|run| run.iter())
+    }
+
+    /// The same, with the slots.
+    pub fn with_slots(&self) -> impl Iterator<Item = (Slot, &Assignment)> {
+        (0..).map(Slot).zip(self.iter())
+    }
+
+    /// The newest epoch of a slot.
+    #[must_use]
+    pub fn newest(&self) -> Epoch {
+        self.newest
+    }
+
+    /// Slots whose assignments are not what they are in `before`. What the two maps share is not looked at.
+    pub fn changed_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = Slot> + 'a {
+        let runs = (0..).step_by(RUN).zip(self.runs.iter().zip(&before.runs)).filter(|(_, (now, before))| !Arc::ptr_eq(now, before));
+        runs.flat_map(|(first, (now, before))| {
+            let slots = (first..).map(Slot).zip(now.iter().zip(before.iter()));
+            slots.filter(|(_, (now, before))| now.epoch != before.epoch).map(|(slot, _)| slot)
+        })
+    }
+
+    /// Slots that `node` is being filled with, in their order.
+    pub fn fills(&self, node: NodeId) -> impl Iterator<Item = Slot> + '_ {
+        self.due.fills(node)
+    }
+
+    pub(super) fn put(&mut self, slot: Slot, assignment: Assignment) {
+        self.newest = self.newest.max(assignment.epoch);
+        self.due.changed(slot);
+        let slot = usize::from(slot.0);
+        Arc::make_mut(&mut self.runs[slot / RUN])[slot % RUN] = assignment;
     }
 
     pub(super) fn encode(&self, writer: &mut Writer) {
         writer.u8(self.factor);
-        for slot in &self.slots {
+        for slot in self.iter() {
             writer.varint(slot.epoch.0);
             writer.varint(slot.term.0);
             writer.node(slot.primary);
@@ -113,7 +169,7 @@ impl SlotMap {
             }
             slots.push(assignment);
         }
-        Ok(Self { factor, slots, settled: false })
+        Ok(Self::new(factor, &slots))
     }
 }
 

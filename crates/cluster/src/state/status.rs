@@ -45,11 +45,11 @@ impl State {
         let mut status = Status::default();
         // By id: this looks at each slot of each keyspace.
         let mut counts = vec![Counts::default(); self.members.keys().next_back().map_or(0, |last| last.0 as usize + 1)];
-        for (id, member) in &self.members {
+        for (id, member) in self.members.iter() {
             counts[id.0 as usize].is_up = member.is_up();
         }
         for map in self.keyspaces.values() {
-            for slot in &map.slots {
+            for slot in map.iter() {
                 status.short_slots += u32::from(slot.in_sync.len() < usize::from(map.factor));
                 let primary = counts.get_mut(slot.primary.0 as usize);
                 status.unavailable_slots += u32::from(primary.as_ref().is_none_or(|primary| !primary.is_up));

@@ -13,7 +13,7 @@
 //! A member that loses power has lost what it had not flushed, although it had acknowledged it. So what an absent member has is taken to
 //! be what was committed a while before it was missed.
 
-use super::roles::{Role, Roles};
+use super::roles::{Place, Role, Roles};
 use super::view::View;
 use base::{NodeId, SLOT_COUNT, Slot};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -141,14 +141,12 @@ impl Differences {
         !self.has_unstored_removal && self.storing.is_none_or(|storing| !storing.has_removal)
     }
 
-    /// Replicas change: who has left those in sync is absent from now on. `committed` is what was committed before.
-    pub(crate) fn follow(&mut self, before: &View, view: &View, roles: &Roles, committed: u64, now_us: u64) {
+    /// Replicas of slots that are `changed`: who has left those in sync is absent from now on. `committed` is what was committed before.
+    pub(crate) fn follow(&mut self, before: &View, view: &View, roles: &Roles, changed: &[Place], committed: u64, now_us: u64) {
         self.sample(committed, now_us);
         let known = self.samples.iter().rev().find(|(at_us, _)| at_us + FLUSHED_US <= now_us).map_or(0, |(_, sequence)| *sequence);
-        let mut filled = BTreeSet::new();
-        for (keyspace, slot, local) in roles.iter() {
-            let Some(now) = view.assignment(keyspace, slot) else { continue };
-            filled.extend(now.learners.iter());
+        for (keyspace, slot) in changed.iter().copied() {
+            let (Some(now), Some(local)) = (view.assignment(keyspace, slot), roles.get(keyspace, slot)) else { continue };
             if !matches!(local.role, Role::Primary | Role::Secondary) {
                 continue;
             }
@@ -171,9 +169,11 @@ impl Differences {
             }
         }
         self.absent.retain(|node, _| view.peers.contains_key(node));
-        self.calm_since.retain(|node, _| !filled.contains(node) && view.peers.get(node).is_some_and(|peer| peer.is_up));
-        for node in self.absent.keys().filter(|node| !filled.contains(*node) && view.peers.get(node).is_some_and(|peer| peer.is_up)) {
-            self.calm_since.entry(*node).or_insert(now_us);
+        let is_calm = |node: &NodeId| view.peers.get(node).is_some_and(|peer| peer.is_up) && !roles.are_filled(view, *node);
+        let calm: BTreeSet<NodeId> = self.absent.keys().copied().filter(is_calm).collect();
+        self.calm_since.retain(|node, _| calm.contains(node));
+        for node in calm {
+            self.calm_since.entry(node).or_insert(now_us);
         }
     }
 

@@ -96,6 +96,7 @@ impl Core {
     pub(super) fn end_turn<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
         let cluster = self.cluster.as_mut()?;
+        cluster.ending.as_ref()?;
         let (is_known, has_handed_over) = (cluster.is_known_to_end(), cluster.has_handed_over());
         let ending = cluster.ending.as_mut()?;
         match ending.step {

@@ -9,7 +9,7 @@
 //! So a slot that is not drained, or of which nothing is decided, in bounded time is opened again.
 
 use super::ClusterCore;
-use super::roles::{Role, Waits};
+use super::roles::{Place, Role, Waits};
 use crate::core::Core;
 use crate::message::Message;
 use base::{CoreId, Epoch, NodeId, Slot};
@@ -27,8 +27,6 @@ const TOGETHER_US: u64 = 20_000;
 const CLOSED_US_MAX: u64 = 3_000_000;
 /// After a slot had to be opened again.
 const REST_US: u64 = 2_000_000;
-
-type Place = (KeyspaceNumber, Slot);
 
 /// A slot that takes no operations any more.
 struct Closing {

@@ -465,9 +465,12 @@ impl Core {
     }
 
     /// Tells people and drivers what has become of members.
-    pub(super) fn note_members<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, before: &BTreeMap<NodeId, Member>) {
+    pub(super) fn note_members<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, before: &Arc<BTreeMap<NodeId, Member>>) {
         let Some(cluster) = &self.cluster else { return };
         let view = Arc::clone(&cluster.view);
+        if Arc::ptr_eq(before, &view.state.members) {
+            return;
+        }
         for member in view.state.members.values() {
             let former = before.get(&member.id).map(|member| member.state);
             if former == Some(member.state) {

@@ -41,7 +41,6 @@ pub use view::View;
 use crate::config::replication_blob;
 use crate::core::{Core, node_tag};
 use crate::message::Message;
-use crate::protocol::cql::Ring;
 use crate::schema_changes::DIFFERENCES_TAG;
 use base::{CoreId, NodeId, Slot, TableId};
 use cluster::{Identity, Member, MemberState, State};
@@ -239,14 +238,11 @@ impl ClusterCore {
     /// Forgets what was under way with processes that are no more.
     fn forget_peers(&mut self, before: &View) {
         let Self { view, links, roles, fillings, .. } = self;
-        for (node, peer) in &before.peers {
-            let is_same = view.peers.get(node).is_some_and(|now| now.incarnation == peer.incarnation);
-            if !is_same {
-                roles.forget_member(*node);
-                fillings.forget_member(*node);
-                for (_, link) in links.outgoing.iter_mut().filter(|(target, _)| target.0 == *node) {
-                    forget_stream(link, view, *node);
-                }
+        for node in view.gone_since(before) {
+            roles.forget_member(node);
+            fillings.forget_member(node);
+            for (_, link) in links.outgoing.iter_mut().filter(|(target, _)| target.0 == node) {
+                forget_stream(link, view, node);
             }
         }
     }
@@ -290,13 +286,9 @@ impl Core {
             cluster.members_moved_us = now_us;
         }
         cluster.forget_peers(&before);
-        let (tokens, peers) = view.ring();
-        let members = before.state.members.clone();
-        if view.version() > 0 {
-            self.ring = Arc::new(Ring { tokens, peers });
-        }
+        let members = Arc::clone(&before.state.members);
         self.shard.set_replicated(view.tables.iter().copied());
-        let changes = cluster.roles.follow(&view, self.core, self.cores);
+        let changes = cluster.roles.follow(&before, &view, self.core, self.cores);
         // Writes that were on their way when this node ceased to be the primary may be here alone.
         let lost: BTreeSet<(KeyspaceNumber, Slot)> = changes.lost.iter().copied().collect();
         let mut own: BTreeMap<(KeyspaceNumber, Slot), Vec<RowKey>> = BTreeMap::new();
@@ -314,7 +306,7 @@ impl Core {
                 });
             }
         }
-        cluster.differences.follow(&before, &view, &cluster.roles, committed, now_us);
+        cluster.differences.follow(&before, &view, &cluster.roles, &changes.changed, committed, now_us);
         if !(changes.lost.is_empty() && changes.gained.is_empty() && changes.followed.is_empty() && changes.learned.is_empty()) {
             cluster.differences.unsettle(now_us);
         }
@@ -368,11 +360,8 @@ impl Core {
                 cluster.leave_slot(*place);
             }
         }
-        let is_gone = |node: &NodeId, peer: &view::Peer| view.peers.get(node).is_none_or(|now| now.incarnation != peer.incarnation);
-        for (node, _) in before.peers.iter().filter(|(node, peer)| is_gone(node, peer)) {
-            cluster.fillings.forget_sender(*node);
-        }
-        cluster.want_links(self.core, self.cores);
+        view.gone_since(&before).for_each(|node| cluster.fillings.forget_sender(node));
+        cluster.want_links(&before, &changes.changed);
         let unanswered = cluster.links.take_forwards(|node| view.peers.get(&node).is_none_or(|peer| !peer.is_up));
         self.serve_slots(&changes.gained);
         self.agreed(&changes.changed);
@@ -448,8 +437,7 @@ impl Core {
         let Some(cluster) = &self.cluster else { return last };
         let sent = cluster.links.outgoing.values().map(|link| link.stream.arrived()).min().unwrap_or(last);
         // A process that is new does not know what it has alone, before it has taken part.
-        let begins = |local: &LocalSlot| local.has_restarted() || local.waits.release;
-        let is_new = !cluster.view.is_current || cluster.roles.iter().any(|(_, _, local)| begins(local));
+        let is_new = !cluster.view.is_current || cluster.roles.begin_anew();
         let known = if is_new { cluster.differences.restored().unwrap_or(0) } else { last };
         sent.min(cluster.fillings.committed_here(last)).min(known).min(last)
     }
@@ -541,19 +529,21 @@ impl ClusterCore {
     }
 
     /// Links to all who get this core's writes, or may have to be filled; streams to others are forgotten.
-    fn want_links(&mut self, core: CoreId, cores: u16) {
+    fn want_links(&mut self, before: &View, changed: &[roles::Place]) {
         let mut wanted: BTreeSet<Target> = BTreeSet::new();
-        let mut streamed: BTreeSet<Target> = BTreeSet::new();
-        for (keyspace, slot, local) in self.roles.iter().filter(|(_, _, local)| local.role == Role::Primary) {
-            debug_assert_eq!(slot.core(cores), core);
-            if let Some(set) = local.set {
-                streamed.extend(self.roles.set(set).targets());
-            }
-            let Some(assignment) = self.view.assignment(keyspace, slot) else { continue };
+        let mut want = |(keyspace, slot): roles::Place| {
+            let is_primary = self.roles.get(keyspace, slot).is_some_and(|local| local.role == Role::Primary);
+            let Some(assignment) = self.view.assignment(keyspace, slot).filter(|_| is_primary) else { return };
             for node in assignment.in_sync.iter().copied().chain(assignment.learners.iter()) {
                 wanted.extend(self.view.core_of(node, slot).map(|core| (node, core)));
             }
+        };
+        if Arc::ptr_eq(&before.peers, &self.view.peers) {
+            changed.iter().copied().for_each(want);
+        } else {
+            self.roles.iter().for_each(|(keyspace, slot, _)| want((keyspace, slot)));
         }
+        let streamed = self.roles.targets();
         for target in wanted {
             self.links.outgoing(target);
         }

@@ -15,7 +15,10 @@ use super::frames::Fill;
 use super::view::View;
 use base::{CoreId, Epoch, NodeId, SLOT_COUNT, Slot};
 use shard::{KeyspaceNumber, Serving, SetId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A slot of a keyspace.
+pub(crate) type Place = (KeyspaceNumber, Slot);
 
 /// A core of another node.
 pub(crate) type Target = (NodeId, CoreId);
@@ -82,6 +85,11 @@ impl LocalSlot {
         self.role == Role::Learner && self.learning.is_none()
     }
 
+    /// Whether this process does not know what the one before it had alone.
+    fn begins_anew(&self) -> bool {
+        self.has_restarted() || self.waits.release
+    }
+
     /// A learner gets this primary's writes no more.
     pub(crate) fn stop_filling(&mut self, node: NodeId) {
         self.filling.retain(|(known, ..)| *known != node);
@@ -103,9 +111,15 @@ pub(crate) struct Waits {
 /// All slots of a core, and the sets that they have.
 #[derive(Default)]
 pub(crate) struct Roles {
-    /// By keyspace and slot; those of other cores stay empty.
+    /// The first slot of this core.
+    first: u16,
+    /// By keyspace, the slots of this core.
     slots: Vec<Vec<LocalSlot>>,
+    /// In how many slots this process begins anew: see [`LocalSlot::begins_anew`].
+    beginning: usize,
     sets: Vec<Set>,
+    /// By set, how many slots have it.
+    uses: Vec<u32>,
     numbers: BTreeMap<Set, SetId>,
 }
 
@@ -113,26 +127,26 @@ pub(crate) struct Roles {
 #[derive(Default)]
 pub(crate) struct Changes {
     /// Slots whose primary this node was, with the term in which it was, and the slot's new one if it has the slot still.
-    pub(crate) lost: Vec<(KeyspaceNumber, Slot)>,
+    pub(crate) lost: Vec<Place>,
     /// Slots whose primary this node has become.
-    pub(crate) gained: Vec<(KeyspaceNumber, Slot)>,
+    pub(crate) gained: Vec<Place>,
     /// Slots that have another primary than before, which is not this node, but this node has them, too.
-    pub(crate) followed: Vec<(KeyspaceNumber, Slot)>,
+    pub(crate) followed: Vec<Place>,
     /// Slots that this node is to be filled with.
-    pub(crate) learned: Vec<(KeyspaceNumber, Slot)>,
+    pub(crate) learned: Vec<Place>,
     /// Slots in which this node is no replica any more.
-    pub(crate) left: Vec<(KeyspaceNumber, Slot)>,
+    pub(crate) left: Vec<Place>,
     /// All slots that are not as they were.
-    pub(crate) changed: Vec<(KeyspaceNumber, Slot)>,
+    pub(crate) changed: Vec<Place>,
 }
 
 impl Roles {
     pub(crate) fn get(&self, keyspace: KeyspaceNumber, slot: Slot) -> Option<&LocalSlot> {
-        self.slots.get(usize::from(keyspace.0))?.get(usize::from(slot.0))
+        self.slots.get(usize::from(keyspace.0))?.get(usize::from(slot.0.checked_sub(self.first)?))
     }
 
     pub(crate) fn get_mut(&mut self, keyspace: KeyspaceNumber, slot: Slot) -> Option<&mut LocalSlot> {
-        self.slots.get_mut(usize::from(keyspace.0))?.get_mut(usize::from(slot.0))
+        self.slots.get_mut(usize::from(keyspace.0))?.get_mut(usize::from(slot.0.checked_sub(self.first)?))
     }
 
     pub(crate) fn set(&self, set: SetId) -> &Set {
@@ -142,8 +156,8 @@ impl Roles {
     /// All slots of this core in which it has a part.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (KeyspaceNumber, Slot, &LocalSlot)> {
         self.slots.iter().enumerate().flat_map(|(keyspace, slots)| {
-            let numbered = slots.iter().enumerate().filter(|(_, slot)| slot.role != Role::None);
-            numbered.map(move |(slot, local)| (KeyspaceNumber(keyspace as u16), Slot(slot as u16), local))
+            let numbered = (self.first..).zip(slots).filter(|(_, slot)| slot.role != Role::None);
+            numbered.map(move |(slot, local)| (KeyspaceNumber(keyspace as u16), Slot(slot), local))
         })
     }
 
@@ -154,18 +168,54 @@ impl Roles {
         }
     }
 
-    /// Takes over a view.
-    pub(crate) fn follow(&mut self, view: &View, core: CoreId, cores: u16) -> Changes {
+    /// Takes over a view that follows `before`: looks at the slots that are not the same in both.
+    pub(crate) fn follow(&mut self, before: &View, view: &View, core: CoreId, cores: u16) -> Changes {
         let mut changes = Changes::default();
-        self.slots.resize_with(view.keyspaces.len(), || vec![LocalSlot::default(); SLOT_COUNT as usize]);
-        for (number, slots) in self.slots.iter_mut().enumerate() {
-            let keyspace = KeyspaceNumber(number as u16);
-            for (index, local) in slots.iter_mut().enumerate().filter(|(index, _)| Slot(*index as u16).core(cores) == core) {
-                let slot = Slot(index as u16);
-                follow_slot(local, view, keyspace, slot, &mut changes);
+        let mut own = (0..SLOT_COUNT as u16).map(Slot).filter(|slot| slot.core(cores) == core);
+        self.first = own.next().map_or(0, |slot| slot.0);
+        let count = 1 + own.count();
+        self.slots.resize_with(view.keyspaces.len(), || vec![LocalSlot::default(); count]);
+        for number in (0..self.slots.len() as u16).map(KeyspaceNumber) {
+            match (before.slots_of(number), view.slots_of(number)) {
+                (None, None) => {}
+                (Some(former), Some(now)) => now.changed_since(former).for_each(|slot| self.follow_slot(view, number, slot, &mut changes)),
+                _ => (self.first..).take(count).for_each(|slot| self.follow_slot(view, number, Slot(slot), &mut changes)),
             }
         }
         changes
+    }
+
+    fn follow_slot(&mut self, view: &View, keyspace: KeyspaceNumber, slot: Slot, changes: &mut Changes) {
+        let Some(local) = self.get_mut(keyspace, slot) else { return };
+        let (began, former) = (local.begins_anew(), local.set);
+        follow_slot(local, view, keyspace, slot, changes);
+        let (begins, set) = (local.begins_anew(), local.set);
+        self.beginning = self.beginning + usize::from(begins) - usize::from(began);
+        self.count_uses(former, set);
+    }
+
+    fn count_uses(&mut self, before: Option<SetId>, now: Option<SetId>) {
+        before.into_iter().for_each(|set| self.uses[usize::from(set.0)] -= 1);
+        now.into_iter().for_each(|set| self.uses[usize::from(set.0)] += 1);
+    }
+
+    /// Whether there is a slot in which this process does not know what the one before it had alone.
+    pub(crate) fn begin_anew(&self) -> bool {
+        self.beginning > 0
+    }
+
+    /// Who gets writes of any slot.
+    pub(crate) fn targets(&self) -> BTreeSet<Target> {
+        let used = self.sets.iter().zip(&self.uses).filter(|(_, uses)| **uses > 0);
+        used.flat_map(|(set, _)| set.targets()).collect()
+    }
+
+    /// Whether `node` is being filled with any slot in which this core has a part.
+    pub(crate) fn are_filled(&self, view: &View, node: NodeId) -> bool {
+        (0..view.keyspaces.len() as u16).map(KeyspaceNumber).any(|keyspace| {
+            let mut filled = view.slots_of(keyspace).into_iter().flat_map(|slots| slots.fills(node));
+            filled.any(|slot| self.get(keyspace, slot).is_some_and(|local| local.role != Role::None))
+        })
     }
 
     /// Who gets a slot's writes now, as the shard is told.
@@ -181,9 +231,7 @@ impl Roles {
         set.waits_for.dedup();
         let (is_served, is_closing) = (local.waits == Waits::default(), local.closing);
         if set == Set::default() {
-            if let Some(local) = self.get_mut(keyspace, slot) {
-                local.set = None;
-            }
+            self.give_set(keyspace, slot, None);
             return match (is_served, is_closing) {
                 (true, true) => Serving::Closing,
                 (true, false) => Serving::Alone,
@@ -191,14 +239,17 @@ impl Roles {
             };
         }
         let number = self.number(set);
-        if let Some(local) = self.get_mut(keyspace, slot) {
-            local.set = Some(number);
-        }
+        self.give_set(keyspace, slot, Some(number));
         match (is_served, is_closing) {
             (true, true) => Serving::Closing,
             (true, false) => Serving::With(number),
             (false, _) => Serving::No,
         }
+    }
+
+    fn give_set(&mut self, keyspace: KeyspaceNumber, slot: Slot, set: Option<SetId>) {
+        let former = self.get_mut(keyspace, slot).and_then(|local| std::mem::replace(&mut local.set, set));
+        self.count_uses(former, set);
     }
 
     fn number(&mut self, set: Set) -> SetId {
@@ -207,6 +258,7 @@ impl Roles {
         }
         let number = SetId(self.sets.len() as u16);
         self.sets.push(set.clone());
+        self.uses.push(0);
         self.numbers.insert(set, number);
         number
     }

@@ -1,5 +1,6 @@
 //! What the metadata means to this node: who serves which slot, and where they are. Made on core 0, shared by all cores, never changed.
 
+use crate::protocol::cql::Ring;
 use base::{CoreId, Epoch, NodeId, Slot, TableId};
 use cluster::{Assignment, Identity, Member, MemberState, Profile, SlotMap, State};
 use cql::system::PeerView;
@@ -7,7 +8,7 @@ use model::operation::batch_log;
 use shard::KeyspaceNumber;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A member other than this one.
 #[derive(Clone, Debug)]
@@ -35,13 +36,15 @@ pub struct View {
     /// Whether the metadata knows of this process, not of one before it: until then this node takes part in nothing.
     pub(crate) is_current: bool,
     pub(crate) state: Arc<State>,
-    pub(crate) peers: BTreeMap<NodeId, Peer>,
+    pub(crate) peers: Arc<BTreeMap<NodeId, Peer>>,
     /// By number. Numbers are never used for another keyspace while the process lives.
     pub(crate) keyspaces: Vec<KeyspaceView>,
     /// Ascending.
     pub(crate) tables: Vec<(TableId, KeyspaceNumber)>,
     /// The version in which members last came, went or moved.
     pub(crate) members_since: u64,
+    /// Made when somebody asks for it.
+    ring: Arc<OnceLock<Ring>>,
 }
 
 impl View {
@@ -52,10 +55,11 @@ impl View {
             identity: None,
             is_current: false,
             state: Arc::new(State::empty()),
-            peers: BTreeMap::new(),
+            peers: Arc::default(),
             keyspaces: Vec::new(),
             tables: Vec::new(),
             members_since: 0,
+            ring: Arc::new(OnceLock::from(Ring::default())),
         }
     }
 
@@ -70,24 +74,35 @@ impl View {
                 keyspaces.push(KeyspaceView { name: name.clone(), slots: None, newest: Epoch(0) });
                 keyspaces.len() - 1
             });
-            let known = before.keyspaces.get(number).and_then(|known| known.slots.as_ref());
-            if known.is_none_or(|known| !Arc::ptr_eq(known, slots)) {
-                keyspaces[number].newest = slots.slots.iter().map(|assignment| assignment.epoch).max().unwrap_or_default();
-            }
+            keyspaces[number].newest = slots.newest();
             keyspaces[number].slots = Some(Arc::clone(slots));
             let of_schema = state.schema.keyspaces.get(name).into_iter().flat_map(|keyspace| keyspace.tables.values());
             let stored = of_schema.flat_map(|table| [table.id, batch_log(table.id)]);
             tables.extend(stored.map(|table| (table, KeyspaceNumber(number as u16))));
         }
         tables.sort_unstable();
-        let others = state.members.values().filter(|member| member.id != me);
-        let peers = others.filter_map(|member| {
-            let Profile { node_address, cores, incarnation, .. } = &member.profile;
-            let peer = Peer { address: node_address.parse().ok()?, cores: *cores, incarnation: *incarnation, is_up: member.is_up() };
-            (member.state != MemberState::Removed).then_some((member.id, peer))
-        });
-        let members_since = if are_where_they_were(&before.state, state) { before.members_since } else { state.version };
-        Self { me, identity, is_current, state: Arc::clone(state), peers: peers.collect(), keyspaces, tables, members_since }
+        let has_moved = !Arc::ptr_eq(&before.state.members, &state.members) && !are_where_they_were(&before.state, state);
+        let members_since = if has_moved { state.version } else { before.members_since };
+        let peers = if Arc::ptr_eq(&before.state.members, &state.members) && before.me == me {
+            Arc::clone(&before.peers)
+        } else {
+            Arc::new(peers(state, me))
+        };
+        let ring = if is_current {
+            Arc::default()
+        } else {
+            // What this node shows while it takes no part is what it showed before.
+            before.ring();
+            Arc::clone(&before.ring)
+        };
+        Self { me, identity, is_current, state: Arc::clone(state), peers, keyspaces, tables, members_since, ring }
+    }
+
+    /// Members of `before` whose processes are no more.
+    pub(crate) fn gone_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = NodeId> + 'a {
+        let known = if Arc::ptr_eq(&self.peers, &before.peers) { None } else { Some(before.peers.iter()) };
+        let is_gone = |node: &NodeId, peer: &Peer| self.peers.get(node).is_none_or(|now| now.incarnation != peer.incarnation);
+        known.into_iter().flatten().filter(move |(node, peer)| is_gone(node, peer)).map(|(node, _)| *node)
     }
 
     /// The log index of the newest entry that it shows; 0 while this node takes no part.
@@ -109,7 +124,7 @@ impl View {
     }
 
     pub(crate) fn assignment(&self, keyspace: KeyspaceNumber, slot: Slot) -> Option<&Assignment> {
-        self.slots_of(keyspace)?.slots.get(usize::from(slot.0))
+        self.slots_of(keyspace)?.get(slot)
     }
 
     /// The tables of a keyspace, ascending.
@@ -133,9 +148,13 @@ impl View {
         members[usize::from(slot) % members.len()]
     }
 
-    /// The tokens of this member, and what drivers are told of the others: a range of the ring is that of the slot's primary in a
-    /// keyspace with the largest factor there is, or anybody's without keyspaces.
-    pub(crate) fn ring(&self) -> (Vec<i64>, Vec<PeerView>) {
+    /// What drivers are told of this member and the others.
+    pub(crate) fn ring(&self) -> &Ring {
+        self.ring.get_or_init(|| self.new_ring())
+    }
+
+    /// A range of the ring is that of the slot's primary in a keyspace with the largest factor there is, or anybody's without keyspaces.
+    fn new_ring(&self) -> Ring {
         let widest = self.keyspaces.iter().filter_map(|keyspace| keyspace.slots.as_deref()).max_by_key(|slots| slots.factor);
         let mut tokens: BTreeMap<NodeId, Vec<i64>> = BTreeMap::new();
         for slot in 0..base::SLOT_COUNT as u16 {
@@ -155,8 +174,18 @@ impl View {
             })
         });
         let peers = peers.collect();
-        (tokens.remove(&self.me).unwrap_or_default(), peers)
+        Ring { tokens: tokens.remove(&self.me).unwrap_or_default(), peers }
     }
+}
+
+fn peers(state: &State, me: NodeId) -> BTreeMap<NodeId, Peer> {
+    let others = state.members.values().filter(|member| member.id != me && member.state != MemberState::Removed);
+    let peers = others.filter_map(|member| {
+        let Profile { node_address, cores, incarnation, .. } = &member.profile;
+        let peer = Peer { address: node_address.parse().ok()?, cores: *cores, incarnation: *incarnation, is_up: member.is_up() };
+        Some((member.id, peer))
+    });
+    peers.collect()
 }
 
 /// Whether clients find the same members in the same places.

@@ -363,9 +363,9 @@ fn describe(network: &mut Network) -> String {
         let Some(state) = machine.cluster_state() else { return format!("node {node} is alone") };
         let members: Vec<_> = state.members.values().map(|member| (member.id.0, member.state)).collect();
         let slots = state.keyspaces.iter().map(|(name, map)| {
-            let learners: usize = map.slots.iter().map(|slot| slot.learners.len()).sum();
-            let in_sync: usize = map.slots.iter().map(|slot| slot.in_sync.len()).sum();
-            let handovers = map.slots.iter().filter(|slot| slot.handover_from.is_some()).count();
+            let learners: usize = map.iter().map(|slot| slot.learners.len()).sum();
+            let in_sync: usize = map.iter().map(|slot| slot.in_sync.len()).sum();
+            let handovers = map.iter().filter(|slot| slot.handover_from.is_some()).count();
             format!("{name}: factor {}, {in_sync} in sync, {learners} learners, {handovers} handovers", map.factor)
         });
         let slots = slots.collect::<Vec<_>>().join("; ");

@@ -68,5 +68,5 @@ pub(crate) fn is_replicated(network: &mut Network, node: usize, keyspace: &str, 
     let state = network.machine(node).unwrap().cluster_state().unwrap();
     let is_settled =
         |slot: &cluster::Assignment| slot.in_sync.len() == replicas && slot.learners.is_empty() && slot.handover_from.is_none();
-    state.keyspaces.get(keyspace).is_some_and(|map| map.slots.iter().all(is_settled))
+    state.keyspaces.get(keyspace).is_some_and(|map| map.iter().all(is_settled))
 }

@@ -85,7 +85,7 @@ impl View {
             return self.partitions_of_nobody();
         };
         let mut partitions = Partitions::none(newest.0.max(1), slots.factor);
-        for (partition, assignment) in (0..).zip(&slots.slots) {
+        for (partition, assignment) in (0..).zip(slots.iter()) {
             let is_here = assignment.primary == self.me;
             if is_here {
                 partitions.hold(0, partition);

@@ -51,6 +51,7 @@ impl Core {
     /// What the system tables show.
     pub(crate) fn view(&self) -> NodeView<'_> {
         let address = self.config.listening().cql;
+        let ring = self.cluster.as_ref().map_or(&self.ring, |cluster| cluster.view.ring());
         NodeView {
             schema: &self.schema,
             cluster_name: &self.config.cluster_name,
@@ -59,8 +60,8 @@ impl Core {
             host_id: self.config.host_id,
             cql_address: address,
             node_address: address,
-            tokens: &self.ring.tokens,
-            peers: &self.ring.peers,
+            tokens: &ring.tokens,
+            peers: &ring.peers,
             tablets: self.cluster.is_some().then_some(base::SLOT_COUNT as i32),
             started_s: self.config.started_s,
             clients: &[],
