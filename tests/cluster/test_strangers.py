@@ -14,8 +14,8 @@ from ledger import Ledger
 from nodes import connect, until
 
 HELLO = 1
-# What nodes speak to each other.
-PROTOCOL_VERSION = 2
+# The one version of the nodes' protocol that the binary knows.
+PROTOCOL_VERSION = 4
 
 
 def frame(kind: int, body: bytes, version: int = 1) -> bytes:
@@ -23,9 +23,10 @@ def frame(kind: int, body: bytes, version: int = 1) -> bytes:
     return head + struct.pack("<I", zlib.crc32(head + body)) + body
 
 
-def hello(version: int = PROTOCOL_VERSION, name: bytes = b"TarnDB") -> bytes:
-    """Of a node without a cluster."""
-    return bytes([version, len(name)]) + name + bytes(16) + b"\0" + os.urandom(16) + os.urandom(8) + bytes([0, 1, 0])
+def hello(version: int = PROTOCOL_VERSION, oldest: int | None = None, name: bytes = b"TarnDB") -> bytes:
+    """Of a node without a cluster, whose program knows the versions from `oldest` to `version`; none is one from before programs knew several."""
+    node = bytes(16) + b"\0" + os.urandom(16) + os.urandom(8) + bytes([0, 1, 0])
+    return bytes([version, len(name)]) + name + node + (bytes([oldest]) if oldest is not None else b"")
 
 
 def garbage() -> bytes:
@@ -36,7 +37,8 @@ def garbage() -> bytes:
 STRANGERS = {
     "http": (b"GET / HTTP/1.1\r\nHost: tarn\r\n\r\n", "the peer is no TarnDB node"),
     "garbage": (garbage(), "the peer is no TarnDB node"),
-    "version": (frame(HELLO, hello(version=99)), "speaks version 99"),
+    "version": (frame(HELLO, hello(version=99, oldest=98)), "it speaks version 98 to 99 of the nodes' protocol, this node 4; upgrade this node first"),
+    "old-version": (frame(HELLO, hello(version=2)), "it speaks version 2 of the nodes' protocol, this node 4; upgrade it first"),
     "frame-version": (frame(HELLO, hello(), version=9), "frame version 9"),
     "name": (frame(HELLO, hello(name=b"other")), "belongs to cluster 'other'"),
     "length": (b"TNN1" + struct.pack("<BBHI", HELLO, 1, 0, 0xFFFF_FFFF) + bytes(4), ""),
@@ -55,7 +57,7 @@ def test_strangers_are_refused_and_nothing_is_disturbed(cluster):
                 with contextlib.suppress(OSError):
                     stranger.sendall(said)
                 assert ends(stranger), f"{name} is not refused"
-            if why and name in ("http", "version", "name"):
+            if why and name in ("http", "version", "old-version", "name"):
                 until(f"the log says of {name}: {why}", lambda why=why: why in target.log(), 10)
         # Many that say nothing, and one that stops within a frame.
         silent = [connect(target.address, cluster.ports["node"]) for _ in range(50)]

@@ -2,6 +2,7 @@
 //!
 //! A reader never allocates for a length that the bytes at hand cannot hold, and never reads beyond them.
 
+use crate::versions::Versions;
 use base::NodeId;
 
 /// Why bytes are not what they should be.
@@ -30,6 +31,16 @@ pub enum CodecError {
         what: &'static str,
         /// The kind's number.
         found: u64,
+    },
+    /// It is of a version that this program does not know.
+    #[error("{what} is of version {found}, this program knows {known}")]
+    Version {
+        /// What was read.
+        what: &'static str,
+        /// Its version.
+        found: u16,
+        /// Those that are known.
+        known: Versions,
     },
     /// A text is not UTF-8.
     #[error("{what} is not UTF-8")]
@@ -204,6 +215,10 @@ impl<'a> Reader<'a> {
         Ok((id != 0).then_some(NodeId(id)))
     }
 
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     pub(crate) fn end(self) -> Result<(), CodecError> {
         if self.rest.is_empty() { Ok(()) } else { Err(CodecError::LeftOver { count: self.rest.len() as u64 }) }
     }
@@ -229,13 +244,14 @@ pub(crate) fn unseal<'a>(magic: [u8; 4], version: u8, bytes: &'a [u8], what: &'s
         return Err(CodecError::Inconsistent { what });
     }
     let found = reader.u8(what)?;
-    if found != version {
-        return Err(CodecError::Unknown { what, found: u64::from(found) });
-    }
     let stored = u32::from_le_bytes(reader.array(what)?);
-    let computed = base::checksum_parts(&[&magic, &[version], reader.rest]);
+    let computed = base::checksum_parts(&[&magic, &[found], reader.rest]);
     if stored != computed {
         return Err(CodecError::Checksum { stored, computed });
+    }
+    if found != version {
+        let known = Versions::new(version.into(), version.into());
+        return Err(CodecError::Version { what, found: found.into(), known });
     }
     Ok(reader.rest)
 }
@@ -274,6 +290,13 @@ mod tests {
         assert!(Reader::new(&[3, 1, 2]).bytes(10, "bytes").is_err());
         assert!(Reader::new(&[3, 1, 2, 3]).bytes(2, "bytes").is_err());
         assert_eq!(Reader::new(&[3, 1, 2, 3]).bytes(3, "bytes"), Ok([1, 2, 3].as_slice()));
+    }
+
+    #[test]
+    fn sealed_bytes_of_another_version_say_so() {
+        let sealed = seal(*b"TEST", 2, b"some body");
+        let error = unseal(*b"TEST", 1, &sealed, "test");
+        assert_eq!(error, Err(CodecError::Version { what: "test", found: 2, known: Versions::new(1, 1) }));
     }
 
     #[test]

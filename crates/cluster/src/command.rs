@@ -4,6 +4,7 @@
 
 use crate::codec::{CodecError, Reader, Writer};
 use crate::state::Profile;
+use crate::versions::Versions;
 use base::{Epoch, NodeId, SLOT_COUNT, Slot};
 use std::time::Duration;
 
@@ -158,6 +159,27 @@ pub enum Refused {
     OtherProcess {
         /// The member.
         node: NodeId,
+    },
+    /// Its program does not read what the cluster writes.
+    #[error(
+        "the cluster goes by version {agreed} of the nodes' protocol, as all its members know it; this program knows {known}: start one of a newer release"
+    )]
+    TooOld {
+        /// The cluster's version.
+        agreed: u16,
+        /// What the program knows.
+        known: Versions,
+    },
+    /// Its program no longer reads what the cluster writes.
+    #[error(
+        "the cluster goes by version {agreed} of the nodes' protocol, as some member knows no later one; this program knows {known}: start a release that knows \
+         {agreed} until all members (tarndb status) know more"
+    )]
+    TooNew {
+        /// The cluster's version.
+        agreed: u16,
+        /// What the program knows.
+        known: Versions,
     },
     /// The schema has changed in between.
     #[error("the schema has changed in between: its version is {found:032x}")]

@@ -3,13 +3,24 @@
 use crate::codec::{CodecError, Reader, Writer};
 use crate::command::{COMMAND_BYTES_MAX, Command};
 use crate::raft_message;
+use crate::versions::Versions;
 use base::NodeId;
 use raft::eraftpb::Message;
 
-/// 2: members say what outlives their processes.
-const VERSION: u8 = 2;
+/// One message between members of the metadata's group: [`crate::Metadata::take_messages`] gives it, and the link that it goes by says in which version it is
+/// written.
+#[derive(Debug, PartialEq)]
+pub struct GroupMessage(pub(crate) Envelope);
 
-/// One message.
+impl GroupMessage {
+    /// The body of a `METADATA` frame for a link that speaks `version`.
+    #[must_use]
+    pub fn encode(&self, version: u16) -> Vec<u8> {
+        self.0.encode(version)
+    }
+}
+
+/// What it says.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Envelope {
     /// Between the consensus state machines.
@@ -59,6 +70,8 @@ pub(crate) struct Grant {
 /// A command with its proposer: the data of a log entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Proposal {
+    /// The version that it is written in: every member knows it.
+    pub(crate) version: u16,
     /// Who proposes.
     pub(crate) node: NodeId,
     /// Its process.
@@ -72,7 +85,7 @@ pub(crate) struct Proposal {
 impl Proposal {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.u8(VERSION);
+        writer.varint(u64::from(self.version));
         writer.node(self.node);
         writer.u64(self.incarnation);
         writer.varint(self.number);
@@ -80,13 +93,15 @@ impl Proposal {
         writer.bytes
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
+    /// Whether its version is one of those that are `known`.
+    pub(crate) fn check_version(bytes: &[u8], known: Versions) -> Result<u16, CodecError> {
+        known.decode_one(&mut Reader::new(bytes), "a command")
+    }
+
+    pub(crate) fn decode(bytes: &[u8], known: Versions) -> Result<Self, CodecError> {
         let mut reader = Reader::new(bytes);
-        match reader.u8("proposal's version")? {
-            VERSION => {}
-            found => return Err(CodecError::Unknown { what: "proposal's version", found: u64::from(found) }),
-        }
         let proposal = Self {
+            version: known.decode_one(&mut reader, "a command")?,
             node: reader.node("proposer")?,
             incarnation: reader.u64("incarnation")?,
             number: reader.varint("proposal")?,
@@ -98,9 +113,10 @@ impl Proposal {
 }
 
 impl Envelope {
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    /// For a link that speaks `version`.
+    pub(crate) fn encode(&self, version: u16) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.u8(VERSION);
+        writer.varint(u64::from(version));
         match self {
             Self::Group(message) => {
                 writer.u8(1);
@@ -128,12 +144,9 @@ impl Envelope {
         writer.bytes
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
+    pub(crate) fn decode(bytes: &[u8], known: Versions) -> Result<Self, CodecError> {
         let mut reader = Reader::new(bytes);
-        match reader.u8("envelope's version")? {
-            VERSION => {}
-            found => return Err(CodecError::Unknown { what: "envelope's version", found: u64::from(found) }),
-        }
+        known.decode_one(&mut reader, "a message of the metadata's group")?;
         let envelope = match reader.u8("envelope's kind")? {
             1 => Self::Group(Box::new(raft_message::decode_message(&mut reader)?)),
             2 => Self::Heartbeat(Heartbeat {

@@ -8,10 +8,12 @@
 //! Each is replaced as a whole. The snapshot is written first; a log that still has entries from before it is read without them.
 
 use crate::codec::{CodecError, Reader, Writer, seal, unseal};
+use crate::envelope::Proposal;
 use crate::raft_message as wire;
 use crate::state::{STATE_BYTES_MAX, State};
+use crate::versions::Versions;
 use base::NodeId;
-use raft::eraftpb::{ConfState, Entry, HardState, Snapshot};
+use raft::eraftpb::{ConfState, Entry, EntryType, HardState, Snapshot};
 use raft::{GetEntriesContext, RaftState, Storage, StorageError};
 use std::sync::Arc;
 
@@ -70,8 +72,8 @@ impl Log {
         Self { hard_state, before, entries: Vec::new(), snapshot_index: applied.index, applied }
     }
 
-    /// From the two blobs.
-    pub(crate) fn decode(log: &[u8], snapshot: Option<&[u8]>) -> Result<(Identity, Self), CodecError> {
+    /// From the two blobs, by a program that knows the versions `known`.
+    pub(crate) fn decode(log: &[u8], snapshot: Option<&[u8]>, known: Versions) -> Result<(Identity, Self), CodecError> {
         let mut reader = Reader::new(unseal(LOG_MAGIC, VERSION, log, LOG_BLOB)?);
         let identity = Identity {
             cluster_name: reader.text("cluster name")?,
@@ -82,11 +84,13 @@ impl Log {
         let hard_state = wire::decode_hard_state(&mut reader)?;
         let mut entries = Vec::new();
         for _ in 0..reader.count(ENTRIES_MAX, "entries")? {
-            entries.push(wire::decode_entry(&mut reader)?);
+            let entry = wire::decode_entry(&mut reader)?;
+            check_version(&entry, known)?;
+            entries.push(entry);
         }
         reader.end()?;
         let applied = match snapshot {
-            Some(bytes) => decode_snapshot(bytes)?,
+            Some(bytes) => decode_snapshot(bytes, known)?,
             None => Applied { state: Arc::new(State::empty()), index: 0, term: 0, group: ConfState::default() },
         };
         let mut log = Self::new(applied, hard_state);
@@ -194,12 +198,21 @@ impl Log {
     }
 }
 
-fn decode_snapshot(bytes: &[u8]) -> Result<Applied, CodecError> {
+/// Whether this program can read an entry, now or when it is decided.
+pub(crate) fn check_version(entry: &Entry, known: Versions) -> Result<(), CodecError> {
+    // Who begins to lead says so by an entry that says nothing else.
+    if entry.get_entry_type() == EntryType::EntryNormal && !entry.data.is_empty() {
+        Proposal::check_version(&entry.data, known)?;
+    }
+    Ok(())
+}
+
+fn decode_snapshot(bytes: &[u8], known: Versions) -> Result<Applied, CodecError> {
     let mut reader = Reader::new(unseal(SNAPSHOT_MAGIC, VERSION, bytes, SNAPSHOT_BLOB)?);
     let index = reader.varint("snapshot's index")?;
     let term = reader.varint("snapshot's term")?;
     let group = wire::decode_conf_state(&mut reader)?;
-    let state = Arc::new(State::decode(reader.bytes(STATE_BYTES_MAX, "state")?)?);
+    let state = Arc::new(State::decode(reader.bytes(STATE_BYTES_MAX, "state")?, known)?);
     reader.end()?;
     Ok(Applied { state, index, term, group })
 }

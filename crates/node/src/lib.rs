@@ -17,7 +17,7 @@ pub use crate::cluster::{
     Answer, Board, ClusterConfig, ClusterReport, CoreReport, MemberReport, MetadataBlobs, Order, PendingReport, Planted, Report, View,
 };
 pub use crate::core::{Core, CoreParts, OnFailure, OnReady};
-pub use ::cluster::{LOG_BLOB, SNAPSHOT_BLOB};
+pub use ::cluster::{LOG_BLOB, SNAPSHOT_BLOB, Versions};
 pub use config::{AerospikeConfig, Listening, NodeConfig, SCHEMA_BLOB, replication_blob, truncations_blob};
 pub use message::Message;
 pub use protocol::Protocol;

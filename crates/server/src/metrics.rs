@@ -40,10 +40,21 @@ pub(crate) fn text(report: &Report) -> String {
         one("tarndb_cluster_slots_short", "Slots of the cluster with fewer replicas than asked for.", u64::from(cluster.short_slots));
         one("tarndb_cluster_slots_to_fill", "Replicas, counted by slot, that this member has to fill.", sum(|core| core.to_fill));
         one("tarndb_cluster_metadata_version", "Newest entry of the metadata that this member has.", cluster.version);
+        one(
+            "tarndb_cluster_protocol_version",
+            "Version of the nodes' protocol that the cluster goes by: the latest that all members know.",
+            cluster.protocol_version.into(),
+        );
         one("tarndb_cluster_has_leader", "Whether this member knows a leader.", u64::from(cluster.leader.is_some()));
         let lease = cluster.lease_ms.map_or("+Inf".to_owned(), |lease_ms| format!("{:.3}", lease_ms as f64 / 1e3));
         let help = "How long this member's lease lasts; +Inf for one that is alone.";
         family(&mut out, "tarndb_cluster_lease_seconds", "gauge", help, [(String::new(), lease)]);
+        let programs = cluster.members.iter().map(|member| {
+            let labels = format!("{{node=\"{}\",version=\"{}\"}}", member.id, member.version);
+            (labels, member.protocol_versions[1])
+        });
+        let help = "Latest version of the nodes' protocol that each member's program knows, with the program's own version.";
+        family(&mut out, "tarndb_cluster_member_protocol_version", "gauge", help, programs);
         let nodes = cluster.members.iter().filter(|member| Some(member.id) != cluster.node).map(|member| {
             let pending = report.cores.iter().flat_map(|core| &core.pending).filter(|pending| pending.node == member.id);
             (format!("{{node=\"{}\"}}", member.id), pending.map(|pending| pending.bytes).sum::<u64>())
@@ -76,6 +87,8 @@ mod tests {
             "tarndb_cluster_stream_pending_bytes{node=\"1\"} 9",
             "tarndb_cluster_lease_seconds 0.700",
             "tarndb_cluster_metadata_version 17",
+            "tarndb_cluster_protocol_version 3",
+            "tarndb_cluster_member_protocol_version{node=\"2\",version=\"0.1.0\"} 4",
             "tarndb_engine_rows{core=\"0\"} 0",
             "tarndb_cluster_requests_forwarded_total{core=\"0\"} 5",
         ] {

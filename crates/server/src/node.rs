@@ -11,7 +11,7 @@ use model::Schema;
 use model::schema_blob::{self, SchemaBlobError};
 use node::{
     AerospikeConfig, Board, ClusterConfig, Core, CoreParts, LOG_BLOB, Listening, MetadataBlobs, NodeConfig, Protocol, SCHEMA_BLOB,
-    SNAPSHOT_BLOB, SharedStatements, replication_blob, truncations_blob,
+    SNAPSHOT_BLOB, SharedStatements, Versions, replication_blob, truncations_blob,
 };
 use shard::{Durability, Shard, decode_truncations};
 use std::collections::{BTreeMap, BTreeSet};
@@ -149,6 +149,7 @@ impl NodeParts {
                     replaces: config.replaces,
                     incarnation: random_number(),
                     version: env!("CARGO_PKG_VERSION").to_owned(),
+                    protocol_versions: Versions::KNOWN,
                     boot: io_linux::boot_id(),
                     tls,
                     planted: None,

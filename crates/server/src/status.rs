@@ -107,8 +107,10 @@ impl fmt::Display for Status {
 fn table(cluster: &ClusterReport, out: &mut fmt::Formatter<'_>) -> fmt::Result {
     let name = |node: Option<u32>| node.map_or("nobody".to_owned(), |node| format!("member {node}"));
     let (name_of, leader, version) = (&cluster.name, name(cluster.leader), cluster.version);
-    writeln!(out, "cluster {name_of}, led by {leader}, seen by {} at entry {version} of its metadata\n", name(cluster.node))?;
-    let head = ["member", "state", "votes", "address", "cql", "data centre", "rack", "version", "primary", "in sync", "filling"];
+    writeln!(out, "cluster {name_of}, led by {leader}, seen by {} at entry {version} of its metadata", name(cluster.node))?;
+    writeln!(out, "members speak version {} of the nodes' protocol, which all of them know\n", cluster.protocol_version)?;
+    let head =
+        ["member", "state", "votes", "address", "cql", "data centre", "rack", "version", "protocol", "primary", "in sync", "filling"];
     let mut rows = vec![head.map(str::to_owned)];
     rows.extend(cluster.members.iter().map(|member| {
         let state = if member.leaving && member.state == "down" { "down, leaving".to_owned() } else { member.state.clone() };
@@ -121,12 +123,16 @@ fn table(cluster: &ClusterReport, out: &mut fmt::Formatter<'_>) -> fmt::Result {
             member.data_center.clone(),
             member.rack.clone(),
             member.version.clone(),
+            match member.protocol_versions {
+                [oldest, latest] if oldest == latest => latest.to_string(),
+                [oldest, latest] => format!("{oldest} to {latest}"),
+            },
             member.primaries.to_string(),
             member.replicas.to_string(),
             member.learners.to_string(),
         ]
     }));
-    let mut widths = [0; 11];
+    let mut widths = [0; 12];
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = cell.chars().count().max(*width);
@@ -135,7 +141,7 @@ fn table(cluster: &ClusterReport, out: &mut fmt::Formatter<'_>) -> fmt::Result {
     for row in &rows {
         let mut line = String::new();
         for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
-            let is_number = column == 0 || column >= 8;
+            let is_number = column == 0 || column >= 9;
             line += &if is_number { format!("{cell:>width$}  ") } else { format!("{cell:<width$}  ") };
         }
         writeln!(out, "{}", line.trim_end())?;
@@ -159,6 +165,7 @@ pub(crate) mod tests {
             rack: format!("r{id}"),
             data_center: "dc".to_owned(),
             version: "0.1.0".to_owned(),
+            protocol_versions: [3, 2 + id as u16],
             cores: 1,
             primaries,
             replicas,
@@ -169,6 +176,7 @@ pub(crate) mod tests {
             id: "0".repeat(32),
             node: Some(2),
             version: 17,
+            protocol_version: 3,
             leader: Some(1),
             lease_ms: Some(700),
             members: vec![member(1, "up", 2048, 4096), member(2, "up", 2048, 4096)],
@@ -195,10 +203,11 @@ pub(crate) mod tests {
         let shown = Status::new(report(), true).to_string();
         let expected = "\
 cluster tarn, led by member 1, seen by member 2 at entry 17 of its metadata
+members speak version 3 of the nodes' protocol, which all of them know
 
-member  state  votes  address        cql            data centre  rack  version  primary  in sync  filling
-     1  up     yes    10.0.0.1:7000  10.0.0.1:9042  dc           r1    0.1.0       2048     4096        0
-     2  up     no     10.0.0.2:7000  10.0.0.2:9042  dc           r2    0.1.0       2048     4096        0
+member  state  votes  address        cql            data centre  rack  version  protocol  primary  in sync  filling
+     1  up     yes    10.0.0.1:7000  10.0.0.1:9042  dc           r1    0.1.0    3            2048     4096        0
+     2  up     no     10.0.0.2:7000  10.0.0.2:9042  dc           r2    0.1.0    3 to 4       2048     4096        0
 
 this node: 0 rows, 0 B live, 0 B of 0 B of its device in use
 healthy

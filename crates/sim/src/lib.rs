@@ -33,7 +33,7 @@ mod workload;
 
 pub use cells::{Cells, Least};
 pub use client::{Client, Reply};
-pub use cluster::{ClusterOutcome, run_cluster_seed};
+pub use cluster::{ClusterOutcome, run_cluster_seed, run_upgrade_seed};
 pub use connection::{Connection, Phase};
 pub use explain::{Explainer, Reported};
 pub use linearizability::{Event, Operation, Value, Verdict, Violation, check};

@@ -2,6 +2,7 @@
 
 use crate::planted::Planted;
 use base::NodeId;
+use cluster::Versions;
 use engine::Config;
 use io::{Now, Placement};
 use node::{AerospikeConfig, Board, ClusterConfig, Listening, NodeConfig, Protocol};
@@ -62,6 +63,8 @@ pub struct ClusterSetup {
     pub join: Vec<SocketAddr>,
     /// The member whose place it takes.
     pub replaces: Option<NodeId>,
+    /// What its program knows of the nodes' protocol.
+    pub protocol_versions: Versions,
     /// A bug, to see whether it is found.
     pub planted: Option<node::Planted>,
 }
@@ -116,6 +119,7 @@ impl Setup {
                 replaces: cluster.replaces,
                 incarnation,
                 version: "simulated".to_owned(),
+                protocol_versions: cluster.protocol_versions,
                 boot: u128::from(boot),
                 tls: None,
                 planted: cluster.planted,

@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 use node::Planted;
-use sim::{ClusterOutcome, first_seed, run_cluster_seed, run_seeds, seeds};
+use sim::{ClusterOutcome, first_seed, run_cluster_seed, run_seeds, run_upgrade_seed, seeds};
 use std::panic::catch_unwind;
 
 /// How many seeds a planted bug may take to be found.
@@ -21,6 +21,14 @@ fn every_promise_of_a_cluster_is_kept_under_every_seed() {
     if count >= 100 {
         assert!(total.acknowledged > 50 * count && total.undecided * 20 < count, "too little happened");
     }
+}
+
+/// Members get programs that know a later version of the nodes' protocol, one at a time, and clients do not notice.
+#[test]
+fn a_cluster_is_upgraded_while_it_serves() {
+    let mut total = ClusterOutcome::default();
+    run_seeds(seeds(6), "a_cluster_is_upgraded", run_upgrade_seed).iter().for_each(|outcome| total.add(outcome));
+    println!("{total:#?}");
 }
 
 /// The simulator can fail: planted bugs are found.

@@ -5,6 +5,7 @@
 mod members;
 
 use base::Token;
+use cluster::Versions;
 use cql::wire::{BatchKind, Consistency, ProtocolVersion, Reader, TABLETS_ROUTING};
 use sim::{Bound, Client, ClusterSetup, Loss, Machine, NODE_PORT, Network, Reply, Setup, Statement, int};
 use std::collections::{BTreeMap, BTreeSet};
@@ -223,7 +224,8 @@ fn a_timeout_tells_the_level_of_the_request_and_what_it_wrote() {
 fn a_node_that_has_not_been_taken_in_lets_nobody_begin() {
     let mut network = Network::new(7, Box::new(Machine::boot));
     let nobody = SocketAddr::new(<Network>::address(9), NODE_PORT);
-    let cluster = ClusterSetup { address: <Network>::address(0), join: vec![nobody], replaces: None, planted: None };
+    let (address, protocol_versions) = (<Network>::address(0), Versions::KNOWN);
+    let cluster = ClusterSetup { address, join: vec![nobody], replaces: None, protocol_versions, planted: None };
     network.add(&Setup { cores: CORES, cluster: Some(cluster), ..Setup::small(7) });
     assert!(network.run_until(|network| network.machine(0).unwrap().is_accepting()));
     for core in 0..CORES {

@@ -4,6 +4,7 @@ use super::timing::{ELECTION_TICKS, GROUP_HEARTBEAT_TICKS, SNAPSHOT_RETRY_US};
 use crate::raft_log::{Applied, Identity, LOG_BLOB, Log, SNAPSHOT_BLOB};
 use crate::raft_message::may_step;
 use crate::state::State;
+use crate::versions::Versions;
 use base::{NodeId, Rng};
 use raft::eraftpb::{ConfChange, ConfChangeType, Entry, Message};
 use raft::{Config, ProgressState, RawNode, SnapshotStatus, StateRole};
@@ -17,6 +18,7 @@ const MESSAGES_IN_FLIGHT_MAX: usize = 64;
 /// See the module.
 pub(super) struct Group {
     pub(super) raw: RawNode<Log>,
+    known: Versions,
     seed: u64,
     /// What is being stored, and what waits for it.
     flight: Option<Flight>,
@@ -66,7 +68,7 @@ pub(super) enum Change {
 }
 
 impl Group {
-    pub(super) fn new(identity: &Identity, log: Log, seed: u64, store_state: bool) -> Self {
+    pub(super) fn new(identity: &Identity, log: Log, known: Versions, seed: u64, store_state: bool) -> Self {
         let config = Config {
             id: u64::from(identity.node.0),
             election_tick: ELECTION_TICKS,
@@ -85,6 +87,7 @@ impl Group {
         let raw = RawNode::new(&config, log, &logger).expect("the configuration is valid and the log was checked");
         let mut group = Self {
             raw,
+            known,
             seed,
             flight: None,
             unsaved: None,
@@ -273,7 +276,7 @@ impl Group {
         round.messages.extend(ready.take_messages());
         if !ready.snapshot().is_empty() {
             let metadata = ready.snapshot().get_metadata();
-            let state = State::decode(&ready.snapshot().data).map(Arc::new).expect("decoded when it arrived");
+            let state = State::decode(&ready.snapshot().data, self.known).map(Arc::new).expect("decoded when it arrived");
             let group = metadata.get_conf_state().clone();
             let applied = Applied { state: Arc::clone(&state), index: metadata.index, term: metadata.term, group };
             self.raw.mut_store().restore(applied);

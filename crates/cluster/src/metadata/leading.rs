@@ -7,8 +7,10 @@
 use super::group::{Change, Group};
 use super::timing::{HEARTBEAT_US, LEASE_US, VOTER_DOWN_US, Waits};
 use super::{Event, Metadata};
+use crate::codec::CodecError;
 use crate::command::Command;
-use crate::envelope::{Envelope, Grant, Heartbeat, Proposal};
+use crate::envelope::{Envelope, Grant, GroupMessage, Heartbeat, Proposal};
+use crate::raft_log::check_version;
 use crate::state::{Member, State};
 use base::{Epoch, NodeId, Now};
 use raft::eraftpb::{Entry, EntryType, Message};
@@ -126,6 +128,12 @@ impl Metadata {
                 self.send(message);
             }
         }
+        let agreed = self.state.protocol_version();
+        if changed && agreed > 0 && !self.profile.protocol_versions.contains(agreed) {
+            // What follows may be written in it.
+            self.fall_silent(Event::Outdated { agreed });
+            return;
+        }
         if changed {
             self.events.push(Event::Applied { state: Arc::clone(&self.state) });
             self.events.append(&mut done);
@@ -138,7 +146,9 @@ impl Metadata {
             if let Some(group) = &mut self.group {
                 group.apply_change(&entry.context);
             }
-        } else if let Ok(Proposal { node, incarnation, number, command }) = Proposal::decode(&entry.data) {
+        } else if let Ok(Proposal { node, incarnation, number, command, .. }) =
+            Proposal::decode(&entry.data, self.profile.protocol_versions)
+        {
             let outcome = Arc::make_mut(&mut self.state).apply(entry.index, &command);
             if let (Command::Down { node }, Some(leading)) = (&command, &mut self.leading) {
                 leading.falling.remove(node);
@@ -153,20 +163,38 @@ impl Metadata {
 
     fn send(&mut self, message: Message) {
         if let Ok(to) = u32::try_from(message.to) {
-            self.messages.push((NodeId(to), Envelope::Group(Box::new(message)).encode()));
+            self.messages.push((NodeId(to), GroupMessage(Envelope::Group(Box::new(message)))));
         }
     }
 
     pub(super) fn receive_group(&mut self, from: NodeId, message: Message) {
-        // What a snapshot holds is checked before anything relies on it.
+        match self.check_group_message(&message) {
+            Ok(true) => {
+                if let Some(group) = &mut self.group {
+                    group.step(from, message);
+                }
+            }
+            Ok(false) => {}
+            Err(why) => self.events.push(Event::NotFollowed { from, why }),
+        }
+    }
+
+    /// Whether what a message brings is sound: it is checked before anything relies on it.
+    ///
+    /// # Errors
+    /// When this program cannot read it.
+    fn check_group_message(&self, message: &Message) -> Result<bool, CodecError> {
+        let known = self.profile.protocol_versions;
+        message.entries.iter().try_for_each(|entry| check_version(entry, known))?;
         let snapshot = message.get_snapshot();
-        let is_sound = snapshot.is_empty()
-            || State::decode(&snapshot.data).is_ok_and(|state| {
-                state.version == snapshot.get_metadata().index
-                    && self.identity.as_ref().is_some_and(|identity| identity.cluster_id == state.cluster_id)
-            });
-        if let Some(group) = self.group.as_mut().filter(|_| is_sound) {
-            group.step(from, message);
+        if snapshot.is_empty() {
+            return Ok(true);
+        }
+        match State::decode(&snapshot.data, known) {
+            Ok(state) => Ok(state.version == snapshot.get_metadata().index
+                && self.identity.as_ref().is_some_and(|identity| identity.cluster_id == state.cluster_id)),
+            Err(why @ CodecError::Version { .. }) => Err(why),
+            Err(_) => Ok(false),
         }
     }
 
@@ -235,7 +263,7 @@ impl Metadata {
             leading.rising.insert(from, now_us);
             self.propose_as_leader(Command::Up { node: from, incarnation: heartbeat.incarnation });
         }
-        self.messages.push((from, Envelope::Grant(grant).encode()));
+        self.messages.push((from, GroupMessage(Envelope::Grant(grant))));
     }
 
     /// A leader that was taken for down before it led sends itself no heartbeats.

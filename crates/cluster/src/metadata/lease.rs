@@ -2,7 +2,7 @@
 
 use super::Metadata;
 use super::timing::{HEARTBEAT_US, LEASE_US};
-use crate::envelope::{Envelope, Grant, Heartbeat};
+use crate::envelope::{Envelope, Grant, GroupMessage, Heartbeat};
 use base::NodeId;
 
 /// Grants that wait for entries: a leader that is heard sends one a heartbeat.
@@ -77,7 +77,7 @@ impl Metadata {
         let (echo_term, echo_us) = if lease.echo.0 == term { lease.echo } else { (0, 0) };
         let heartbeat =
             Heartbeat { incarnation: self.profile.incarnation, sent_us: self.now_us, applied: self.published, echo_term, echo_us };
-        self.messages.push((leader, Envelope::Heartbeat(heartbeat).encode()));
+        self.messages.push((leader, GroupMessage(Envelope::Heartbeat(heartbeat))));
     }
 
     pub(super) fn receive_grant(&mut self, from: NodeId, grant: Grant) {

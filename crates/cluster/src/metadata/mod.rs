@@ -7,8 +7,8 @@
 //!                   └ conf changes, Down, Up, HandedOver (leading)
 //! ```
 //!
-//! Nothing that depends on a blob is sent or applied before the blob is stored. When one cannot be stored the member falls silent: it neither votes nor
-//! holds a lease from then on, and the process may go on with what it knows.
+//! Nothing that depends on a blob is sent or applied before the blob is stored. When one cannot be stored, or the cluster goes by a version of the nodes' protocol
+//! that this program does not know, the member falls silent: it neither votes nor holds a lease from then on, and the process may go on with what it knows.
 
 mod group;
 mod leading;
@@ -26,7 +26,7 @@ pub use timing::{DOWN_AFTER_US, HANDOVER_WAIT_US, HEARTBEAT_US, LEASE_US};
 
 use crate::codec::CodecError;
 use crate::command::{Command, Outcome};
-use crate::envelope::Envelope;
+use crate::envelope::{Envelope, GroupMessage};
 use crate::raft_log::{Applied, Identity, LOG_BLOB, Log};
 use crate::state::{Profile, State};
 use crate::wire::{Join, JoinReply};
@@ -59,6 +59,18 @@ pub enum Event {
         /// What became of it.
         outcome: Outcome,
     },
+    /// A member has sent something in a version that this program does not know. It is not followed.
+    NotFollowed {
+        /// The member.
+        from: NodeId,
+        /// What.
+        why: CodecError,
+    },
+    /// The cluster goes by a version that this program does not know: this member is silent from now on.
+    Outdated {
+        /// The cluster's version.
+        agreed: u16,
+    },
     /// A blob could not be stored: this member is silent from now on.
     StorageFailed {
         /// The blob's name.
@@ -80,7 +92,10 @@ pub struct Blobs {
 pub enum RestoreError {
     /// A blob is damaged.
     #[error("the cluster's metadata cannot be read: {0}; replace this member by one with an empty data directory")]
-    Damaged(#[from] CodecError),
+    Damaged(CodecError),
+    /// A blob was written by a program that knew other versions.
+    #[error("the cluster's metadata cannot be read: {0}; start the release that wrote it, or one that knows its versions, too")]
+    Version(CodecError),
     /// The data directory belongs to another cluster.
     #[error("this data directory belongs to cluster '{found}', not to '{expected}'")]
     OtherCluster {
@@ -97,6 +112,15 @@ pub enum RestoreError {
         /// The stored one.
         found: u128,
     },
+}
+
+impl From<CodecError> for RestoreError {
+    fn from(error: CodecError) -> Self {
+        match error {
+            CodecError::Version { .. } => Self::Version(error),
+            damaged => Self::Damaged(damaged),
+        }
+    }
 }
 
 /// See the module.
@@ -120,7 +144,7 @@ pub struct Metadata {
     waits: Waits,
     next_tick_us: u64,
     last_turn_us: u64,
-    messages: Vec<(NodeId, Vec<u8>)>,
+    messages: Vec<(NodeId, GroupMessage)>,
     events: Vec<Event>,
 }
 
@@ -151,9 +175,9 @@ impl Metadata {
     /// A member whose process starts anew, from its blobs.
     ///
     /// # Errors
-    /// When they are damaged or not this member's.
+    /// When they are damaged, of a version that its program does not know, or not this member's.
     pub fn restore(blobs: &Blobs, cluster_name: &str, profile: Profile, now: Now, seed: u64) -> Result<Self, RestoreError> {
-        let (identity, log) = Log::decode(&blobs.log, blobs.snapshot.as_deref())?;
+        let (identity, log) = Log::decode(&blobs.log, blobs.snapshot.as_deref(), profile.protocol_versions)?;
         if identity.cluster_name != cluster_name {
             return Err(RestoreError::OtherCluster { expected: cluster_name.to_owned(), found: identity.cluster_name });
         }
@@ -194,7 +218,7 @@ impl Metadata {
     }
 
     fn start(&mut self, identity: Identity, log: Log, store_state: bool) {
-        self.group = Some(Group::new(&identity, log, self.seed, store_state));
+        self.group = Some(Group::new(&identity, log, self.profile.protocol_versions, self.seed, store_state));
         self.identity = Some(identity);
         self.progress();
     }
@@ -333,11 +357,12 @@ impl Metadata {
         if self.group.as_ref().is_none_or(Group::has_failed) {
             return;
         }
-        match Envelope::decode(bytes) {
+        match Envelope::decode(bytes, self.profile.protocol_versions) {
             Ok(Envelope::Group(message)) => self.receive_group(from, *message),
             Ok(Envelope::Heartbeat(heartbeat)) => self.receive_heartbeat(from, heartbeat),
             Ok(Envelope::Grant(grant)) => self.receive_grant(from, grant),
             Ok(Envelope::Forward(proposal)) => self.receive_proposal(from, proposal),
+            Err(why @ CodecError::Version { .. }) => self.events.push(Event::NotFollowed { from, why }),
             Err(_) => return,
         }
         self.progress();
@@ -351,7 +376,7 @@ impl Metadata {
     }
 
     /// The messages to send, each to its member.
-    pub fn take_messages(&mut self) -> Vec<(NodeId, Vec<u8>)> {
+    pub fn take_messages(&mut self) -> Vec<(NodeId, GroupMessage)> {
         std::mem::take(&mut self.messages)
     }
 
@@ -375,15 +400,20 @@ impl Metadata {
                 group.written(name == LOG_BLOB);
                 self.progress();
             }
-            Err(_) => {
-                group.fail();
-                self.lease.lose();
-                self.leading = None;
-                self.messages.clear();
-                self.proposals.fail(&mut self.events);
-                self.events.push(Event::StorageFailed { blob: name.to_owned() });
-            }
+            Err(_) => self.fall_silent(Event::StorageFailed { blob: name.to_owned() }),
         }
+    }
+
+    /// This member neither votes nor holds a lease from now on, nor says or decides anything.
+    fn fall_silent(&mut self, why: Event) {
+        if let Some(group) = &mut self.group {
+            group.fail();
+        }
+        self.lease.lose();
+        self.leading = None;
+        self.messages.clear();
+        self.proposals.fail(&mut self.events);
+        self.events.push(why);
     }
 
     /// What has happened since the last call, in order.

@@ -7,7 +7,9 @@ use super::{Blobs, Event, Metadata, ProposalId};
 use crate::command::{Command, Outcome, SlotEpochs};
 use crate::envelope::Envelope;
 use crate::raft_log::LOG_BLOB;
-use crate::state::{Member, MemberState, State};
+use crate::state::{Member, MemberState, Profile, State};
+use crate::versions::Versions;
+use crate::wire::link_version;
 use base::{Epoch, NodeId, Now, Rng, Slot};
 use model::{Schema, schema_blob};
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,6 +40,8 @@ pub(super) struct Net {
     pub(super) liar: Option<u128>,
     /// Whether the library's own check is on: that a leader without a majority steps down, and that nobody votes against a leader that is heard.
     pub(super) checks_quorum: bool,
+    /// What the programs of new machines know.
+    pub(super) versions: Versions,
     /// Whether the cores of nodes hear of it when leases without end are over.
     pub(super) leases_end: bool,
     trace: u32,
@@ -46,6 +50,8 @@ pub(super) struct Net {
 /// A machine: a disk, a clock, and a process that comes and goes.
 pub(super) struct Machine {
     pub(super) metadata: Option<Metadata>,
+    /// What the program knows that runs on it, from its next start on.
+    pub(super) versions: Versions,
     blobs: Blobs,
     has_joined: bool,
     rate_ppm: i64,
@@ -81,6 +87,11 @@ impl Machine {
 impl Net {
     /// One founder, on machine 1.
     pub(super) fn new(seed: u64, waits: Waits) -> Self {
+        Self::of_versions(seed, waits, Versions::KNOWN)
+    }
+
+    /// The same with programs that know `versions`.
+    pub(super) fn of_versions(seed: u64, waits: Waits, versions: Versions) -> Self {
         let mut net = Self {
             rng: Rng::new(seed),
             now_us: 0,
@@ -97,6 +108,7 @@ impl Net {
             unknown: 0,
             liar: None,
             checks_quorum: true,
+            versions,
             leases_end: true,
             trace: 0,
         };
@@ -108,6 +120,7 @@ impl Net {
     pub(super) fn add(&mut self, host: u128) {
         let machine = Machine {
             metadata: None,
+            versions: self.versions,
             blobs: Blobs::default(),
             has_joined: false,
             rate_ppm: self.rng.below(40_001) as i64 - 20_000,
@@ -137,7 +150,8 @@ impl Net {
         if machine.metadata.is_some() {
             return;
         }
-        let (now, profile) = (machine.now(now_us), profile(host, incarnation));
+        let profile = Profile { protocol_versions: machine.versions, ..profile(host, incarnation) };
+        let now = machine.now(now_us);
         let mut metadata = if machine.blobs.log.is_empty() {
             match host {
                 1 => Metadata::found("net", profile, Schema::empty(), now, seed),
@@ -260,17 +274,29 @@ impl Net {
         for event in events {
             self.observe(host, event);
         }
-        for (to, bytes) in messages {
-            self.trace = base::checksum_parts(&[&self.trace.to_le_bytes(), &bytes]);
-            assert!(Envelope::decode(&bytes).is_ok());
-            let bytes = if self.liar == Some(host) { lie(&mut self.rng, bytes) } else { bytes };
+        for (to, message) in messages {
             let Some(to) = self.newest.members.get(&to).map(|member| member.profile.host_id) else { continue };
+            let Some(version) = self.link_version(host, to) else { continue };
+            let bytes = message.encode(version);
+            self.trace = base::checksum_parts(&[&self.trace.to_le_bytes(), &bytes]);
+            assert!(Envelope::decode(&bytes, self.machines[&to].versions).is_ok());
+            let bytes = if self.liar == Some(host) { lie(&mut self.rng, bytes) } else { bytes };
             if self.rng.below(100) >= self.loss_percent {
                 let slow = if self.rng.below(50) == 0 { 300_000 } else { 3_000 };
                 self.count += 1;
                 self.flying.insert((now_us + 100 + self.rng.below(slow), self.count), (host, to, bytes));
             }
         }
+    }
+
+    /// The version that a link between two machines speaks, if they let each other in.
+    fn link_version(&self, from: u128, to: u128) -> Option<u16> {
+        let (from, to) = (&self.machines[&from], self.machines.get(&to)?);
+        let accepted = |one: &Machine, other: &Machine| {
+            let state = one.metadata.as_ref().map(Metadata::state)?;
+            link_version(other.versions, one.versions, state).ok()
+        };
+        accepted(from, to).filter(|version| accepted(to, from) == Some(*version))
     }
 
     fn observe(&mut self, host: u128, event: Event) {
@@ -280,6 +306,8 @@ impl Net {
                 let machine = &self.machines[&host];
                 assert_eq!(machine.metadata.as_ref().expect("it runs").lease_until_us(), 0);
             }
+            Event::NotFollowed { why, .. } => assert!(self.liar.is_some(), "host {host}: {why}"),
+            Event::Outdated { agreed } => assert!(self.liar.is_some(), "host {host} does not know version {agreed}"),
             Event::Done { proposal, outcome } => {
                 let machine = self.machines.get_mut(&host).expect("a machine");
                 self.unknown += usize::from(outcome == Outcome::Unknown);
@@ -530,7 +558,7 @@ fn lie(rng: &mut Rng, bytes: Vec<u8>) -> Vec<u8> {
             _ => lied[at].wrapping_sub(1),
         };
     }
-    if rng.below(10) > 0 && Envelope::decode(&lied).is_err() { bytes } else { lied }
+    if rng.below(10) > 0 && Envelope::decode(&lied, Versions::KNOWN).is_err() { bytes } else { lied }
 }
 
 fn store(blobs: &mut Blobs, name: &str, bytes: Vec<u8>) {

@@ -2,7 +2,7 @@
 
 use super::{Event, Metadata, ProposalId};
 use crate::command::{COMMAND_BYTES_MAX, Command, Outcome, PROPOSAL_TIMEOUT, Refused};
-use crate::envelope::{Envelope, Proposal};
+use crate::envelope::{Envelope, GroupMessage, Proposal};
 use crate::metadata::timing::PROPOSAL_RETRY_US;
 use base::NodeId;
 use std::collections::BTreeMap;
@@ -79,7 +79,8 @@ impl Metadata {
             }
             _ => None,
         };
-        if self.group.is_none() {
+        // Before this member knows anything it does not know in which version to write.
+        if self.group.is_none() || self.state.members.is_empty() {
             self.events.push(Event::Done { proposal: ProposalId(number), outcome: Outcome::Unknown });
             return ProposalId(number);
         }
@@ -98,7 +99,8 @@ impl Metadata {
 
     fn encode_proposal(&self, number: u64, command: Command) -> Vec<u8> {
         let node = self.node().unwrap_or(NodeId(u32::MAX));
-        Proposal { node, incarnation: self.profile.incarnation, number, command }.encode()
+        let version = self.state.protocol_version();
+        Proposal { version, node, incarnation: self.profile.incarnation, number, command }.encode()
     }
 
     /// Tells the group of this process, if it knows of another one.
@@ -143,7 +145,7 @@ impl Metadata {
             if Some(leader) == me {
                 group.propose(pending.data.clone());
             } else {
-                self.messages.push((leader, Envelope::Forward(pending.data.clone()).encode()));
+                self.messages.push((leader, GroupMessage(Envelope::Forward(pending.data.clone()))));
             }
         }
     }
@@ -151,7 +153,11 @@ impl Metadata {
     /// Another member's proposal.
     pub(super) fn receive_proposal(&mut self, from: NodeId, data: Vec<u8>) {
         let Some(group) = self.group.as_mut().filter(|group| group.is_leader()) else { return };
-        if Proposal::decode(&data).is_ok_and(|proposal| proposal.node == from && !proposal.command.is_leaders()) {
+        // In a version that every member knows, as far as this one knows.
+        let is_fit = |proposal: Proposal| {
+            proposal.node == from && !proposal.command.is_leaders() && proposal.version <= self.state.protocol_version()
+        };
+        if Proposal::decode(&data, self.profile.protocol_versions).is_ok_and(is_fit) {
             group.propose(data);
         }
     }

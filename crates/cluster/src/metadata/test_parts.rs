@@ -1,6 +1,7 @@
 //! What tests of the crate make clusters of.
 
 use crate::state::Profile;
+use crate::versions::Versions;
 use model::{Keyspace, Replication};
 use std::collections::BTreeMap;
 
@@ -17,6 +18,7 @@ pub(crate) fn profile(host: u128, incarnation: u64) -> Profile {
         rack: "rack1".to_owned(),
         data_center: "datacenter1".to_owned(),
         version: "0.1.0".to_owned(),
+        protocol_versions: Versions::KNOWN,
         boot: 1,
         is_durable: false,
     }

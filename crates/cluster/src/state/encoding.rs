@@ -2,21 +2,20 @@
 
 use super::{KEYSPACES_MAX, MEMBERS_MAX, Member, SlotMap, State};
 use crate::codec::{CodecError, Reader, Writer};
+use crate::versions::Versions;
 use model::schema_blob;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A state's bytes are fewer than this.
 pub(crate) const STATE_BYTES_MAX: usize = 15 << 20;
-/// 3: replicas in sync may have restarted, and members say what outlives their processes.
-const VERSION: u8 = 3;
 
 impl State {
-    /// The bytes; equal states give equal ones.
+    /// The bytes, in the version that the cluster goes by; equal states give equal ones.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.u8(VERSION);
+        writer.varint(u64::from(self.protocol_version()));
         writer.u128(self.cluster_id);
         writer.text(&self.cluster_name);
         writer.varint(self.version);
@@ -33,16 +32,13 @@ impl State {
         writer.bytes
     }
 
-    /// The state in `bytes`.
+    /// The state in `bytes`, by a program that knows the versions `known`.
     ///
     /// # Errors
     /// When they are not what [`State::encode`] gives.
-    pub fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
+    pub fn decode(bytes: &[u8], known: Versions) -> Result<Self, CodecError> {
         let mut reader = Reader::new(bytes);
-        match reader.u8("state's version")? {
-            VERSION => {}
-            found => return Err(CodecError::Unknown { what: "state's version", found: u64::from(found) }),
-        }
+        let protocol_version = known.decode_one(&mut reader, "the cluster's state")?;
         let mut state = Self { cluster_id: reader.u128("cluster id")?, ..Self::empty() };
         state.cluster_name = reader.text("cluster name")?;
         state.version = reader.varint("version")?;
@@ -65,7 +61,8 @@ impl State {
         reader.end()?;
         let maps_are_the_schemas = keyspaces.keys().eq(state.schema.keyspaces.keys());
         let known = |map: &SlotMap| map.iter().all(|slot| slot.in_sync.iter().all(|node| state.members.contains_key(node)));
-        if state.members.is_empty() || !maps_are_the_schemas || !keyspaces.values().all(|map| known(map)) {
+        let is_agreed = state.protocol_version() == protocol_version;
+        if state.members.is_empty() || !is_agreed || !maps_are_the_schemas || !keyspaces.values().all(|map| known(map)) {
             return Err(CodecError::Inconsistent { what: "state" });
         }
         state.keyspaces = keyspaces;

@@ -1,6 +1,7 @@
 //! A member of the cluster, and what its process says of itself.
 
 use crate::codec::{CodecError, Reader, Writer};
+use crate::versions::Versions;
 use base::NodeId;
 
 /// What a process says of itself when it starts.
@@ -26,6 +27,8 @@ pub struct Profile {
     pub data_center: String,
     /// The program's version.
     pub version: String,
+    /// What its program knows of the nodes' protocol.
+    pub protocol_versions: Versions,
     /// The start of the machine under it; 0 if that is not known. What a process left in memory is there for the next one under the same start.
     pub boot: u128,
     /// Whether what it acknowledges is on the device by then: no loss of power takes any of it.
@@ -156,6 +159,7 @@ impl Profile {
         writer.text(&self.rack);
         writer.text(&self.data_center);
         writer.text(&self.version);
+        self.protocol_versions.encode(writer);
         writer.u128(self.boot);
         writer.u8(u8::from(self.is_durable));
     }
@@ -175,6 +179,7 @@ impl Profile {
             rack: reader.text("rack")?,
             data_center: reader.text("data centre")?,
             version: reader.text("version")?,
+            protocol_versions: Versions::decode(reader)?,
             boot: reader.u128("machine's start")?,
             is_durable: reader.flag("durability")?,
         })

@@ -119,6 +119,14 @@ impl State {
         self.members.get(&node).filter(|member| member.state != MemberState::Removed)
     }
 
+    /// The version of the nodes' protocol that the cluster goes by: the latest that all members know, those that are down included. It never falls, as nobody
+    /// is taken in who does not know it. 0 before anything is known.
+    #[must_use]
+    pub fn protocol_version(&self) -> u16 {
+        let present = self.members.values().filter(|member| member.state != MemberState::Removed);
+        present.map(|member| member.profile.protocol_versions.latest()).min().unwrap_or(0)
+    }
+
     /// Who holds `slot` of `keyspace`.
     #[must_use]
     pub fn assignment(&self, keyspace: &str, slot: Slot) -> Option<&Assignment> {
@@ -134,15 +142,28 @@ impl State {
         Epoch(self.version)
     }
 
+    /// Whether a process reads what the cluster writes.
+    fn check_versions(&self, profile: &Profile) -> Result<(), Refused> {
+        let (agreed, known) = (self.protocol_version(), profile.protocol_versions);
+        match known.contains(agreed) {
+            true => Ok(()),
+            false if known.latest() < agreed => Err(Refused::TooOld { agreed, known }),
+            false => Err(Refused::TooNew { agreed, known }),
+        }
+    }
+
     fn join(&mut self, profile: &Profile, replaces: Option<NodeId>) -> Outcome {
+        if let Err(refused) = self.check_versions(profile) {
+            return Outcome::Refused(refused);
+        }
         if let Some(known) = self.members.values().find(|member| member.profile.host_id == profile.host_id) {
             if known.state == MemberState::Removed {
                 return Outcome::Refused(Refused::Gone { node: known.id });
             }
             // What is about its process changes by `Started` only, which is compared: an old copy of this command must not bring back an old process.
-            let Profile { incarnation, boot, is_durable, .. } = known.profile;
+            let Profile { incarnation, boot, is_durable, protocol_versions, .. } = known.profile;
             let id = known.id;
-            self.change_member(id).profile = Profile { incarnation, boot, is_durable, ..profile.clone() };
+            self.change_member(id).profile = Profile { incarnation, boot, is_durable, protocol_versions, ..profile.clone() };
             return Outcome::Joined(id);
         }
         let last = self.members.keys().next_back().map_or(0, |id| id.0);
@@ -170,6 +191,7 @@ impl State {
     }
 
     fn started(&mut self, node: NodeId, previous: u64, profile: &Profile) -> Outcome {
+        let versions = self.check_versions(profile);
         let member = match self.live_member(node) {
             Ok(member) => member,
             Err(refused) => return Outcome::Refused(refused),
@@ -180,6 +202,9 @@ impl State {
         }
         if known != previous || member.profile.host_id != profile.host_id {
             return Outcome::Refused(Refused::OtherProcess { node });
+        }
+        if let Err(refused) = versions {
+            return Outcome::Refused(refused);
         }
         let has_all = profile.has_all_of(&member.profile);
         let member = self.change_member(node);

@@ -3,6 +3,7 @@
 use super::*;
 use crate::command::{Command, Outcome, Refused, SlotEpochs};
 use crate::metadata::test_parts::{keyspace, profile};
+use crate::versions::Versions;
 use base::Rng;
 
 /// A cluster of members 1 to `count`, with the keyspace `ks`.
@@ -28,7 +29,7 @@ impl Cluster {
         check(&before, &self.state, command);
         if self.index.is_multiple_of(4) {
             // A member that has the state from a snapshot comes to the same.
-            let mut restored = State::decode(&before.encode()).expect("what was encoded");
+            let mut restored = State::decode(&before.encode(), Versions::KNOWN).expect("what was encoded");
             assert_eq!(restored.apply(self.index, command), outcome);
             assert_eq!(restored.encode(), self.state.encode(), "{command:?}");
             let due = |state: &State| state.keyspaces.values().map(|map| map.due.tasks().to_vec()).collect::<Vec<_>>();
@@ -534,11 +535,52 @@ fn no_bytes_make_the_decoder_stumble() {
             damaged[at] = rng.next_u64() as u8;
         }
         damaged.truncate(rng.below(2 * bytes.len() as u64) as usize);
-        if let Ok(mut state) = State::decode(&damaged) {
+        if let Ok(mut state) = State::decode(&damaged, Versions::KNOWN) {
             // What is let in may be nonsense, but not such that the next command trips over it.
             let index = state.version.wrapping_add(1);
             state.apply(index, &Command::Down { node: NodeId(1) });
             state.apply(index, &Command::Remove { node: NodeId(1), force: true });
         }
     }
+}
+
+fn knows(host: u32, incarnation: u64, oldest: u16, latest: u16) -> Profile {
+    Profile { protocol_versions: Versions::new(oldest, latest), ..profile(u128::from(host), incarnation) }
+}
+
+#[test]
+fn the_cluster_goes_by_the_latest_version_that_every_member_knows() {
+    let mut state = State::founded(7, "test".to_owned(), knows(1, 1, 3, 3), Schema::empty(), 1);
+    let mut index = 1;
+    let mut apply = |command: Command| {
+        index += 1;
+        let before = state.protocol_version();
+        let outcome = state.apply(index, &command);
+        assert!(state.protocol_version() >= before, "{command:?}");
+        assert!(State::decode(&state.encode(), Versions::new(3, 5)).is_ok());
+        (outcome, state.protocol_version())
+    };
+    let join = |host, oldest, latest| Command::Join { profile: knows(host, u64::from(host), oldest, latest), replaces: None };
+    let started = |host: u32, previous, incarnation, oldest, latest| Command::Started {
+        node: NodeId(host),
+        previous,
+        profile: knows(host, incarnation, oldest, latest),
+    };
+    assert_eq!(apply(join(2, 3, 4)), (Outcome::Joined(NodeId(2)), 3));
+    let too_new = Refused::TooNew { agreed: 3, known: Versions::new(4, 5) };
+    assert_eq!(apply(join(3, 4, 5)), (Outcome::Refused(too_new.clone()), 3));
+    assert_eq!(apply(join(3, 3, 3)), (Outcome::Joined(NodeId(3)), 3));
+    // Steps back are possible before all know more.
+    assert_eq!(apply(started(2, 2, 22, 3, 3)), (Outcome::Done, 3));
+    assert_eq!(apply(started(2, 22, 23, 3, 4)), (Outcome::Done, 3));
+    assert_eq!(apply(started(2, 23, 24, 4, 5)), (Outcome::Refused(too_new), 3));
+    assert_eq!(apply(started(1, 1, 11, 3, 4)), (Outcome::Done, 3));
+    assert_eq!(apply(Command::Down { node: NodeId(3) }), (Outcome::Done, 3), "it comes back");
+    // Who asks again to be taken in says nothing of a new process.
+    assert_eq!(apply(join(3, 3, 4)), (Outcome::Joined(NodeId(3)), 3));
+    assert_eq!(apply(Command::Remove { node: NodeId(3), force: false }), (Outcome::Removed { lost: 0 }, 4));
+    let too_old = Refused::TooOld { agreed: 4, known: Versions::new(3, 3) };
+    assert_eq!(apply(join(4, 3, 3)), (Outcome::Refused(too_old.clone()), 4));
+    assert_eq!(apply(started(2, 23, 25, 3, 3)), (Outcome::Refused(too_old), 4));
+    assert_eq!(apply(join(4, 4, 5)), (Outcome::Joined(NodeId(4)), 4));
 }

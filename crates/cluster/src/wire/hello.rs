@@ -3,18 +3,16 @@
 use crate::codec::{CodecError, Reader, Writer};
 use crate::raft_log::Identity;
 use crate::state::{MemberState, State};
+use crate::versions::{self, Versions};
 use base::NodeId;
-
-/// The version of what nodes say to each other.
-pub const PROTOCOL_VERSION: u16 = 2;
 
 const TEXT_BYTES: usize = 1024;
 
-/// The first frame in each direction.
+/// The first frame in each direction. Every version can read it, and what refuses it: it only grows, at its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// [`PROTOCOL_VERSION`] of the sender.
-    pub protocol_version: u16,
+    /// What the sender knows of the nodes' protocol.
+    pub protocol_versions: Versions,
     /// The cluster that it means.
     pub cluster_name: String,
     /// The cluster that it belongs to; 0 while it joins.
@@ -38,7 +36,7 @@ impl Hello {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.varint(u64::from(self.protocol_version));
+        writer.varint(u64::from(self.protocol_versions.latest()));
         writer.text(&self.cluster_name);
         writer.u128(self.cluster_id);
         writer.optional_node(self.node);
@@ -47,18 +45,19 @@ impl Hello {
         for number in [self.core, self.cores, self.target_core] {
             writer.varint(u64::from(number));
         }
+        writer.varint(u64::from(self.protocol_versions.oldest()));
         writer.bytes
     }
 
-    /// From the body of a frame. What a newer version has behind the fields of this one is not read: [`accept`] says what follows from the version.
+    /// From the body of a frame. What a later version has behind the fields of this one is not read. Version 2 did not say which one is its oldest: it knew no other.
     ///
     /// # Errors
     /// When it is none.
     pub fn decode(body: &[u8]) -> Result<Self, CodecError> {
         let mut reader = Reader::new(body);
-        let protocol_version = reader.varint_up_to(u64::from(u16::MAX), "protocol version")? as u16;
-        let hello = Self {
-            protocol_version,
+        let latest = versions::read(&mut reader)?;
+        let mut hello = Self {
+            protocol_versions: Versions::checked(latest, latest)?,
             cluster_name: reader.text("cluster name")?,
             cluster_id: reader.u128("cluster id")?,
             node: reader.optional_node("member")?,
@@ -68,8 +67,8 @@ impl Hello {
             cores: reader.varint_up_to(u64::from(u16::MAX), "cores")? as u16,
             target_core: reader.varint_up_to(u64::from(u16::MAX), "core")? as u16,
         };
-        if protocol_version == PROTOCOL_VERSION {
-            reader.end()?;
+        if !reader.is_at_end() {
+            hello.protocol_versions = Versions::checked(versions::read(&mut reader)?, latest)?;
         }
         if hello.cores == 0 || hello.core >= hello.cores {
             return Err(CodecError::Inconsistent { what: "core" });
@@ -81,11 +80,26 @@ impl Hello {
 /// Why a node does not talk to another.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// It speaks another version.
-    #[error("it speaks version {theirs} of the nodes' protocol, this node {PROTOCOL_VERSION}; run releases that may be mixed")]
+    /// It knows no version of the nodes' protocol that is known here.
+    #[error(
+        "it speaks version {theirs} of the nodes' protocol, this node {ours}; upgrade {} first to a release that knows versions of both",
+        if theirs.latest() < ours.oldest() { "it" } else { "this node" }
+    )]
     Version {
-        /// Its version.
-        theirs: u16,
+        /// What it knows.
+        theirs: Versions,
+        /// What is known here.
+        ours: Versions,
+    },
+    /// It does not know the version that its cluster goes by.
+    #[error(
+        "it speaks version {theirs} of the nodes' protocol, and all members know version {agreed}, which the cluster goes by; start it with a release that knows {agreed}"
+    )]
+    Outdated {
+        /// What it knows.
+        theirs: Versions,
+        /// The cluster's version.
+        agreed: u16,
     },
     /// It means another cluster.
     #[error("it belongs to cluster '{theirs}', this node to '{ours}'; check the configured cluster name and addresses")]
@@ -157,6 +171,7 @@ impl Refusal {
             Self::OldProcess { .. } => 7,
             Self::NoSuchCore { .. } => 8,
             Self::Myself => 9,
+            Self::Outdated { .. } => 10,
         }
     }
 
@@ -202,14 +217,23 @@ impl RefusalMessage {
     }
 }
 
-/// Whether a node that belongs to `me`, has `cores` cores and knows `state` talks to who says `hello`, whoever of the two connected.
+/// The version that a link speaks between a program that knows `ours`, in a cluster of which `state` is known, and one that knows `theirs`.
+///
+/// # Errors
+/// When there is none, or the other program does not know what the cluster goes by. That it is too new for that is not said here: what is known here may be old.
+pub fn link_version(theirs: Versions, ours: Versions, state: &State) -> Result<u16, Refusal> {
+    let version = ours.shared_with(theirs).ok_or(Refusal::Version { theirs, ours })?;
+    let agreed = state.protocol_version();
+    if theirs.latest() < agreed { Err(Refusal::Outdated { theirs, agreed }) } else { Ok(version) }
+}
+
+/// Whether a node that belongs to `me`, knows the versions `ours`, has `cores` cores and knows `state` talks to who has connected and says `hello`; in which
+/// version, if it does.
 ///
 /// # Errors
 /// Why it does not.
-pub fn accept(hello: &Hello, me: &Identity, cores: u16, state: &State) -> Result<(), Refusal> {
-    if hello.protocol_version != PROTOCOL_VERSION {
-        return Err(Refusal::Version { theirs: hello.protocol_version });
-    }
+pub fn accept(hello: &Hello, me: &Identity, ours: Versions, cores: u16, state: &State) -> Result<u16, Refusal> {
+    let version = link_version(hello.protocol_versions, ours, state)?;
     if hello.cluster_name != me.cluster_name {
         return Err(Refusal::ClusterName { theirs: hello.cluster_name.clone(), ours: me.cluster_name.clone() });
     }
@@ -221,19 +245,19 @@ pub fn accept(hello: &Hello, me: &Identity, cores: u16, state: &State) -> Result
     }
     let Some(node) = hello.node else {
         let is_member = state.member(me.node).is_some();
-        return if is_member { Ok(()) } else { Err(Refusal::NotYetMember) };
+        return if is_member { Ok(version) } else { Err(Refusal::NotYetMember) };
     };
     if hello.cluster_id != me.cluster_id {
         return Err(Refusal::ClusterId { name: me.cluster_name.clone(), theirs: hello.cluster_id, ours: me.cluster_id });
     }
     match state.members.get(&node) {
         // It is newer than what is known here, and it may be who leads and brings what is newer.
-        None => Ok(()),
+        None => Ok(version),
         Some(member) if member.state == MemberState::Removed => Err(Refusal::Gone { node }),
         Some(member) if member.profile.host_id != hello.host_id => {
             Err(Refusal::OtherHost { node, theirs: hello.host_id, ours: member.profile.host_id })
         }
         Some(member) if member.previous_incarnation == hello.incarnation => Err(Refusal::OldProcess { node }),
-        Some(_) => Ok(()),
+        Some(_) => Ok(version),
     }
 }

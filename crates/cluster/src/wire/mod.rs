@@ -15,5 +15,5 @@ mod join;
 mod tests;
 
 pub use frame::{BODY_BYTES_MAX, DATA_KINDS, Frame, FrameError, FrameReader, HEADER_BYTES, Kind, MAGIC, append_frame};
-pub use hello::{Hello, PROTOCOL_VERSION, Refusal, RefusalMessage, accept};
+pub use hello::{Hello, Refusal, RefusalMessage, accept, link_version};
 pub use join::{Join, JoinReply};

@@ -4,7 +4,7 @@ use super::*;
 use crate::metadata::test_parts::profile;
 use crate::raft_log::Identity;
 use crate::state::State;
-use crate::{Command, Outcome};
+use crate::{Command, Outcome, Versions};
 use base::{NodeId, Rng};
 use model::Schema;
 
@@ -16,7 +16,7 @@ fn frame(kind: Kind, flags: u16, body: &[u8]) -> Vec<u8> {
 
 fn hello() -> Hello {
     Hello {
-        protocol_version: PROTOCOL_VERSION,
+        protocol_versions: Versions::new(3, 5),
         cluster_name: "tarn".to_owned(),
         cluster_id: 7,
         node: Some(NodeId(2)),
@@ -55,17 +55,23 @@ fn a_frame_has_these_bytes() {
 
 #[test]
 fn a_hello_has_these_bytes() {
-    let mut expected = b"\x02\x04tarn".to_vec();
+    let mut expected = b"\x05\x04tarn".to_vec();
     expected.extend_from_slice(&7u128.to_le_bytes());
     expected.push(2);
     expected.extend_from_slice(&2u128.to_le_bytes());
     expected.extend_from_slice(&20u64.to_le_bytes());
-    expected.extend_from_slice(&[1, 4, 1]);
+    expected.extend_from_slice(&[1, 4, 1, 3]);
     assert_eq!(hello().encode(), expected);
     assert_eq!(Hello::decode(&expected), Ok(hello()));
-    for len in 0..expected.len() {
+    for len in 0..expected.len() - 1 {
         assert!(Hello::decode(&expected[..len]).is_err());
     }
+    let later = [expected.as_slice(), b"of a later version"].concat();
+    assert_eq!(Hello::decode(&later), Ok(hello()), "who knows more says it at the end");
+    let of_version_2 = [b"\x02", &expected[1..expected.len() - 1]].concat();
+    assert_eq!(Hello::decode(&of_version_2), Ok(Hello { protocol_versions: Versions::new(2, 2), ..hello() }));
+    *expected.last_mut().expect("it has bytes") = 6;
+    assert!(Hello::decode(&expected).is_err(), "the oldest is not newer than the latest");
 }
 
 #[test]
@@ -153,24 +159,59 @@ fn strangers_are_told_why_they_are_refused() {
         let mut hello = hello();
         hello.incarnation = 21;
         change(&mut hello);
-        accept(&hello, &me(), 2, &state)
+        accept(&hello, &me(), Versions::new(3, 4), 2, &state)
     };
-    assert_eq!(answer(|_| {}), Ok(()));
-    assert_eq!(answer(|hello| hello.incarnation = 22), Ok(()), "a process that has just started, and is about to say so");
+    assert_eq!(answer(|_| {}), Ok(4), "the latest that both know");
+    assert_eq!(answer(|hello| hello.incarnation = 22), Ok(4), "a process that has just started, and is about to say so");
     assert_eq!(answer(|hello| hello.incarnation = 20), Err(Refusal::OldProcess { node: NodeId(2) }));
-    assert_eq!(answer(|hello| hello.protocol_version = 1), Err(Refusal::Version { theirs: 1 }));
     assert!(matches!(answer(|hello| hello.cluster_name = "other".to_owned()), Err(Refusal::ClusterName { .. })));
     assert!(matches!(answer(|hello| hello.cluster_id = 8), Err(Refusal::ClusterId { .. })));
-    assert_eq!(answer(|hello| hello.node = Some(NodeId(9))), Ok(()), "it came while this node was away");
+    assert_eq!(answer(|hello| hello.node = Some(NodeId(9))), Ok(4), "it came while this node was away");
     assert_eq!(answer(|hello| hello.node = Some(NodeId(3))), Err(Refusal::Gone { node: NodeId(3) }));
     assert!(matches!(answer(|hello| hello.host_id = 9), Err(Refusal::OtherHost { .. })));
     assert_eq!(answer(|hello| hello.host_id = 1), Err(Refusal::Myself));
     assert_eq!(answer(|hello| hello.target_core = 2), Err(Refusal::NoSuchCore { core: 2, cores: 2 }));
     let joins: fn(&mut Hello) = |hello| (hello.node, hello.cluster_id, hello.host_id) = (None, 0, 77);
-    assert_eq!(answer(joins), Ok(()));
+    assert_eq!(answer(joins), Ok(4));
     let mut joiner = hello();
     joins(&mut joiner);
-    assert_eq!(accept(&joiner, &me(), 2, &State::empty()), Err(Refusal::NotYetMember));
+    assert_eq!(accept(&joiner, &me(), Versions::new(3, 4), 2, &State::empty()), Err(Refusal::NotYetMember));
     let text = Refusal::Gone { node: NodeId(3) }.to_string();
     assert_eq!(text, "member 3 was removed from the cluster; empty its data directory to join as a new one");
+}
+
+#[test]
+fn who_speaks_no_version_that_is_known_is_told_whom_to_upgrade() {
+    let state = state();
+    let known = state.protocol_version();
+    let ours = Versions::new(known, known + 1);
+    let answer = |theirs| link_version(theirs, ours, &state);
+    assert_eq!(answer(Versions::new(known, known)), Ok(known));
+    assert_eq!(answer(Versions::new(known + 1, known + 2)), Ok(known + 1), "what is known here of the cluster's version may be old");
+    let (old, new) = (Versions::new(1, known - 1), Versions::new(known + 2, known + 3));
+    assert_eq!(answer(old), Err(Refusal::Version { theirs: old, ours }));
+    assert_eq!(answer(new), Err(Refusal::Version { theirs: new, ours }));
+    let text = |theirs, ours| Refusal::Version { theirs, ours }.to_string();
+    let expected =
+        "it speaks version 2 of the nodes' protocol, this node 3 to 4; upgrade it first to a release that knows versions of both";
+    assert_eq!(text(Versions::new(2, 2), Versions::new(3, 4)), expected);
+    let expected =
+        "it speaks version 5 to 6 of the nodes' protocol, this node 3; upgrade this node first to a release that knows versions of both";
+    assert_eq!(text(Versions::new(5, 6), Versions::new(3, 3)), expected);
+}
+
+#[test]
+fn who_does_not_know_what_the_cluster_goes_by_is_refused() {
+    let newer = |host, incarnation| {
+        let mut profile = profile(host, incarnation);
+        profile.protocol_versions = Versions::new(3, 4);
+        profile
+    };
+    let mut state = State::founded(7, "tarn".to_owned(), newer(1, 10), Schema::empty(), 1);
+    assert_eq!(state.apply(2, &Command::Join { profile: newer(2, 20), replaces: None }), Outcome::Joined(NodeId(2)));
+    let back = Versions::new(3, 3);
+    let refusal = link_version(back, Versions::new(3, 4), &state).expect_err("all members know 4");
+    assert_eq!(refusal, Refusal::Outdated { theirs: back, agreed: 4 });
+    let expected = "it speaks version 3 of the nodes' protocol, and all members know version 4, which the cluster goes by; start it with a release that knows 4";
+    assert_eq!(refusal.to_string(), expected);
 }

@@ -12,8 +12,8 @@ use super::{ClusterCore, From};
 use crate::core::Core;
 use crate::message::Message;
 use base::{CoreId, NodeId};
-use cluster::MemberState;
-use cluster::wire::{FrameError, Hello, Kind, PROTOCOL_VERSION, RefusalMessage, accept};
+use cluster::wire::{FrameError, Hello, Kind, RefusalMessage, accept, link_version};
+use cluster::{GroupMessage, MemberState};
 use io::{ConnectionId, Reactor};
 use replica::{Inbound, Outbound};
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,6 +33,8 @@ pub(crate) struct Link {
     connection: Option<ConnectionId>,
     /// Whether the other side has said hello.
     is_open: bool,
+    /// The version of the nodes' protocol that is spoken, once it is open.
+    version: u16,
     channel: Channel,
     again_at_us: u64,
     /// When the connection that is being made is given up.
@@ -49,7 +51,7 @@ pub(crate) struct Link {
     /// Requests that were sent and not answered.
     forwards: Vec<u32>,
     /// Messages of the metadata's group, while the link is being made.
-    early: Vec<Vec<u8>>,
+    early: Vec<GroupMessage>,
 }
 
 /// A connection that another node's core has made.
@@ -59,6 +61,8 @@ pub(crate) struct Incoming {
     pub(super) peer: SocketAddr,
     stranger_until: StrangerUntil,
     pub(crate) hello: Option<Hello>,
+    /// The version of the nodes' protocol that is spoken, once it has said hello.
+    version: u16,
     pub(crate) stream: Inbound,
     /// The shard's number for it.
     pub(crate) receiver: u32,
@@ -85,6 +89,7 @@ impl Link {
         Self {
             connection: None,
             is_open: false,
+            version: 0,
             channel: Channel::default(),
             again_at_us: 0,
             open_by_us: 0,
@@ -187,7 +192,7 @@ impl ClusterCore {
     fn hello(&self, core: CoreId, cores: u16, target_core: CoreId) -> Hello {
         let identity = self.identity.as_ref();
         Hello {
-            protocol_version: PROTOCOL_VERSION,
+            protocol_versions: self.config.protocol_versions,
             cluster_name: self.cluster_name.clone(),
             cluster_id: identity.map_or(0, |identity| identity.cluster_id),
             node: identity.map(|identity| identity.node),
@@ -226,15 +231,19 @@ impl ClusterCore {
 
     /// Sends a message of the metadata's group to core 0 of a member, or keeps it until there is a link. To a member that came while this one was away, which
     /// may lead by now, there is none before its messages have told where it is: they are answered on the connection that they came by.
-    pub(crate) fn send_metadata<R: Reactor>(&mut self, reactor: &mut R, node: NodeId, message: Vec<u8>) {
+    pub(crate) fn send_metadata<R: Reactor>(&mut self, reactor: &mut R, node: NodeId, message: GroupMessage) {
         let target = (node, CoreId(0));
-        if self.send(reactor, target, Kind::METADATA.0, |body| body.extend_from_slice(&message)) {
+        let version = self.links.outgoing(target).version;
+        if self.send(reactor, target, Kind::METADATA.0, |body| body.extend_from_slice(&message.encode(version))) {
             return;
         }
         let is_core_0 = |incoming: &Incoming| incoming.hello.as_ref().is_some_and(|hello| hello.core == 0);
-        let its_own = self.links.incoming_of(node).find(|(_, incoming)| is_core_0(incoming)).map(|(connection, _)| connection);
+        let its_own = self.links.incoming_of(node).find(|(_, incoming)| is_core_0(incoming));
+        let its_own = its_own.map(|(connection, incoming)| (connection, incoming.version));
         match its_own.filter(|_| self.address_of(node).is_none()) {
-            Some(connection) => self.answer(reactor, connection, Kind::METADATA.0, |body| body.extend_from_slice(&message)),
+            Some((connection, version)) => {
+                self.answer(reactor, connection, Kind::METADATA.0, |body| body.extend_from_slice(&message.encode(version)));
+            }
             None => {
                 let link = self.links.outgoing(target);
                 if link.early.len() < EARLY_MAX {
@@ -347,7 +356,7 @@ impl Core {
         let links = &mut cluster.links;
         links.receivers += 1;
         let (receiver, stranger_until) = (links.receivers, links.strangers.came(connection, now_us));
-        let incoming = Incoming { channel, peer, stranger_until, hello: None, stream: Inbound::default(), receiver };
+        let incoming = Incoming { channel, peer, stranger_until, hello: None, version: 0, stream: Inbound::default(), receiver };
         links.incoming.insert(connection, incoming);
     }
 
@@ -430,8 +439,10 @@ impl Core {
                 if !is_expected {
                     return Err(format!("expected core {} of member {}, found {hello:?}", target.1.0, target.0.0));
                 }
+                let version = link_version(hello.protocol_versions, cluster.config.protocol_versions, &cluster.newest_state());
+                let version = version.map_err(|refusal| refusal.to_string())?;
                 let link = cluster.links.outgoing(target);
-                link.is_open = true;
+                (link.is_open, link.version) = (true, version);
                 link.incarnation = hello.incarnation;
                 link.stream.restart();
                 link.told_committed = 0;
@@ -439,7 +450,7 @@ impl Core {
                 cluster.unsent.insert(target);
                 cluster.routed_changed = true;
                 for message in early {
-                    cluster.send(reactor, target, Kind::METADATA.0, |body| body.extend_from_slice(&message));
+                    cluster.send(reactor, target, Kind::METADATA.0, |body| body.extend_from_slice(&message.encode(version)));
                 }
                 Ok(())
             }
@@ -531,13 +542,16 @@ impl Core {
         let own = cluster.hello(self.core, self.cores, CoreId(hello.core));
         let (identity, state) = (cluster.identity.clone(), cluster.newest_state());
         let accepted = match &identity {
-            Some(identity) => accept(&hello, identity, self.cores, &state),
+            Some(identity) => accept(&hello, identity, cluster.config.protocol_versions, self.cores, &state),
             None => Err(cluster::wire::Refusal::NotYetMember),
         };
-        if let Err(refusal) = accepted {
-            cluster.answer(reactor, connection, Kind::REFUSAL.0, |body| body.extend_from_slice(&refusal.message().encode()));
-            return Err(format!("{refusal}"));
-        }
+        let version = match accepted {
+            Ok(version) => version,
+            Err(refusal) => {
+                cluster.answer(reactor, connection, Kind::REFUSAL.0, |body| body.extend_from_slice(&refusal.message().encode()));
+                return Err(format!("{refusal}"));
+            }
+        };
         if hello.target_core != self.core.0 && hello.node.is_some() {
             return Err(format!("core {} of member {} has come to core {}", hello.core, hello.node.map_or(0, |node| node.0), self.core.0));
         }
@@ -550,7 +564,7 @@ impl Core {
         cluster.answer(reactor, connection, Kind::WELCOME.0, |body| body.extend_from_slice(&own.encode()));
         let node = hello.node;
         if let Some(incoming) = cluster.links.incoming.get_mut(&connection) {
-            incoming.hello = Some(hello);
+            (incoming.hello, incoming.version) = (Some(hello), version);
             let (strangers, until) = (&mut cluster.links.strangers, incoming.stranger_until);
             match node {
                 Some(_) => strangers.left(connection, until),

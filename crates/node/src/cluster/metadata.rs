@@ -9,8 +9,8 @@ use crate::core::{Core, node_tag};
 use crate::message::Message;
 use crate::schema_changes::{METADATA_TAG, SchemaChanges};
 use base::{CoreId, NodeId, Now};
-use cluster::wire::{Hello, Join, JoinReply, Kind, PROTOCOL_VERSION, RefusalMessage};
-use cluster::{Blobs, Command, Event, Member, MemberState, Metadata, Outcome, Profile, ProposalId, State};
+use cluster::wire::{Hello, Join, JoinReply, Kind, RefusalMessage, link_version};
+use cluster::{Blobs, Command, Event, Member, MemberState, Metadata, Outcome, Profile, ProposalId, Refused, State, Versions};
 use cql::wire::Event as ClientEvent;
 use io::{ConnectionId, DiskError, DiskRequest, Reactor};
 use shard::Durability;
@@ -118,9 +118,16 @@ fn profile(node: &NodeConfig, config: &ClusterConfig, cores: u16, is_durable: bo
         rack: node.rack.clone(),
         data_center: node.data_center.clone(),
         version: config.version.clone(),
+        protocol_versions: config.protocol_versions,
         boot: config.boot,
         is_durable,
     }
+}
+
+/// Whether a version is shared with the member that was asked, by its hello.
+fn may_join(welcome: &[u8], versions: Versions, state: &State) -> Result<(), String> {
+    let hello = Hello::decode(welcome).map_err(|error| error.to_string())?;
+    link_version(hello.protocol_versions, versions, state).map(|_| ()).map_err(|refusal| refusal.to_string())
 }
 
 impl ClusterCore {
@@ -205,9 +212,24 @@ impl Core {
     }
 
     fn metadata_event<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, event: Event) {
-        let Some(core) = self.cluster.as_mut().and_then(|cluster| cluster.metadata.as_mut()) else { return };
+        let Some(cluster) = &mut self.cluster else { return };
+        let Some(core) = &mut cluster.metadata else { return };
         match event {
             Event::Applied { state } => core.next = Some(state),
+            Event::NotFollowed { from, why } => {
+                let links = &mut cluster.links;
+                if links.is_news(&format!("{from:?} {why}"), reactor.now().monotonic_us) {
+                    tracing::error!(node = from.0, %why, "what another member has sent is not followed; start a release here that knows its version");
+                }
+            }
+            Event::Outdated { agreed } => {
+                tracing::error!(
+                    agreed,
+                    known = %cluster.config.protocol_versions,
+                    "all members know a version of the nodes' protocol that this program does not know, and go by it; this member serves nothing until a newer \
+                     release is started"
+                );
+            }
             Event::StorageFailed { blob } => {
                 tracing::error!(
                     blob,
@@ -222,11 +244,13 @@ impl Core {
                     }
                 }
                 Some(Waiter::Operator { order, sender }) => self.order_decided(reactor, order, &sender, &outcome),
-                Some(Waiter::Nobody) | None => {
-                    if let Outcome::Refused(refused) = outcome {
-                        tracing::debug!(%refused, "a proposal was refused");
+                Some(Waiter::Nobody) | None => match outcome {
+                    Outcome::Refused(refused @ (Refused::TooOld { .. } | Refused::TooNew { .. })) => {
+                        tracing::error!(%refused, "this process is not taken back into its cluster");
                     }
-                }
+                    Outcome::Refused(refused) => tracing::debug!(%refused, "a proposal was refused"),
+                    _ => {}
+                },
             },
         }
     }
@@ -358,7 +382,7 @@ impl Core {
         };
         let connection = reactor.connect(address, Some((CoreId(0), 1)));
         let hello = Hello {
-            protocol_version: PROTOCOL_VERSION,
+            protocol_versions: cluster.config.protocol_versions,
             cluster_name: self.config.cluster_name.clone(),
             cluster_id: 0,
             node: None,
@@ -376,7 +400,8 @@ impl Core {
     /// What a contact says.
     pub(super) fn contact_received<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, connection: ConnectionId, bytes: &[u8]) {
         let now = reactor.now();
-        let Some(core) = self.cluster.as_mut().and_then(|cluster| cluster.metadata.as_mut()) else { return };
+        let Some(cluster) = &mut self.cluster else { return };
+        let (versions, Some(core)) = (cluster.config.protocol_versions, &mut cluster.metadata) else { return };
         let (Some(contact), Some(metadata)) = (&mut core.contact, &mut core.metadata) else { return };
         if contact.connection != connection {
             return;
@@ -389,12 +414,15 @@ impl Core {
                     Err(why) => why,
                 },
                 Ok(Some(frame)) => match frame.kind {
-                    Kind::WELCOME => {
-                        if let Some(join) = metadata.join_request() {
-                            contact.channel.send(reactor, connection, Kind::JOIN, |body| body.extend_from_slice(&join.encode()));
+                    Kind::WELCOME => match may_join(frame.body, versions, metadata.state()) {
+                        Ok(()) => {
+                            if let Some(join) = metadata.join_request() {
+                                contact.channel.send(reactor, connection, Kind::JOIN, |body| body.extend_from_slice(&join.encode()));
+                            }
+                            continue;
                         }
-                        continue;
-                    }
+                        Err(why) => why,
+                    },
                     Kind::JOIN_REPLY => match JoinReply::decode(frame.body) {
                         Ok(reply) => {
                             tracing::info!(node = reply.node.0, cluster = reply.cluster_name, "joined");

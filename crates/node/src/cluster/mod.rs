@@ -43,7 +43,7 @@ use crate::core::{Core, node_tag};
 use crate::message::Message;
 use crate::schema_changes::DIFFERENCES_TAG;
 use base::{CoreId, NodeId, Slot, TableId};
-use cluster::{Identity, Member, MemberState, State};
+use cluster::{Identity, Member, MemberState, State, Versions};
 use differences::Differences;
 use ending::Ending;
 use engine::{ReceivedRows, Sequence, WriteBatch};
@@ -76,6 +76,8 @@ pub struct ClusterConfig {
     pub incarnation: u64,
     /// The program's version.
     pub version: String,
+    /// What it knows of the nodes' protocol: [`Versions::KNOWN`], but for tests of other programs than this one.
+    pub protocol_versions: Versions,
     /// Names the start of the machine under the process, until which what processes leave in memory is there; 0 if it is not known.
     pub boot: u128,
     /// What links between nodes are encrypted with; none for plaintext.

@@ -53,6 +53,9 @@ pub struct ClusterReport {
     pub node: Option<u32>,
     /// The newest entry of the metadata's log that this member has.
     pub version: u64,
+    /// The version of the nodes' protocol that the cluster goes by: the latest that all members know.
+    #[serde(default)]
+    pub protocol_version: u16,
     /// The leader of the metadata's group, if one is known.
     pub leader: Option<u32>,
     /// How long this member's lease lasts, in milliseconds; none if it has no end, as that of a member that is alone.
@@ -86,6 +89,9 @@ pub struct MemberReport {
     pub data_center: String,
     /// Its program's version.
     pub version: String,
+    /// The oldest and the latest version of the nodes' protocol that its program knows.
+    #[serde(default)]
+    pub protocol_versions: [u16; 2],
     /// How many cores it has.
     pub cores: u16,
     /// Slots that it is the primary of.
@@ -365,6 +371,7 @@ impl ClusterCore {
                 rack: profile.rack.clone(),
                 data_center: profile.data_center.clone(),
                 version: profile.version.clone(),
+                protocol_versions: [profile.protocol_versions.oldest(), profile.protocol_versions.latest()],
                 cores: profile.cores,
                 primaries: counted.primaries,
                 replicas: counted.replicas,
@@ -376,6 +383,7 @@ impl ClusterCore {
             id: format!("{:032x}", state.cluster_id),
             node: metadata.node().map(|node| node.0),
             version: state.version,
+            protocol_version: state.protocol_version(),
             leader: metadata.leader().map(|node| node.0),
             lease_ms: (lease_us < u64::MAX).then_some(lease_us.saturating_sub(now_us) / 1_000),
             members: members.collect(),

@@ -13,6 +13,7 @@ mod ledger;
 mod members;
 mod shop;
 mod trouble;
+mod upgrade;
 
 use crate::client::Client;
 use crate::linearizability::Operation;
@@ -21,7 +22,7 @@ use crate::network::Network;
 use crate::setup::{ClusterSetup, NODE_PORT, Setup};
 use crate::statement::Statement;
 use base::{NodeId, Rng};
-use cluster::MemberState;
+use cluster::{MemberState, Versions};
 use cql::wire::{Consistency, ProtocolVersion};
 use customer::Customer;
 use ledger::{RowId, Table};
@@ -31,6 +32,7 @@ use shop::Shop;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use trouble::Trouble;
+pub use upgrade::run_upgrade_seed;
 
 /// How many clients there are: with many of them something is under way wherever trouble strikes.
 const CUSTOMERS: [usize; 3] = [5, 12, 24];
@@ -100,28 +102,24 @@ pub fn run_cluster_seed(seed: u64, planted: Option<node::Planted>) -> ClusterOut
     for node in 0..usize::from(nodes) {
         network.add(&member(&setup, node));
     }
-    let mut run = Run {
-        shop: Shop::new(seed, factors),
-        trouble: Trouble::new(&setup, dice.next_u64()),
-        customers: (0..CUSTOMERS[dice.below(3) as usize]).map(|_| Customer::new(&mut dice)).collect(),
-        network,
-    };
+    let mut run = Run::new(seed, &setup, factors, network, &mut dice);
     run.found();
     run.progress("founded");
     run.suffer(3_000_000 + dice.below(12_000_000));
     run.progress("has suffered");
-    run.make_peace();
-    run.progress("is whole");
-    run.read_all();
-    run.progress("is read");
-    run.read_everywhere();
-    run.shop.ledger.check();
+    run.finish();
     run.outcome()
 }
 
 fn choose_setup(seed: u64, planted: Option<node::Planted>, dice: &mut Rng) -> Setup {
     Setup {
-        cluster: Some(ClusterSetup { address: Network::<Core>::address(0), join: Vec::new(), replaces: None, planted }),
+        cluster: Some(ClusterSetup {
+            address: Network::<Core>::address(0),
+            join: Vec::new(),
+            replaces: None,
+            protocol_versions: Versions::KNOWN,
+            planted,
+        }),
         cores: 1 + dice.below(2) as u16,
         durability: if dice.below(2) == 0 { Durability::Device } else { Durability::Memory },
         // Batches over several slots are logged in slots all over the ring, each of which takes its share of an index.
@@ -139,9 +137,8 @@ fn member(setup: &Setup, node: usize) -> Setup {
 fn joining(setup: &Setup, node: usize, count: usize, host_id: u128, replaces: Option<NodeId>) -> Setup {
     let others = (0..count).filter(|other| *other != node);
     let join = others.map(|other| SocketAddr::new(Network::<Core>::address(other), NODE_PORT)).collect();
-    let planted = setup.cluster.as_ref().and_then(|cluster| cluster.planted);
-    let cluster = ClusterSetup { address: Network::<Core>::address(node), join, replaces, planted };
-    Setup { seed: setup.seed << 8 | node as u64, host_id, cluster: Some(cluster), ..setup.clone() }
+    let cluster = setup.cluster.clone().map(|cluster| ClusterSetup { address: Network::<Core>::address(node), join, replaces, ..cluster });
+    Setup { seed: setup.seed << 8 | node as u64, host_id, cluster, ..setup.clone() }
 }
 
 /// A seed on its way.
@@ -153,6 +150,25 @@ struct Run {
 }
 
 impl Run {
+    fn new(seed: u64, setup: &Setup, factors: Vec<u8>, network: Network, dice: &mut Rng) -> Self {
+        Self {
+            shop: Shop::new(seed, factors),
+            trouble: Trouble::new(setup, dice.next_u64()),
+            customers: (0..CUSTOMERS[dice.below(3) as usize]).map(|_| Customer::new(dice)).collect(),
+            network,
+        }
+    }
+
+    /// Peace, and what must be true then.
+    fn finish(&mut self) {
+        self.make_peace();
+        self.progress("is whole");
+        self.read_all();
+        self.progress("is read");
+        self.read_everywhere();
+        self.shop.ledger.check();
+    }
+
     /// The first nodes find one another, and get their tables.
     fn found(&mut self) {
         self.wait_for("the first nodes are members", is_formed);

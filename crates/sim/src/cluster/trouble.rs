@@ -2,6 +2,7 @@
 
 use super::members::Members;
 use super::shop::Shop;
+use super::upgrade::Upgrades;
 use crate::machine::Machine;
 use crate::network::Network;
 use crate::remains::Loss;
@@ -35,6 +36,7 @@ pub(super) struct Trouble {
     durability: Durability,
     next_us: u64,
     members: Members,
+    upgrades: Upgrades,
     /// What ends by itself, by its time.
     ends: BTreeSet<(u64, End)>,
     /// Nodes that were asked to end.
@@ -45,12 +47,16 @@ pub(super) struct Trouble {
 
 impl Trouble {
     pub(super) fn new(setup: &Setup, seed: u64) -> Self {
-        let members = Members::new(setup.clone(), seed ^ 0x3E3B);
+        let upgrades = Upgrades::new(seed);
+        let mut joining = setup.clone();
+        upgrades.prepare(&mut joining);
+        let members = Members::new(joining, seed ^ 0x3E3B);
         Self {
             dice: Rng::new(seed),
             durability: setup.durability,
             next_us: 0,
             members,
+            upgrades,
             ends: BTreeSet::new(),
             ending: BTreeSet::new(),
             counts: BTreeMap::new(),
@@ -118,7 +124,7 @@ impl Trouble {
             match end {
                 End::Obstruction(from, to) => network.mend(from, to),
                 End::Pause(node) => network.resume(node),
-                End::Absence(node) if network.machine(node).is_none() => network.start(node),
+                End::Absence(node) if network.machine(node).is_none() => self.start_one(network, node),
                 End::Absence(_) => {}
             }
         }
@@ -160,9 +166,14 @@ impl Trouble {
 
     fn start(&mut self, network: &mut Network) -> &'static str {
         if let Some(node) = (0..network.len()).find(|node| network.machine(*node).is_none()) {
-            network.start(node);
+            self.start_one(network, node);
         }
         "start"
+    }
+
+    fn start_one(&self, network: &mut Network, node: usize) {
+        self.upgrades.prepare(network.setup(node));
+        network.start(node);
     }
 
     fn pause(&mut self, network: &mut Network, node: usize) -> &'static str {
@@ -222,7 +233,7 @@ impl Trouble {
             }
             if let Some((_, remains)) = network.remains(node) {
                 remains.repair();
-                network.start(node);
+                self.start_one(network, node);
             }
             network.resume(node);
             if let Some(machine) = network.machine(node) {

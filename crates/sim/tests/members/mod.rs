@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use base::NodeId;
+use cluster::Versions;
 use sim::{Client, ClusterSetup, Machine, NODE_PORT, Network, Reply, Setup, Statement};
 use std::net::SocketAddr;
 
@@ -23,7 +24,8 @@ pub(crate) fn start(nodes: usize, cores: u16) -> Network {
 /// One more machine, which asks the first one to be taken in; it founds the cluster if it is that one.
 pub(crate) fn join(network: &mut Network, node: usize, cores: u16) {
     let join = if node == 0 { Vec::new() } else { vec![SocketAddr::new(<Network>::address(0), NODE_PORT)] };
-    let cluster = ClusterSetup { address: <Network>::address(node), join, replaces: None, planted: None };
+    let protocol_versions = Versions::KNOWN;
+    let cluster = ClusterSetup { address: <Network>::address(node), join, replaces: None, protocol_versions, planted: None };
     network.add(&Setup { cores, host_id: node as u128 + 1, cluster: Some(cluster), ..Setup::small(7 + node as u64) });
 }
 

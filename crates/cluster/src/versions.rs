@@ -1,0 +1,127 @@
+//! Versions of what nodes say to each other and agree on.
+//!
+//! One number stands for all of it: the frames between nodes, the commands of the metadata's group, and the state as a snapshot has it. A program knows
+//! all versions from an oldest to a latest one. Two rules make it possible to replace programs one member at a time:
+//!
+//! - **A link speaks the latest version that both ends know.** What a later one has brought goes only by links that speak it.
+//! - **The cluster goes by the latest version that every member knows** ([`crate::State::protocol_version`]): commands and snapshots are written in that one,
+//!   as all members read them, those too that come back later. It never falls: who does not know it is not taken in.
+//!
+//! | version | brought |
+//! |---|---|
+//! | 4 | the first one that may be mixed with later ones: hellos and members say which versions they know. Before, formats had numbers of their own, up to 3 |
+
+use crate::codec::{CodecError, Reader, Writer};
+use std::fmt;
+
+/// The versions that a program knows: the oldest, the latest, and all between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Versions {
+    oldest: u16,
+    latest: u16,
+}
+
+impl Versions {
+    /// What this program knows.
+    pub const KNOWN: Self = Self::new(4, 4);
+
+    /// From `oldest` to `latest`.
+    ///
+    /// # Panics
+    /// When there is none between them; 0 is no version.
+    #[must_use]
+    pub const fn new(oldest: u16, latest: u16) -> Self {
+        assert!(0 < oldest && oldest <= latest, "versions from an oldest to a latest one");
+        Self { oldest, latest }
+    }
+
+    /// The oldest.
+    #[must_use]
+    pub const fn oldest(self) -> u16 {
+        self.oldest
+    }
+
+    /// The latest.
+    #[must_use]
+    pub const fn latest(self) -> u16 {
+        self.latest
+    }
+
+    /// Whether `version` is one of them.
+    #[must_use]
+    pub fn contains(self, version: u16) -> bool {
+        (self.oldest..=self.latest).contains(&version)
+    }
+
+    /// The latest that `other` knows, too.
+    #[must_use]
+    pub fn shared_with(self, other: Self) -> Option<u16> {
+        let version = self.latest.min(other.latest);
+        (self.contains(version) && other.contains(version)).then_some(version)
+    }
+
+    pub(crate) fn encode(self, writer: &mut Writer) {
+        writer.varint(u64::from(self.oldest));
+        writer.varint(u64::from(self.latest));
+    }
+
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, CodecError> {
+        let (oldest, latest) = (read(reader)?, read(reader)?);
+        Self::checked(oldest, latest)
+    }
+
+    /// From `oldest` to `latest`, of which nobody vouches.
+    pub(crate) fn checked(oldest: u16, latest: u16) -> Result<Self, CodecError> {
+        if oldest == 0 || oldest > latest {
+            return Err(CodecError::Inconsistent { what: "protocol versions" });
+        }
+        Ok(Self { oldest, latest })
+    }
+
+    /// The version that bytes begin with, if it is one of them.
+    pub(crate) fn decode_one(self, reader: &mut Reader<'_>, what: &'static str) -> Result<u16, CodecError> {
+        let found = read(reader)?;
+        if self.contains(found) { Ok(found) } else { Err(CodecError::Version { what, found, known: self }) }
+    }
+}
+
+/// A version, whether it is known or not.
+pub(crate) fn read(reader: &mut Reader<'_>) -> Result<u16, CodecError> {
+    Ok(reader.varint_up_to(u64::from(u16::MAX), "protocol version")? as u16)
+}
+
+/// As "3" or "3 to 5".
+impl fmt::Display for Versions {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.oldest == self.latest {
+            true => write!(out, "{}", self.latest),
+            false => write!(out, "{} to {}", self.oldest, self.latest),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_programs_speak_the_latest_that_both_know() {
+        let shared = |one, other| {
+            let shared = Versions::shared_with(one, other);
+            assert_eq!(shared, other.shared_with(one));
+            shared
+        };
+        assert_eq!(shared(Versions::new(3, 3), Versions::new(3, 3)), Some(3));
+        assert_eq!(shared(Versions::new(3, 4), Versions::new(3, 3)), Some(3));
+        assert_eq!(shared(Versions::new(3, 5), Versions::new(4, 6)), Some(5));
+        assert_eq!(shared(Versions::new(3, 4), Versions::new(5, 6)), None);
+    }
+
+    #[test]
+    fn versions_that_contradict_themselves_are_refused() {
+        for bytes in [[0, 3], [4, 3], [0, 0]] {
+            assert_eq!(Versions::decode(&mut Reader::new(&bytes)), Err(CodecError::Inconsistent { what: "protocol versions" }));
+        }
+        assert_eq!(Versions::decode(&mut Reader::new(&[3, 5])), Ok(Versions::new(3, 5)));
+    }
+}
