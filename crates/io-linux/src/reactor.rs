@@ -107,6 +107,11 @@ impl<M: Send + 'static> Reactor for LinuxReactor<M> {
     }
 
     #[inline]
+    fn clock_us(&self) -> u64 {
+        clock::read_again(self.now).monotonic_us
+    }
+
+    #[inline]
     fn core(&self) -> CoreId {
         self.mailbox.core()
     }

@@ -12,6 +12,10 @@ pub trait Reactor {
     /// The time: never before the arrival of what the handler was last called with, and it never goes back.
     fn now(&self) -> Now;
 
+    /// The monotonic clock, read anew: later than [`Reactor::now`] by how long the handler has been at it since. For measuring work, so that it
+    /// can be ended in time; everything else goes by `now`.
+    fn clock_us(&self) -> u64;
+
     /// This core.
     fn core(&self) -> CoreId;
 

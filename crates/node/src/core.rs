@@ -235,6 +235,13 @@ impl Core {
 }
 
 impl Core {
+    /// What moves rows to other nodes goes about it more slowly.
+    pub(crate) fn client_came(&mut self) {
+        if let Some(cluster) = &mut self.cluster {
+            cluster.client_came();
+        }
+    }
+
     fn be_ready(&mut self) {
         if let Some(on_ready) = self.on_ready.take() {
             on_ready();
@@ -274,6 +281,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         if self.is_node_connection(connection) {
             return self.node_received(reactor, connection, bytes);
         }
+        self.client_came();
         self.serve(reactor, connection, bytes);
     }
 
@@ -305,7 +313,10 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
 
     fn message(&mut self, reactor: &mut R, from: CoreId, message: Message) {
         match message {
-            Message::Run { part, access, operation } => self.run_part(reactor, from, part, access, operation),
+            Message::Run { part, access, operation } => {
+                self.client_came();
+                self.run_part(reactor, from, part, access, operation);
+            }
             Message::Ran { part, outcome } => self.part_done(reactor, self.core, part, outcome),
             Message::Forward { from, id, version, part, request } => {
                 let forward = Forward { id, version, part: part.as_deref(), request: &request };

@@ -14,7 +14,8 @@ mod schema_changes;
 mod serving;
 
 pub use crate::cluster::{
-    Answer, Board, ClusterConfig, ClusterReport, CoreReport, MemberReport, MetadataBlobs, Order, PendingReport, Planted, Report, View,
+    Answer, Board, ClusterConfig, ClusterReport, CoreReport, FillReport, Held, MemberReport, MetadataBlobs, Order, PendingReport, Planted,
+    Report, View,
 };
 pub use crate::core::{Core, CoreParts, OnFailure, OnReady};
 pub use ::cluster::{LOG_BLOB, SNAPSHOT_BLOB, Versions};

@@ -13,5 +13,5 @@ mod outbound;
 mod wire;
 
 pub use inbound::{Inbound, Offered};
-pub use outbound::Outbound;
+pub use outbound::{Images, Outbound};
 pub use wire::{Append, Item, Items, Purpose, WireError, begin_append, push_item};

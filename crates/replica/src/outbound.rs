@@ -17,6 +17,7 @@ struct Pending {
     table: TableId,
     slot: Slot,
     term: Epoch,
+    purpose: Purpose,
     /// 0 for one that was sent and then forgotten: it still has its position.
     bytes: usize,
 }
@@ -38,6 +39,32 @@ pub struct Outbound {
     count: u64,
     /// Number and sequence of the writes among those that have not arrived. Images are not waited for by clients.
     writes: VecDeque<(u64, u64)>,
+    images: Images,
+    /// Writes that were pushed since the stream began.
+    writes_pushed: u64,
+}
+
+/// Bytes of images since the stream began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Images {
+    /// Those that were pushed.
+    pub pushed: u64,
+    /// Those of them that nobody waits for any more: acknowledged, or forgotten.
+    pub done: u64,
+}
+
+impl Images {
+    /// Those that are under way.
+    #[must_use]
+    pub fn under_way(&self) -> u64 {
+        self.pushed - self.done
+    }
+
+    fn end(&mut self, pending: &Pending) {
+        if pending.purpose == Purpose::Image {
+            self.done += pending.bytes as u64;
+        }
+    }
 }
 
 impl Outbound {
@@ -48,9 +75,14 @@ impl Outbound {
         let start = self.bytes.len();
         push_item(&mut self.bytes, item);
         let bytes = self.bytes.len() - start;
-        self.pending.push_back(Pending { number: self.count, table: item.table, slot: item.slot, term: item.term, bytes });
-        if item.purpose == Purpose::Write {
-            self.writes.push_back((self.count, item.sequence));
+        let Item { sequence, table, slot, term, purpose, .. } = *item;
+        self.pending.push_back(Pending { number: self.count, table, slot, term, purpose, bytes });
+        match purpose {
+            Purpose::Write => {
+                self.writes.push_back((self.count, sequence));
+                self.writes_pushed += 1;
+            }
+            Purpose::Image => self.images.pushed += bytes as u64,
         }
         self.count += 1;
     }
@@ -88,6 +120,7 @@ impl Outbound {
             && self.sent_items > 0
             && let Some(first) = self.pending.pop_front()
         {
+            self.images.end(&first);
             self.dead += first.bytes;
             self.position += 1;
             self.sent_items -= 1;
@@ -129,6 +162,9 @@ impl Outbound {
             at = range.end;
             let rows = self.bytes.get(range.start + ITEM_HEAD_BYTES..range.end);
             let is_kept = rows.is_some_and(|rows| keep(pending.table, pending.slot, pending.term, rows));
+            if !is_kept {
+                self.images.end(&pending);
+            }
             if index < self.sent_items {
                 // It has a position over there.
                 if is_kept {
@@ -174,6 +210,18 @@ impl Outbound {
     #[must_use]
     pub fn has_passed(&self, mark: u64) -> bool {
         self.pending.iter().find(|pending| pending.bytes > 0).is_none_or(|first| first.number >= mark)
+    }
+
+    /// Bytes of images.
+    #[must_use]
+    pub fn images(&self) -> Images {
+        self.images
+    }
+
+    /// Writes that were pushed since the stream began.
+    #[must_use]
+    pub fn writes_pushed(&self) -> u64 {
+        self.writes_pushed
     }
 
     /// Bytes that wait for an acknowledgement.
@@ -283,5 +331,25 @@ mod tests {
             stream.acknowledged(stream.end());
             assert_eq!((stream.arrived(), stream.pending_bytes()), (u64::MAX, 0));
         }
+    }
+
+    #[test]
+    fn images_are_under_way_until_they_are_acknowledged_or_forgotten() {
+        let mut stream = Outbound::default();
+        let image = |slot| Item { purpose: Purpose::Image, ..item(1, slot, b"row") };
+        stream.push(&item(1, 1, b"row"));
+        assert_eq!((stream.images(), stream.writes_pushed()), (Images::default(), 1));
+        for slot in [1, 2, 1] {
+            stream.push(&image(slot));
+        }
+        let bytes = stream.images().pushed / 3;
+        assert_eq!((stream.images().under_way(), stream.writes_pushed()), (3 * bytes, 1));
+        assert_eq!(unsent(&mut stream, 1000), [1; 4]);
+        stream.acknowledged(2);
+        assert_eq!(stream.images().done, bytes);
+        stream.retain(|_, slot, _, _| slot != Slot(2));
+        assert_eq!(stream.images().under_way(), bytes);
+        stream.acknowledged(stream.end());
+        assert_eq!(stream.images().under_way(), 0);
     }
 }

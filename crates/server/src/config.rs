@@ -132,6 +132,7 @@ pub(crate) struct Config {
     pub(crate) durability: Durability,
     pub(crate) flush_interval_ms: u64,
     pub(crate) scrub_interval_hours: u64,
+    pub(crate) migration_latency_ms: u64,
     pub(crate) connections_per_core: u32,
     pub(crate) pin: Pin,
 }
@@ -187,6 +188,7 @@ impl Config {
             durability: settings.durability.unwrap_or(Durability::Memory),
             flush_interval_ms: settings.flush_interval_ms.unwrap_or(100),
             scrub_interval_hours: settings.scrub_interval_hours.unwrap_or(168),
+            migration_latency_ms: settings.migration_latency_ms.unwrap_or(1),
             connections_per_core: settings.connections_per_core.unwrap_or(10_000),
             pin: settings.pin.unwrap_or(Pin::Cpus),
         };
@@ -201,6 +203,7 @@ impl Config {
         in_range("aerospike_replication_factor", self.aerospike_replication_factor.into(), REPLICATION_FACTORS)?;
         in_range("flush_interval_ms", self.flush_interval_ms, 1..=10_000)?;
         in_range("scrub_interval_hours", self.scrub_interval_hours, 0..=8_760)?;
+        in_range("migration_latency_ms", self.migration_latency_ms, 1..=1_000)?;
         in_range("connections_per_core", self.connections_per_core.into(), 1..=1_000_000)?;
         at_least("memory_limit", self.memory_limit, MEMORY_LIMIT_LEAST)?;
         if let Some(capacity) = self.capacity {

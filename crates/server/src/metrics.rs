@@ -1,6 +1,7 @@
 //! `GET /metrics`: a node's figures in Prometheus's text format.
 
-use ::node::{CoreReport, Report};
+use crate::status;
+use ::node::{CoreReport, FillReport, Held, Report};
 use std::fmt::Write;
 
 /// One text for all.
@@ -39,6 +40,7 @@ pub(crate) fn text(report: &Report) -> String {
         one("tarndb_cluster_slots_unavailable", "Slots of the cluster whose primary is not up.", u64::from(cluster.unavailable_slots));
         one("tarndb_cluster_slots_short", "Slots of the cluster with fewer replicas than asked for.", u64::from(cluster.short_slots));
         one("tarndb_cluster_slots_to_fill", "Replicas, counted by slot, that this member has to fill.", sum(|core| core.to_fill));
+        one("tarndb_cluster_slots_to_wipe", "Slots whose rows of before have to go.", sum(|core| core.to_wipe));
         one("tarndb_cluster_metadata_version", "Newest entry of the metadata that this member has.", cluster.version);
         one(
             "tarndb_cluster_protocol_version",
@@ -61,8 +63,29 @@ pub(crate) fn text(report: &Report) -> String {
         });
         let help = "Writes of this member that another one has not acknowledged.";
         family(&mut out, "tarndb_cluster_stream_pending_bytes", "gauge", help, nodes);
+        fills(&mut out, report);
     }
     out
+}
+
+/// What is sent to members that are to have slots of this one's.
+fn fills(out: &mut String, report: &Report) {
+    let fills = status::fills(&report.cores);
+    let mut of_each = |name: &str, kind: &str, help: &str, figure: fn(&FillReport) -> u64| {
+        family(out, name, kind, help, fills.iter().map(|fill| (format!("{{node=\"{}\"}}", fill.node), figure(fill))));
+    };
+    of_each("tarndb_cluster_fill_slots", "gauge", "Slots that a member is to have and does not have yet.", |fill| fill.slots.into());
+    of_each("tarndb_cluster_fill_left_bytes", "gauge", "About how much has to be sent for them.", |fill| fill.left_bytes);
+    of_each("tarndb_cluster_fill_sent_bytes_total", "counter", "Rows that members were sent to fill them.", |fill| fill.sent_bytes);
+    of_each("tarndb_cluster_fill_bytes_per_second", "gauge", "How fast that goes.", |fill| fill.bytes_per_s);
+    let help = "Why nothing is sent for a while: the member's device is full, or it cannot keep up.";
+    of_each("tarndb_cluster_fill_given_up", "gauge", help, |fill| matches!(fill.held, Held::Full | Held::Slow).into());
+    let held = fills.iter().flat_map(|fill| {
+        let by = Held::MEASURED.into_iter().zip(fill.held_us);
+        by.map(|(by, us)| (format!("{{node=\"{}\",by=\"{}\"}}", fill.node, by.name()), format!("{:.3}", us as f64 / 1e6)))
+    });
+    let help = "How long sending was held back, over all cores: for clients, by slow acknowledgements, by reading from the device.";
+    family(out, "tarndb_cluster_fill_held_seconds_total", "counter", help, held);
 }
 
 fn family<V: std::fmt::Display>(out: &mut String, name: &str, kind: &str, help: &str, values: impl IntoIterator<Item = (String, V)>) {
@@ -79,7 +102,10 @@ mod tests {
 
     #[test]
     fn a_members_figures_are_there() {
-        let text = text(&crate::status::tests::report());
+        let mut report = status::tests::report();
+        let fill = FillReport { node: 1, slots: 3, left_bytes: 70, held: Held::Full, held_us: [1_500_000, 0, 0], ..FillReport::default() };
+        report.cores[0].fills = vec![fill];
+        let text = text(&report);
         for line in [
             "tarndb_cluster_members{state=\"up\"} 2",
             "tarndb_cluster_members{state=\"down\"} 0",
@@ -90,6 +116,10 @@ mod tests {
             "tarndb_cluster_protocol_version 3",
             "tarndb_cluster_member_protocol_version{node=\"2\",version=\"0.1.0\"} 4",
             "tarndb_engine_rows{core=\"0\"} 0",
+            "tarndb_cluster_fill_slots{node=\"1\"} 3",
+            "tarndb_cluster_fill_left_bytes{node=\"1\"} 70",
+            "tarndb_cluster_fill_given_up{node=\"1\"} 1",
+            "tarndb_cluster_fill_held_seconds_total{node=\"1\",by=\"clients\"} 1.500",
             "tarndb_cluster_requests_forwarded_total{core=\"0\"} 5",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
@@ -98,7 +128,7 @@ mod tests {
 
     #[test]
     fn every_value_follows_its_help_and_type() {
-        let text = text(&crate::status::tests::report());
+        let text = text(&status::tests::report());
         let mut known = Vec::new();
         for line in text.lines() {
             match line.strip_prefix("# TYPE ") {

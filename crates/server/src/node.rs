@@ -151,6 +151,7 @@ impl NodeParts {
                     version: env!("CARGO_PKG_VERSION").to_owned(),
                     protocol_versions: Versions::KNOWN,
                     boot: io_linux::boot_id(),
+                    migration_latency_us: config.migration_latency_ms * 1_000,
                     tls,
                     planted: None,
                 }),

@@ -87,6 +87,9 @@ pub(crate) struct Settings {
     /// Everything on the device is read and verified once in so many hours, 0 (never) to 8760 [default: 168].
     #[arg(long, value_name = "HOURS", env = "TARNDB_SCRUB_INTERVAL_HOURS")]
     pub(crate) scrub_interval_hours: Option<u64>,
+    /// By how much moving rows between nodes may lengthen a request, in milliseconds, 1 to 1000 [default: 1].
+    #[arg(long, value_name = "MS", env = "TARNDB_MIGRATION_LATENCY_MS")]
+    pub(crate) migration_latency_ms: Option<u64>,
     /// How many client connections a core serves, 1 to 1000000 [default: 10000].
     #[arg(long, value_name = "N", env = "TARNDB_CONNECTIONS_PER_CORE")]
     pub(crate) connections_per_core: Option<u32>,
@@ -126,6 +129,7 @@ impl Settings {
             durability: self.durability.or(other.durability),
             flush_interval_ms: self.flush_interval_ms.or(other.flush_interval_ms),
             scrub_interval_hours: self.scrub_interval_hours.or(other.scrub_interval_hours),
+            migration_latency_ms: self.migration_latency_ms.or(other.migration_latency_ms),
             connections_per_core: self.connections_per_core.or(other.connections_per_core),
             pin: self.pin.or(other.pin),
             log: self.log.or(other.log),

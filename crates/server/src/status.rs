@@ -1,7 +1,8 @@
 //! What a node says of itself and its cluster, for programs (JSON) and for people (a table).
 
-use ::node::{ClusterReport, CoreReport, Report};
+use ::node::{ClusterReport, CoreReport, FillReport, Held, Report};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// `GET /status`.
@@ -30,6 +31,10 @@ impl Status {
             problems.push("this node is starting".to_owned());
         }
         let damaged: u64 = report.cores.iter().map(|core| core.damaged_records).sum();
+        let full = report.cores.iter().filter(|core| core.is_full).count();
+        if full > 0 {
+            problems.push(format!("the device of this node is full on {full} of {} cores: writes are refused", report.cores.len()));
+        }
         if damaged > 0 {
             problems.push(format!("{damaged} damaged records were found on this node's device"));
         }
@@ -64,9 +69,44 @@ fn find_problems(cluster: &ClusterReport, cores: &[CoreReport], problems: &mut V
     if cluster.short_slots > 0 {
         problems.push(format!("{} slots have fewer replicas than their keyspaces ask for", cluster.short_slots));
     }
+    for fill in fills(cores) {
+        match fill.held {
+            Held::Full => problems.push(format!("member {} cannot be filled: its device is full", fill.node)),
+            Held::Slow => problems.push(format!("member {} cannot be filled: it cannot keep up with the writes", fill.node)),
+            _ => {}
+        }
+    }
     let unserved: u32 = cores.iter().map(|core| core.unserved).sum();
     if unserved > 0 {
         problems.push(format!("{unserved} slots are being taken over by this node"));
+    }
+}
+
+/// What this node has to send to each member that is to have slots of its.
+pub(crate) fn fills(cores: &[CoreReport]) -> Vec<FillReport> {
+    let mut fills: BTreeMap<u32, FillReport> = BTreeMap::new();
+    for core in cores.iter().flat_map(|core| &core.fills) {
+        let fill = fills.entry(core.node).or_insert_with(|| FillReport { node: core.node, ..FillReport::default() });
+        fill.slots += core.slots;
+        fill.left_bytes += core.left_bytes;
+        fill.sent_bytes += core.sent_bytes;
+        fill.bytes_per_s += core.bytes_per_s;
+        fill.held = fill.held.max(core.held);
+        fill.held_us.iter_mut().zip(core.held_us).for_each(|(sum, held_us)| *sum += held_us);
+    }
+    fills.into_values().collect()
+}
+
+/// What a fill waits for, in words.
+fn held(held: Held) -> &'static str {
+    match held {
+        Held::No => "",
+        Held::Clients => ", held back for clients",
+        Held::Replica => ", held back by how fast the member acknowledges it",
+        Held::Device => ", held back by reading from the device",
+        Held::Slow => ", given up for a while: the member cannot keep up with the writes",
+        Held::Full => ", given up for a while: the member's device is full",
+        Held::Unasked => ", the member has not asked for it yet",
     }
 }
 
@@ -97,6 +137,14 @@ impl fmt::Display for Status {
             base::format_size(sum(|core| core.device_used_bytes)),
             base::format_size(sum(|core| core.device_capacity_bytes)),
         )?;
+        for fill in fills(&self.report.cores).iter().filter(|fill| fill.slots > 0) {
+            let (left, rate) = (base::format_size(fill.left_bytes), base::format_size(fill.bytes_per_s));
+            writeln!(out, "it fills member {}: {} slots, about {left} left, {rate}/s{}", fill.node, fill.slots, held(fill.held))?;
+        }
+        let to_wipe: u32 = self.report.cores.iter().map(|core| core.to_wipe).sum();
+        if to_wipe > 0 {
+            writeln!(out, "it empties {to_wipe} slots of rows from before")?;
+        }
         match &self.problems[..] {
             [] => writeln!(out, "healthy"),
             problems => problems.iter().try_for_each(|problem| writeln!(out, "problem: {problem}")),
@@ -213,6 +261,22 @@ this node: 0 rows, 0 B live, 0 B of 0 B of its device in use
 healthy
 ";
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn fills_are_shown_with_what_holds_them_back() {
+        let mut report = report();
+        let fill = |slots, held| FillReport { node: 3, slots, left_bytes: 3 << 20, bytes_per_s: 1 << 20, held, ..FillReport::default() };
+        report.cores[0].fills = vec![fill(7, Held::No)];
+        report.cores.push(CoreReport { core: 1, to_wipe: 2, fills: vec![fill(5, Held::Clients)], ..CoreReport::default() });
+        let shown = Status::new(report.clone(), true).to_string();
+        assert!(shown.contains("it fills member 3: 12 slots, about 6 MiB left, 2 MiB/s, held back for clients\n"), "{shown}");
+        assert!(shown.contains("it empties 2 slots of rows from before\n"), "{shown}");
+        report.cores[1].fills = vec![fill(5, Held::Full)];
+        report.cores[1].is_full = true;
+        let expected =
+            ["member 3 cannot be filled: its device is full", "the device of this node is full on 1 of 2 cores: writes are refused"];
+        assert_eq!(Status::new(report, true).problems, expected);
     }
 
     #[test]

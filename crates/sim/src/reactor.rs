@@ -5,13 +5,19 @@ use base::{CoreId, Rng};
 use io::{ConnectionId, DiskRequest, DiskTag, Now, Reactor};
 use node::Message;
 use sim_disk::Disk;
+use std::cell::Cell;
 use std::net::SocketAddr;
+
+/// By how much the clock has moved on each time it is read within a turn: work that is measured by it takes some time.
+const READING_US: u64 = 1;
 
 /// A core's window to its machine.
 pub struct SimReactor {
     pub(crate) core: CoreId,
     pub(crate) cores: u16,
     pub(crate) now: Now,
+    /// How often the clock was read since then.
+    readings: Cell<u64>,
     /// By index; an index is used again once its connection is gone.
     pub(crate) connections: Vec<Connection>,
     pub(crate) disk: Disk,
@@ -36,6 +42,7 @@ impl SimReactor {
             core,
             cores,
             now,
+            readings: Cell::default(),
             connections: Vec::new(),
             disk,
             outbox: Vec::new(),
@@ -45,6 +52,12 @@ impl SimReactor {
             stopped: false,
             asked: Vec::new(),
         }
+    }
+
+    /// Time has passed outside.
+    pub(crate) fn set_now(&mut self, now: Now) {
+        self.now = now;
+        self.readings.set(0);
     }
 
     /// A connection in the place of one that is gone, or in a new one.
@@ -73,6 +86,11 @@ impl Reactor for SimReactor {
 
     fn now(&self) -> Now {
         self.now
+    }
+
+    fn clock_us(&self) -> u64 {
+        self.readings.set(self.readings.get() + 1);
+        self.now.monotonic_us + self.readings.get() * READING_US
     }
 
     fn core(&self) -> CoreId {

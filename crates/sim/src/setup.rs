@@ -121,6 +121,7 @@ impl Setup {
                 version: "simulated".to_owned(),
                 protocol_versions: cluster.protocol_versions,
                 boot: u128::from(boot),
+                migration_latency_us: 1_000,
                 tls: None,
                 planted: cluster.planted,
             }

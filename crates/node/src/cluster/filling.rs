@@ -11,6 +11,9 @@
 
 use super::frames::{ALL_NEEDED, Fill, KEYS, STEPPED_DOWN, Slots, WANTED, read_key, read_wanted, split_version, write_key, write_wanted};
 use super::links::Incoming;
+use super::operations::{CoreReport, FillReport};
+use super::pacing::{Slice, Window};
+use super::progress::{Held, Progress};
 use super::roles::{Role, Target, Waits};
 use super::uncommitted::Uncommitted;
 use super::{ClusterCore, EarlyFrame, From};
@@ -24,17 +27,19 @@ use io::{ConnectionId, Reactor};
 use shard::{Bite, Enough, KeyspaceNumber, RowKey, SlotScan, TailWalk};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Images go in groups of about this size.
-const BITE_BYTES: usize = 64 << 10;
-/// No more images are made for a replica that has so much to acknowledge.
+/// Images go in groups of about this size: what is done between two looks at the clock.
+const BITE_BYTES: usize = 16 << 10;
+/// No more images of single keys are made for a replica that has so much to acknowledge.
 const PENDING_BYTES_MAX: usize = 1 << 20;
-/// A core makes so many bites a turn, and images of so many bytes: what has no rows takes bites too.
-const BITES_PER_TURN: usize = 64;
-const IMAGE_BYTES_PER_TURN: usize = 4 * BITE_BYTES;
+/// So many bites of what clients wait for are made a turn.
+const URGENT_BITES_PER_TURN: usize = 16;
 /// Keys travel in frames of about this size.
 const KEYS_BYTES: usize = 256 << 10;
 /// What was proposed and has not come about is proposed again.
 const PROPOSE_AGAIN_US: u64 = 2_000_000;
+/// How long a replica that could not take what it was sent is not filled: twice as long each time, if it happens again soon.
+const GIVEN_UP_US_MIN: u64 = 10_000_000;
+const GIVEN_UP_US_MAX: u64 = 600_000_000;
 
 /// What a primary makes of a replica's wish to be filled with a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +87,16 @@ struct Filling {
     sent: BTreeMap<(KeyspaceNumber, Slot), Sent>,
     /// New primaries' slots, and the mark of the stream that has to be passed.
     agreements: Vec<(Vec<(KeyspaceNumber, Slot)>, u64)>,
+    window: Window,
+    progress: Progress,
+}
+
+/// What is done in slices.
+#[derive(Clone, Copy)]
+enum Task {
+    Wipe,
+    OwnTail,
+    Fill(Target),
 }
 
 /// A slot whose images have all been sent.
@@ -95,6 +110,11 @@ struct Sent {
 }
 
 impl Filling {
+    /// Whether clients wait for what comes next.
+    fn is_urgent(&self) -> bool {
+        matches!(self.jobs.front(), Some(Job::Keys(_) | Job::Agreement(_)))
+    }
+
     /// Slots that are served once the replica has what is here of them.
     fn awaited(&self) -> impl Iterator<Item = (KeyspaceNumber, Slot)> + '_ {
         let in_jobs = self.jobs.iter().filter_map(|job| match job {
@@ -116,11 +136,24 @@ impl Sent {
     }
 }
 
+/// A replica that could not take what it was sent.
+#[derive(Clone, Copy)]
+struct GivenUp {
+    why: Held,
+    /// Until then it is not filled.
+    until_us: u64,
+    /// How long that was.
+    wait_us: u64,
+    propose_again_us: u64,
+}
+
 /// All of a core.
 #[derive(Default)]
 pub(crate) struct Fillings {
     by_target: BTreeMap<Target, Filling>,
     numbers: u32,
+    /// Which of the tasks is to have the next bite.
+    next_task: usize,
     /// As replica: slots to wipe, then to ask for.
     wipes: VecDeque<((KeyspaceNumber, Slot), SlotScan)>,
     wipe_waits: bool,
@@ -143,6 +176,9 @@ pub(crate) struct Fillings {
     agreeing: BTreeMap<(KeyspaceNumber, Slot), u64>,
     /// What was committed here before anything was doubted or agreed on.
     sure: Option<u64>,
+    /// As primary: replicas that could not take what they were sent, and what they have asked for since.
+    given_up: BTreeMap<Target, GivenUp>,
+    postponed: Vec<(Target, Fill, Slots)>,
     /// As former primary: slots to say so of.
     stepped_down: Vec<((KeyspaceNumber, Slot), NodeId)>,
 }
@@ -162,6 +198,40 @@ impl Fillings {
     /// A process of a member is no more.
     pub(super) fn forget_member(&mut self, node: NodeId) {
         self.by_target.retain(|target, _| target.0 != node);
+        self.given_up.retain(|target, _| target.0 != node);
+        self.postponed.retain(|(target, ..)| target.0 != node);
+    }
+
+    /// A replica cannot take what it is sent, or does not ask for it because it could not; the latter if nothing `is_sent`. Gives whether that is
+    /// to be proposed.
+    pub(super) fn give_up(&mut self, target: Target, why: Held, is_sent: bool, now_us: u64) -> bool {
+        let never = GivenUp { why, until_us: 0, wait_us: 0, propose_again_us: 0 };
+        let given_up = self.given_up.entry(target).or_insert(never);
+        if !is_sent {
+            return false;
+        }
+        if now_us >= given_up.until_us {
+            let is_soon = now_us < given_up.until_us + given_up.wait_us;
+            let wait_us = if is_soon { (given_up.wait_us * 2).min(GIVEN_UP_US_MAX) } else { GIVEN_UP_US_MIN };
+            (given_up.wait_us, given_up.until_us) = (wait_us, now_us + wait_us);
+        }
+        (given_up.why, given_up.propose_again_us) = (why, now_us + PROPOSE_AGAIN_US);
+        true
+    }
+
+    /// Whether that was proposed of late.
+    pub(super) fn is_being_given_up(&self, target: Target, now_us: u64) -> bool {
+        self.given_up.get(&target).is_some_and(|given_up| now_us < given_up.propose_again_us)
+    }
+
+    /// There is a new connection to a replica, by which it repeats what it asked for.
+    pub(super) fn forget_postponed(&mut self, target: Target) {
+        self.postponed.retain(|(asker, ..)| *asker != target);
+    }
+
+    /// Until when a replica is not filled, if it is not.
+    fn given_up_until(&self, target: Target, now_us: u64) -> Option<u64> {
+        self.given_up.get(&target).map(|given_up| given_up.until_us).filter(|until_us| now_us < *until_us)
     }
 
     /// What came of a process of a member that is no more is settled by others: its slots have another primary, or a new term.
@@ -459,7 +529,12 @@ impl Core {
 
     /// As primary: a replica asks to be filled.
     fn fill_wanted<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: Target, fill: Fill, slots: &Slots) {
+        let now_us = reactor.now().monotonic_us;
         let Some(cluster) = &mut self.cluster else { return };
+        if cluster.fillings.given_up_until(target, now_us).is_some() {
+            cluster.fillings.postponed.push((target, fill, slots.clone()));
+            return;
+        }
         let known = cluster.differences.known_of(target.0).map(Sequence).filter(|known| !self.shard.purged_above(*known));
         let (mut changed, mut unknown) = (Vec::new(), Slots::default());
         for (name, slot, wanted) in slots.iter() {
@@ -564,47 +639,111 @@ impl Core {
         }
     }
 
-    /// Goes on with everything that is under way. Gives whether there is more to do at once.
-    pub(super) fn fill<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> bool {
-        self.wipe(reactor);
-        self.walk_own_tail(reactor);
+    /// Goes on with everything that is under way. Gives the time at which to be called again; 0 for at once.
+    pub(super) fn fill<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         self.ask(reactor);
-        let mut goes_on = false;
+        let postponed_due_us = self.fill_postponed(reactor);
+        let now_us = reactor.now().monotonic_us;
         let ready: BTreeSet<u32> = self.shard.take_scans_ready().collect();
-        let Some(cluster) = &mut self.cluster else { return false };
-        cluster.fillings.wipe_waits &= !ready.contains(&WIPE);
-        cluster.fillings.own_tail_waits &= !ready.contains(&OWN_TAIL);
-        let targets: Vec<Target> = cluster.fillings.by_target.keys().copied().collect();
-        for target in targets {
-            if let Some(filling) = self.cluster.as_mut().and_then(|cluster| cluster.fillings.by_target.get_mut(&target)) {
-                filling.waits &= !ready.contains(&filling.number);
+        let cluster = self.cluster.as_mut()?;
+        let ClusterCore { fillings, links, budget, .. } = &mut **cluster;
+        fillings.wipe_waits &= !ready.contains(&WIPE);
+        fillings.own_tail_waits &= !ready.contains(&OWN_TAIL);
+        for (target, filling) in &mut fillings.by_target {
+            filling.waits &= !ready.contains(&filling.number);
+            if let Some(link) = links.outgoing.get(target) {
+                filling.window.acknowledged(link.stream.images().done, link.stream.writes_pushed(), *budget, now_us);
             }
-            let mut image_bytes = 0;
-            for _ in 0..BITES_PER_TURN {
-                let Some(bytes) = self.fill_target(reactor, target) else { break };
+        }
+        let targets: Vec<Target> = fillings.by_target.keys().copied().collect();
+        let mut goes_on = false;
+        for target in &targets {
+            for _ in 0..URGENT_BITES_PER_TURN {
+                let is_urgent =
+                    self.cluster.as_ref().and_then(|cluster| cluster.fillings.by_target.get(target)).is_some_and(Filling::is_urgent);
+                if !is_urgent || self.fill_target(reactor, *target).is_none() {
+                    break;
+                }
                 goes_on = true;
-                image_bytes += bytes;
-                if image_bytes >= IMAGE_BYTES_PER_TURN {
+            }
+        }
+        let due_us = self.migrate(reactor, &targets);
+        for target in targets {
+            self.propose_filled(reactor, target);
+        }
+        if goes_on { Some(0) } else { [due_us, postponed_due_us].into_iter().flatten().min() }
+    }
+
+    /// Fills replicas that have waited long enough. Gives the time at which to look again.
+    fn fill_postponed<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
+        let now_us = reactor.now().monotonic_us;
+        let Fillings { given_up, postponed, .. } = &mut self.cluster.as_mut()?.fillings;
+        let until_us = |target: &Target| given_up.get(target).map_or(0, |given_up| given_up.until_us);
+        let ripe: Vec<_> = postponed.extract_if(.., |(target, ..)| now_us >= until_us(target)).collect();
+        let due_us = postponed.iter().map(|(target, ..)| until_us(target)).min();
+        for (target, fill, slots) in ripe {
+            self.fill_wanted(reactor, target, fill, &slots);
+        }
+        due_us
+    }
+
+    /// A slice of what clients need not wait for. Gives the time at which to go on.
+    fn migrate<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, targets: &[Target]) -> Option<u64> {
+        let cluster = self.cluster.as_mut()?;
+        let Fillings { by_target, wipes, own_tail, walked_next, next_task, .. } = &cluster.fillings;
+        let is_idle = wipes.is_empty() && own_tail.is_none() && walked_next.is_empty();
+        if is_idle && by_target.values().all(|filling| filling.jobs.is_empty()) {
+            cluster.note_progress(reactor.now().monotonic_us, false);
+            return None;
+        }
+        let mut slice = Slice::begin(cluster.budget, reactor.clock_us());
+        let mut due_us = cluster.rest.due_us(reactor.clock_us());
+        if due_us.is_none() {
+            let mut tasks = VecDeque::from([Task::Wipe, Task::OwnTail]);
+            tasks.extend(targets.iter().map(|target| Task::Fill(*target)));
+            let first = *next_task % tasks.len();
+            tasks.rotate_left(first);
+            while let Some(task) = tasks.pop_front() {
+                let worked = match task {
+                    Task::Wipe => self.wipe(reactor),
+                    Task::OwnTail => self.walk_own_tail(reactor),
+                    Task::Fill(target) => self.fill_target(reactor, target),
+                };
+                // One that has nothing to do is out, and takes no time.
+                if worked.is_none() {
+                    continue;
+                }
+                tasks.push_back(task);
+                slice.take();
+                if slice.is_over(reactor.clock_us()) {
                     break;
                 }
             }
-            self.propose_filled(reactor, target);
+            let now_us = reactor.clock_us();
+            let cluster = self.cluster.as_mut()?;
+            cluster.fillings.next_task = first + 1;
+            if !tasks.is_empty() {
+                cluster.rest.worked(&slice, now_us);
+                due_us = Some(0);
+            }
         }
-        goes_on
-            || self.cluster.as_ref().is_some_and(|cluster| {
-                let Fillings { wipes, wipe_waits, own_tail, own_tail_waits, .. } = &cluster.fillings;
-                (!wipes.is_empty() && !wipe_waits && cluster.differences.may_forget()) || (own_tail.is_some() && !own_tail_waits)
-            })
+        let cluster = self.cluster.as_mut()?;
+        cluster.note_progress(reactor.now().monotonic_us, due_us.is_some_and(|due_us| due_us > 0));
+        due_us
     }
 
-    /// A bite of the first job of a replica. Gives how many bytes of images that was; `None` if there is nothing to do for now.
-    fn fill_target<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: Target) -> Option<usize> {
+    /// A bite of the first job of a replica; `None` if there is nothing to do for now.
+    fn fill_target<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: Target) -> Option<()> {
         let now = reactor.now();
         let cluster = self.cluster.as_mut()?;
         // Nothing is made for one that is not there: it may never come back.
-        let link = cluster.links.outgoing.get(&target).filter(|link| link.is_open())?;
+        let stream = &cluster.links.outgoing.get(&target).filter(|link| link.is_open())?.stream;
         let filling = cluster.fillings.by_target.get_mut(&target)?;
-        if filling.waits || link.stream.pending_bytes() > PENDING_BYTES_MAX {
+        let has_room = match filling.jobs.front()? {
+            Job::Slot { .. } | Job::Tail { .. } => filling.window.has_room(stream.images().under_way()),
+            Job::Keys(_) | Job::Agreement(_) => stream.pending_bytes() <= PENDING_BYTES_MAX,
+        };
+        if filling.waits || !has_room {
             return None;
         }
         let job = filling.jobs.front_mut()?;
@@ -614,25 +753,26 @@ impl Core {
         match job {
             Job::Slot { place, scan } => {
                 let (place, mut is_sent) = (*place, false);
-                let bite = self.shard.scan_slot(now, filling.number, scan, BITE_BYTES, &mut batch);
-                let is_wanted = cluster.roles.get(place.0, place.1).is_some_and(|local| local.fills(target.0));
-                match bite {
+                // Before anything is asked of the shard: what is read for one scan the next must not take for its own.
+                if !cluster.roles.get(place.0, place.1).is_some_and(|local| local.fills(target.0)) {
+                    filling.jobs.pop_front();
+                    return Some(());
+                }
+                match self.shard.scan_slot(now, filling.number, scan, BITE_BYTES, &mut batch) {
                     Err(error) => {
                         tracing::warn!(core = self.core.0, node = target.0.0, %error, "a slot cannot be copied for now");
                         filling.waits = true;
                         return None;
                     }
-                    Ok(_) if !is_wanted => {
-                        filling.jobs.pop_front();
-                        return Some(0);
-                    }
                     Ok(Bite::Waits) => filling.waits = true,
                     Ok(Bite::More) => {}
                     Ok(Bite::End) => {
                         filling.jobs.pop_front();
+                        filling.progress.slot_ended();
                         is_sent = true;
                     }
                 }
+                filling.progress.sent(batch.bytes().len());
                 if !batch.is_empty() {
                     cluster.send_image(target, place.0, place.1, sequence, timestamp_us, batch.bytes());
                 }
@@ -686,11 +826,11 @@ impl Core {
                 let place_of = |key: &RowKey| (cluster.view.keyspace_of(key.table), key.token.slot());
                 let Some(first) = keys.front().map(place_of) else {
                     filling.jobs.pop_front();
-                    return Some(0);
+                    return Some(());
                 };
                 let (Some(keyspace), slot) = first else {
                     keys.pop_front();
-                    return Some(0);
+                    return Some(());
                 };
                 keys.make_contiguous();
                 let of_slot = keys.iter().take_while(|key| place_of(key) == first).count();
@@ -711,10 +851,13 @@ impl Core {
             Job::Agreement(places) => {
                 let places = std::mem::take(places);
                 filling.jobs.pop_front();
-                filling.agreements.push((places, link.stream.mark()));
+                filling.agreements.push((places, stream.mark()));
             }
         }
-        Some(batch.bytes().len())
+        if !batch.is_empty() {
+            self.cluster.as_mut()?.image_sent(target, reactor.clock_us());
+        }
+        Some(())
     }
 
     /// As primary: what a replica has acknowledged makes it one in sync, or lets a new primary serve.
@@ -794,35 +937,34 @@ impl Core {
         self.serve_slots(&over);
     }
 
-    /// As learner: a bite of wiping.
-    fn wipe<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
-        let Some(cluster) = &mut self.cluster else { return };
-        for _ in 0..BITES_PER_TURN {
-            if cluster.fillings.wipe_waits || !cluster.differences.may_forget() {
-                return;
-            }
-            let Some((place, scan)) = cluster.fillings.wipes.front_mut() else { return };
-            let place = *place;
-            let (role, is_asked) = cluster.roles.get(place.0, place.1).map_or((Role::None, false), |local| (local.role, local.is_asked));
-            if !matches!(role, Role::Learner | Role::None) || is_asked {
+    /// As learner: a bite of wiping; `None` if there is nothing to do for now.
+    fn wipe<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<()> {
+        let cluster = self.cluster.as_mut()?;
+        if cluster.fillings.wipe_waits || !cluster.differences.may_forget() {
+            return None;
+        }
+        let (place, scan) = cluster.fillings.wipes.front_mut()?;
+        let place = *place;
+        let (role, is_asked) = cluster.roles.get(place.0, place.1).map_or((Role::None, false), |local| (local.role, local.is_asked));
+        if !matches!(role, Role::Learner | Role::None) || is_asked {
+            cluster.fillings.wipes.pop_front();
+            return Some(());
+        }
+        match self.shard.wipe_slot(reactor.now(), WIPE, scan, BITE_BYTES) {
+            Ok(Bite::More) => {}
+            Ok(Bite::Waits) => cluster.fillings.wipe_waits = true,
+            Ok(Bite::End) => {
                 cluster.fillings.wipes.pop_front();
-                continue;
+                if role == Role::Learner {
+                    cluster.fillings.wanted.insert(place, Fill::All);
+                }
             }
-            match self.shard.wipe_slot(reactor.now(), WIPE, scan, BITE_BYTES) {
-                Ok(Bite::More) => {}
-                Ok(Bite::Waits) => cluster.fillings.wipe_waits = true,
-                Ok(Bite::End) => {
-                    cluster.fillings.wipes.pop_front();
-                    if role == Role::Learner {
-                        cluster.fillings.wanted.insert(place, Fill::All);
-                    }
-                }
-                Err(error) => {
-                    tracing::error!(core = self.core.0, %error, "a slot cannot be emptied to be filled anew; it stays without this replica");
-                    cluster.fillings.wipes.pop_front();
-                }
+            Err(error) => {
+                tracing::error!(core = self.core.0, %error, "a slot cannot be emptied to be filled anew; it stays without this replica");
+                cluster.fillings.wipes.pop_front();
             }
         }
+        Some(())
     }
 
     /// As replica: asks primaries for what is wanted, as far as they have connected.
@@ -834,7 +976,11 @@ impl Core {
         let version = cluster.view.version().to_le_bytes();
         let mut wanted: BTreeMap<(ConnectionId, bool), Slots> = BTreeMap::new();
         // Without room for it, it would only hold back its primaries.
-        let takes_none = cluster.is_ending() || self.shard.engine().is_full();
+        let is_full = self.shard.engine().is_full();
+        if is_full {
+            cluster.tell_full(reactor);
+        }
+        let takes_none = cluster.is_ending() || is_full;
         let wants = if takes_none { BTreeMap::new() } else { cluster.fillings.wanted.clone() };
         for (place, fill) in wants {
             let Some(local) = cluster.roles.get(place.0, place.1).filter(|local| local.role == Role::Learner) else {
@@ -894,20 +1040,20 @@ impl Core {
 }
 
 impl Core {
-    /// As learner after a restart: a bite of the walk over what may be here alone.
-    fn walk_own_tail<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
-        let Some(cluster) = &mut self.cluster else { return };
+    /// As learner after a restart: a bite of the walk over what may be here alone. `None` if there is nothing to do for now.
+    fn walk_own_tail<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<()> {
+        let cluster = self.cluster.as_mut()?;
         let ClusterCore { fillings, differences, view, .. } = &mut **cluster;
         if fillings.own_tail.is_none() {
-            let Some(after) = differences.restored().filter(|_| !fillings.walked_next.is_empty()) else { return };
+            let after = differences.restored().filter(|_| !fillings.walked_next.is_empty())?;
             fillings.walked = std::mem::take(&mut fillings.walked_next);
             let tables: BTreeSet<TableId> = fillings.walked.iter().flat_map(|place| view.tables_of(place.0)).collect();
             fillings.own_tail = Some(self.shard.tail_walk(tables, Sequence(after)));
         }
         if fillings.own_tail_waits {
-            return;
+            return None;
         }
-        let Some(walk) = &mut fillings.own_tail else { return };
+        let walk = fillings.own_tail.as_mut()?;
         let (walked, doubtful) = (&fillings.walked, &mut fillings.doubtful);
         let wants = |table, slot| view.keyspace_of(table).is_some_and(|keyspace| walked.contains(&(keyspace, slot)));
         let bite = self.shard.walk_tail(reactor.now(), OWN_TAIL, walk, &wants, &mut |key, _, _| {
@@ -932,6 +1078,7 @@ impl Core {
                 }
             }
         }
+        Some(())
     }
 }
 
@@ -940,6 +1087,16 @@ impl ClusterCore {
     fn all_sent(&mut self, target: Target, places: &[(KeyspaceNumber, Slot)], sequence: Sequence) {
         let mark = self.links.outgoing(target).stream.mark();
         self.fillings.of(target).sent.extend(places.iter().map(|place| (*place, Sent::up_to(mark, sequence))));
+    }
+
+    /// As learner: primaries hear why they are not asked.
+    fn tell_full<R: Reactor>(&mut self, reactor: &mut R) {
+        let primary_of = |(keyspace, slot): &(KeyspaceNumber, Slot)| Some((self.roles.get(*keyspace, *slot)?.primary?, *slot));
+        let primaries = self.fillings.wanted.keys().filter_map(primary_of);
+        let connections: BTreeSet<_> = primaries.filter_map(|(primary, slot)| self.incoming_from(primary, slot)).collect();
+        for connection in connections {
+            self.answer_full(reactor, connection);
+        }
     }
 
     /// Asks a primary for the images of the rows that are doubtful here.
@@ -956,6 +1113,69 @@ impl ClusterCore {
         }
         self.answer(reactor, connection, KEYS, |out| out.extend_from_slice(&body));
         self.fillings.doubted.entry(place).or_default().extend(keys);
+    }
+
+    /// An image is in a replica's stream.
+    fn image_sent(&mut self, target: Target, now_us: u64) {
+        let Some(link) = self.links.outgoing.get(&target) else { return };
+        if let Some(filling) = self.fillings.by_target.get_mut(&target) {
+            filling.window.sent(link.stream.images().pushed, link.stream.writes_pushed(), now_us);
+        }
+    }
+
+    /// Looks at how fills get on, for operators.
+    pub(super) fn sample_fills(&mut self, now_us: u64) {
+        for (target, filling) in &mut self.fillings.by_target {
+            let done = self.links.outgoing.get(target).map_or(0, |link| link.stream.images().done);
+            filling.progress.sample(done, now_us);
+        }
+    }
+
+    /// How fills get on. `report` knows already what slots there are.
+    pub(super) fn report_fills(&self, report: &mut CoreReport) {
+        let mut fills: BTreeMap<NodeId, FillReport> = BTreeMap::new();
+        // Only slots that the member has asked all of are counted in bytes.
+        let bytes_a_slot = report.live_bytes / u64::from(report.primaries + report.secondaries).max(1);
+        for (keyspace, slot, local) in self.roles.iter().filter(|(_, _, local)| local.role == Role::Primary) {
+            for node in self.view.assignment(keyspace, slot).iter().flat_map(|assignment| assignment.learners.iter()) {
+                let fill = fills.entry(node).or_insert_with(|| FillReport { node: node.0, held: Held::Unasked, ..FillReport::default() });
+                fill.slots += 1;
+                if local.fills(node) {
+                    fill.held = Held::No;
+                }
+            }
+        }
+        for (target, given_up) in &self.fillings.given_up {
+            // What is being filled has been taken up again.
+            if let Some(fill) = fills.get_mut(&target.0).filter(|fill| fill.held != Held::No) {
+                fill.held = given_up.why;
+            }
+        }
+        for (target, filling) in &self.fillings.by_target {
+            let Some(link) = self.links.outgoing.get(target) else { continue };
+            let images = link.stream.images();
+            let fill = fills.entry(target.0).or_insert_with(|| FillReport { node: target.0.0, ..FillReport::default() });
+            let slots = filling.jobs.iter().filter(|job| matches!(job, Job::Slot { .. })).count() as u64;
+            fill.left_bytes += slots * filling.progress.bytes_a_slot().unwrap_or(bytes_a_slot) + images.under_way();
+            filling.progress.add_to(images.done, fill);
+        }
+        report.fills = fills.into_values().collect();
+        report.to_wipe = self.fillings.wipes.len() as u32;
+    }
+
+    /// Notes what fills wait for from now on.
+    fn note_progress(&mut self, now_us: u64, rests: bool) {
+        for (target, filling) in &mut self.fillings.by_target {
+            let under_way = self.links.outgoing.get(target).map_or(u64::MAX, |link| link.stream.images().under_way());
+            let held = match filling.jobs.front() {
+                None => Held::No,
+                Some(_) if filling.waits => Held::Device,
+                Some(_) if filling.window.is_full(under_way) => Held::Replica,
+                Some(_) if rests => Held::Clients,
+                Some(_) => Held::No,
+            };
+            filling.progress.is_held(held, now_us);
+        }
     }
 
     /// The connection of the core of `primary` that has `slot`.

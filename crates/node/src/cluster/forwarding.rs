@@ -37,6 +37,7 @@ impl Core {
             return self.answer_asker(reactor, asker, Err(ShardError::NotPrimary));
         }
         let Some(cluster) = &mut self.cluster else { return };
+        cluster.client_came();
         if forward.version > cluster.view.version() {
             if cluster.early.len() >= EARLY_MAX {
                 return self.answer_asker(reactor, asker, Err(ShardError::NotPrimary));

@@ -11,6 +11,7 @@
 //! | 66 | → who forwarded | [`Forwarded`] |
 //! | 67 | replica → primary | version, 1: [`Fill`], then [`Slots`] to be filled |
 //! | 68 | replica → primary | version, keys of rows that the replica may have and the primary not |
+//! | 69 | replica → primary | nothing: its device is full, and what it is sent it cannot take |
 //!
 //! A version is that of the metadata by which the sender goes, 8 bytes: who goes by an older one keeps the frame until it knows more.
 //! Those from 64 up travel against the direction in which the link was made.
@@ -28,6 +29,7 @@ pub(super) const REFUSED: u8 = 65;
 pub(super) const FORWARDED: u8 = 66;
 pub(super) const WANTED: u8 = 67;
 pub(super) const KEYS: u8 = 68;
+pub(super) const FULL: u8 = 69;
 
 /// A request, or what came of it, may have so many bytes to be sent on: less than a frame holds, for what goes with it.
 pub(super) const FORWARD_BYTES_MAX: usize = cluster::wire::BODY_BYTES_MAX - (64 << 10);

@@ -6,6 +6,7 @@
 
 use super::channel::Channel;
 use super::frames::{self, ACKNOWLEDGED, APPEND, FORWARD, Forward};
+use super::progress::Held;
 use super::roles::Target;
 use super::strangers::{STRANGER_BYTES_MAX, StrangerUntil, Strangers};
 use super::{ClusterCore, From};
@@ -66,6 +67,8 @@ pub(crate) struct Incoming {
     pub(crate) stream: Inbound,
     /// The shard's number for it.
     pub(crate) receiver: u32,
+    /// When the other side may be told again that the device here is full.
+    pub(super) tell_full_us: u64,
 }
 
 /// All of a core.
@@ -356,7 +359,8 @@ impl Core {
         let links = &mut cluster.links;
         links.receivers += 1;
         let (receiver, stranger_until) = (links.receivers, links.strangers.came(connection, now_us));
-        let incoming = Incoming { channel, peer, stranger_until, hello: None, version: 0, stream: Inbound::default(), receiver };
+        let stream = Inbound::default();
+        let incoming = Incoming { channel, peer, stranger_until, hello: None, version: 0, stream, receiver, tell_full_us: 0 };
         links.incoming.insert(connection, incoming);
     }
 
@@ -449,6 +453,7 @@ impl Core {
                 let early = std::mem::take(&mut link.early);
                 cluster.unsent.insert(target);
                 cluster.routed_changed = true;
+                cluster.fillings.forget_postponed(target);
                 for message in early {
                     cluster.send(reactor, target, Kind::METADATA.0, |body| body.extend_from_slice(&message.encode(version)));
                 }
@@ -485,6 +490,10 @@ impl Core {
             }
             Kind::METADATA if self.core == CoreId(0) => {
                 self.metadata_received(reactor, target.0, body);
+                Ok(())
+            }
+            Kind(frames::FULL) => {
+                self.give_up(reactor, target, Held::Full);
                 Ok(())
             }
             Kind(frames::WANTED | frames::KEYS) => self.request_of_replica(reactor, target, kind, body).ok_or_else(damaged),

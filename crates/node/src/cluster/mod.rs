@@ -23,6 +23,8 @@ mod handing_over;
 mod links;
 mod metadata;
 mod operations;
+mod pacing;
+mod progress;
 mod roles;
 mod routing;
 mod strangers;
@@ -34,7 +36,7 @@ mod view;
 pub(crate) use forwarding::NOBODY;
 pub(crate) use frames::Forward;
 pub use metadata::MetadataBlobs;
-pub use operations::{Answer, Board, ClusterReport, CoreReport, MemberReport, Order, PendingReport, Report};
+pub use operations::{Answer, Board, ClusterReport, CoreReport, FillReport, Held, MemberReport, Order, PendingReport, Report};
 pub(crate) use routing::{Asker, PATIENCE_US, Place, Route};
 pub use view::View;
 
@@ -53,7 +55,8 @@ use handing_over::HandingOver;
 use io::{DiskError, DiskRequest, Reactor};
 use links::{Link, Links};
 use metadata::MetadataCore;
-use roles::{LocalSlot, Role, Roles, Target, Waits};
+use pacing::{Budget, Rest};
+use roles::{LocalSlot, Role, Roles, Set, Target, Waits};
 use routing::RoutedRequests;
 use shard::{KeyspaceNumber, RowKey, Serving, SetId, Shard};
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,6 +67,9 @@ use std::sync::Arc;
 const TELL_COMMITTED_US: u64 = 50_000;
 /// A replica that has acknowledged nothing for so long, although there is something to acknowledge, is taken out of those in sync.
 const SILENT_US: u64 = 1_500_000;
+
+/// A learner that has so many bytes to acknowledge is given up for a while: no client waits for it, and so nothing else bounds them.
+const LEARNER_STREAM_BYTES_MAX: usize = 32 << 20;
 
 /// What a node is told about clustering.
 #[derive(Clone, Debug)]
@@ -80,6 +86,8 @@ pub struct ClusterConfig {
     pub protocol_versions: Versions,
     /// Names the start of the machine under the process, until which what processes leave in memory is there; 0 if it is not known.
     pub boot: u128,
+    /// By how much moving rows between nodes may lengthen a request.
+    pub migration_latency_us: u64,
     /// What links between nodes are encrypted with; none for plaintext.
     pub tls: Option<Arc<tls::Config>>,
     /// A bug, to see whether it is found.
@@ -119,6 +127,8 @@ pub(crate) struct ClusterCore {
     /// Frames of others that do.
     early_frames: Vec<EarlyFrame>,
     fillings: Fillings,
+    budget: Budget,
+    rest: Rest,
     handing_over: HandingOver,
     /// While the process takes leave.
     ending: Option<Ending>,
@@ -132,6 +142,8 @@ pub(crate) struct ClusterCore {
     batch: WriteBatch,
     /// Incoming streams that wait for the shard.
     receivers_waiting: BTreeSet<u32>,
+    /// Which of the incoming streams is the first to be applied in the next turn: images of those after it may have to wait.
+    first_stream: usize,
     /// Where members are that no view shows yet.
     members_told: BTreeMap<NodeId, SocketAddr>,
     committed_due_us: u64,
@@ -166,6 +178,8 @@ impl ClusterCore {
         kept: Option<&[u8]>,
     ) -> Self {
         Self {
+            budget: Budget::new(config.migration_latency_us),
+            rest: Rest::default(),
             config,
             cluster_name,
             host_id,
@@ -189,10 +203,16 @@ impl ClusterCore {
             written: false,
             batch: WriteBatch::new(),
             receivers_waiting: BTreeSet::new(),
+            first_stream: 0,
             members_told: BTreeMap::new(),
             committed_due_us: 0,
             metadata: metadata.map(|blobs| Box::new(MetadataCore::new(blobs))),
         }
+    }
+
+    /// Work of a client has come.
+    pub(crate) fn client_came(&mut self) {
+        self.rest.client_came();
     }
 
     /// Whether this node is the primary of a slot, as far as it knows.
@@ -403,12 +423,11 @@ impl Core {
         self.cluster.as_ref()?;
         let now_us = reactor.now().monotonic_us;
         let metadata_due_us = self.metadata_turn(reactor);
-        self.apply_streams(reactor);
-        let goes_on = {
-            let Some(cluster) = &mut self.cluster else { return None };
+        let applied_due_us = self.apply_streams(reactor);
+        if let Some(cluster) = &mut self.cluster {
             cluster.send_written(&mut self.shard);
-            self.fill(reactor)
-        };
+        }
+        let filling_due_us = self.fill(reactor);
         let handing_over_due_us = self.hand_over(reactor);
         let ending_due_us = self.end_turn(reactor);
         let routed_due_us = self.retry_routed(reactor);
@@ -429,8 +448,8 @@ impl Core {
         let silent_due_us = self.drop_silent(reactor);
         let kept_due_us = self.keep_differences(reactor);
         let due = [metadata_due_us, routed_due_us, committed_due_us, links_due_us, strangers_due_us, silent_due_us, kept_due_us];
-        let due_us = due.into_iter().chain([handing_over_due_us, ending_due_us]).flatten().min();
-        if goes_on || self.shard.has_runnable() { Some(0) } else { due_us }
+        let due_us = due.into_iter().chain([applied_due_us, filling_due_us, handing_over_due_us, ending_due_us]).flatten().min();
+        if self.shard.has_runnable() { Some(0) } else { due_us }
     }
 
     /// Up to this sequence of the engine, all replicas in sync have what is here.
@@ -497,10 +516,12 @@ impl Core {
                 next = Some(next.map_or(due_us, |next: u64| next.min(due_us)));
             }
         }
+        let is_behind = |link: &Link| link.stream.pending_bytes() > LEARNER_STREAM_BYTES_MAX;
+        let behind: Vec<Target> = cluster.links.outgoing.iter().filter(|(_, link)| is_behind(link)).map(|(target, _)| *target).collect();
         for target in silent {
             // The other side may have forgotten the connection.
             cluster.links.abort(reactor, target);
-            let slots = cluster.slots_with(target);
+            let slots = cluster.slots_with(target, |_| true);
             if !slots.is_empty() {
                 tracing::warn!(
                     core = self.core.0,
@@ -510,16 +531,38 @@ impl Core {
                 reactor.send(CoreId(0), Message::Propose(Box::new(cluster::Command::DropReplica { node: target.0, slots })));
             }
         }
+        for target in behind {
+            self.give_up(reactor, target, Held::Slow);
+        }
         next
+    }
+
+    /// As primary: a replica cannot take what it is sent. The metadata is asked to go on without it, and to be filled it has to wait a while. Of one that is
+    /// only slow nothing is taken that is in sync: clients wait for it, and so do not get ahead of it by more than they may.
+    pub(super) fn give_up<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: Target, why: Held) {
+        let now_us = reactor.now().monotonic_us;
+        let Some(cluster) = self.cluster.as_mut().filter(|cluster| !cluster.fillings.is_being_given_up(target, now_us)) else { return };
+        let slots = cluster.slots_with(target, |set| why == Held::Full || set.fills.contains(&target));
+        if !cluster.fillings.give_up(target, why, !slots.is_empty(), now_us) {
+            return;
+        }
+        tracing::warn!(
+            core = self.core.0,
+            node = target.0.0,
+            why = why.name(),
+            "a replica cannot take its slots' writes; they go on without it"
+        );
+        reactor.send(CoreId(0), Message::Propose(Box::new(cluster::Command::DropReplica { node: target.0, slots })));
     }
 }
 
 impl ClusterCore {
-    /// Slots whose primary is here and that this replica gets the writes of.
-    fn slots_with(&self, target: Target) -> Vec<cluster::SlotEpochs> {
+    /// Slots whose primary is here and that this replica gets the writes of, as far as their sets are of interest.
+    fn slots_with(&self, target: Target, wants: impl Fn(&Set) -> bool) -> Vec<cluster::SlotEpochs> {
         let mut slots: BTreeMap<KeyspaceNumber, Vec<(Slot, base::Epoch)>> = BTreeMap::new();
         for (keyspace, slot, local) in self.roles.iter().filter(|(_, _, local)| local.role == Role::Primary) {
-            if local.set.is_some_and(|set| self.roles.set(set).targets().any(|known| known == target)) {
+            let set = local.set.map(|set| self.roles.set(set));
+            if set.is_some_and(|set| set.targets().any(|known| known == target) && wants(set)) {
                 slots.entry(keyspace).or_default().push((slot, local.epoch));
             }
         }

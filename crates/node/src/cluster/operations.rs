@@ -7,6 +7,7 @@
 //!
 //! Invariant: a core never waits for the board. What it cannot write at once it writes a little later.
 
+pub use super::progress::Held;
 use super::roles::{Role, Waits};
 use super::{ClusterCore, metadata};
 use crate::core::Core;
@@ -117,6 +118,9 @@ pub struct CoreReport {
     pub device_capacity_bytes: u64,
     /// Bytes of memory of the engine.
     pub memory_bytes: u64,
+    /// Whether the device is full: writes that need room are refused.
+    #[serde(default)]
+    pub is_full: bool,
     /// Records found damaged since the start.
     pub damaged_records: u64,
     /// Slots that it is the primary of.
@@ -132,10 +136,35 @@ pub struct CoreReport {
     /// Requests of its clients, and parts of such, that it has sent on to other members since the start.
     #[serde(default)]
     pub forwarded: u64,
+    /// As primary: members that are to be filled, and those that were.
+    #[serde(default)]
+    pub fills: Vec<FillReport>,
+    /// Slots whose rows of before have to go: those of learners before they are filled, and those that are another member's now.
+    #[serde(default)]
+    pub to_wipe: u32,
     /// What other members have not acknowledged.
     pub pending: Vec<PendingReport>,
     /// Members for whose return it keeps what they have missed.
     pub absent: Vec<u32>,
+}
+
+/// What a core has to send to a member that is to have slots of its.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FillReport {
+    /// The member.
+    pub node: u32,
+    /// Slots that it does not have yet.
+    pub slots: u32,
+    /// About how many bytes have to be sent for them; not known where the member only lacks what has changed.
+    pub left_bytes: u64,
+    /// How many bytes it has acknowledged since this process knows it.
+    pub sent_bytes: u64,
+    /// The rate of that during the last second or so.
+    pub bytes_per_s: u64,
+    /// What it waited for most in that time.
+    pub held: Held,
+    /// How long it has waited in all, in microseconds: for clients, for the replica and for the device.
+    pub held_us: [u64; 3],
 }
 
 /// What a member has not acknowledged.
@@ -271,6 +300,9 @@ impl Core {
 
     fn write_report(&mut self, now_us: u64) -> bool {
         let Some(board) = self.config.board.as_deref() else { return true };
+        if let Some(cluster) = &mut self.cluster {
+            cluster.sample_fills(now_us);
+        }
         let cluster = self.cluster.as_deref().filter(|_| self.core == CoreId(0)).and_then(|cluster| cluster.report(now_us));
         let is_written = board.write(self.core_report(), cluster);
         self.report_due_us = now_us + if is_written { REPORT_US * self.report_weight() } else { AGAIN_US };
@@ -297,11 +329,13 @@ impl Core {
             device_used_bytes: stats.segments.saturating_sub(stats.segments_free) * stats.segment_bytes,
             device_capacity_bytes: stats.segments_capacity * stats.segment_bytes,
             memory_bytes: stats.memory_bytes,
+            is_full: self.shard.engine().is_full(),
             damaged_records: stats.damaged_records,
             ..CoreReport::default()
         };
         if let Some(cluster) = &self.cluster {
             cluster.report_slots(&mut report);
+            cluster.report_fills(&mut report);
         }
         report
     }

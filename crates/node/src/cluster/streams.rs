@@ -3,7 +3,8 @@
 //! Each turn a core puts what its shard has written into the streams of the slots' sets, applies what other primaries have sent, acknowledges
 //! it, and tells the shard how far each set is.
 
-use super::frames::{ACKNOWLEDGED, REFUSED};
+use super::frames::{ACKNOWLEDGED, FULL, REFUSED};
+use super::pacing::Slice;
 use super::roles::{Role, Target};
 use super::{ClusterCore, Planted};
 use crate::core::Core;
@@ -12,7 +13,10 @@ use base::{CoreId, Epoch, Slot};
 use engine::{ReceivedRows, Sequence, WriteBatch};
 use io::{ConnectionId, Reactor};
 use replica::{Item, Offered, Purpose};
-use shard::{KeyspaceNumber, Receipt, Shard};
+use shard::{KeyspaceNumber, Receipt, Shard, ShardError};
+
+/// A primary is told this often that there is no room here for what it sends.
+const TELL_FULL_US: u64 = 1_000_000;
 
 /// What a received item comes to.
 enum Verdict {
@@ -142,6 +146,14 @@ impl ClusterCore {
         link.stream.pending_bytes() < before
     }
 
+    /// Tells a primary that there is no room here for what it sends, or would send.
+    pub(super) fn answer_full<R: Reactor>(&mut self, reactor: &mut R, connection: ConnectionId) {
+        let now_us = reactor.now().monotonic_us;
+        let Some(incoming) = self.links.incoming.get_mut(&connection).filter(|incoming| now_us >= incoming.tell_full_us) else { return };
+        incoming.tell_full_us = now_us + TELL_FULL_US;
+        self.answer(reactor, connection, FULL, |_| {});
+    }
+
     fn judge(&self, sender: base::NodeId, version: u64, keyspace: Option<KeyspaceNumber>, item: &Item<'_>) -> Verdict {
         // While this node takes no part its version is 0, and everything waits.
         let is_behind = version > self.view.version();
@@ -171,11 +183,15 @@ impl ClusterCore {
 }
 
 impl Core {
-    /// Applies what primaries have sent, as far as it can be, and acknowledges it.
-    pub(crate) fn apply_streams<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+    /// Applies what primaries have sent, as far as it can be, and acknowledges it. Of images only a slice: writes wait for clients, images only for what
+    /// comes behind them. Gives the time at which to be called again.
+    pub(crate) fn apply_streams<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         let now = reactor.now();
-        let Some(cluster) = &mut self.cluster else { return };
-        let connections: Vec<ConnectionId> = cluster.links.incoming.keys().copied().collect();
+        let cluster = self.cluster.as_mut()?;
+        let mut connections: Vec<ConnectionId> = cluster.links.incoming.keys().copied().collect();
+        let first = cluster.first_stream % connections.len().max(1);
+        connections.rotate_left(first);
+        let (mut slice, mut has_more) = (Slice::begin(cluster.budget, reactor.clock_us()), false);
         for receiver in self.shard.take_received_ready() {
             cluster.receivers_waiting.remove(&receiver);
         }
@@ -186,7 +202,7 @@ impl Core {
             let Some(sender) = hello.node else { continue };
             let (from, receiver) = ((sender, CoreId(hello.core)), incoming.receiver);
             let mut stream = std::mem::take(&mut incoming.stream);
-            let mut refused = false;
+            let (mut refused, mut is_full) = (false, false);
             if stream.has_waiting() && !cluster.receivers_waiting.contains(&receiver) {
                 let version = stream.version();
                 stream.apply(|item| {
@@ -204,6 +220,10 @@ impl Core {
                     if item.rows.is_empty() {
                         return Offered::Taken;
                     }
+                    if item.purpose == Purpose::Image && slice.is_over(reactor.clock_us()) {
+                        has_more = true;
+                        return Offered::Later;
+                    }
                     batch.clear();
                     if batch.append_received(item.rows).is_err() || !is_of(&batch, cluster, item) {
                         refused = true;
@@ -211,6 +231,10 @@ impl Core {
                     }
                     match self.shard.apply_received(now, receiver, &batch) {
                         Ok(Receipt::Applied(sequence)) => {
+                            match item.purpose {
+                                Purpose::Image => slice.take(),
+                                Purpose::Write => cluster.rest.client_came(),
+                            }
                             if let Some(keyspace) = keyspace {
                                 cluster.received(from, (item.sequence, sequence), (keyspace, item.slot), item);
                             }
@@ -218,6 +242,11 @@ impl Core {
                         }
                         Ok(Receipt::Waits) => {
                             cluster.receivers_waiting.insert(receiver);
+                            Offered::Later
+                        }
+                        Err(ShardError::Full { .. }) => {
+                            // Who sends it can go on without this replica; the link is needed for other things.
+                            is_full = true;
                             Offered::Later
                         }
                         Err(error) => {
@@ -241,6 +270,15 @@ impl Core {
             if let Some(incoming) = cluster.links.incoming.get_mut(&connection) {
                 incoming.stream = stream;
             }
+            if is_full {
+                if cluster.links.is_news("the device is full", now.monotonic_us) {
+                    tracing::error!(
+                        core = self.core.0,
+                        "writes of primaries find no room on this node's device; it takes no part in their slots until there is some"
+                    );
+                }
+                cluster.answer_full(reactor, connection);
+            }
             if refused {
                 let version = cluster.view.version();
                 cluster.answer(reactor, connection, REFUSED, |body| body.extend_from_slice(&version.to_le_bytes()));
@@ -248,6 +286,8 @@ impl Core {
             }
         }
         cluster.batch = batch;
+        cluster.first_stream = if has_more { first + 1 } else { 0 };
+        has_more.then_some(0)
     }
 }
 

@@ -10,7 +10,8 @@ use engine::Engine;
 use io::{Handler, Now, Turn};
 use model::{Schema, schema_blob};
 use node::{
-    Core, CoreParts, LOG_BLOB, MetadataBlobs, Order, SCHEMA_BLOB, SNAPSHOT_BLOB, SharedStatements, replication_blob, truncations_blob,
+    Core, CoreParts, LOG_BLOB, MetadataBlobs, Order, Report, SCHEMA_BLOB, SNAPSHOT_BLOB, SharedStatements, replication_blob,
+    truncations_blob,
 };
 use shard::{Shard, decode_truncations};
 use sim_disk::{Disk, Fault, Faults, Stable};
@@ -122,6 +123,12 @@ impl Machine {
     /// An operator asks for something, and does not wait for the answer.
     pub fn order(&self, order: Order) {
         let _ = self.board.as_ref().map(|board| board.order(order));
+    }
+
+    /// What operators are shown.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        self.board.as_ref().map(|board| board.report()).unwrap_or_default()
     }
 
     /// What the node knows of its cluster.

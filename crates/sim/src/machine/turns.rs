@@ -47,7 +47,7 @@ impl<H: Handler<SimReactor>> Machine<H> {
 
     fn run_a_core(&mut self) {
         let core = self.dice.below(self.stations.len() as u64) as usize;
-        self.stations[core].reactor.now = self.now;
+        self.stations[core].reactor.set_now(self.now);
         self.trace.add("step", &[core as u64, self.now.monotonic_us]);
         self.deliver_completions(core);
         self.deliver_mail(core);

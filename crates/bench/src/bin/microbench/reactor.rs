@@ -50,6 +50,10 @@ impl Reactor for FakeReactor {
         self.now
     }
 
+    fn clock_us(&self) -> u64 {
+        self.started.elapsed().as_micros() as u64
+    }
+
     fn core(&self) -> CoreId {
         CoreId(0)
     }
