@@ -13,13 +13,13 @@ import os
 import pathlib
 import re
 import shutil
-import socket
 import statistics
 import struct
-import subprocess
 import sys
 import tempfile
 import time
+
+from bench_cluster import Connection, execute, frame, murmur3, slot_of, start_two
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests/cluster"))
 from certificates import Authority
@@ -28,128 +28,12 @@ SHAPES = [(100, 1), (8, 8), (1, 32)]  # requests a piece, connections
 ROWS = 20_000
 VALUE_BYTES = 200
 OPERATIONS = 1_000_000
-MASK = (1 << 64) - 1
-
-
-def murmur3(key: bytes) -> int:
-    """The token of a key: the first half of MurmurHash3 x64 128, whose tail takes bytes as signed."""
-    c1, c2, h1, h2 = 0x87C37B91114253D5, 0x4CF5AD432745937F, 0, 0
-    rotate = lambda x, r: ((x << r) | (x >> (64 - r))) & MASK
-
-    def final(k):
-        for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
-            k = ((k ^ (k >> 33)) * factor) & MASK
-        return k ^ (k >> 33)
-
-    whole = len(key) // 16 * 16
-    for at in range(0, whole, 16):
-        k1, k2 = struct.unpack_from("<QQ", key, at)
-        h1 ^= rotate(k1 * c1 & MASK, 31) * c2 & MASK
-        h1 = ((rotate(h1, 27) + h2) * 5 + 0x52DCE729) & MASK
-        h2 ^= rotate(k2 * c2 & MASK, 33) * c1 & MASK
-        h2 = ((rotate(h2, 31) + h1) * 5 + 0x38495AB5) & MASK
-    k1 = k2 = 0
-    for index, byte in enumerate(key[whole:]):
-        signed = byte - 256 if byte > 127 else byte
-        if index < 8:
-            k1 ^= signed << 8 * index
-        else:
-            k2 ^= signed << 8 * (index - 8)
-    h2 ^= rotate((k2 & MASK) * c2 & MASK, 33) * c1 & MASK
-    h1 ^= rotate((k1 & MASK) * c1 & MASK, 31) * c2 & MASK
-    h1, h2 = h1 ^ len(key), h2 ^ len(key)
-    h1 = (h1 + h2) & MASK
-    h2 = (h2 + h1) & MASK
-    h1, h2 = final(h1), final(h2)
-    return (h1 + h2) & MASK
-
-
-def slot_of(token: int) -> int:
-    return ((token & MASK) ^ (1 << 63)) >> 52
-
-
-class Connection:
-    """One of CQL, protocol version 4."""
-
-    def __init__(self, address):
-        self.socket = socket.create_connection(address)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        options = b"\0\1" + b"\0\x0bCQL_VERSION" + b"\0\x053.0.0"
-        self.request(1, options)
-
-    def exactly(self, count):
-        bytes_ = b""
-        while len(bytes_) < count:
-            more = self.socket.recv(count - len(bytes_))
-            if not more:
-                raise SystemExit("the node has closed the connection")
-            bytes_ += more
-        return bytes_
-
-    def replies(self, count):
-        """Takes so many replies, which must be results."""
-        buffer, at = b"", 0
-        while count:
-            while len(buffer) - at < 9 or len(buffer) - at < 9 + struct.unpack_from(">I", buffer, at + 5)[0]:
-                buffer, at = buffer[at:] + self.socket.recv(1 << 18), 0
-            if buffer[at + 4] != 8:
-                raise SystemExit(f"a request failed: {buffer[at : at + 200]!r}")
-            at += 9 + struct.unpack_from(">I", buffer, at + 5)[0]
-            count -= 1
-
-    def request(self, opcode, body):
-        self.socket.sendall(frame(opcode, body))
-        head = self.exactly(9)
-        body = self.exactly(struct.unpack(">I", head[5:])[0])
-        if head[4] == 0:
-            raise SystemExit(f"error of the node: {body!r}")
-        return body
-
-    def query(self, text):
-        return self.request(7, long_string(text) + struct.pack(">HB", 1, 0))
-
-    def prepare(self, text):
-        body = self.request(9, long_string(text))
-        length = struct.unpack(">H", body[4:6])[0]
-        return body[6 : 6 + length]
-
-
-def frame(opcode, body, stream=0):
-    return struct.pack(">BBhBI", 4, 0, stream, opcode, len(body)) + body
-
-
-def long_string(text):
-    return struct.pack(">I", len(text)) + text.encode()
-
-
-def execute(prepared, values, consistency):
-    bound = b"".join(struct.pack(">I", len(value)) + value for value in values)
-    return struct.pack(">H", len(prepared)) + prepared + struct.pack(">HBH", consistency, 1, len(values)) + bound
 
 
 def cpu_seconds(process):
     """What all threads of a process have run for, by the scheduler's own account: /proc/PID/stat counts in hundredths of a second."""
     threads = pathlib.Path(f"/proc/{process.pid}/task").glob("*/schedstat")
     return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
-
-
-def start(binary, directory, authority):
-    nodes = []
-    for number in (1, 2):
-        command = [binary, "start", "--data-dir", directory / f"node{number}", "--listen", f"127.0.0.{number}"]
-        command += ["--cql-port", "29042", "--cql-shard-aware-port", "29142", "--aerospike-namespaces", "", "--http-port", "28080"]
-        command += ["--node-port", "27000", "--cores", "1", "--pin", "off", "--memory-limit", "1GiB", "--capacity", "4GiB"]
-        command += ["--join", "127.0.0.1:27000"] if number > 1 else []
-        command += authority.flags(f"127.0.0.{number}") if authority else []
-        log = (directory / f"node{number}.log").open("w")
-        nodes.append(subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=lambda: os.sched_setaffinity(0, {0})))
-        deadline = time.monotonic() + 30
-        while "tarndb ready" not in (directory / f"node{number}.log").read_text():
-            if time.monotonic() > deadline:
-                raise SystemExit(f"node {number} does not become ready: {directory}")
-            time.sleep(0.1)
-    time.sleep(2)
-    return nodes
 
 
 def wait_in_sync(connection, keyspace, factor):
@@ -197,7 +81,8 @@ def main():
     directory = pathlib.Path(tempfile.mkdtemp(prefix="tarndb-replication-"))
     nodes = []
     try:
-        nodes = start(arguments.binary, directory, Authority(directory / "authority") if arguments.tls else None)
+        authority = [Authority(directory / "authority").flags] if arguments.tls else []
+        nodes = start_two(arguments.binary, directory, *authority)
         first = Connection(("127.0.0.1", 29042))
         prepared = {}
         for factor in (1, 2):
