@@ -14,8 +14,8 @@ from ledger import Ledger
 from nodes import connect, until
 
 HELLO = 1
-# The one version of the nodes' protocol that the binary knows.
-PROTOCOL_VERSION = 4
+# The latest version of the nodes' protocol that the binary knows.
+PROTOCOL_VERSION = 5
 
 
 def frame(kind: int, body: bytes, version: int = 1) -> bytes:
@@ -37,8 +37,9 @@ def garbage() -> bytes:
 STRANGERS = {
     "http": (b"GET / HTTP/1.1\r\nHost: tarn\r\n\r\n", "the peer is no TarnDB node"),
     "garbage": (garbage(), "the peer is no TarnDB node"),
-    "version": (frame(HELLO, hello(version=99, oldest=98)), "it speaks version 98 to 99 of the nodes' protocol, this node 4; upgrade this node first"),
-    "old-version": (frame(HELLO, hello(version=2)), "it speaks version 2 of the nodes' protocol, this node 4; upgrade it first"),
+    "version": (frame(HELLO, hello(version=99, oldest=98)), "it speaks version 98 to 99 of the nodes' protocol, this node 4 to 5; upgrade this node first"),
+    "old-version": (frame(HELLO, hello(version=2)), "it speaks version 2 of the nodes' protocol, this node 4 to 5; upgrade it first"),
+    "outdated": (frame(HELLO, hello(version=4)), "it speaks version 4 of the nodes' protocol, and all members know version 5"),
     "frame-version": (frame(HELLO, hello(), version=9), "frame version 9"),
     "name": (frame(HELLO, hello(name=b"other")), "belongs to cluster 'other'"),
     "length": (b"TNN1" + struct.pack("<BBHI", HELLO, 1, 0, 0xFFFF_FFFF) + bytes(4), ""),
@@ -57,7 +58,7 @@ def test_strangers_are_refused_and_nothing_is_disturbed(cluster):
                 with contextlib.suppress(OSError):
                     stranger.sendall(said)
                 assert ends(stranger), f"{name} is not refused"
-            if why and name in ("http", "version", "old-version", "name"):
+            if why and name in ("http", "version", "old-version", "outdated", "name"):
                 until(f"the log says of {name}: {why}", lambda why=why: why in target.log(), 10)
         # Many that say nothing, and one that stops within a frame.
         silent = [connect(target.address, cluster.ports["node"]) for _ in range(50)]

@@ -10,6 +10,7 @@
 //! | version | brought |
 //! |---|---|
 //! | 4 | the first one that may be mixed with later ones: hellos and members say which versions they know; a replica says that its device is full. Before, formats had numbers of their own, up to 3 |
+//! | 5 | a replica says that its device is full (frame 69) |
 
 use crate::codec::{CodecError, Reader, Writer};
 use std::fmt;
@@ -23,7 +24,7 @@ pub struct Versions {
 
 impl Versions {
     /// What this program knows.
-    pub const KNOWN: Self = Self::new(4, 4);
+    pub const KNOWN: Self = Self::new(4, 5);
 
     /// From `oldest` to `latest`.
     ///

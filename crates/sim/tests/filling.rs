@@ -7,7 +7,7 @@ mod members;
 use cluster::Versions;
 use cql::wire::{Consistency, ProtocolVersion};
 use node::{FillReport, Held};
-use sim::{Bound, Client, ClusterSetup, NODE_PORT, Network, Reply, Setup, Statement, int};
+use sim::{Bound, Client, ClusterSetup, Machine, NODE_PORT, Network, Reply, Setup, Statement, int};
 use std::net::SocketAddr;
 
 const VALUE_BYTES: usize = 1000;
@@ -20,7 +20,15 @@ struct Cluster {
 impl Cluster {
     /// One member with so many rows, of which each should have two replicas.
     fn start(rows: i32) -> Self {
-        let mut network = members::start(1, 1);
+        Self::start_program(rows, Versions::KNOWN)
+    }
+
+    /// The same, with a program that knows these versions of the nodes' protocol.
+    fn start_program(rows: i32, protocol_versions: Versions) -> Self {
+        let mut network = Network::new(7, Box::new(Machine::boot));
+        let cluster = ClusterSetup { address: <Network>::address(0), join: Vec::new(), replaces: None, protocol_versions, planted: None };
+        network.add(&Setup { cores: 1, host_id: 1, cluster: Some(cluster), ..Setup::small(7) });
+        members::wait(&mut network, "the first one is a member", |network| network.machine(0).unwrap().cluster_state().is_some());
         let client = Client::begin(network.machine(0).unwrap(), 0, ProtocolVersion::V4, None);
         let mut cluster = Self { network, client };
         let replication = "{'class': 'SimpleStrategy', 'replication_factor': 2}";
@@ -81,4 +89,17 @@ fn a_replica_without_room_is_given_up_and_tried_again_later() {
     cluster.call(&Statement::new("TRUNCATE k.t")).done();
     cluster.wait("every slot has its replicas", |network| (0..2).all(|node| members::is_replicated(network, node, "k", 2)));
     assert_eq!(fill(&mut cluster.network).held, Held::No);
+}
+
+/// Before version 5 of the nodes' protocol there was no word for it: it is not said, and the link of the two stays.
+#[test]
+fn a_replica_without_room_does_not_say_so_to_an_older_program() {
+    let mut cluster = Cluster::start_program(1_500, Versions::new(4, 4));
+    cluster.add(1 << 20);
+    cluster.wait("it is to be filled", |network| fill(network).slots > 0);
+    cluster.network.sleep(5_000_000);
+    let acknowledged = (0..1_000).filter(|key| cluster.write(*key).code().is_none()).count();
+    assert!(acknowledged > 500, "{acknowledged}");
+    let filled = fill(&mut cluster.network);
+    assert!(filled.slots > 0 && filled.held != Held::Full, "{filled:?}");
 }

@@ -11,7 +11,7 @@
 //! | 66 | → who forwarded | [`Forwarded`] |
 //! | 67 | replica → primary | version, 1: [`Fill`], then [`Slots`] to be filled |
 //! | 68 | replica → primary | version, keys of rows that the replica may have and the primary not |
-//! | 69 | replica → primary | nothing: its device is full, and what it is sent it cannot take |
+//! | 69 | replica → primary | nothing: its device is full, and what it is sent it cannot take; since version 5 of the nodes' protocol |
 //!
 //! A version is that of the metadata by which the sender goes, 8 bytes: who goes by an older one keeps the frame until it knows more.
 //! Those from 64 up travel against the direction in which the link was made.
@@ -30,6 +30,14 @@ pub(super) const FORWARDED: u8 = 66;
 pub(super) const WANTED: u8 = 67;
 pub(super) const KEYS: u8 = 68;
 pub(super) const FULL: u8 = 69;
+
+/// Whether a link that speaks `version` has frames of this kind: to the other end those that came later are damage.
+pub(super) fn is_spoken(kind: u8, version: u16) -> bool {
+    match kind {
+        FULL => version >= 5,
+        _ => true,
+    }
+}
 
 /// A request, or what came of it, may have so many bytes to be sent on: less than a frame holds, for what goes with it.
 pub(super) const FORWARD_BYTES_MAX: usize = cluster::wire::BODY_BYTES_MAX - (64 << 10);
@@ -289,6 +297,12 @@ mod tests {
             body[at] = rng.next_u64() as u8;
             read(&body);
         }
+    }
+
+    #[test]
+    fn a_link_has_no_frames_of_later_versions() {
+        assert!(is_spoken(APPEND, 4) && is_spoken(FULL, 5));
+        assert!(!is_spoken(FULL, 4), "a program of version 4 would close the link");
     }
 
     #[test]

@@ -207,9 +207,10 @@ impl ClusterCore {
         }
     }
 
-    /// Appends a frame to a connection that another node has made.
+    /// Appends a frame to a connection that another node has made, if it is of a kind that the link has.
     pub(crate) fn answer<R: Reactor>(&mut self, reactor: &mut R, connection: ConnectionId, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
-        if let Some(incoming) = self.links.incoming.get_mut(&connection) {
+        let incoming = self.links.incoming.get_mut(&connection);
+        if let Some(incoming) = incoming.filter(|incoming| frames::is_spoken(kind, incoming.version)) {
             incoming.channel.send(reactor, connection, Kind(kind), body);
         }
     }
@@ -218,7 +219,7 @@ impl ClusterCore {
     pub(crate) fn send<R: Reactor>(&mut self, reactor: &mut R, target: Target, kind: u8, body: impl FnOnce(&mut Vec<u8>)) -> bool {
         let link = self.links.outgoing(target);
         match (link.is_open, link.connection) {
-            (true, Some(connection)) => link.channel.send(reactor, connection, Kind(kind), body),
+            (true, Some(connection)) if frames::is_spoken(kind, link.version) => link.channel.send(reactor, connection, Kind(kind), body),
             _ => false,
         }
     }
@@ -431,6 +432,9 @@ impl Core {
         let now_us = reactor.now().monotonic_us;
         let Some(cluster) = &mut self.cluster else { return Ok(()) };
         let damaged = || format!("a frame of kind {} is damaged", kind.0);
+        if !frames::is_spoken(kind.0, cluster.links.outgoing(target).version) {
+            return Err(format!("a frame of kind {} does not belong to the version of this link", kind.0));
+        }
         if cluster.is_early(From::Link(target), kind, body) {
             return Ok(());
         }

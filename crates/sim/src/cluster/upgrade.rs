@@ -12,10 +12,10 @@ use base::Rng;
 use cluster::{MemberState, Versions};
 use shard::Durability;
 
-/// What the older program knows.
-const OLDER: Versions = Versions::KNOWN;
-/// What the newer one knows: one version more, in which nothing is different but its number, which stands in all commands and snapshots.
-const NEWER: Versions = Versions::new(OLDER.oldest(), OLDER.latest() + 1);
+/// What the newer program knows: what this one does.
+const NEWER: Versions = Versions::KNOWN;
+/// What the older one knew: all but the latest version, whose number stands in all commands and snapshots once all members know it.
+const OLDER: Versions = Versions::new(NEWER.oldest(), NEWER.latest() - 1);
 
 /// In one of so many seeds programs are replaced.
 const UPGRADES_ONCE_IN: u64 = 4;

@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 const SLEEP_US: u64 = 10_000;
 
 /// Machines with so many cores each that are members of one cluster, and know it.
+#[allow(dead_code)] // Not every test starts so many.
 pub(crate) fn start(nodes: usize, cores: u16) -> Network {
     let mut network = Network::new(7, Box::new(Machine::boot));
     for node in 0..nodes {
@@ -22,6 +23,7 @@ pub(crate) fn start(nodes: usize, cores: u16) -> Network {
 }
 
 /// One more machine, which asks the first one to be taken in; it founds the cluster if it is that one.
+#[allow(dead_code)] // Not every test has others.
 pub(crate) fn join(network: &mut Network, node: usize, cores: u16) {
     let join = if node == 0 { Vec::new() } else { vec![SocketAddr::new(<Network>::address(0), NODE_PORT)] };
     let protocol_versions = Versions::KNOWN;
