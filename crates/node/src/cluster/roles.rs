@@ -111,8 +111,9 @@ pub(crate) struct Waits {
 /// All slots of a core, and the sets that they have.
 #[derive(Default)]
 pub(crate) struct Roles {
-    /// The first slot of this core.
+    /// The first slot of this core, and how many there are.
     first: u16,
+    count: usize,
     /// By keyspace, the slots of this core.
     slots: Vec<Vec<LocalSlot>>,
     /// In how many slots this process begins anew: see [`LocalSlot::begins_anew`].
@@ -171,15 +172,16 @@ impl Roles {
     /// Takes over a view that follows `before`: looks at the slots that are not the same in both.
     pub(crate) fn follow(&mut self, before: &View, view: &View, core: CoreId, cores: u16) -> Changes {
         let mut changes = Changes::default();
-        let mut own = (0..SLOT_COUNT as u16).map(Slot).filter(|slot| slot.core(cores) == core);
-        self.first = own.next().map_or(0, |slot| slot.0);
-        let count = 1 + own.count();
-        self.slots.resize_with(view.keyspaces.len(), || vec![LocalSlot::default(); count]);
+        if self.slots.is_empty() {
+            let own = || (0..SLOT_COUNT as u16).filter(|slot| Slot(*slot).core(cores) == core);
+            (self.first, self.count) = (own().next().unwrap_or(0), own().count());
+        }
+        self.slots.resize_with(view.keyspaces.len(), || vec![LocalSlot::default(); self.count]);
         for number in (0..self.slots.len() as u16).map(KeyspaceNumber) {
             match (before.slots_of(number), view.slots_of(number)) {
                 (None, None) => {}
                 (Some(former), Some(now)) => now.changed_since(former).for_each(|slot| self.follow_slot(view, number, slot, &mut changes)),
-                _ => (self.first..).take(count).for_each(|slot| self.follow_slot(view, number, Slot(slot), &mut changes)),
+                _ => (self.first..).take(self.count).for_each(|slot| self.follow_slot(view, number, Slot(slot), &mut changes)),
             }
         }
         changes
