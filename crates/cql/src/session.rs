@@ -252,6 +252,12 @@ impl Workspaces {
     pub fn new() -> Self {
         Self { incoming: CompressionWorkspace::new(), outgoing: CompressionWorkspace::new() }
     }
+
+    /// Gives back the memory that large frames took.
+    pub fn trim(&mut self) {
+        self.incoming.trim();
+        self.outgoing.trim();
+    }
 }
 
 impl Outgoing {

@@ -9,6 +9,9 @@ use crate::location::padded;
 use crate::received::ReceivedRows;
 use crate::resident::is_resident;
 
+/// A batch that was larger does not keep its memory for the next one.
+const KEPT_BYTES_MAX: usize = 1 << 20;
+
 /// Rows that are written together: after a crash all of them are there or none.
 #[derive(Debug, Default)]
 pub struct WriteBatch {
@@ -29,9 +32,10 @@ impl WriteBatch {
         Self::default()
     }
 
-    /// Empties the batch and keeps its memory.
+    /// Empties the batch and keeps its memory, up to a bound.
     pub fn clear(&mut self) {
         self.bytes.clear();
+        self.bytes.shrink_to(KEPT_BYTES_MAX);
         self.last = 0;
         self.rows = 0;
         self.has_live = false;
@@ -155,5 +159,21 @@ impl WriteBatch {
         // A batch beyond 4 GiB wraps here and is refused by its size before anybody reads the length.
         record::set_length(&mut self.bytes[self.last..], length);
         self.bytes.resize(self.last + padded(length), 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use base::{TableId, Token};
+
+    #[test]
+    fn a_large_row_does_not_keep_its_memory() {
+        let mut batch = WriteBatch::new();
+        let key = Key { table: TableId(1), token: Token(1), partition: b"k", clustering: b"" };
+        batch.put(&key, Kind::Live, &vec![7; 4 * KEPT_BYTES_MAX]).unwrap();
+        batch.clear();
+        assert!(batch.bytes.capacity() <= KEPT_BYTES_MAX, "{} bytes are kept", batch.bytes.capacity());
     }
 }

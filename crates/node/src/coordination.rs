@@ -5,7 +5,7 @@ use crate::core::Core;
 use crate::message::{Message, PartId};
 use crate::protocol::{AnyCoordinator, Reply};
 use crate::requests::{COORDINATED_REQUEST_BYTES, Coordinated, Request, RequestId, Work};
-use base::CoreId;
+use base::{CoreId, TableId};
 use io::{ConnectionId, Reactor};
 use model::operation::{Operation, Part, Step};
 use shard::{Access, Outcome, ShardError};
@@ -13,7 +13,7 @@ use shard::{Access, Outcome, ShardError};
 /// How many steps of requests over many partitions a core takes between two looks at its sockets.
 const CONTINUATIONS_PER_TURN: usize = 4;
 
-/// The size that the first results of parts are taken to have: what a part of a SELECT visits at most, but for its last row.
+/// The size that the first results of a table's parts are taken to have: what a part of a SELECT visits at most, but for its last row.
 pub(crate) const PART_BYTES_FIRST: usize = 1 << 20;
 
 impl Core {
@@ -99,6 +99,9 @@ impl Core {
             return self.refuse(id, &error);
         }
         self.parts_out += parts.len();
+        if let Some(part) = parts.first() {
+            self.expect_parts_of(id, part.table);
+        }
         for (part, Part { table, token, operation }) in parts.into_iter().enumerate() {
             let part = PartId { request: id, part: part as u16 };
             let owner = token.slot().core(self.cores);
@@ -109,6 +112,26 @@ impl Core {
             } else {
                 reactor.send(owner, Message::Run { part, access: Access::Primary, operation });
             }
+        }
+    }
+
+    /// Parts of this table are taken to be as large as its last ones, however small those of other tables have been.
+    fn expect_parts_of(&mut self, id: RequestId, table: TableId) {
+        self.part_bytes = self.part_bytes.max(*self.part_bytes_of.entry(table).or_insert(PART_BYTES_FIRST));
+        if let Some(Request { work: Work::Coordinated(work), .. }) = self.requests.get_mut(id) {
+            work.table = Some(table);
+        }
+    }
+
+    /// A part has come back with so many bytes.
+    fn note_part(&mut self, request: RequestId, bytes: usize) {
+        self.parts_out -= 1;
+        let decayed = |expected: usize| bytes.max(expected - expected / 16);
+        self.part_bytes = decayed(self.part_bytes);
+        if let Some(Request { work: Work::Coordinated(Coordinated { table: Some(table), .. }), .. }) = self.requests.get_mut(request)
+            && let Some(expected) = self.part_bytes_of.get_mut(table)
+        {
+            *expected = decayed(*expected);
         }
     }
 
@@ -167,9 +190,7 @@ impl Core {
             return self.route(reactor, part);
         }
         if part.part != PartId::WHOLE {
-            self.parts_out -= 1;
-            let bytes = outcome.as_ref().map_or(0, Vec::len);
-            self.part_bytes = bytes.max(self.part_bytes - self.part_bytes / 16);
+            self.note_part(part.request, outcome.as_ref().map_or(0, Vec::len));
         }
         let Some(request) = self.requests.get_mut(part.request) else { return };
         let (connection, asker) = (request.connection, request.asker);

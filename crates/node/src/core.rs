@@ -12,13 +12,13 @@ use crate::protocol::cql::{BatchLogs, CoreStatements, Ring, SharedStatements};
 use crate::protocol::{Protocol, Session, Workspaces};
 use crate::requests::{RequestId, Requests};
 use crate::schema_changes::{Marks, SchemaChanges};
-use base::CoreId;
+use base::{CoreId, TableId};
 use engine::OpenError;
 use io::{ConnectionId, DiskCompletion, DiskTag, Handler, ListenerId, Reactor, Turn};
 use model::Schema;
 use model::operation::Context;
 use shard::Shard;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -51,6 +51,8 @@ pub struct Core {
     /// Parts of coordinated requests that are not back, and how large their results have been: decays towards those of late.
     pub(crate) parts_out: usize,
     pub(crate) part_bytes: usize,
+    /// The same of each table whose parts this core has asked for.
+    pub(crate) part_bytes_of: HashMap<TableId, usize>,
     /// Error frames of requests that were refused while their connection may be in the middle of being served.
     pub(crate) refusals: Vec<(ConnectionId, Vec<u8>)>,
     pub(crate) marks: Marks,
@@ -124,6 +126,7 @@ impl Core {
             delayed: Vec::new(),
             parts_out: 0,
             part_bytes: PART_BYTES_FIRST,
+            part_bytes_of: HashMap::new(),
             refusals: Vec::new(),
             marks: Marks::default(),
             batches: BatchLogs::default(),
@@ -382,6 +385,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         self.continue_requests(reactor);
         self.resume(reactor);
         self.send_away(reactor);
+        self.workspaces.trim();
         let stalls_due_us = self.close_stalled(reactor);
         let marks_due_us = self.store_marks_again(reactor);
         let operations_due_us = self.operations_turn(reactor);

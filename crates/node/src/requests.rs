@@ -2,6 +2,7 @@
 
 use crate::cluster::{Asker, Place, Route};
 use crate::protocol::{AnyCoordinator, Reply};
+use base::TableId;
 use io::ConnectionId;
 use model::operation::Part;
 use shard::ShardError;
@@ -65,6 +66,8 @@ pub(crate) enum Work {
 pub(crate) struct Coordinated {
     /// Who knows what comes next.
     pub(crate) coordinator: AnyCoordinator,
+    /// The table of the parts that are out; of the first of them, if they are of several.
+    pub(crate) table: Option<TableId>,
     /// What came of each part.
     pub(crate) results: Vec<Vec<u8>>,
     /// The first failure of a part. It is told when all parts have ended: what the request does, it has done by then.
@@ -88,7 +91,7 @@ impl Request {
 
 impl Coordinated {
     pub(crate) fn new(coordinator: AnyCoordinator, bytes: usize) -> Self {
-        Self { coordinator, results: Vec::new(), failure: None, left: 0, has_sent: false, pending: Vec::new(), bytes }
+        Self { coordinator, table: None, results: Vec::new(), failure: None, left: 0, has_sent: false, pending: Vec::new(), bytes }
     }
 }
 

@@ -334,6 +334,7 @@ impl Core {
         self.statements.schema_changed(&self.schema);
         for table in &update.dropped {
             self.shard.drop_table(*table);
+            self.part_bytes_of.remove(table);
         }
         let marks = update.truncated.iter().map(|table| self.shard.truncate(*table)).last();
         match marks {

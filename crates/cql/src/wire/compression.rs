@@ -83,6 +83,15 @@ impl CompressionWorkspace {
         self.inflated.capacity() + self.deflated.capacity() + self.moved.capacity()
     }
 
+    /// Gives back the memory that large frames took.
+    pub fn trim(&mut self) {
+        for buffer in [&mut self.inflated, &mut self.deflated, &mut self.moved] {
+            if buffer.capacity() > RETAINED_BYTES_MAX {
+                *buffer = Vec::new();
+            }
+        }
+    }
+
     /// Decompresses the body of a v3 or v4 frame into `inflated` and returns its length.
     pub(super) fn inflate_body(&mut self, compression: Compression, body: &[u8], limit: u32, stream: StreamId) -> Result<usize, WireError> {
         let corrupt = WireError::Decompression { compression, compressed: body.len(), expected: 0 };
@@ -115,9 +124,6 @@ impl CompressionWorkspace {
         let corrupt = WireError::Decompression { compression, compressed: input.len(), expected: expected as u64 };
         if expected == 0 && compression == Compression::Lz4 {
             return Ok(0);
-        }
-        if self.inflated.capacity() > RETAINED_BYTES_MAX && expected <= RETAINED_BYTES_MAX {
-            self.inflated = Vec::new();
         }
         if self.inflated.len() < expected {
             self.inflated.resize(expected, 0);
@@ -177,11 +183,8 @@ impl fmt::Debug for CompressionWorkspace {
     }
 }
 
-/// The first `length` bytes of `buffer`, grown or given back as needed.
+/// The first `length` bytes of `buffer`, grown as needed.
 fn room(buffer: &mut Vec<u8>, length: usize) -> &mut [u8] {
-    if buffer.capacity() > RETAINED_BYTES_MAX && length <= RETAINED_BYTES_MAX {
-        *buffer = Vec::new();
-    }
     if buffer.len() < length {
         buffer.resize(length, 0);
     }

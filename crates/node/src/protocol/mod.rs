@@ -42,6 +42,13 @@ pub(crate) struct Workspaces {
     cql: cql_session::Workspaces,
 }
 
+impl Workspaces {
+    /// Gives back the memory that large frames took.
+    pub(crate) fn trim(&mut self) {
+        self.cql.trim();
+    }
+}
+
 /// Whether a connection goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {

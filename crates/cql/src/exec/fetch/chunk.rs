@@ -28,6 +28,9 @@ use std::sync::Arc;
 
 const HEADER_BYTES: usize = 9;
 
+/// What a reply may hold besides its bytes.
+const SPARE_BYTES_MAX: usize = 64 << 10;
+
 /// What all chunks of a select have in common.
 pub(in crate::exec) struct FetchPlan {
     /// The statement.
@@ -183,6 +186,10 @@ impl Operation for Chunk {
         write_int(&mut header, (reply.len() - start - HEADER_BYTES) as i32);
         reply[start..start + HEADER_BYTES].copy_from_slice(&header);
         cursor.write(reply);
+        if reply.capacity() - reply.len() > SPARE_BYTES_MAX {
+            // It may wait for the replies of other chunks; half of it may be what its growth by doubling has left.
+            reply.shrink_to_fit();
+        }
         Ok(())
     }
 }
