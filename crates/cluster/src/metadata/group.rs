@@ -6,7 +6,7 @@ use crate::raft_message::may_step;
 use crate::state::State;
 use crate::versions::Versions;
 use base::{NodeId, Rng};
-use raft::eraftpb::{ConfChange, ConfChangeType, Entry, Message};
+use raft::eraftpb::{ConfChange, ConfChangeType, Entry, Message, MessageType};
 use raft::{Config, ProgressState, RawNode, SnapshotStatus, StateRole};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -163,7 +163,8 @@ impl Group {
     }
 
     pub(super) fn step(&mut self, from: NodeId, message: Message) {
-        if may_step(&self.raw.raft, u64::from(from.0), &message) {
+        let stands = message.get_msg_type() == MessageType::MsgTimeoutNow;
+        if may_step(&self.raw.raft, u64::from(from.0), &message) && !(stands && self.lags()) {
             let _ = self.raw.step(message);
             self.draw_timeout();
         }
@@ -301,11 +302,26 @@ impl Group {
                 flight.unsaved.messages.extend(waiting);
             }
             (false, None, None) => {
-                self.raw.on_persist_ready(number);
+                self.persisted(number);
                 round.messages.extend(waiting);
             }
         }
         Some(round)
+    }
+
+    /// What the state machine has asked for is stored.
+    fn persisted(&mut self, ready: u64) {
+        self.raw.on_persist_ready(ready);
+        let index = self.raw.store().applied.index;
+        if self.lags() && self.raw.raft.raft_log.persisted >= index {
+            self.raw.advance_apply_to(index);
+        }
+    }
+
+    /// Whether the state is from a snapshot of which the state machine does not know that it is applied. Until it is stored it must not be told, and
+    /// it must not stand for election: it would look for the entries before.
+    fn lags(&self) -> bool {
+        self.raw.raft.raft_log.applied() < self.raw.store().applied.index
     }
 
     /// The blob to store now, if there is one.
@@ -342,7 +358,7 @@ impl Group {
         }
         let stored = self.flight.take().expect("it is there").unsaved;
         if stored.ready > 0 {
-            self.raw.on_persist_ready(stored.ready);
+            self.persisted(stored.ready);
         }
         self.released.extend(stored.messages);
     }

@@ -61,7 +61,12 @@ struct Storing {
 impl Differences {
     /// What a process before has stored; from a damaged blob nothing.
     pub(crate) fn restore(blob: Option<&[u8]>) -> Self {
-        blob.and_then(|blob| std::str::from_utf8(blob).ok()).and_then(parse).unwrap_or_default()
+        let mut read = blob.and_then(|blob| std::str::from_utf8(blob).ok()).and_then(parse).unwrap_or_default();
+        // A slot that was brought here since may have made it less; what is committed has stood still meanwhile.
+        for known in read.absent.values_mut() {
+            *known = (*known).min(read.committed);
+        }
+        read
     }
 
     /// The blob.
@@ -150,17 +155,16 @@ impl Differences {
             if !matches!(local.role, Role::Primary | Role::Secondary) {
                 continue;
             }
-            // Rows that were brought here have late sequences: who was not in sync meanwhile may not have them.
-            if let Some(learned_at) = local.learned_at {
+            let former = before.assignment(keyspace, slot).map(|assignment| &assignment.in_sync);
+            let is_new_here = !former.is_some_and(|former| former.contains(&view.me));
+            if is_new_here || local.learned_at.is_some() {
                 let down = view.peers.iter().filter(|(_, peer)| !peer.is_up).map(|(node, _)| *node);
-                for node in now.learners.iter().chain(down).filter(|node| *node != view.me) {
-                    if self.absent.get(&node).is_none_or(|known| learned_at < *known) {
-                        self.absent.insert(node, learned_at);
-                        self.is_dirty = true;
-                    }
+                for node in now.learners.iter().chain(down).filter(|node| *node != view.me && !now.in_sync.contains(node)) {
+                    // Since when it is away nobody here knows, or rows that were brought here have late sequences and it may lack them.
+                    let known = self.absent.get(&node).map_or(0, |known| (*known).min(local.learned_at.unwrap_or(u64::MAX)));
+                    self.is_dirty |= self.absent.insert(node, known) != Some(known);
                 }
             }
-            let former = before.assignment(keyspace, slot).map(|assignment| &assignment.in_sync);
             for node in former.into_iter().flatten().filter(|node| **node != view.me && !now.in_sync.contains(node)) {
                 if !self.absent.contains_key(node) {
                     self.absent.insert(*node, known);
@@ -280,6 +284,8 @@ mod tests {
         let read = Differences::restore(Some(&kept.encode()));
         assert_eq!((read.committed, read.restored), (77, Some(77)));
         assert_eq!((read.known_of(NodeId(3)), read.known_of(NodeId(1)), read.purge_floor()), (Some(12), None, Some(12)));
+        kept.absent.insert(NodeId(3), 120);
+        assert_eq!(Differences::restore(Some(&kept.encode())).known_of(NodeId(3)), Some(77), "it may have become less since");
         assert!(read.holds("a keyspace", Slot(4095)) && !read.holds("a keyspace", Slot(1)) && !read.holds("another", Slot(0)));
         for damaged in ["committed x\n", "held 00 k\n", "absent 1\n", "what 1\n"] {
             assert_eq!(Differences::restore(Some(damaged.as_bytes())).restored(), None, "{damaged}");

@@ -336,7 +336,10 @@ impl Core {
             let local = view.number_of(name).and_then(|keyspace| cluster.roles.get(keyspace, slot));
             local.is_some_and(|local| local.role != Role::None)
         };
-        if !before.is_current || before.keyspaces.len() != view.keyspaces.len() || before.tables.len() != view.tables.len() {
+        // Before the metadata knows of this process nothing follows from what it does not show.
+        if view.is_current
+            && (!before.is_current || before.keyspaces.len() != view.keyspaces.len() || before.tables.len() != view.tables.len())
+        {
             cluster.differences.let_go_of_others(has_part);
             cluster.fillings.forget_tables(|table| view.keyspace_of(table).is_some());
         }
