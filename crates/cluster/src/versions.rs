@@ -9,7 +9,7 @@
 //!
 //! | version | brought |
 //! |---|---|
-//! | 4 | the first one that may be mixed with later ones: hellos and members say which versions they know; a replica says that its device is full. Before, formats had numbers of their own, up to 3 |
+//! | 4 | the first one that may be mixed with later ones: hellos and members say which versions they know. Before, formats had numbers of their own, up to 3 |
 //! | 5 | a replica says that its device is full (frame 69) |
 
 use crate::codec::{CodecError, Reader, Writer};
