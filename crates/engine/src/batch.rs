@@ -124,8 +124,11 @@ impl WriteBatch {
     /// # Errors
     /// `ReceivedError` when the bytes are no such rows; the batch is as before.
     pub fn append_received(&mut self, bytes: &[u8]) -> Result<(), ReceivedError> {
-        ReceivedRows::new(bytes).try_for_each(|row| row.map(|_| ()))?;
-        for row in ReceivedRows::new(bytes).flatten() {
+        let mut rows = ReceivedRows::new(bytes);
+        let first = rows.next().transpose()?;
+        // Most often there are no others, which would have to be good as well before anything is added.
+        rows.clone().try_for_each(|row| row.map(|_| ()))?;
+        for row in first.into_iter().chain(rows.flatten()) {
             let flags = record::kind_flags(row.kind) | self.join();
             self.count_row(row.kind);
             self.bytes.extend_from_slice(row.encoded);

@@ -99,7 +99,7 @@ impl Engine {
             log,
             mirror_slots: stable.len() / config.segment_bytes as usize,
             stable,
-            flush: Flush::new(),
+            flush: Flush::new(config.segment_bytes as usize),
             growth,
             fetches: Fetches::new(),
             loads: Loads::default(),

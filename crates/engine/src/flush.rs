@@ -1,9 +1,9 @@
 //! From the frames to the device: flush cycles of writes and one sync, one cycle at a time.
 //!
-//! A cycle writes 1. what is new of the sealed segments, from their frames, 2. what is new of the open segment, through bounce
-//! buffers as it goes on changing, 3. free markers of segments whose records have all moved to durable places, 4. seals that recovery
-//! puts at the end of segments that had none. Then it syncs. Everything that was appended before the cycle started is durable when it
-//! ends.
+//! A cycle writes 1. what is new of the sealed segments, from their frames, 2. free markers of segments whose records have all moved to
+//! durable places, 3. seals that recovery puts at the end of segments that had none, 4. what is new of the open segment, through a few
+//! bounce buffers, one after the other, as it goes on changing. Then it syncs. Everything that was appended before the cycle started is
+//! durable when it ends.
 //!
 //! Invariants: no two writes to the same block are in flight; a mirror slot and a segment are given free only after the sync; the
 //! tail block of the open segment is rewritten with the same bytes before its new ones, so a torn sector write loses nothing that was
@@ -18,14 +18,15 @@ use crate::segments::Usage;
 use crate::tags::Purpose;
 use base::{AlignedBuffer, BLOCK_BYTES};
 use io::{DiskCompletion, DiskRequest, WriteSource};
+use std::ops::Range;
 use std::rc::Rc;
 
 /// One write to the device is at most this long, so that reads are not stuck behind it.
 const WRITE_BYTES_MAX: usize = 1 << 20;
-/// A bounce buffer; the open segment is copied through several of them.
-const BOUNCE_BYTES: usize = 256 << 10;
-/// Bounce buffers that are kept for the next cycle.
-const BOUNCE_POOL_MAX: usize = 4;
+/// A bounce buffer, if segments are not shorter.
+const BOUNCE_BYTES_MAX: usize = 256 << 10;
+/// So many bounce buffers there are at most. They are kept: fresh memory costs more than copying into it.
+const BOUNCES_MAX: usize = 4;
 
 /// A flush cycle under way.
 struct Cycle {
@@ -33,6 +34,8 @@ struct Cycle {
     syncing: bool,
     position: u64,
     sequence: Sequence,
+    /// What is still to be written of the segment that was open when the cycle began.
+    open: Option<(SegmentId, Range<usize>)>,
     /// How far each segment will be durable.
     segments: Vec<(SegmentId, usize)>,
     /// Segments whose free marker the cycle writes.
@@ -46,6 +49,7 @@ pub(crate) struct Flush {
     due_us: Option<u64>,
     pub(crate) durable_position: u64,
     pub(crate) durable_sequence: Sequence,
+    bounce_bytes: usize,
     buffers: Vec<AlignedBuffer>,
     /// Blocks that recovery wants written: segment, offset, bytes.
     pub(crate) patches: Vec<(SegmentId, usize, AlignedBuffer)>,
@@ -56,12 +60,13 @@ pub(crate) struct Flush {
 }
 
 impl Flush {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(segment_bytes: usize) -> Self {
         Self {
             cycle: None,
             due_us: None,
             durable_position: 0,
             durable_sequence: Sequence(0),
+            bounce_bytes: segment_bytes.min(BOUNCE_BYTES_MAX),
             buffers: Vec::new(),
             patches: Vec::new(),
             sync_anyway: false,
@@ -83,16 +88,13 @@ impl Flush {
         self.cycle.is_none()
     }
 
-    /// Memory of bounce buffers, those in flight included.
+    /// Memory of bounce buffers that are not in flight.
     pub(crate) fn buffer_bytes(&self) -> usize {
-        self.buffers.iter().map(|buffer| buffer.len()).sum()
+        self.buffers.len() * self.bounce_bytes
     }
 
-    fn bounce(&mut self, bytes: usize) -> AlignedBuffer {
-        match self.buffers.iter().position(|buffer| buffer.len() >= bytes) {
-            Some(found) => self.buffers.swap_remove(found),
-            None => AlignedBuffer::zeroed(bytes.next_multiple_of(BLOCK_BYTES)),
-        }
+    fn bounce(&mut self) -> AlignedBuffer {
+        self.buffers.pop().unwrap_or_else(|| AlignedBuffer::zeroed(self.bounce_bytes))
     }
 }
 
@@ -129,13 +131,15 @@ impl Engine {
             syncing: false,
             position: self.log.position,
             sequence: self.log.last_sequence(),
+            open: None,
             segments: Vec::new(),
             freed: Vec::new(),
         };
         self.write_sealed(&mut cycle);
-        self.write_open(&mut cycle);
         self.write_free_markers(&mut cycle);
         self.write_patches(&mut cycle);
+        self.begin_open(&mut cycle);
+        self.write_open(&mut cycle);
         let (writes, sync) = (cycle.writes_left, std::mem::take(&mut self.flush.sync_anyway));
         if writes > 0 || sync {
             self.flush.cycle = Some(cycle);
@@ -183,20 +187,27 @@ impl Engine {
         }
     }
 
-    fn write_open(&mut self, cycle: &mut Cycle) {
+    fn begin_open(&mut self, cycle: &mut Cycle) {
         let Some(open) = &self.log.open else { return };
-        let (segment, used, durable) = (open.segment, open.used, open.durable);
-        cycle.segments.push((segment, used));
-        let mut start = durable / BLOCK_BYTES * BLOCK_BYTES;
-        while durable < used && start < used {
-            let stop = used.min(start + BOUNCE_BYTES);
+        cycle.segments.push((open.segment, open.used));
+        if open.durable < open.used {
+            cycle.open = Some((open.segment, open.durable / BLOCK_BYTES * BLOCK_BYTES..open.used));
+        }
+    }
+
+    /// Goes on with the segment that was open, as far as there are buffers. What was appended before the cycle began does not change any more.
+    fn write_open(&mut self, cycle: &mut Cycle) {
+        while cycle.writes_left < BOUNCES_MAX
+            && let Some((segment, Range { start, end })) = cycle.open.take()
+        {
+            let stop = end.min(start + self.flush.bounce_bytes);
             let blocks = (stop - start).next_multiple_of(BLOCK_BYTES);
-            let mut buffer = self.flush.bounce(blocks);
-            let frame = self.memory.frame(segment).expect("an open segment has a frame");
+            let mut buffer = self.flush.bounce();
+            let frame = self.memory.frame(segment).expect("a segment keeps its frame until it is durable");
             buffer[..stop - start].copy_from_slice(&frame.bytes[start..stop]);
             buffer[stop - start..blocks].fill(0);
             self.write(cycle, segment, start, WriteSource::Owned(buffer, blocks));
-            start = stop;
+            cycle.open = (stop < end).then_some((segment, stop..end));
         }
     }
 
@@ -210,7 +221,7 @@ impl Engine {
         for index in 0..cycle.freed.len() {
             let segment = cycle.freed[index];
             self.segments.set_usage(segment, Usage::Freeing);
-            let mut buffer = self.flush.bounce(BLOCK_BYTES);
+            let mut buffer = AlignedBuffer::zeroed(BLOCK_BYTES);
             self.header_of(segment, HeaderState::Free).fill_block(&mut buffer);
             self.bear_witness(&mut buffer);
             self.write(cycle, segment, 0, WriteSource::Owned(buffer, BLOCK_BYTES));
@@ -226,38 +237,37 @@ impl Engine {
 
     /// A write of the cycle or its sync ended.
     pub(crate) fn flush_completed(&mut self, now_us: u64, purpose: Purpose, completion: DiskCompletion) {
-        if let Some(buffer) = completion.buffer
-            && self.flush.buffers.len() < BOUNCE_POOL_MAX
-        {
-            self.flush.buffers.push(buffer);
-        }
+        // Markers and seals are shorter.
+        let Flush { buffers, bounce_bytes, .. } = &mut self.flush;
+        buffers.extend(completion.buffer.filter(|buffer| buffer.len() == *bounce_bytes));
         if let Err(error) = completion.result {
             self.counters.device_failures += 1;
             self.poisoned.get_or_insert(error);
         }
-        let Some(cycle) = &mut self.flush.cycle else { return };
+        let Some(mut cycle) = self.flush.cycle.take() else { return };
         if purpose == Purpose::FlushWrite {
             cycle.writes_left -= 1;
         }
+        if self.poisoned.is_none() {
+            self.write_open(&mut cycle);
+        }
         if cycle.writes_left > 0 {
+            self.flush.cycle = Some(cycle);
             return;
         }
         if self.poisoned.is_some() {
             // Nothing more is written; memory and mirror slots stay as they are.
-            self.flush.cycle = None;
             return;
         }
-        if !cycle.syncing {
-            #[cfg(test)]
-            if self.planted == Some(crate::tests::Planted::SkipSync)
-                && let Some(cycle) = self.flush.cycle.take()
-            {
-                return self.end_cycle(now_us, &cycle);
-            }
-            self.sync_cycle();
-        } else if let Some(cycle) = self.flush.cycle.take() {
-            self.end_cycle(now_us, &cycle);
+        #[cfg(test)]
+        if self.planted == Some(crate::tests::Planted::SkipSync) {
+            return self.end_cycle(now_us, &cycle);
         }
+        if cycle.syncing {
+            return self.end_cycle(now_us, &cycle);
+        }
+        self.flush.cycle = Some(cycle);
+        self.sync_cycle();
     }
 
     fn end_cycle(&mut self, now_us: u64, cycle: &Cycle) {
