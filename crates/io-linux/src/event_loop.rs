@@ -110,9 +110,11 @@ impl<M: Send + 'static> EventLoop<M> {
         let mut turn = Turn::Again;
         loop {
             let wait = self.prepare_wait(turn);
+            let asleep = (wait == Wait::Sleep).then(|| self.reactor.clock_us());
             let count = self.epoll.wait(wait).expect("waiting fails only for invalid arguments");
             self.reactor.control.cores[usize::from(self.reactor.core().0)].announce_awake();
             self.reactor.now = clock::read();
+            self.reactor.slept_us += asleep.map_or(0, |since_us| self.reactor.now.monotonic_us.saturating_sub(since_us));
             if self.reactor.control.generation() != self.seen_generation {
                 self.control_changed(&mut handler);
             }

@@ -37,6 +37,8 @@ pub(crate) enum Envelope<M> {
 /// One core's reactor; `M` is what cores send one another.
 pub struct LinuxReactor<M> {
     pub(crate) now: Now,
+    /// How long it has slept so far.
+    pub(crate) slept_us: u64,
     pub(crate) control: Arc<Control>,
     pub(crate) mailbox: Mailbox<Envelope<M>>,
     pub(crate) connections: Connections,
@@ -61,6 +63,7 @@ impl<M> LinuxReactor<M> {
     pub(crate) fn new(control: Arc<Control>, mailbox: Mailbox<Envelope<M>>, disk: DiskQueue, blobs: BlobSender) -> Self {
         Self {
             now: clock::read(),
+            slept_us: 0,
             control,
             mailbox,
             connections: Connections::default(),
@@ -109,6 +112,11 @@ impl<M: Send + 'static> Reactor for LinuxReactor<M> {
     #[inline]
     fn clock_us(&self) -> u64 {
         clock::read_again(self.now).monotonic_us
+    }
+
+    #[inline]
+    fn slept_us(&self) -> u64 {
+        self.slept_us
     }
 
     #[inline]

@@ -16,6 +16,9 @@ pub trait Reactor {
     /// can be ended in time; everything else goes by `now`.
     fn clock_us(&self) -> u64;
 
+    /// How long this core has slept so far, for there was nothing to do. Less than what has passed by what it has worked.
+    fn slept_us(&self) -> u64;
+
     /// This core.
     fn core(&self) -> CoreId;
 

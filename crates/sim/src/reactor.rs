@@ -93,6 +93,11 @@ impl Reactor for SimReactor {
         self.now.monotonic_us + self.readings.get() * READING_US
     }
 
+    fn slept_us(&self) -> u64 {
+        // Nothing that a core does takes time.
+        self.now.monotonic_us
+    }
+
     fn core(&self) -> CoreId {
         self.core
     }

@@ -110,6 +110,11 @@ struct Sent {
 }
 
 impl Filling {
+    /// Until when the replica is sent nothing of what there is for it.
+    fn paused_until_us(&self, now_us: u64) -> Option<u64> {
+        self.window.paused_until_us(now_us).filter(|_| !self.jobs.is_empty())
+    }
+
     /// Whether clients wait for what comes next.
     fn is_urgent(&self) -> bool {
         matches!(self.jobs.front(), Some(Job::Keys(_) | Job::Agreement(_)))
@@ -697,7 +702,7 @@ impl Core {
             return None;
         }
         let mut slice = Slice::begin(cluster.budget, reactor.clock_us());
-        let mut due_us = cluster.rest.due_us(reactor.clock_us());
+        let mut due_us = cluster.rest.due_us(reactor.slept_us(), reactor.clock_us());
         if due_us.is_none() {
             let mut tasks = VecDeque::from([Task::Wipe, Task::OwnTail]);
             tasks.extend(targets.iter().map(|target| Task::Fill(*target)));
@@ -722,10 +727,11 @@ impl Core {
             let now_us = reactor.clock_us();
             let cluster = self.cluster.as_mut()?;
             cluster.fillings.next_task = first + 1;
-            if !tasks.is_empty() {
-                cluster.rest.worked(&slice, now_us);
-                due_us = Some(0);
+            if slice.has_bites() {
+                cluster.rest.worked(&slice, reactor.slept_us(), now_us);
             }
+            let paused_until_us = || cluster.fillings.by_target.values().filter_map(|filling| filling.paused_until_us(now_us)).min();
+            due_us = if tasks.is_empty() { paused_until_us() } else { Some(0) };
         }
         let cluster = self.cluster.as_mut()?;
         cluster.note_progress(reactor.now().monotonic_us, due_us.is_some_and(|due_us| due_us > 0));
@@ -740,7 +746,7 @@ impl Core {
         let stream = &cluster.links.outgoing.get(&target).filter(|link| link.is_open())?.stream;
         let filling = cluster.fillings.by_target.get_mut(&target)?;
         let has_room = match filling.jobs.front()? {
-            Job::Slot { .. } | Job::Tail { .. } => filling.window.has_room(stream.images().under_way()),
+            Job::Slot { .. } | Job::Tail { .. } => filling.window.has_room(stream.images().under_way(), now.monotonic_us),
             Job::Keys(_) | Job::Agreement(_) => stream.pending_bytes() <= PENDING_BYTES_MAX,
         };
         if filling.waits || !has_room {
@@ -1170,7 +1176,7 @@ impl ClusterCore {
             let held = match filling.jobs.front() {
                 None => Held::No,
                 Some(_) if filling.waits => Held::Device,
-                Some(_) if filling.window.is_full(under_way) => Held::Replica,
+                Some(_) if filling.window.is_full(under_way) || filling.paused_until_us(now_us).is_some() => Held::Replica,
                 Some(_) if rests => Held::Clients,
                 Some(_) => Held::No,
             };

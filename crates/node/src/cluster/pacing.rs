@@ -8,22 +8,27 @@
 //! | a request, on each core that it comes to | a [`Slice`] of sending and one of applying that have begun | a quarter of the budget |
 //! | a write, for its replicas | images that are before it in a stream: the [`Window`] | half of the budget |
 //!
-//! Where clients work a slice is followed by a [`Rest`] of three times its length, so that most requests meet none. What a replica has to apply does not
-//! rest, for writes wait behind it: the window sees how long that takes, and gets small.
+//! And it must not take the time that clients need. Where they work a slice is followed by a [`Rest`], until the core has slept for as long as the slice took: so
+//! migrations get at most half of what clients leave. What a replica has to apply does not rest, for writes wait behind it: the window sees how long that
+//! takes, gets small and pauses.
 //!
-//! Invariants: some work is done in every slice, and some bytes are always allowed to be under way: a migration ends, however busy the nodes are.
+//! Invariants: some work is done in every slice, a rest ends however busy the core is, and some bytes are always allowed to be under way: a migration
+//! ends.
 
 /// A slice is so many bites long at most, whatever the clock says.
 const SLICE_BITES_MAX: usize = 256;
-/// A rest is so many times as long as the slice before it, and at most so many times as long as a slice should be: a process that was not run for a while has
-/// not worked.
-const REST_SLICES: u64 = 3;
-const REST_SLICES_MAX: u64 = 12;
+/// A slice counts for at most so many times what it should take: a process that was not run for a while has not worked.
+const OVERRUN_MAX: u64 = 4;
+/// A rest is at most so many times as long as the slice before it: migrations always get a twentieth of a core.
+const REST_SLICES_MAX: u64 = 19;
 /// Images that may be under way at least, and at most.
 const WINDOW_BYTES_MIN: usize = 64 << 10;
 const WINDOW_BYTES_MAX: usize = 1 << 20;
 /// By so much a window grows that was used up and kept nobody waiting.
 const WINDOW_STEP_BYTES: usize = 16 << 10;
+/// So many times as long as an acknowledgement has taken more than it does by itself, nothing is sent after it; but no longer than this.
+const PAUSE_EXCESSES: u64 = 3;
+const PAUSE_US_MAX: u64 = 100_000;
 /// What an acknowledgement takes when nothing is in its way is found out so often.
 const PERIOD_US: u64 = 5_000_000;
 
@@ -65,6 +70,11 @@ impl Slice {
         self.bites += 1;
     }
 
+    /// Whether anything was done.
+    pub(super) fn has_bites(&self) -> bool {
+        self.bites > 0
+    }
+
     /// Whether it is over; the first bite is always allowed.
     pub(super) fn is_over(&self, now_us: u64) -> bool {
         self.bites > 0 && (now_us >= self.until_us || self.bites >= SLICE_BITES_MAX)
@@ -74,6 +84,9 @@ impl Slice {
 /// When the next slice may begin.
 #[derive(Debug, Default)]
 pub(super) struct Rest {
+    /// How long the last slice took, when it was over how long the core had slept, and by when the next one begins at the latest.
+    worked_us: u64,
+    slept_us: u64,
     until_us: u64,
     /// Whether clients' work has come since the last slice began.
     clients_came: bool,
@@ -85,16 +98,17 @@ impl Rest {
         self.clients_came = true;
     }
 
-    /// The time at which the rest is over, if it is not.
-    pub(super) fn due_us(&self, now_us: u64) -> Option<u64> {
-        (self.clients_came && now_us < self.until_us).then_some(self.until_us)
+    /// The time at which to look again whether the rest is over, if it is not. The core has slept for `slept_us` in all.
+    pub(super) fn due_us(&self, slept_us: u64, now_us: u64) -> Option<u64> {
+        let left_us = self.worked_us.saturating_sub(slept_us.saturating_sub(self.slept_us));
+        (self.clients_came && left_us > 0 && now_us < self.until_us).then(|| self.until_us.min(now_us + left_us))
     }
 
     /// A slice is over.
-    pub(super) fn worked(&mut self, slice: &Slice, now_us: u64) {
+    pub(super) fn worked(&mut self, slice: &Slice, slept_us: u64, now_us: u64) {
         let whole_us = slice.until_us - slice.begun_us;
-        let rest_us = (REST_SLICES * now_us.saturating_sub(slice.begun_us)).min(REST_SLICES_MAX * whole_us);
-        (self.until_us, self.clients_came) = (now_us + rest_us, false);
+        let worked_us = now_us.saturating_sub(slice.begun_us).min(OVERRUN_MAX * whole_us);
+        *self = Self { worked_us, slept_us, until_us: now_us + REST_SLICES_MAX * worked_us, clients_came: false };
     }
 }
 
@@ -111,8 +125,8 @@ struct Probe {
 /// How many bytes of images may be on their way to a replica: as many as do not keep what comes behind them waiting for longer than the budget allows.
 ///
 /// It grows while acknowledgements come back about as fast as they ever do, or no write has come that could wait behind the images. It halves when they take
-/// longer than that by more than the budget: then the network, the replica's core or its device has more to do. Once in a period it is as small as can be for a moment, to find out
-/// again what an acknowledgement takes by itself. (The idea is that of transports which take only what others leave: Shalunov et al., "Low Extra Delay
+/// longer than that by more than the budget: then the network, the replica's core or its device has more to do. And in proportion to the excess it pauses: the replica's core, where
+/// clients work, too, gets some time without images. Once in a period it is as small as can be for a moment, to find out again what an acknowledgement takes by itself. (The idea is that of transports which take only what others leave: Shalunov et al., "Low Extra Delay
 /// Background Transport", RFC 6817.)
 #[derive(Debug)]
 pub(super) struct Window {
@@ -120,6 +134,7 @@ pub(super) struct Window {
     /// Whether there was more to send than it allows.
     was_full: bool,
     probe: Option<Probe>,
+    paused_until_us: u64,
     /// The shortest time that an acknowledgement took in this period, and in the one before.
     least_us: [u64; 2],
     period_until_us: u64,
@@ -127,7 +142,7 @@ pub(super) struct Window {
 
 impl Default for Window {
     fn default() -> Self {
-        Self { bytes: WINDOW_BYTES_MIN, was_full: false, probe: None, least_us: [u64::MAX; 2], period_until_us: 0 }
+        Self { bytes: WINDOW_BYTES_MIN, was_full: false, probe: None, paused_until_us: 0, least_us: [u64::MAX; 2], period_until_us: 0 }
     }
 }
 
@@ -138,9 +153,14 @@ impl Window {
     }
 
     /// Whether more may be sent, for there is more.
-    pub(super) fn has_room(&mut self, under_way: u64) -> bool {
+    pub(super) fn has_room(&mut self, under_way: u64, now_us: u64) -> bool {
         self.was_full |= self.is_full(under_way);
-        !self.is_full(under_way)
+        !self.is_full(under_way) && self.paused_until_us(now_us).is_none()
+    }
+
+    /// Until when nothing is sent, however little is under way.
+    pub(super) fn paused_until_us(&self, now_us: u64) -> Option<u64> {
+        Some(self.paused_until_us).filter(|until_us| now_us < *until_us)
     }
 
     /// An image was sent, after so many writes; it ends here, counted in bytes of images.
@@ -154,6 +174,9 @@ impl Window {
         let took_us = now_us.saturating_sub(probe.sent_us);
         self.least_us[0] = self.least_us[0].min(took_us);
         let least_us = self.least_us[0].min(self.least_us[1]);
+        if writes > probe.writes {
+            self.paused_until_us = now_us + (PAUSE_EXCESSES * (took_us - least_us)).min(PAUSE_US_MAX);
+        }
         if writes > probe.writes && took_us > least_us + budget.queue_us() {
             self.bytes = (self.bytes / 2).max(WINDOW_BYTES_MIN);
         } else if std::mem::take(&mut self.was_full) {
@@ -190,14 +213,17 @@ mod tests {
     #[test]
     fn work_rests_for_clients_only_and_not_for_ever() {
         let mut rest = Rest::default();
-        rest.worked(&Slice::begin(BUDGET, 1_000), 1_100);
-        assert_eq!(rest.due_us(1_100), None, "nobody else is there");
+        rest.worked(&Slice::begin(BUDGET, 1_000), 50, 1_100);
+        assert_eq!(rest.due_us(50, 1_100), None, "nobody else is there");
         rest.client_came();
-        assert_eq!(rest.due_us(1_100), Some(1_400));
-        assert_eq!(rest.due_us(1_400), None);
-        rest.worked(&Slice::begin(BUDGET, 2_000), 9_000_000);
+        assert_eq!(rest.due_us(50, 1_100), Some(1_200));
+        assert_eq!(rest.due_us(110, 1_500), Some(1_540), "the core has slept for 60");
+        assert_eq!(rest.due_us(150, 1_540), None);
+        assert_eq!(rest.due_us(50, 2_999), Some(3_000), "it never sleeps");
+        assert_eq!(rest.due_us(50, 3_000), None);
+        rest.worked(&Slice::begin(BUDGET, 4_000), 50, 9_000_000);
         rest.client_came();
-        assert_eq!(rest.due_us(9_000_000), Some(9_001_500));
+        assert_eq!(rest.due_us(50, 9_000_000), Some(9_000_500), "it was not run");
     }
 
     /// A replica that takes `per_byte_ns` for each byte and the network `base_us`, with a write in each round: the bytes under way that a window comes to, at
@@ -206,7 +232,8 @@ mod tests {
         let (mut now_us, mut pushed, mut most) = (1_000, 0, 0);
         for round in 0..rounds {
             let done = pushed;
-            while window.has_room(pushed - done) {
+            now_us = window.paused_until_us(now_us).unwrap_or(now_us);
+            while window.has_room(pushed - done, now_us) {
                 pushed += WINDOW_STEP_BYTES as u64;
                 window.sent(pushed, round, now_us);
             }
@@ -229,7 +256,7 @@ mod tests {
         let mut window = Window { least_us: [10, 10], ..Window::default() };
         let (_, last) = under_way(&mut window, 5_000, 100, 100);
         assert_eq!(last, WINDOW_BYTES_MIN);
-        assert!(window.has_room(0), "some of it is always allowed");
+        assert!(window.has_room(0, u64::MAX), "some of it is always allowed");
     }
 
     #[test]
@@ -237,7 +264,7 @@ mod tests {
         let mut window = Window { least_us: [10, 10], ..Window::default() };
         for round in 1..100 {
             let end = round * WINDOW_BYTES_MAX as u64;
-            assert!(!window.has_room(end));
+            assert!(!window.has_room(end, round * 10_000));
             window.sent(end, 7, round * 10_000);
             window.acknowledged(end, 7, BUDGET, round * 10_000 + 9_000);
         }

@@ -54,6 +54,10 @@ impl Reactor for FakeReactor {
         self.started.elapsed().as_micros() as u64
     }
 
+    fn slept_us(&self) -> u64 {
+        0
+    }
+
     fn core(&self) -> CoreId {
         CoreId(0)
     }
