@@ -1,7 +1,7 @@
 //! Behaviour that takes some work to see: reclaiming, caching, wide partitions, shared tokens.
 
 use super::shard::{Shard, TABLE, config, key};
-use crate::{CachePolicy, Direction, Key, Kind, PartitionScan, WriteBatch};
+use crate::{CachePolicy, Direction, Key, Kind, PartitionScan, ReadError, WriteBatch};
 use base::Token;
 use std::ops::Bound;
 
@@ -315,6 +315,28 @@ fn neighbours_are_read_together() {
     let after = shard.engine.stats();
     let (reads, records) = (after.device_reads - before.device_reads, after.device_records - before.device_records);
     assert!(records > 900 && reads * 20 < records, "{reads} reads for {records} records");
+}
+
+#[test]
+fn many_reads_at_once_do_not_fill_the_index() {
+    let mut shard = Shard::new(config(SEGMENT, 256, 1 << 20));
+    for number in 0..4000 {
+        shard.put(number, &[1; 900]).unwrap();
+    }
+    shard.settle();
+    let mut waiters = 0;
+    for number in (0..4000u64).step_by(8) {
+        let name = number.to_be_bytes();
+        if let Err(ReadError::Miss(miss)) = shard.engine.get(&key(&name, number), CachePolicy::Bypass) {
+            shard.engine.fetch(&miss, (1 << 40) + number);
+            waiters += 1;
+        }
+    }
+    assert!(waiters > 256 && shard.engine.stats().memory_bytes > 1 << 20, "{waiters} reads are under way");
+    assert!(!shard.engine.index_is_full());
+    shard.settle();
+    (0..4000u64).step_by(8).for_each(|number| shard.engine.finish((1 << 40) + number));
+    shard.put(1 << 30, b"a new key").unwrap();
 }
 
 #[test]
