@@ -24,8 +24,5 @@ pub use envelope::GroupMessage;
 pub use metadata::{Blobs, DOWN_AFTER_US, Event, HANDOVER_WAIT_US, HEARTBEAT_US, LEASE_US, Metadata, ProposalId, RestoreError};
 pub use nodes::{Learners, NodeSet};
 pub use raft_log::{Identity, LOG_BLOB, SNAPSHOT_BLOB};
-pub use state::{
-    Assignment, FACTOR_MAX, KEYSPACES_MAX, LEARNER_SLOTS_MAX, MEMBERS_MAX, Member, MemberState, MemberStatus, Profile, SlotMap, State,
-    Status,
-};
+pub use state::{Assignment, FACTOR_MAX, KEYSPACES_MAX, MEMBERS_MAX, Member, MemberState, MemberStatus, Profile, SlotMap, State, Status};
 pub use versions::Versions;

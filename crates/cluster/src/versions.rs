@@ -10,7 +10,7 @@
 //! | version | brought |
 //! |---|---|
 //! | 4 | the first one that may be mixed with later ones: hellos and members say which versions they know. Before, formats had numbers of their own, up to 3 |
-//! | 5 | a replica says that its device is full (frame 69) |
+//! | 5 | a replica says that it has no room (frame 69) |
 
 use crate::codec::{CodecError, Reader, Writer};
 use std::fmt;

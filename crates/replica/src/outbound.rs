@@ -114,8 +114,9 @@ impl Outbound {
         self.sent < self.bytes.len()
     }
 
-    /// All before `position` has been taken over there.
-    pub fn acknowledged(&mut self, position: u64) {
+    /// All before `position` has been taken over there; whether that is news. It is, too, if of the items meanwhile nothing is left to wait for.
+    pub fn acknowledged(&mut self, position: u64) -> bool {
+        let before = self.position;
         while self.position < position
             && self.sent_items > 0
             && let Some(first) = self.pending.pop_front()
@@ -137,6 +138,7 @@ impl Outbound {
             self.sent -= self.dead;
             self.dead = 0;
         }
+        self.position > before
     }
 
     /// There is a new connection: all that is not acknowledged goes again.
@@ -198,6 +200,12 @@ impl Outbound {
     #[must_use]
     pub fn arrived(&self) -> u64 {
         self.writes.front().map_or(u64::MAX, |(_, sequence)| sequence.saturating_sub(1))
+    }
+
+    /// Whether a write has not arrived.
+    #[must_use]
+    pub fn has_writes(&self) -> bool {
+        !self.writes.is_empty()
     }
 
     /// Stands for all items until now: see [`Outbound::has_passed`].
@@ -331,6 +339,20 @@ mod tests {
             stream.acknowledged(stream.end());
             assert_eq!((stream.arrived(), stream.pending_bytes()), (u64::MAX, 0));
         }
+    }
+
+    #[test]
+    fn an_acknowledgement_of_what_was_forgotten_meanwhile_is_news_of_a_replica_that_lives() {
+        let mut stream = Outbound::default();
+        (1..=3).for_each(|sequence| stream.push(&item(sequence, 1, b"row")));
+        assert_eq!(unsent(&mut stream, 1000), [1, 2, 3]);
+        stream.retain(|_, _, _, _| false);
+        stream.push(&item(4, 2, b"row"));
+        assert!(stream.has_writes());
+        assert!(stream.acknowledged(3));
+        assert!(!stream.acknowledged(3), "once");
+        assert_eq!(unsent(&mut stream, 1000), [4]);
+        assert!(stream.acknowledged(4) && !stream.has_writes());
     }
 
     #[test]

@@ -78,7 +78,7 @@ fn fills(out: &mut String, report: &Report) {
     of_each("tarndb_cluster_fill_left_bytes", "gauge", "About how much has to be sent for them.", |fill| fill.left_bytes);
     of_each("tarndb_cluster_fill_sent_bytes_total", "counter", "Rows that members were sent to fill them.", |fill| fill.sent_bytes);
     of_each("tarndb_cluster_fill_bytes_per_second", "gauge", "How fast that goes.", |fill| fill.bytes_per_s);
-    let help = "Why nothing is sent for a while: the member's device is full, or it cannot keep up.";
+    let help = "Why nothing is sent for a while: the member has no room, or it cannot keep up.";
     of_each("tarndb_cluster_fill_given_up", "gauge", help, |fill| matches!(fill.held, Held::Full | Held::Slow).into());
     let held = fills.iter().flat_map(|fill| {
         let by = Held::MEASURED.into_iter().zip(fill.held_us);

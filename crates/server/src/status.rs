@@ -33,7 +33,10 @@ impl Status {
         let damaged: u64 = report.cores.iter().map(|core| core.damaged_records).sum();
         let full = report.cores.iter().filter(|core| core.is_full).count();
         if full > 0 {
-            problems.push(format!("the device of this node is full on {full} of {} cores: writes are refused", report.cores.len()));
+            problems.push(format!(
+                "this node has no room on {full} of {} cores, on its device or in memory for the index: writes are refused",
+                report.cores.len()
+            ));
         }
         if damaged > 0 {
             problems.push(format!("{damaged} damaged records were found on this node's device"));
@@ -71,7 +74,7 @@ fn find_problems(cluster: &ClusterReport, cores: &[CoreReport], problems: &mut V
     }
     for fill in fills(cores) {
         match fill.held {
-            Held::Full => problems.push(format!("member {} cannot be filled: its device is full", fill.node)),
+            Held::Full => problems.push(format!("member {} cannot be filled: it has no room", fill.node)),
             Held::Slow => problems.push(format!("member {} cannot be filled: it cannot keep up with the writes", fill.node)),
             _ => {}
         }
@@ -105,7 +108,7 @@ fn held(held: Held) -> &'static str {
         Held::Replica => ", held back by how fast the member acknowledges it",
         Held::Device => ", held back by reading from the device",
         Held::Slow => ", given up for a while: the member cannot keep up with the writes",
-        Held::Full => ", given up for a while: the member's device is full",
+        Held::Full => ", given up for a while: the member has no room",
         Held::Unasked => ", the member has not asked for it yet",
     }
 }
@@ -274,8 +277,10 @@ healthy
         assert!(shown.contains("it empties 2 slots of rows from before\n"), "{shown}");
         report.cores[1].fills = vec![fill(5, Held::Full)];
         report.cores[1].is_full = true;
-        let expected =
-            ["member 3 cannot be filled: its device is full", "the device of this node is full on 1 of 2 cores: writes are refused"];
+        let expected = [
+            "member 3 cannot be filled: it has no room",
+            "this node has no room on 1 of 2 cores, on its device or in memory for the index: writes are refused",
+        ];
         assert_eq!(Status::new(report, true).problems, expected);
     }
 

@@ -1,4 +1,4 @@
-//! A replica that is filled and has no room.
+//! Replicas that are filled: without room, and interrupted.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,7 +7,7 @@ mod members;
 use cluster::Versions;
 use cql::wire::{Consistency, ProtocolVersion};
 use node::{FillReport, Held};
-use sim::{Bound, Client, ClusterSetup, Machine, NODE_PORT, Network, Reply, Setup, Statement, int};
+use sim::{Bound, Client, ClusterSetup, Loss, Machine, NODE_PORT, Network, Reply, Setup, Statement, int};
 use std::net::SocketAddr;
 
 const VALUE_BYTES: usize = 1000;
@@ -88,7 +88,7 @@ fn a_replica_without_room_is_given_up_and_tried_again_later() {
     // Once there is room it is filled.
     cluster.call(&Statement::new("TRUNCATE k.t")).done();
     cluster.wait("every slot has its replicas", |network| (0..2).all(|node| members::is_replicated(network, node, "k", 2)));
-    assert_eq!(fill(&mut cluster.network).held, Held::No);
+    cluster.wait("that is reported", |network| fill(network).held == Held::No);
 }
 
 /// Before version 5 of the nodes' protocol there was no word for it: it is not said, and the link of the two stays.
@@ -102,4 +102,49 @@ fn a_replica_without_room_does_not_say_so_to_an_older_program() {
     assert!(acknowledged > 500, "{acknowledged}");
     let filled = fill(&mut cluster.network);
     assert!(filled.slots > 0 && filled.held != Held::Full, "{filled:?}");
+}
+
+/// How many rows there are for a second member.
+const ROWS: i32 = 1_500;
+
+/// How many slots have two replicas.
+fn filled(network: &mut Network) -> usize {
+    let state = network.machine(0).unwrap().cluster_state().unwrap();
+    state.keyspaces["k"].iter().filter(|slot| slot.in_sync.len() == 2).count()
+}
+
+/// Waits until nothing is to be done, and gives how many bytes of images the second member has been sent.
+fn sent_bytes(cluster: &mut Cluster) -> u64 {
+    cluster.wait("every slot has its replicas", |network| (0..2).all(|node| members::is_replicated(network, node, "k", 2)));
+    // What was written in the last seconds before a member is missed is sent again; what comes after that is committed once replicas stand still.
+    cluster.network.sleep(20_000_000);
+    fill(&mut cluster.network).sent_bytes
+}
+
+#[test]
+fn a_fill_goes_on_where_it_was_cut_off() {
+    let mut cluster = Cluster::start(ROWS);
+    cluster.network.sleep(10_000_000);
+    cluster.add(4 << 20);
+    cluster.wait("most slots are filled", |network| filled(network) > 3_000);
+    cluster.network.cut(0, 1);
+    cluster.network.cut(1, 0);
+    cluster.wait("the member is missed", |network| filled(network) == 0);
+    cluster.network.mend_all();
+    // With keys and what goes around an image, rows are a fifth more.
+    let (whole, sent) = (ROWS as u64 * VALUE_BYTES as u64 * 6 / 5, sent_bytes(&mut cluster));
+    assert!(sent < whole * 3 / 2, "{sent} bytes were sent for {whole}");
+}
+
+#[test]
+fn a_member_that_restarts_is_sent_what_it_has_missed() {
+    let mut cluster = Cluster::start(ROWS);
+    cluster.network.sleep(10_000_000);
+    cluster.add(4 << 20);
+    let whole = sent_bytes(&mut cluster);
+    cluster.network.kill(1, Loss::Process);
+    cluster.wait("the member is missed", |network| filled(network) == 0);
+    cluster.network.start(1);
+    let sent = sent_bytes(&mut cluster) - whole;
+    assert!(sent < whole / 10, "{sent} bytes were sent again of {whole}");
 }

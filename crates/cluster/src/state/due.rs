@@ -10,10 +10,6 @@ const SLOTS: usize = SLOT_COUNT as usize;
 /// Something to be done in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Task {
-    /// The member is to become a learner, when it has room; the slot lacks replicas.
-    AdmitFirst(NodeId),
-    /// The same, in a slot that has enough for now.
-    Admit(NodeId),
     /// The member is being filled.
     Fill(NodeId),
     /// The primary, which this is, need not wait for some of those in sync.
@@ -84,7 +80,8 @@ impl Due {
 
     /// Slots with this task, ascending.
     pub(super) fn slots(&self, task: Task) -> impl Iterator<Item = Slot> + '_ {
-        self.from(task).iter().take_while(move |(found, _)| *found == task).map(|(_, slot)| *slot)
+        let first = self.tasks.partition_point(|(before, _)| *before < task);
+        self.tasks[first..].iter().take_while(move |(found, _)| *found == task).map(|(_, slot)| *slot)
     }
 
     pub(super) fn has(&self, task: Task) -> bool {
@@ -94,28 +91,5 @@ impl Due {
     /// See [`super::SlotMap::fills`].
     pub(super) fn fills(&self, node: NodeId) -> impl Iterator<Item = Slot> + '_ {
         self.slots(Task::Fill(node))
-    }
-
-    /// Every learner, once for each of its slots.
-    pub(super) fn learners(&self) -> impl Iterator<Item = NodeId> + '_ {
-        self.from(Task::Fill(NodeId(0))).iter().map_while(|(task, _)| match task {
-            Task::Fill(node) => Some(*node),
-            _ => None,
-        })
-    }
-
-    /// The members that want to become learners with `task`, [`Task::AdmitFirst`] or [`Task::Admit`], each with its slots.
-    pub(super) fn wanting(&self, task: fn(NodeId) -> Task) -> impl Iterator<Item = (NodeId, &[(Task, Slot)])> {
-        let wants = move |found: Task| match found {
-            Task::AdmitFirst(node) | Task::Admit(node) => Some(node).filter(|node| task(*node) == found),
-            _ => None,
-        };
-        let of_members = self.from(task(NodeId(0))).chunk_by(|(one, _), (other, _)| one == other);
-        of_members.map_while(move |slots| Some((wants(slots[0].0)?, slots)))
-    }
-
-    /// Tasks that are not before this one.
-    fn from(&self, task: Task) -> &[(Task, Slot)] {
-        &self.tasks[self.tasks.partition_point(|(before, _)| *before < task)..]
     }
 }

@@ -15,7 +15,6 @@ mod tests;
 
 pub(crate) use encoding::STATE_BYTES_MAX;
 pub use member::{Member, MemberState, Profile};
-pub use settle::LEARNER_SLOTS_MAX;
 pub use slots::{Assignment, FACTOR_MAX, SlotMap};
 pub use status::{MemberStatus, Status};
 

@@ -7,7 +7,8 @@
 //!    down at last by one that has restarted. If none is up, the slot stays as it is: unavailable, for what was acknowledged may be on those that are
 //!    down only.
 //! 2. Learners that are down, ending or no targets leave.
-//! 3. Targets that stay and are not in sync become learners: slots that lack replicas first, a bounded number for each member.
+//! 3. Targets that stay and are not in sync become learners, if the primary is up. So one that comes back has a part in all its slots at once, and keeps what it has
+//!    of them: how much of that is filled at a time is for primaries to decide.
 //!
 //! Nothing here takes a replica out of those in sync: one that is left may be dead, though nobody knows it yet. Only a primary does that, for it
 //! stays among them and lives, as it says so ([`State::has_to_release`]). That another member should be primary ([`State::successors`]) is for the
@@ -15,8 +16,7 @@
 //!
 //! A member that is down keeps its place among the targets: nothing moves while it restarts.
 //!
-//! Steps 1 and 2 done twice are the same as done once. So a slot need be looked at again only when its assignment, its targets or who is up have changed; which wait
-//! for step 3 is kept ([`Due`]).
+//! All of it done twice is the same as done once. So a slot need be looked at again only when its assignment, its targets or who is up have changed.
 
 use super::due::{Due, Task};
 use super::slots::Assignment;
@@ -24,9 +24,6 @@ use super::{Member, NodeSet, SlotMap, State, put};
 use base::{NodeId, Slot};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// How many slots, over all keyspaces, a member is filled with at a time.
-pub const LEARNER_SLOTS_MAX: usize = 512;
 
 /// The members that are up, and those of them that stay, looked up by id.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -70,12 +67,6 @@ impl State {
             }
             put(map, changes, self.epoch());
             self.look_at_changed(Arc::make_mut(map));
-        }
-        let mut room = Room::of(self, keyspaces.values());
-        for task in [Task::AdmitFirst, Task::Admit] {
-            for map in keyspaces.values_mut() {
-                self.admit_learners(map, task, &mut room);
-            }
         }
         self.keyspaces = keyspaces;
     }
@@ -178,7 +169,7 @@ impl State {
         map.due.found(tasks);
     }
 
-    /// Steps 1 and 2.
+    /// The steps, for one slot.
     fn settle_slot(&self, assignment: &mut Assignment, targets: &[NodeId]) {
         let up = &*self.up;
         let is_down = !up.has(assignment.primary);
@@ -197,59 +188,21 @@ impl State {
         if assignment.handover_from.is_some_and(|from| !up.has(from)) {
             assignment.handover_from = None;
         }
-    }
-
-    /// Step 3, for slots that want it with `task`.
-    fn admit_learners(&self, map: &mut Arc<SlotMap>, task: fn(NodeId) -> Task, room: &mut Room) {
-        let mut admitted = Vec::new();
-        for (node, slots) in map.due.wanting(task) {
-            admitted.extend(slots.iter().take_while(|_| room.take(node)).map(|(_, slot)| (*slot, node)));
+        for target in targets.iter().filter(|target| up.has(assignment.primary) && up.stays(**target)) {
+            if !assignment.holds(*target) {
+                assignment.learners.insert(*target, self.epoch());
+            }
         }
-        if admitted.is_empty() {
-            return;
-        }
-        let map = Arc::make_mut(map);
-        for (slot, node) in admitted {
-            let mut next = Assignment { epoch: self.epoch(), ..map.at(slot).clone() };
-            next.learners.insert(node, self.epoch());
-            map.put(slot, next);
-        }
-        self.look_at_changed(map);
     }
 }
 
-/// Targets that stay and do not get the slot's writes.
-fn lacked(assignment: &Assignment, targets: &[NodeId], up: &Up) -> impl Iterator<Item = NodeId> {
-    targets.iter().copied().filter(|target| up.stays(*target) && !assignment.holds(*target))
-}
-
-/// How many more slots each member may be filled with, looked up by id.
-struct Room(Vec<usize>);
-
-impl Room {
-    /// Besides what their learners have.
-    fn of<'a>(state: &State, maps: impl Iterator<Item = &'a Arc<SlotMap>>) -> Self {
-        let mut room = Self(vec![LEARNER_SLOTS_MAX; state.members.keys().next_back().map_or(0, |last| last.0 as usize + 1)]);
-        for node in maps.flat_map(|map| map.due.learners()) {
-            room.take(node);
-        }
-        room
-    }
-
-    /// Takes room for one slot, if there is any.
-    fn take(&mut self, node: NodeId) -> bool {
-        let Some(left) = self.0.get_mut(node.0 as usize).filter(|left| **left > 0) else { return false };
-        *left -= 1;
-        true
-    }
-}
-
-/// Whether steps 1 and 2 surely do nothing, at a glance: most slots, most of the time.
+/// Whether the steps surely do nothing, at a glance: most slots, most of the time.
 fn is_at_rest(assignment: &Assignment, targets: &[NodeId], up: &Up) -> bool {
     up.has(assignment.primary)
         && assignment.handover_from.is_none()
         && assignment.restarted.is_empty()
         && assignment.learners.iter().all(|node| up.stays(node) && targets.contains(&node))
+        && targets.iter().all(|target| assignment.holds(*target) || !up.stays(*target))
 }
 
 /// Those in sync for whom the primary still waits: those that are up and go on, and, while not all targets are among them, others that are no targets. One
@@ -279,15 +232,13 @@ fn successor(assignment: &Assignment, targets: &[NodeId], up: &Up) -> Option<Nod
 /// What is to be done in a slot that is not settled.
 fn tasks_of(assignment: &Assignment, targets: &[NodeId], up: &Up) -> impl Iterator<Item = Task> {
     let primary = assignment.primary;
-    let admit = if assignment.in_sync.len() < targets.len() { Task::AdmitFirst } else { Task::Admit };
-    let admitted = lacked(assignment, targets, up).filter(move |_| up.has(primary)).map(admit);
     let releases = !assignment.restarted.is_empty() || kept_in_sync(assignment, targets, up) != assignment.in_sync;
     let rest = [
         releases.then_some(Task::Release(primary)),
         successor(assignment, targets, up).map(|_| Task::HandOver(primary)),
         assignment.handover_from.map(|_| Task::EndHandover),
     ];
-    assignment.learners.iter().map(Task::Fill).chain(admitted).chain(rest.into_iter().flatten())
+    assignment.learners.iter().map(Task::Fill).chain(rest.into_iter().flatten())
 }
 
 /// Whether nothing is left to do while the members stay as they are.

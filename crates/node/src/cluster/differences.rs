@@ -8,7 +8,7 @@
 //! | held slots | this core was in sync in them, and has forgotten nothing since |
 //!
 //! It is stored as a blob, text, now and then. What is stored may be old: a lower sequence only means more to send, a slot that is missing
-//! is filled anew. Only that a slot is held no more has to be stored before its rows go.
+//! is filled anew. Only that a slot is held no more has to be stored before its rows go, and that it is held after its rows are on the device.
 //!
 //! A member that loses power has lost what it had not flushed, although it had acknowledged it. So what an absent member has is taken to
 //! be what was committed a while before it was missed.
@@ -35,7 +35,8 @@ const CALM_US: u64 = 30_000_000;
 pub(crate) struct Differences {
     committed: u64,
     absent: BTreeMap<NodeId, u64>,
-    held: BTreeMap<String, BTreeSet<u16>>,
+    /// By keyspace, slots, each with the sequence that the engine had when the slot was in sync.
+    held: BTreeMap<String, BTreeMap<u16, u64>>,
     /// Committed sequences of late, with their times.
     samples: VecDeque<(u64, u64)>,
     /// The largest write timestamp that was given.
@@ -58,6 +59,19 @@ struct Storing {
     has_removal: bool,
 }
 
+/// What a core has come to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reached {
+    /// All rows here up to this sequence are on all replicas in sync.
+    pub(crate) committed: u64,
+    /// All rows here up to this sequence survive the loss of power.
+    pub(crate) durable: u64,
+    /// The largest write timestamp that was given.
+    pub(crate) timestamp_us: i64,
+    /// Whether it is being filled with nothing.
+    pub(crate) is_settled: bool,
+}
+
 impl Differences {
     /// What a process before has stored; from a damaged blob nothing.
     pub(crate) fn restore(blob: Option<&[u8]>) -> Self {
@@ -69,15 +83,23 @@ impl Differences {
         read
     }
 
-    /// The blob.
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    /// The engine has recovered up to here, and gives what is above once more: it may have lost with the power what this blob took to be here.
+    pub(crate) fn recovered(&mut self, last: u64) {
+        self.committed = self.committed.min(last);
+        self.restored = self.restored.map(|restored| restored.min(last));
+        self.absent.values_mut().for_each(|known| *known = (*known).min(last));
+    }
+
+    /// The blob, once all rows up to `durable` are on the device.
+    pub(crate) fn encode(&self, durable: u64) -> Vec<u8> {
         let mut text = format!("committed {}\ntimestamp {}\n", self.committed, self.timestamp_us);
         for (node, sequence) in &self.absent {
             let _ = writeln!(text, "absent {} {sequence}", node.0);
         }
         for (keyspace, slots) in &self.held {
             let mut map = vec![0u8; SLOT_COUNT as usize / 8];
-            slots.iter().for_each(|slot| map[usize::from(slot / 8)] |= 1 << (slot % 8));
+            let stored = slots.iter().filter(|(_, since)| **since <= durable);
+            stored.for_each(|(slot, _)| map[usize::from(slot / 8)] |= 1 << (slot % 8));
             let _ = write!(text, "held ");
             map.iter().for_each(|byte| {
                 let _ = write!(text, "{byte:02x}");
@@ -113,19 +135,20 @@ impl Differences {
     }
 
     pub(crate) fn holds(&self, keyspace: &str, slot: Slot) -> bool {
-        self.held.get(keyspace).is_some_and(|slots| slots.contains(&slot.0))
+        self.held.get(keyspace).is_some_and(|slots| slots.contains_key(&slot.0))
     }
 
-    pub(crate) fn hold(&mut self, keyspace: &str, slot: Slot) {
+    /// A slot is in sync, with the rows that are here by this sequence.
+    pub(crate) fn hold(&mut self, keyspace: &str, slot: Slot, sequence: u64) {
         if !self.holds(keyspace, slot) {
-            self.held.entry(keyspace.to_owned()).or_default().insert(slot.0);
+            self.held.entry(keyspace.to_owned()).or_default().insert(slot.0, sequence);
             self.is_dirty = true;
         }
     }
 
     /// The rows of a slot are to go: not before this is stored.
     pub(crate) fn let_go(&mut self, keyspace: &str, slot: Slot) {
-        if self.held.get_mut(keyspace).is_some_and(|slots| slots.remove(&slot.0)) {
+        if self.held.get_mut(keyspace).is_some_and(|slots| slots.remove(&slot.0).is_some()) {
             (self.is_dirty, self.has_unstored_removal) = (true, true);
         }
     }
@@ -134,7 +157,7 @@ impl Differences {
     pub(crate) fn let_go_of_others(&mut self, has: impl Fn(&str, Slot) -> bool) {
         for (keyspace, slots) in &mut self.held {
             let count = slots.len();
-            slots.retain(|slot| has(keyspace, Slot(*slot)));
+            slots.retain(|slot, _| has(keyspace, Slot(*slot)));
             let is_less = slots.len() < count;
             (self.is_dirty, self.has_unstored_removal) = (self.is_dirty | is_less, self.has_unstored_removal | is_less);
         }
@@ -195,8 +218,9 @@ impl Differences {
         }
     }
 
-    /// Notes what is committed; gives a blob to store, if it is time. `is_settled` is false while this core is being filled.
-    pub(crate) fn note(&mut self, committed: u64, timestamp_us: i64, is_settled: bool, now_us: u64) -> Option<Vec<u8>> {
+    /// Notes what is committed; gives a blob to store, if it is time.
+    pub(crate) fn note(&mut self, reached: Reached, now_us: u64) -> Option<Vec<u8>> {
+        let Reached { committed, durable, timestamp_us, is_settled } = reached;
         self.sample(committed, now_us);
         self.is_dirty |= timestamp_us > self.timestamp_us;
         self.timestamp_us = self.timestamp_us.max(timestamp_us);
@@ -215,9 +239,9 @@ impl Differences {
             return None;
         }
         self.storing = Some(Storing { has_removal: std::mem::take(&mut self.has_unstored_removal) });
-        self.is_dirty = false;
+        self.is_dirty = self.held.values().flat_map(BTreeMap::values).any(|since| *since > durable);
         self.stored_at_us = now_us;
-        Some(self.encode())
+        Some(self.encode(durable))
     }
 
     /// When to call [`Differences::note`] again.
@@ -257,10 +281,10 @@ fn parse(text: &str) -> Option<Differences> {
                 if map.len() != SLOT_COUNT as usize / 4 || !map.is_ascii() {
                     return None;
                 }
-                let mut slots = BTreeSet::new();
+                let mut slots = BTreeMap::new();
                 for index in 0..SLOT_COUNT as usize / 8 {
                     let byte = u8::from_str_radix(&map[2 * index..2 * index + 2], 16).ok()?;
-                    slots.extend((0..8).filter(|bit| byte & (1 << bit) != 0).map(|bit| index as u16 * 8 + bit));
+                    slots.extend((0..8).filter(|bit| byte & (1 << bit) != 0).map(|bit| (index as u16 * 8 + bit, 0)));
                 }
                 read.held.insert(keyspace.to_owned(), slots);
             }
@@ -279,13 +303,13 @@ mod tests {
         let mut kept = Differences { committed: 77, ..Differences::default() };
         kept.absent.insert(NodeId(3), 12);
         for slot in [0, 9, 4095] {
-            kept.hold("a keyspace", Slot(slot));
+            kept.hold("a keyspace", Slot(slot), 0);
         }
-        let read = Differences::restore(Some(&kept.encode()));
+        let read = Differences::restore(Some(&kept.encode(0)));
         assert_eq!((read.committed, read.restored), (77, Some(77)));
         assert_eq!((read.known_of(NodeId(3)), read.known_of(NodeId(1)), read.purge_floor()), (Some(12), None, Some(12)));
         kept.absent.insert(NodeId(3), 120);
-        assert_eq!(Differences::restore(Some(&kept.encode())).known_of(NodeId(3)), Some(77), "it may have become less since");
+        assert_eq!(Differences::restore(Some(&kept.encode(0))).known_of(NodeId(3)), Some(77), "it may have become less since");
         assert!(read.holds("a keyspace", Slot(4095)) && !read.holds("a keyspace", Slot(1)) && !read.holds("another", Slot(0)));
         for damaged in ["committed x\n", "held 00 k\n", "absent 1\n", "what 1\n"] {
             assert_eq!(Differences::restore(Some(damaged.as_bytes())).restored(), None, "{damaged}");
@@ -293,19 +317,50 @@ mod tests {
     }
 
     #[test]
+    fn what_the_engine_has_lost_nobody_has() {
+        let mut kept = Differences { committed: 77, ..Differences::default() };
+        kept.absent.extend([(NodeId(3), 12), (NodeId(4), 60)]);
+        let mut read = Differences::restore(Some(&kept.encode(0)));
+        read.recovered(50);
+        assert_eq!((read.restored(), read.known_of(NodeId(3)), read.known_of(NodeId(4))), (Some(50), Some(12), Some(50)));
+        assert!(
+            read.note(Reached { committed: 51, is_settled: true, ..Reached::default() }, 10_000_000).is_some(),
+            "new rows have the numbers of those"
+        );
+        assert_eq!(read.restored(), Some(51));
+    }
+
+    #[test]
     fn rows_go_only_once_it_is_stored_that_their_slot_is_held_no_more() {
         let mut kept = Differences::default();
-        kept.hold("k", Slot(1));
-        assert!(kept.note(0, 0, true, 10_000_000).is_some());
+        kept.hold("k", Slot(1), 0);
+        assert!(kept.note(Reached::default(), 10_000_000).is_some());
         kept.stored(true);
         kept.let_go("k", Slot(1));
         assert!(!kept.may_forget());
-        assert!(kept.note(0, 0, true, 10_000_001).is_some(), "at once");
+        assert!(kept.note(Reached::default(), 10_000_001).is_some(), "at once");
         assert!(!kept.may_forget());
         kept.stored(false);
         assert!(!kept.may_forget());
-        assert!(kept.note(0, 0, true, 10_000_002).is_some());
+        assert!(kept.note(Reached::default(), 10_000_002).is_some());
         kept.stored(true);
         assert!(kept.may_forget());
+    }
+
+    #[test]
+    fn a_slot_is_stored_as_held_only_once_its_rows_are_on_the_device() {
+        let mut kept = Differences::default();
+        kept.hold("k", Slot(1), 7);
+        kept.hold("k", Slot(2), 9);
+        let mut stored_at = |durable, now_us| {
+            let blob = kept.note(Reached { durable, ..Reached::default() }, now_us);
+            kept.stored(true);
+            let read = Differences::restore(Some(&blob?));
+            Some([1, 2].map(|slot| read.holds("k", Slot(slot))))
+        };
+        assert_eq!(stored_at(6, 10_000_000), Some([false, false]));
+        assert_eq!(stored_at(8, 20_000_000), Some([true, false]));
+        assert_eq!(stored_at(9, 30_000_000), Some([true, true]));
+        assert_eq!(stored_at(9, 40_000_000), None, "all is stored");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A learner asks the slot's primary to fill it (`WANTED`), and from then on gets its writes; beside them, on the same stream, it gets the image
 //! of every row. Because both come from one core in one order, what arrives last is what the row is. When all images are acknowledged the
-//! primary waits for the learner as for those in sync, and proposes that it be one of them.
+//! primary waits for the learner as for those in sync, and when it has what was written by then, too, proposes that it be one of them.
 //!
 //! A learner that was in sync before, and still has its rows, is filled with the difference alone: what was written since (`differences`).
 //!
@@ -35,6 +35,8 @@ const PENDING_BYTES_MAX: usize = 1 << 20;
 const URGENT_BITES_PER_TURN: usize = 16;
 /// Keys travel in frames of about this size.
 const KEYS_BYTES: usize = 256 << 10;
+/// At most so many slots are proposed as in sync at once: a command is repeated to whoever leads the metadata's group until it is decided, and must not clog the way there.
+const PROPOSED_SLOTS_MAX: usize = 512;
 /// What was proposed and has not come about is proposed again.
 const PROPOSE_AGAIN_US: u64 = 2_000_000;
 /// How long a replica that could not take what it was sent is not filled: twice as long each time, if it happens again soon.
@@ -101,7 +103,7 @@ enum Task {
 
 /// A slot whose images have all been sent.
 struct Sent {
-    /// The mark of the stream that has to be passed.
+    /// The mark of the stream that has to be passed: by the images, then by what was written until the primary began to wait for the replica.
     mark: u64,
     /// All rows that were sent were written up to here.
     sequence: u64,
@@ -177,6 +179,8 @@ pub(crate) struct Fillings {
     doubtful: BTreeMap<(KeyspaceNumber, Slot), BTreeSet<RowKey>>,
     /// As replica: keys that the primary was asked for. It may not have heard, and others may not have what is here of them.
     doubted: BTreeMap<(KeyspaceNumber, Slot), BTreeSet<RowKey>>,
+    /// Slots that this member has lost as it was taken for dead, with the keys of which others may not have what is here.
+    away: BTreeMap<(KeyspaceNumber, Slot), BTreeSet<RowKey>>,
     /// As new primary: slots in which not all have what is here, and the sequence since which they get it.
     agreeing: BTreeMap<(KeyspaceNumber, Slot), u64>,
     /// What was committed here before anything was doubted or agreed on.
@@ -246,8 +250,10 @@ impl Fillings {
 
     /// Tables that are no more have no rows to ask for.
     pub(super) fn forget_tables(&mut self, is_known: impl Fn(TableId) -> bool) {
-        for keys in [&mut self.doubtful, &mut self.doubted] {
+        for keys in [&mut self.doubtful, &mut self.doubted, &mut self.away] {
             keys.values_mut().for_each(|keys| keys.retain(|key| is_known(key.table)));
+        }
+        for keys in [&mut self.doubtful, &mut self.doubted] {
             keys.retain(|_, keys| !keys.is_empty());
         }
     }
@@ -289,7 +295,7 @@ impl Fillings {
 
     /// Whether rows here may be here alone that are not among the uncommitted ones any more.
     fn is_in_doubt(&self) -> bool {
-        !(self.doubtful.is_empty() && self.doubted.is_empty() && self.agreeing.is_empty())
+        !(self.doubtful.is_empty() && self.doubted.is_empty() && self.away.is_empty() && self.agreeing.is_empty())
     }
 
     /// There is a new view, before which this much was committed here.
@@ -311,6 +317,24 @@ impl Fillings {
         self.doubtful.is_empty() && self.walked.is_empty() && self.walked_next.is_empty() && self.asked.is_empty() && self.wanted.is_empty()
     }
 
+    /// A slot is not this member's any more, for a while or for good: what is here alone is not forgotten before that is known.
+    pub(super) fn leaves(&mut self, place: (KeyspaceNumber, Slot), own_writes: Vec<RowKey>) {
+        self.asked.remove(&place);
+        let mut keys = self.take_uncommitted(place);
+        keys.extend(own_writes);
+        self.away.insert(place, keys);
+    }
+
+    /// The slots that have left, and have not come back.
+    pub(super) fn take_away(&mut self) -> impl Iterator<Item = (KeyspaceNumber, Slot)> + use<> {
+        std::mem::take(&mut self.away).into_keys()
+    }
+
+    /// Whether a new primary waits for a replica.
+    pub(super) fn agrees_with(&self, target: Target) -> bool {
+        self.by_target.get(&target).is_some_and(|filling| filling.awaited().next().is_some())
+    }
+
     /// As former primary: others agree on the slot now.
     pub(super) fn lost(&mut self, place: (KeyspaceNumber, Slot)) {
         self.agreeing.remove(&place);
@@ -324,6 +348,7 @@ impl Fillings {
     fn take_uncommitted(&mut self, place: (KeyspaceNumber, Slot)) -> BTreeSet<RowKey> {
         let mut keys = self.doubtful.remove(&place).unwrap_or_default();
         keys.extend(self.doubted.remove(&place).unwrap_or_default());
+        keys.extend(self.away.remove(&place).unwrap_or_default());
         self.uncommitted.values_mut().for_each(|writes| writes.take(place, &mut keys));
         self.uncommitted.retain(|_, writes| !writes.is_empty());
         keys
@@ -440,8 +465,6 @@ impl ClusterCore {
 
     /// A slot is not this node's any more: its rows are of no use.
     pub(super) fn leave_slot(&mut self, place: (KeyspaceNumber, Slot)) {
-        self.fillings.asked.remove(&place);
-        let _ = self.fillings.take_uncommitted(place);
         self.differences.let_go(&self.view.keyspaces[usize::from(place.0.0)].name, place.1);
         self.want_wiped(place);
     }
@@ -674,6 +697,7 @@ impl Core {
         }
         let due_us = self.migrate(reactor, &targets);
         for target in targets {
+            self.wait_for_filled(target);
             self.propose_filled(reactor, target);
         }
         if goes_on { Some(0) } else { [due_us, postponed_due_us].into_iter().flatten().min() }
@@ -785,11 +809,6 @@ impl Core {
                 if is_sent {
                     cluster.send_time(target, place, sequence, timestamp_us);
                     cluster.all_sent(target, &[place], sequence);
-                    // From now on nothing is acknowledged that the replica does not have.
-                    if let Some(local) = cluster.roles.get_mut(place.0, place.1) {
-                        local.filled.push(target.0);
-                    }
-                    self.serve_slots(&[place]);
                 }
             }
             Job::Tail { places, walk } => {
@@ -821,12 +840,8 @@ impl Core {
                 let ended: Vec<_> = ended.into_iter().collect();
                 for place in &ended {
                     cluster.send_time(target, *place, sequence, timestamp_us);
-                    if let Some(local) = cluster.roles.get_mut(place.0, place.1).filter(|local| local.fills(target.0)) {
-                        local.filled.push(target.0);
-                    }
                 }
                 cluster.all_sent(target, &ended, sequence);
-                self.serve_slots(&ended);
             }
             Job::Keys(keys) => {
                 let place_of = |key: &RowKey| (cluster.view.keyspace_of(key.table), key.token.slot());
@@ -866,6 +881,27 @@ impl Core {
         Some(())
     }
 
+    /// As primary: in slots whose images a replica has, nothing is acknowledged from now on that it does not have. Not before: clients' writes would wait for images,
+    /// and a replica that needs long for them would be dropped.
+    fn wait_for_filled(&mut self, target: Target) {
+        let Some(cluster) = &mut self.cluster else { return };
+        let ClusterCore { fillings, links, roles, .. } = &mut **cluster;
+        let Some(filling) = fillings.by_target.get_mut(&target) else { return };
+        let Some(stream) = links.outgoing.get(&target).map(|link| &link.stream) else { return };
+        let mut filled = Vec::new();
+        for (place, sent) in filling.sent.iter_mut().filter(|(_, sent)| stream.has_passed(sent.mark)) {
+            let local = roles.get_mut(place.0, place.1).filter(|local| local.fills(target.0) && !local.filled.contains(&target.0));
+            if let Some(local) = local {
+                local.filled.push(target.0);
+                sent.mark = stream.mark();
+                filled.push(*place);
+            }
+        }
+        if !filled.is_empty() {
+            self.serve_slots(&filled);
+        }
+    }
+
     /// As primary: what a replica has acknowledged makes it one in sync, or lets a new primary serve.
     fn propose_filled<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: Target) {
         let now_us = reactor.now().monotonic_us;
@@ -883,13 +919,14 @@ impl Core {
         let is_filled = |place: &(KeyspaceNumber, Slot)| roles.get(place.0, place.1).filter(|local| local.filled.contains(&target.0));
         let mut waits = false;
         filling.sent.retain(|place, sent| {
-            let local = is_filled(place);
+            let local = roles.get(place.0, place.1).filter(|local| local.fills(target.0));
             waits |= local.is_some_and(|local| sent.is_proposed(local.epoch, now_us));
             local.is_some()
         });
         // One proposal at a time: what is sent meanwhile goes with the next.
         let mut slots: Vec<SlotEpochs> = Vec::new();
-        for (place, sent) in filling.sent.iter_mut().filter(|(place, sent)| !waits && has_all(place, sent)) {
+        let ready = filling.sent.iter_mut().filter(|(place, sent)| !waits && is_filled(place).is_some() && has_all(place, sent));
+        for (place, sent) in ready.take(PROPOSED_SLOTS_MAX) {
             let (Some(local), Some(keyspace)) = (is_filled(place), view.keyspaces.get(usize::from(place.0.0))) else { continue };
             sent.proposed = Some((local.epoch, now_us));
             match slots.last_mut().filter(|slots| slots.keyspace == keyspace.name) {
@@ -982,7 +1019,7 @@ impl Core {
         let version = cluster.view.version().to_le_bytes();
         let mut wanted: BTreeMap<(ConnectionId, bool), Slots> = BTreeMap::new();
         // Without room for it, it would only hold back its primaries.
-        let is_full = self.shard.engine().is_full();
+        let is_full = self.shard.engine().is_full() || self.shard.engine().index_is_full();
         if is_full {
             cluster.tell_full(reactor);
         }

@@ -11,7 +11,7 @@
 //! | 66 | → who forwarded | [`Forwarded`] |
 //! | 67 | replica → primary | version, 1: [`Fill`], then [`Slots`] to be filled |
 //! | 68 | replica → primary | version, keys of rows that the replica may have and the primary not |
-//! | 69 | replica → primary | nothing: its device is full, and what it is sent it cannot take; since version 5 of the nodes' protocol |
+//! | 69 | replica → primary | nothing: its device or its index is full, and what it is sent it cannot take; since version 5 of the nodes' protocol |
 //!
 //! A version is that of the metadata by which the sender goes, 8 bytes: who goes by an older one keeps the frame until it knows more.
 //! Those from 64 up travel against the direction in which the link was made.

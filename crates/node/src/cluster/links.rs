@@ -24,8 +24,8 @@ use std::net::SocketAddr;
 const AGAIN_US: u64 = 100_000;
 /// A link that has not become open in this time is given up and made again.
 const HANDSHAKE_US: u64 = 2_000_000;
-/// A frame of writes has about so many bytes at most.
-const APPEND_BYTES_MAX: usize = 256 << 10;
+/// A frame of writes has about so many bytes at most. A frame is acknowledged as a whole: by its length a slow network cannot be told from silence.
+const APPEND_BYTES_MAX: usize = 32 << 10;
 /// A link has at most so many bytes on their way into the network: the rest waits in its stream.
 const UNSENT_BYTES_MAX: usize = 8 << 20;
 
@@ -67,7 +67,7 @@ pub(crate) struct Incoming {
     pub(crate) stream: Inbound,
     /// The shard's number for it.
     pub(crate) receiver: u32,
-    /// When the other side may be told again that the device here is full.
+    /// When the other side may be told again that there is no room here.
     pub(super) tell_full_us: u64,
 }
 

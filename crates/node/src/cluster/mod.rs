@@ -46,7 +46,7 @@ use crate::message::Message;
 use crate::schema_changes::DIFFERENCES_TAG;
 use base::{CoreId, NodeId, Slot, TableId};
 use cluster::{Identity, Member, MemberState, State, Versions};
-use differences::Differences;
+use differences::{Differences, Reached};
 use ending::Ending;
 use engine::{ReceivedRows, Sequence, WriteBatch};
 use filling::Fillings;
@@ -345,7 +345,7 @@ impl Core {
         }
         for (keyspace, slot) in &changes.changed {
             if cluster.roles.get(*keyspace, *slot).is_some_and(|local| matches!(local.role, Role::Primary | Role::Secondary)) {
-                cluster.differences.hold(&view.keyspaces[usize::from(keyspace.0)].name, *slot);
+                cluster.differences.hold(&view.keyspaces[usize::from(keyspace.0)].name, *slot, self.shard.engine().last_sequence().0);
                 cluster.fillings.in_sync((*keyspace, *slot));
                 if let Some(local) = cluster.roles.get_mut(*keyspace, *slot) {
                     local.learned_at = None;
@@ -379,10 +379,13 @@ impl Core {
         }
         cluster.fillings.doubt_after(committed);
         self.shard.set_purge_floor(cluster.differences.purge_floor().map(Sequence));
+        // One that ends, or is taken for dead, comes back and has what it had.
         if !cluster.is_ending() {
-            // One that ends comes back, and has what it had.
             for place in &changes.left {
-                cluster.leave_slot(*place);
+                cluster.fillings.leaves(*place, own.remove(place).unwrap_or_default());
+            }
+            if view.is_up() {
+                cluster.fillings.take_away().for_each(|place| cluster.leave_slot(place));
             }
         }
         view.gone_since(&before).for_each(|node| cluster.fillings.forget_sender(node));
@@ -477,7 +480,8 @@ impl Core {
         let cluster = self.cluster.as_mut()?;
         let is_at_rest = |local: &LocalSlot| local.waits == Waits::default() && !local.has_restarted();
         let is_settled = cluster.fillings.is_settled() && cluster.roles.iter().all(|(_, _, local)| is_at_rest(local));
-        if let Some(bytes) = cluster.differences.note(committed, self.shard.last_timestamp_us(), is_settled, now_us) {
+        let (durable, timestamp_us) = (self.shard.engine().durable_sequence().0, self.shard.last_timestamp_us());
+        if let Some(bytes) = cluster.differences.note(Reached { committed, durable, timestamp_us, is_settled }, now_us) {
             let name = replication_blob(self.core);
             reactor.submit(node_tag(DIFFERENCES_TAG), DiskRequest::ReplaceBlob { name, bytes });
         }
@@ -493,9 +497,10 @@ impl Core {
         cluster.differences.stored(result.is_ok());
     }
 
-    /// The shard has recovered: what must not be purged is known from before.
+    /// The shard has recovered: what must not be purged is known from before, as far as it is still there.
     pub(crate) fn restore_purge_floor(&mut self) {
-        let Some(cluster) = &self.cluster else { return };
+        let Some(cluster) = &mut self.cluster else { return };
+        cluster.differences.recovered(self.shard.engine().last_sequence().0);
         self.shard.raise_timestamp(cluster.differences.timestamp_us());
         if let Some(floor) = cluster.differences.purge_floor() {
             self.shard.set_purge_floor(Some(Sequence(floor)));
@@ -503,7 +508,8 @@ impl Core {
         }
     }
 
-    /// As primary: replicas that acknowledge nothing are proposed to be taken out of those in sync.
+    /// As primary: replicas that acknowledge nothing get a new connection, and if writes or a new primary wait they are proposed to be taken out of their slots. For
+    /// images nobody waits: whoever is being filled goes on with what it has.
     fn drop_silent<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
         let cluster = self.cluster.as_mut()?;
@@ -524,6 +530,9 @@ impl Core {
         for target in silent {
             // The other side may have forgotten the connection.
             cluster.links.abort(reactor, target);
+            if !cluster.is_waited_for(target) {
+                continue;
+            }
             let slots = cluster.slots_with(target, |_| true);
             if !slots.is_empty() {
                 tracing::warn!(
@@ -560,6 +569,12 @@ impl Core {
 }
 
 impl ClusterCore {
+    /// Whether more than images waits to be acknowledged.
+    fn is_waited_for(&self, target: Target) -> bool {
+        let has_writes = self.links.outgoing.get(&target).is_some_and(|link| link.stream.has_writes());
+        has_writes || self.fillings.agrees_with(target)
+    }
+
     /// Slots whose primary is here and that this replica gets the writes of, as far as their sets are of interest.
     fn slots_with(&self, target: Target, wants: impl Fn(&Set) -> bool) -> Vec<cluster::SlotEpochs> {
         let mut slots: BTreeMap<KeyspaceNumber, Vec<(Slot, base::Epoch)>> = BTreeMap::new();

@@ -118,7 +118,7 @@ pub struct CoreReport {
     pub device_capacity_bytes: u64,
     /// Bytes of memory of the engine.
     pub memory_bytes: u64,
-    /// Whether the device is full: writes that need room are refused.
+    /// Whether the device, or the memory that the index may have, is full: writes that need room are refused.
     #[serde(default)]
     pub is_full: bool,
     /// Records found damaged since the start.
@@ -329,7 +329,7 @@ impl Core {
             device_used_bytes: stats.segments.saturating_sub(stats.segments_free) * stats.segment_bytes,
             device_capacity_bytes: stats.segments_capacity * stats.segment_bytes,
             memory_bytes: stats.memory_bytes,
-            is_full: self.shard.engine().is_full(),
+            is_full: self.shard.engine().is_full() || self.shard.engine().index_is_full(),
             damaged_records: stats.damaged_records,
             ..CoreReport::default()
         };

@@ -23,7 +23,7 @@ pub enum Held {
     Device,
     /// The replica cannot keep up with the writes. It is tried again later.
     Slow,
-    /// The replica's device is full. It is tried again later.
+    /// The replica has no room, on its device or in its index. It is tried again later.
     Full,
     /// The replica has not asked for it: it is away, or makes room first.
     Unasked,

@@ -60,7 +60,7 @@ pub(crate) struct LocalSlot {
     pub(crate) waits: Waits,
     /// As primary: it is to go to another one, and takes no operations any more.
     pub(crate) closing: bool,
-    /// Whether this process has been in sync in it: what it has alone it knows without a look at the log.
+    /// Whether this process has been in sync in it: as long as it holds the slot, what it has alone it knows without a look at the log.
     pub(crate) was_in_sync: bool,
     /// As primary: learners that get its writes, what names their filling, and how they are filled.
     pub(crate) filling: Vec<(NodeId, Epoch, Fill)>,
@@ -322,7 +322,7 @@ fn follow_slot(local: &mut LocalSlot, view: &View, keyspace: KeyspaceNumber, slo
         Role::None if before.0 != Role::None => changes.left.push(place),
         _ => {}
     }
-    local.was_in_sync = matches!(role, Role::Primary | Role::Secondary) || (local.was_in_sync && role == Role::Learner);
+    local.was_in_sync |= matches!(role, Role::Primary | Role::Secondary);
     let learning = assignment.filling_of(view.me);
     local.is_asked &= learning == local.learning;
     local.learning = learning;

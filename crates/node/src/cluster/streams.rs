@@ -137,13 +137,11 @@ impl ClusterCore {
         }
     }
 
-    /// An acknowledgement of a replica; whether it is of anything new. The first one on a connection may not be.
+    /// An acknowledgement of a replica; whether it is of anything new.
     pub(crate) fn acknowledged(&mut self, target: Target, position: u64) -> bool {
         let Some(link) = self.links.outgoing.get_mut(&target) else { return false };
-        let before = link.stream.pending_bytes();
-        link.stream.acknowledged(position);
         self.written = true;
-        link.stream.pending_bytes() < before
+        link.stream.acknowledged(position)
     }
 
     /// Tells a primary that there is no room here for what it sends, or would send.
@@ -244,7 +242,7 @@ impl Core {
                             cluster.receivers_waiting.insert(receiver);
                             Offered::Later
                         }
-                        Err(ShardError::Full { .. }) => {
+                        Err(ShardError::Full { .. } | ShardError::IndexFull { .. }) => {
                             // Who sends it can go on without this replica; the link is needed for other things.
                             is_full = true;
                             Offered::Later
@@ -271,10 +269,10 @@ impl Core {
                 incoming.stream = stream;
             }
             if is_full {
-                if cluster.links.is_news("the device is full", now.monotonic_us) {
+                if cluster.links.is_news("there is no room", now.monotonic_us) {
                     tracing::error!(
                         core = self.core.0,
-                        "writes of primaries find no room on this node's device; it takes no part in their slots until there is some"
+                        "writes of primaries find no room here, on the device or in the index; this node takes no part in their slots until there is some"
                     );
                 }
                 cluster.answer_full(reactor, connection);

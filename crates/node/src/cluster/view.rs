@@ -105,6 +105,11 @@ impl View {
         known.into_iter().flatten().filter(move |(node, peer)| is_gone(node, peer)).map(|(node, _)| *node)
     }
 
+    /// Whether this member is taken for alive.
+    pub(crate) fn is_up(&self) -> bool {
+        self.state.member(self.me).is_some_and(Member::is_up)
+    }
+
     /// The log index of the newest entry that it shows; 0 while this node takes no part.
     pub(crate) fn version(&self) -> u64 {
         if self.is_current { self.state.version } else { 0 }
