@@ -164,6 +164,11 @@ impl Differences {
         self.held.retain(|_, slots| !slots.is_empty());
     }
 
+    /// Nobody knows what is missing here: no slot is held.
+    pub(crate) fn let_go_of_all(&mut self) {
+        self.let_go_of_others(|_, _| false);
+    }
+
     /// Whether rows of slots that are not held may go.
     pub(crate) fn may_forget(&self) -> bool {
         !self.has_unstored_removal && self.storing.is_none_or(|storing| !storing.has_removal)

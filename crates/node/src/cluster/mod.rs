@@ -501,6 +501,13 @@ impl Core {
     pub(crate) fn restore_purge_floor(&mut self) {
         let Some(cluster) = &mut self.cluster else { return };
         cluster.differences.recovered(self.shard.engine().last_sequence().0);
+        if !self.shard.engine().damage_reports().is_empty() {
+            tracing::warn!(
+                core = self.core.0,
+                "rows may be missing here, for stored data is damaged: in slots that other members have, all rows are fetched from them"
+            );
+            cluster.differences.let_go_of_all();
+        }
         self.shard.raise_timestamp(cluster.differences.timestamp_us());
         if let Some(floor) = cluster.differences.purge_floor() {
             self.shard.set_purge_floor(Some(Sequence(floor)));
