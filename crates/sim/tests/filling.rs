@@ -40,11 +40,15 @@ impl Cluster {
 
     /// A second machine of one core, with so much of a device.
     fn add(&mut self, capacity_bytes: u64) {
+        self.add_machine(Setup { capacity_bytes, ..Setup::small(9) });
+    }
+
+    /// A second machine of one core.
+    fn add_machine(&mut self, setup: Setup) {
         let join = vec![SocketAddr::new(<Network>::address(0), NODE_PORT)];
         let protocol_versions = Versions::KNOWN;
         let cluster = ClusterSetup { address: <Network>::address(1), join, replaces: None, protocol_versions, planted: None };
-        let setup = Setup { cores: 1, capacity_bytes, host_id: 2, cluster: Some(cluster), ..Setup::small(9) };
-        self.network.add(&setup);
+        self.network.add(&Setup { cores: 1, host_id: 2, cluster: Some(cluster), ..setup });
     }
 
     fn wait(&mut self, what: &str, holds: impl FnMut(&mut Network) -> bool) {
@@ -89,6 +93,16 @@ fn a_replica_without_room_is_given_up_and_tried_again_later() {
     cluster.call(&Statement::new("TRUNCATE k.t")).done();
     cluster.wait("every slot has its replicas", |network| (0..2).all(|node| members::is_replicated(network, node, "k", 2)));
     cluster.wait("that is reported", |network| fill(network).held == Held::No);
+}
+
+#[test]
+fn a_replica_whose_index_is_full_is_given_up_and_the_others_go_on() {
+    let mut cluster = Cluster::start(3_000);
+    cluster.add_machine(Setup { memory_bytes: 512 << 10, ..Setup::small(9) });
+    cluster.wait("it is given up", |network| fill(network).held == Held::Full);
+    let engine = cluster.network.machine(1).unwrap().engine(0);
+    assert!(engine.index_is_full() && !engine.is_full(), "{:?}", engine.stats());
+    assert!((0..100).all(|key| cluster.write(key).code().is_none()));
 }
 
 /// Before version 5 of the nodes' protocol there was no word for it: it is not said, and the link of the two stays.
