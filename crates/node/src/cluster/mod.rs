@@ -5,21 +5,26 @@
 //!                               │
 //! request ─► routing ─ Forward ─┼─► forwarding (on the slot's primary) ─► shard
 //!                               └─► streams: writes to replicas, acknowledgements back
-//!                                   filling: replicas that have not got everything
+//!                                   filling (as primary), learning (as replica): who has not got everything; fillings: what is known of that
+//!                                   agreeing: what a new primary does before it serves
 //!                                   handing_over, ending: slots that go to another primary in peace
 //! ```
 //!
 //! Invariants: a core acts on views in their order; it serves a slot only under the lease, as the primary of the slot's newest term that it
 //! knows of; what it acknowledges, every member in sync of its view has.
 
+mod agreeing;
 mod channel;
 mod differences;
+mod early_frames;
 mod ending;
 mod filling;
+mod fillings;
 pub(crate) mod following;
 mod forwarding;
 mod frames;
 mod handing_over;
+mod learning;
 mod links;
 mod metadata;
 mod operations;
@@ -49,7 +54,7 @@ use cluster::{Identity, Member, MemberState, State, Versions};
 use differences::{Differences, Reached};
 use ending::Ending;
 use engine::{ReceivedRows, Sequence, WriteBatch};
-use filling::Fillings;
+use fillings::Fillings;
 use forwarding::Early;
 use handing_over::HandingOver;
 use io::{DiskError, DiskRequest, Reactor};
@@ -322,7 +327,7 @@ impl Core {
                     if is_lost {
                         own.entry(place)
                             .or_default()
-                            .extend(ReceivedRows::new(rows).filter_map(Result::ok).map(|row| filling::owned(&row.key)));
+                            .extend(ReceivedRows::new(rows).filter_map(Result::ok).map(|row| fillings::owned(&row.key)));
                     }
                     !is_lost
                 });

@@ -2,7 +2,7 @@
 //!
 //! Nearly all of them are forgotten a moment later, so that they are kept as they came; their keys are read only when the primary changes.
 
-use super::filling::owned;
+use super::fillings::owned;
 use base::Slot;
 use engine::ReceivedRows;
 use shard::{KeyspaceNumber, RowKey};
