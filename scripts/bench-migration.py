@@ -58,7 +58,7 @@ def run(binary, directory, phases, rows, *flags):
     study.write_text(STUDY.format(rows=rows) + phases)
     shutil.rmtree(out, ignore_errors=True)
     command = [binary, "bench", "run", study, "--target", "cql://127.0.0.1:29042,127.0.0.2:29042?nodes=2", "--out", out, "--load-cpus", "0,1"]
-    done = subprocess.run([*command, *flags], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run([*command, *flags], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=lambda: take_turns(0, 1))
     report = json.loads((out / "report.json").read_text())
     if done.returncode or not report["complete"]:
         raise SystemExit(done.stdout[-3000:])

@@ -107,9 +107,9 @@ def execute(prepared, values, consistency):
     return struct.pack(">H", len(prepared)) + prepared + struct.pack(">HBH", consistency, 1, len(values)) + bound
 
 
-def take_turns(cpu):
-    """This process is to run on a CPU that it shares: it takes turns of 100 us there, not of several milliseconds, where Linux can (6.12)."""
-    os.sched_setaffinity(0, {cpu})
+def take_turns(*cpus):
+    """This process is to run on CPUs that it shares: it takes turns of 100 us there, not of several milliseconds, where Linux can (6.12)."""
+    os.sched_setaffinity(0, cpus)
     size, policy, flags, nice, priority, slice_ns, deadline, period = 48, 0, 0, 0, 0, 100_000, 0, 0
     attributes = struct.pack("<IIQiIQQQ", size, policy, flags, nice, priority, slice_ns, deadline, period)
     ctypes.CDLL(None).syscall(SCHED_SETATTR, 0, attributes, 0)
