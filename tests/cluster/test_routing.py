@@ -98,11 +98,10 @@ def test_a_driver_that_knows_tablets_learns_where_primaries_are(pairs, driver):
 
 
 def test_a_driver_that_goes_by_the_tokens_in_their_order_comes_to_primaries(pairs):
-    before = forwarded(pairs)
     with Program(pairs, "python") as program:
+        # Until it is connected with all of them it sends to those that it has reached.
         program.wait_warm()
-        assert program.write() == 0
-        assert forwarded(pairs) - before <= STRAYS_MAX
+        assert strays(pairs, program) <= STRAYS_MAX
 
 
 STUDY = """
