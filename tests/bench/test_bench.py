@@ -8,6 +8,7 @@ import socket
 import subprocess
 
 import pytest
+from cassandra.cluster import Cluster
 
 import server as servers
 from conftest import kill, phase_of, report_of
@@ -95,6 +96,38 @@ def test_a_study_runs_in_aerospikes_protocol(bench, study, private_server, tmp_p
     assert {operation["operation"] for operation in phase_of(report, "validate")["operations"]} == {"read", "update", "insert", "read-modify-write"}
 
 
+def row_counts(server, keyspace):
+    """Of each table of a keyspace, as CQL counts them."""
+    host, port = server.state()["cql"].split(":")
+    with Cluster([host], port=int(port)) as cluster, cluster.connect() as session:
+        tables = session.execute(f"SELECT table_name FROM system_schema.tables WHERE keyspace_name = '{keyspace}'")
+        return {table.table_name: session.execute(f'SELECT count(*) FROM "{keyspace}"."{table.table_name}"').one()[0] for table in tables}
+
+
+@pytest.mark.parametrize(("protocol", "keyspace"), [("cql", "tarndb_bench"), ("aerospike", "test")])
+def test_rows_are_spread_over_tables(bench, study, private_server, tmp_path, protocol, keyspace):
+    mix = ALL.replace(" }, keys", " }, verify = true, keys")
+    validate = {"kind": '"validate"', "rows": 200, "operations": 3000, "mix": ALL}
+    path = study([{"kind": '"check"'}, validate, LOAD, run_phase(operations=5000, mix=mix), {"kind": '"verify"'}], tables=3)
+    target = ["--target", f"{protocol}://{private_server.state()[protocol]}"]
+    run = bench("run", path, *target, "--out", "out").end()
+    assert run.code == 0, run.err
+    report = report_of(tmp_path / "out")
+    assert report["targets"][0]["settings"]["tables"] == "3" and '"tables":"3"' in (tmp_path / "out" / "report.html").read_text()
+    measured = phase_of(report, "run")
+    assert measured["verified"]["compared"] > 1000 and not measured["errors"]
+    assert [measured["verified"][what] for what in ("lost", "stale", "wrong")] == [0, 0, 0]
+    assert phase_of(report, "verify")["verified"] == {"compared": 2000, "lost": 0, "stale": 0, "wrong": 0}
+    inserted = next(operation["replies"] for operation in measured["operations"] if operation["operation"] == "insert")
+    names = ["usertable", "usertable_1", "usertable_2"]
+    assert inserted > 0
+    assert row_counts(private_server, keyspace) == {name: len(range(table, 2000 + inserted, 3)) for table, name in enumerate(names)}
+    # What is left of it is gone after a run with fewer tables.
+    again = bench("run", study([LOAD, run_phase(seconds=1)], name="one"), *target, "--out", "again").end()
+    assert again.code == 0 and "tables" not in report_of(tmp_path / "again")["targets"][0]["settings"], again.err
+    assert {name: rows for name, rows in row_counts(private_server, keyspace).items() if rows} == {"usertable": 2000}
+
+
 def test_wrong_aerospike_targets_are_told_in_a_line(bench, study, private_server):
     path = study([LOAD, run_phase(seconds=1)])
     address = private_server.state()["aerospike"]
@@ -137,7 +170,7 @@ def test_two_targets_have_ratios_and_reports_can_be_compared(bench, study, priva
 
 
 def test_an_interrupted_run_keeps_what_it_has_and_goes_on(bench, study, tmp_path):
-    path = study([LOAD, run_phase(name='"first"', seconds=2), run_phase(name='"second"', seconds=3)])
+    path = study([LOAD, run_phase(name='"first"', seconds=2), run_phase(name='"second"', seconds=3)], tables=3)
     run = bench("run", path, "--out", "out")
     run.wait_for_line("second")
     run.interrupt()

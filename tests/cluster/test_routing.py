@@ -111,18 +111,18 @@ description = "d"
 replication = 2
 consistency = "QUORUM"
 routing = "{routing}"
-rows = {{ count = {rows}, field_bytes = 20 }}
+rows = {{ count = {rows}, field_bytes = 20, tables = {tables} }}
 clients = {{ threads = 2, connections = 6, in_flight = 4 }}
 phases = [{{ kind = "load" }}, {{ kind = "run", seconds = 1, rate = 2000, mix = {mix} }}, {{ kind = "verify" }}]
 """
 MIX = '{ operations = { read = 1, update = 1 }, keys = { distribution = "uniform" }, verify = true }'
 
 
-def bench(cluster, directory, routing: str) -> tuple:
+def bench(cluster, directory, routing: str, tables: int = 1) -> tuple:
     """Runs a study against the first node, which tells of the others. Gives how many requests it sent, and how many came to the wrong member."""
     before = forwarded(cluster)
-    study, out = directory / f"{routing}.toml", directory / routing
-    study.write_text(STUDY.format(routing=routing, rows=KEYS, mix=MIX))
+    study, out = directory / f"{routing}-{tables}.toml", directory / f"{routing}-{tables}"
+    study.write_text(STUDY.format(routing=routing, rows=KEYS, tables=tables, mix=MIX))
     target = f"cql://{cluster.nodes[0].address}:{cluster.ports['cql']}"
     done = subprocess.run([servers.binary(), "bench", "run", study, "--target", target, "--out", out], capture_output=True, text=True, timeout=SECONDS_MAX)
     assert done.returncode == 0, done.stderr
@@ -133,7 +133,8 @@ def bench(cluster, directory, routing: str) -> tuple:
 
 
 def test_the_benchmark_asks_primaries_unless_it_is_told_not_to(pairs, tmp_path):
-    replies, strayed = bench(pairs, tmp_path, "primary")
-    assert strayed <= replies // 50
+    for tables in (1, 3):
+        replies, strayed = bench(pairs, tmp_path, "primary", tables)
+        assert strayed <= replies // 50
     replies, strayed = bench(pairs, tmp_path, "any")
     assert strayed > replies // 2, "all went to one of three nodes"

@@ -166,10 +166,11 @@ impl Dataset {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tables::Tables;
     use crate::workload::{Keys, Values};
 
     fn rows(count: u64) -> Rows {
-        Rows { count, fields: 1, field_bytes: 10, field_bytes_min: None, values: Values::Random, keys: Keys::Number }
+        Rows { count, fields: 1, field_bytes: 10, field_bytes_min: None, values: Values::Random, keys: Keys::Number, tables: Tables::ONE }
     }
 
     #[test]

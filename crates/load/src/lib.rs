@@ -33,6 +33,7 @@ mod router;
 mod run;
 mod settings;
 mod socket;
+pub mod tables;
 pub mod target;
 mod traffic;
 pub mod values;

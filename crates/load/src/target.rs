@@ -4,6 +4,7 @@
 //! that one event loop drives every protocol.
 
 use crate::ring::Topology;
+use crate::tables::Table;
 use crate::workload::{Clients, Mix, Rows};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -44,7 +45,7 @@ pub trait Target: Send + Sync {
     /// When the server refuses it.
     fn create(&self, rows: &Rows) -> Result<(), TargetError>;
 
-    /// Removes all rows and their schema. Not an error if there are none.
+    /// Removes all rows and their schema, however many tables they are in. Not an error if there are none.
     ///
     /// # Errors
     /// When the server refuses it.
@@ -104,7 +105,7 @@ pub enum Request<'a> {
     /// All fields of a row.
     Read {
         /// Its key.
-        key: &'a [u8],
+        key: RowKey<'a>,
     },
     /// Writes fields of a row.
     Write {
@@ -117,13 +118,22 @@ pub enum Request<'a> {
         /// Write timestamp, microseconds since 1970.
         timestamp_us: i64,
     },
-    /// Rows from a key on, in the server's order.
+    /// Rows of a table from a key on, in the server's order.
     Scan {
         /// The key.
-        key: &'a [u8],
+        key: RowKey<'a>,
         /// How many.
         rows: u32,
     },
+}
+
+/// Where a row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowKey<'a> {
+    /// In which table.
+    pub table: Table,
+    /// The bytes of its key.
+    pub bytes: &'a [u8],
 }
 
 /// What a write expects of its row. Not every protocol asks.
@@ -141,7 +151,7 @@ pub struct RowVersion<'a> {
     /// The row's number.
     pub number: u64,
     /// Its key.
-    pub key: &'a [u8],
+    pub key: RowKey<'a>,
     /// Which of the values that the row has in the course of time.
     pub version: u32,
 }

@@ -8,7 +8,8 @@ use crate::outcome::Verified;
 use crate::plan::Plan;
 use crate::recorder::Recorder;
 use crate::router::Newest;
-use crate::target::{Request, RowVersion, Session, WriteKind};
+use crate::tables::Tables;
+use crate::target::{Request, RowKey, RowVersion, Session, WriteKind};
 use crate::values::ValueMaker;
 use crate::versions::{Acknowledged, NO_VERSION, Verdict, Versions, unaccounted};
 use crate::workload::{Keys, Mix, OperationKind};
@@ -84,6 +85,7 @@ pub(crate) struct Traffic<'a> {
     common: &'a Common<'a>,
     mix: &'a Mix,
     keys: Keys,
+    tables: Tables,
     fields: u32,
     operations: OperationChooser,
     chooser: Chooser,
@@ -116,6 +118,7 @@ impl<'a> Traffic<'a> {
             common,
             mix: &plan.mix,
             keys: rows.keys,
+            tables: rows.tables,
             fields: rows.fields,
             operations,
             chooser,
@@ -235,7 +238,7 @@ impl<'a> Traffic<'a> {
         out: &mut Vec<u8>,
     ) {
         let key = self.key(pending);
-        let key = key.as_slice();
+        let key = RowKey { table: self.tables.of_row(pending.row), bytes: key.as_slice() };
         if pending.writes {
             let now_us = self.common.zero_us + (pending.sent_ns / 1_000).cast_signed();
             self.timestamp_us = now_us.max(self.timestamp_us + 1);

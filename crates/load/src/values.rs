@@ -153,10 +153,11 @@ fn mix(word: u64) -> u64 {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::tables::Tables;
     use crate::workload::Keys;
 
     fn maker(values: Values, field_bytes_min: Option<u32>, field_bytes: u32) -> ValueMaker {
-        ValueMaker::new(&Rows { count: 1, fields: 1, field_bytes, field_bytes_min, values, keys: Keys::Number })
+        ValueMaker::new(&Rows { count: 1, fields: 1, field_bytes, field_bytes_min, values, keys: Keys::Number, tables: Tables::ONE })
     }
 
     fn value(maker: &ValueMaker, row: u64, field: u32, version: u32) -> Vec<u8> {

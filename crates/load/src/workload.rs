@@ -1,5 +1,6 @@
 //! A load as a person describes it: rows, keys, operations and their pace. Read from the files of studies; unknown keys are errors.
 
+use crate::tables::Tables;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -23,6 +24,9 @@ pub struct Rows {
     /// How a key is spelled.
     #[serde(default)]
     pub keys: Keys,
+    /// How many tables they are spread over.
+    #[serde(default, skip_serializing_if = "Tables::is_one")]
+    pub tables: Tables,
 }
 
 fn one() -> u32 {

@@ -5,10 +5,11 @@ use ::aerospike::ResultCode;
 use ::aerospike::value::ParticleType;
 use ::aerospike::wire::{HEADER_BYTES, Header, Kind, Message, MessageWriter, Proto, info1, info2, info3, write_result};
 use load::aerospike::AerospikeSettings;
+use load::tables::Tables;
 use load::target::{Target, TargetError};
 use load::workload::{Clients, End, KeyChoice, Keys, Mix, OperationKind, Pace, Rows, Values};
 use load::{Control, Dataset, Ended, Limits, LoadError, Outcome, Plan, Share, TargetSettings, run};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -40,7 +41,10 @@ type Record = BTreeMap<Vec<u8>, (u8, Vec<u8>)>;
 struct State {
     script: Script,
     requests: AtomicU64,
-    records: Mutex<BTreeMap<[u8; 20], Record>>,
+    /// By set and digest.
+    records: Mutex<BTreeMap<(String, [u8; 20]), Record>>,
+    /// Names of the sets that were ever written to.
+    sets: Mutex<BTreeSet<String>>,
     /// How often it will still say that records are left after a truncation.
     left: AtomicU64,
 }
@@ -55,7 +59,13 @@ impl Fake {
     fn start(script: Script) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let state = Arc::new(State { script, requests: AtomicU64::new(0), records: Mutex::default(), left: AtomicU64::new(0) });
+        let state = Arc::new(State {
+            script,
+            requests: AtomicU64::new(0),
+            records: Mutex::default(),
+            sets: Mutex::default(),
+            left: AtomicU64::new(0),
+        });
         let shared = Arc::clone(&state);
         std::thread::spawn(move || {
             for socket in listener.incoming() {
@@ -72,6 +82,14 @@ impl Fake {
 
     fn count(&self) -> u64 {
         self.state.records.lock().unwrap().len() as u64
+    }
+
+    fn counts(&self) -> BTreeMap<String, u64> {
+        let mut counts = BTreeMap::new();
+        for (set, _) in self.state.records.lock().unwrap().keys() {
+            *counts.entry(set.clone()).or_default() += 1;
+        }
+        counts
     }
 
     fn settings(&self) -> AerospikeSettings {
@@ -121,17 +139,20 @@ fn info(state: &State, names: &str, out: &mut Vec<u8>) {
             "build" => "7.2.0.1".to_owned(),
             "edition" => "Enterprise".to_owned(),
             "statistics" => "uptime=1;cluster_size=3".to_owned(),
-            "truncate:namespace=test;set=usertable" => {
-                state.records.lock().unwrap().clear();
-                state.left.store(2, Relaxed);
-                "ok".to_owned()
-            }
-            "sets/test/usertable" => {
-                let left = state.left.load(Relaxed);
-                state.left.store(left.saturating_sub(1), Relaxed);
-                format!("objects={left}:tombstones=0:truncating=false;")
-            }
-            _ => String::new(),
+            "sets/test" => state.sets.lock().unwrap().iter().map(|set| format!("ns=test:set={set}:objects=1:truncating=false;")).collect(),
+            name => match (name.strip_prefix("truncate:namespace=test;set="), name.strip_prefix("sets/test/")) {
+                (Some(set), _) => {
+                    state.records.lock().unwrap().retain(|(other, _), _| other != set);
+                    state.left.store(2, Relaxed);
+                    "ok".to_owned()
+                }
+                (_, Some(_)) => {
+                    let left = state.left.load(Relaxed);
+                    state.left.store(left.saturating_sub(1), Relaxed);
+                    format!("objects={left}:tombstones=0:truncating=false;")
+                }
+                _ => String::new(),
+            },
         };
         writeln!(out, "{name}\t{value}").unwrap();
     }
@@ -139,15 +160,16 @@ fn info(state: &State, names: &str, out: &mut Vec<u8>) {
 }
 
 fn one(state: &State, message: &Message<'_>, act: Act, out: &mut Vec<u8>) {
-    assert_eq!((message.fields.namespace, message.fields.set), (Some(&b"test"[..]), Some(&b"usertable"[..])));
+    assert_eq!(message.fields.namespace, Some(&b"test"[..]));
     assert!(message.fields.key.is_none(), "keys are not sent");
     let mut records = state.records.lock().unwrap();
-    let digest = *message.fields.digest.unwrap();
-    let there = records.contains_key(&digest);
+    let set = std::str::from_utf8(message.fields.set.unwrap()).unwrap();
+    let at = (set.to_owned(), *message.fields.digest.unwrap());
+    let there = records.contains_key(&at);
     let attributes = message.attributes;
     if attributes.info1 & info1::READ != 0 {
         assert_eq!(attributes.info1, info1::READ | info1::GET_ALL);
-        let Some(record) = records.get(&digest) else { return write_result(out, ResultCode::NOT_FOUND, 0) };
+        let Some(record) = records.get(&at) else { return write_result(out, ResultCode::NOT_FOUND, 0) };
         let proto = Proto::begin(out, Kind::Message);
         let mut reply = MessageWriter::begin(out);
         // Not in the order in which they were written.
@@ -159,6 +181,10 @@ fn one(state: &State, message: &Message<'_>, act: Act, out: &mut Vec<u8>) {
     }
     let bins = message.operations.len();
     let code = match (attributes.info2, attributes.info3) {
+        (removes, 0) if removes == info2::WRITE | info2::DELETE => {
+            let code = if records.remove(&at).is_some() { ResultCode::OK } else { ResultCode::NOT_FOUND };
+            return write_result(out, code, 0);
+        }
         (creates, 0) if creates == info2::WRITE | info2::CREATE_ONLY => {
             assert_eq!(bins, FIELDS as usize);
             if there { ResultCode::KEY_EXISTS } else { ResultCode::OK }
@@ -171,9 +197,10 @@ fn one(state: &State, message: &Message<'_>, act: Act, out: &mut Vec<u8>) {
     if code == ResultCode::OK {
         match act {
             Act::Forget => {}
-            Act::Remove => drop(records.remove(&digest)),
+            Act::Remove => drop(records.remove(&at)),
             _ => {
-                let record = records.entry(digest).or_default();
+                state.sets.lock().unwrap().insert(at.0.clone());
+                let record = records.entry(at).or_default();
                 for operation in message.operations.iter() {
                     assert_eq!(operation.particle, ParticleType::Blob as u8);
                     let mut value = operation.value.to_vec();
@@ -191,7 +218,15 @@ fn one(state: &State, message: &Message<'_>, act: Act, out: &mut Vec<u8>) {
 const FIELDS: u32 = 3;
 
 fn rows(count: u64) -> Rows {
-    Rows { count, fields: FIELDS, field_bytes: 40, field_bytes_min: None, values: Values::Random, keys: Keys::YcsbHashed }
+    Rows {
+        count,
+        fields: FIELDS,
+        field_bytes: 40,
+        field_bytes_min: None,
+        values: Values::Random,
+        keys: Keys::YcsbHashed,
+        tables: Tables::ONE,
+    }
 }
 
 fn mix(operations: &[(OperationKind, f64)], verify: bool) -> Mix {
@@ -214,7 +249,12 @@ fn load(fake: &Fake, dataset: &Dataset, plan: &Plan) -> Outcome {
 }
 
 fn filled(fake: &Fake, count: u64) -> Dataset {
-    let dataset = Dataset::empty(rows(count), Share::ALL);
+    filled_with(fake, rows(count))
+}
+
+fn filled_with(fake: &Fake, rows: Rows) -> Dataset {
+    let count = rows.count;
+    let dataset = Dataset::empty(rows, Share::ALL);
     let outcome = load(fake, &dataset, &filling());
     assert_eq!((outcome.replies(), outcome.error_count(), fake.count()), (count, 0, count), "{:?}", outcome.errors);
     dataset
@@ -245,6 +285,24 @@ fn every_operation_is_done_once_and_what_is_read_is_what_was_written() {
         assert_eq!(outcome.verified.compared, outcome.latencies[&OperationKind::Read].len() + modified);
         assert_eq!((outcome.verified.lost, outcome.verified.stale, outcome.verified.wrong), (0, 0, 0));
     }
+}
+
+#[test]
+fn each_row_lies_in_the_set_of_its_number() {
+    let fake = Fake::start(serves());
+    let names = ["usertable", "usertable_1", "usertable_2"].map(str::to_owned);
+    let counts = |rows: u64| (0..3).map(|set| (rows - set).div_ceil(3)).zip(names.clone()).map(|(count, name)| (name, count)).collect();
+    let (target, rows) = (fake.settings().open().unwrap(), Rows { tables: Tables::try_from(3).unwrap(), ..rows(500) });
+    target.create(&rows).unwrap();
+    assert_eq!((&*fake.state.sets.lock().unwrap(), fake.count()), (&BTreeSet::from(names.clone()), 0));
+    let dataset = filled_with(&fake, rows);
+    assert_eq!(fake.counts(), counts(500));
+    let outcome = load(&fake, &dataset, &plan(mix(&ALL, true), 2_000));
+    assert_eq!((outcome.replies(), outcome.error_count()), (2_000, 0), "{:?}", outcome.errors);
+    assert_eq!((outcome.verified.lost, outcome.verified.stale, outcome.verified.wrong), (0, 0, 0));
+    assert_eq!(fake.counts(), counts(500 + outcome.latencies[&OperationKind::Insert].len()));
+    target.drop_dataset().unwrap();
+    assert_eq!(fake.count(), 0);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod fake;
 
 use fake::{Act, Fake};
 use load::cql::CqlSettings;
+use load::tables::Tables;
 use load::workload::{Clients, End, KeyChoice, Keys, Mix, OperationKind, Pace, Rows, Values};
 use load::{Agent, Agents, AgentsError, Control, Ended, Histogram, Limits, Observer, Plan, Second, TargetSettings};
 use std::collections::BTreeMap;
@@ -23,7 +24,15 @@ fn agent() -> String {
 }
 
 fn rows() -> Rows {
-    Rows { count: 301, fields: 2, field_bytes: 30, field_bytes_min: None, values: Values::Text, keys: Keys::YcsbHashed }
+    Rows {
+        count: 301,
+        fields: 2,
+        field_bytes: 30,
+        field_bytes_min: None,
+        values: Values::Text,
+        keys: Keys::YcsbHashed,
+        tables: Tables::try_from(3).unwrap(),
+    }
 }
 
 fn plan(operations: &[(OperationKind, f64)], end: End) -> Plan {
@@ -66,6 +75,7 @@ fn two_agents_are_one_load_and_nothing_is_lost_in_between() {
     let outcome = agents.run(&target(&fake), &rows(), &fill, &Control::new(), &mut ()).unwrap();
     assert_eq!((&outcome.ended, outcome.replies(), outcome.error_count()), (&Ended::Finished, 301, 0));
     assert_eq!(fake.row_count(), 301);
+    assert_eq!(fake.row_counts().into_values().collect::<Vec<_>>(), [101, 100, 100]);
 
     let kinds =
         [(OperationKind::Read, 2.0), (OperationKind::Update, 1.0), (OperationKind::ReadModifyWrite, 1.0), (OperationKind::Insert, 0.2)];

@@ -5,10 +5,11 @@ mod fake;
 
 use fake::{Act, Fake, Script, Shared};
 use load::cql::CqlSettings;
+use load::tables::Tables;
 use load::target::{Target, TargetError};
 use load::workload::{Clients, End, KeyChoice, Keys, Mix, OperationKind, Pace, Rows, Values};
 use load::{Control, Dataset, Ended, Histogram, Limits, LoadError, Observer, Outcome, Plan, Routing, Second, Share, run};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 fn rows(count: u64) -> Rows {
-    Rows { count, fields: 3, field_bytes: 40, field_bytes_min: None, values: Values::Random, keys: Keys::YcsbHashed }
+    Rows { count, fields: 3, field_bytes: 40, field_bytes_min: None, values: Values::Random, keys: Keys::YcsbHashed, tables: Tables::ONE }
 }
 
 fn mix(operations: &[(OperationKind, f64)], verify: bool) -> Mix {
@@ -44,7 +45,12 @@ fn load(fake: &Fake, dataset: &Dataset, plan: &Plan) -> Outcome {
 }
 
 fn filled(fake: &Fake, count: u64) -> Dataset {
-    let dataset = Dataset::empty(rows(count), Share::ALL);
+    filled_with(fake, rows(count))
+}
+
+fn filled_with(fake: &Fake, rows: Rows) -> Dataset {
+    let count = rows.count;
+    let dataset = Dataset::empty(rows, Share::ALL);
     let mut fill = plan(mix(&[(OperationKind::Insert, 1.0)], false), 0);
     fill.end = End::default();
     let outcome = load(fake, &dataset, &fill);
@@ -122,6 +128,44 @@ fn every_request_goes_to_the_member_that_has_its_token() {
         assert_eq!((outcome.replies(), outcome.error_count()), (3_000, 0));
         assert!(shared.misplaced.load(Relaxed) > before + 1_000, "only the node that was named is asked");
     }
+}
+
+#[test]
+fn each_row_lies_in_the_table_of_its_number_on_the_member_that_has_its_token() {
+    let shared = Arc::new(Shared::default());
+    let members: Vec<Fake> = (0..3).map(|_| Fake::start_in(&shared, serve())).collect();
+    share_tokens(&shared, &members.iter().collect::<Vec<_>>());
+    let names = ["usertable", "usertable_1", "usertable_2", "usertable_3"].map(str::to_owned);
+    let rows = Rows { tables: Tables::try_from(4).unwrap(), ..rows(501) };
+    let target = settings(members[0].address).open().unwrap();
+    target.create(&rows).unwrap();
+    assert_eq!(members[0].tables(), BTreeSet::from(names.clone()));
+    let dataset = filled_with(&members[0], rows);
+    let counts = |rows: u64| (0..4).map(|table| (rows - table).div_ceil(4)).zip(names.clone()).map(|(count, name)| (name, count)).collect();
+    assert_eq!(members[0].row_counts(), counts(501));
+    let before = shared.misplaced.load(Relaxed);
+    let mut plan = plan(mix(&ALL, true), 3_000);
+    plan.clients = Clients { threads: 2, connections: 8, in_flight: 3 };
+    let outcome = load(&members[0], &dataset, &plan);
+    assert_eq!((outcome.replies(), outcome.error_count()), (3_000, 0), "{:?}", outcome.errors);
+    assert_eq!((outcome.verified.lost, outcome.verified.stale, outcome.verified.wrong), (0, 0, 0));
+    assert_eq!(members[0].row_counts(), counts(501 + outcome.latencies[&OperationKind::Insert].len()));
+    assert_eq!(shared.misplaced.load(Relaxed), before);
+    // What it takes for others' stays.
+    let others = BTreeSet::from(["usertable_x".to_owned()]);
+    shared.tables.lock().unwrap().extend(others.clone());
+    target.drop_dataset().unwrap();
+    assert_eq!((members[0].tables(), members[0].row_count()), (others, 0));
+    target.drop_dataset().unwrap();
+}
+
+#[test]
+fn more_statements_than_a_connection_can_prepare_are_refused() {
+    let fake = Fake::start(serve());
+    let dataset = Dataset::filled(Rows { tables: Tables::try_from(1_024).unwrap(), fields: 33, ..rows(10) }, Share::ALL);
+    let updates = plan(mix(&[(OperationKind::Update, 1.0)], false), 10);
+    let refused = run(&settings(fake.address).open().unwrap(), &dataset, &updates, &Control::new(), &mut ()).unwrap_err();
+    assert!(refused.to_string().contains("fewer tables"), "{refused}");
 }
 
 /// Changes the members while a load runs, each time that all requests of a second came to the right ones; stops it in the end.

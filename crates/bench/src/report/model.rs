@@ -115,7 +115,7 @@ pub struct TargetReport {
     pub server: String,
     /// Nodes of the target.
     pub nodes: u32,
-    /// Everything needed to set the target up again: flags, configuration, limits.
+    /// Everything needed to set the target up again: flags, configuration, limits; `tables`, if the rows are spread over more than one.
     pub settings: BTreeMap<String, String>,
     /// In the order in which they ran.
     pub phases: Vec<PhaseReport>,

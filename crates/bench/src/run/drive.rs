@@ -12,6 +12,7 @@ use crate::study::{Event, Phase, Study};
 use crate::target::{Access, Protocol, System, SystemError, TargetSpec};
 use load::aerospike::AerospikeSettings;
 use load::cql::CqlSettings;
+use load::tables::Tables;
 use load::workload::{End, Mix, OperationKind, Pace, Rows};
 use load::{
     Control, Dataset, Histogram, HistogramLog, Limits, LoadError, Observer, Outcome, Plan, Routing, Second, Share, Target, TargetSettings,
@@ -105,8 +106,8 @@ impl Driver {
         Ok(format!("{} {}", info.product, info.version))
     }
 
-    /// Settings of the client for the report.
-    pub(super) fn settings(&self) -> BTreeMap<String, String> {
+    /// Settings of the client, and of what it makes, for the report.
+    pub(super) fn settings(&self, rows: &Rows) -> BTreeMap<String, String> {
         let mut told = match &self.settings {
             TargetSettings::Cql(settings) => {
                 let mut told = BTreeMap::from([
@@ -126,6 +127,9 @@ impl Driver {
                 ("client: policies".to_owned(), "create only, update only (one field), replace only (all); key not sent".to_owned()),
             ]),
         };
+        if rows.tables != Tables::ONE {
+            told.insert("tables".to_owned(), rows.tables.count().to_string());
+        }
         if !self.agents.addresses.is_empty() {
             told.insert("load machines".to_owned(), self.agents.addresses.join(", "));
         }

@@ -357,7 +357,7 @@ impl Run<'_> {
         target.server = server;
         target.address = system.address();
         target.settings = system.settings();
-        target.settings.extend(driver.settings());
+        target.settings.extend(driver.settings(&study.rows));
         if target.phases.iter().any(|phase| phase.kind == PhaseKind::Load) {
             let runs = target.phases.iter().filter(|phase| phase.kind == PhaseKind::Run);
             let inserts = runs.flat_map(|phase| &phase.operations).filter(|operation| operation.operation == "insert");

@@ -403,6 +403,7 @@ fn validate_phase(phase: &Phase, clients: Clients) -> Result<(), String> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use load::tables::Tables;
 
     const SMALL: &str = r#"
 name = "small"
@@ -439,6 +440,21 @@ mix = { operations = { read = 1 }, keys = { distribution = "uniform" } }
         assert_eq!(at, [4.0, 7.0]);
         assert_eq!(study.phases[1].events.iter().map(Event::what).collect::<Vec<_>>(), ["kill-node (leader)", "start-node"]);
         assert_eq!(Study::parse("again", &study.file()).unwrap(), study);
+    }
+
+    #[test]
+    fn rows_are_in_one_table_unless_the_study_says_otherwise() {
+        let study = Study::parse("small", SMALL).unwrap();
+        assert_eq!(study.rows.tables, Tables::ONE);
+        assert!(!study.file().contains("tables"), "reports of earlier versions repeat the same run");
+        let spread = |tables: &str| Study::parse("small", &SMALL.replace("count = 1000", &format!("count = 1000, tables = {tables}")));
+        let study = spread("1024").unwrap();
+        assert_eq!(study.rows.tables.count(), 1_024);
+        assert_eq!(Study::parse("again", &study.file()).unwrap(), study);
+        for (wrong, says) in [("0", "from 1 to 1024"), ("1025", "from 1 to 1024"), ("-1", "u32"), ("1.5", "u32"), ("\"three\"", "u32")] {
+            let error = spread(wrong).unwrap_err().to_string();
+            assert!(error.contains("tables") && error.contains(says), "{error}");
+        }
     }
 
     #[test]

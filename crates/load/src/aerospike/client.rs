@@ -1,8 +1,9 @@
-//! A blocking connection for what is asked before the load: information commands.
+//! A blocking connection for what is asked before the load: information commands, and the records that bring sets into being.
 
 use super::{PROTOCOL, wire};
 use crate::target::TargetError;
-use ::aerospike::wire::{HEADER_BYTES, Header, Kind, Proto};
+use ::aerospike::ResultCode;
+use ::aerospike::wire::{HEADER_BYTES, Header, Kind, Message, Proto};
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -33,15 +34,7 @@ impl Client {
     pub(super) fn info(&mut self, names: &[&str]) -> Result<BTreeMap<String, String>, TargetError> {
         let mut out = Vec::new();
         append_info(&mut out, names);
-        self.socket.write_all(&out).map_err(|error| self.broken(error))?;
-        let mut header = [0; HEADER_BYTES];
-        self.read(&mut header)?;
-        let header = Header::read(&header, ANSWER_BYTES_MAX).map_err(wire)?.expect("all of its bytes are there");
-        if header.kind != Kind::Info {
-            return Err(TargetError::Protocol { protocol: PROTOCOL, what: "information is answered with something else".into() });
-        }
-        let mut body = vec![0; header.body_bytes];
-        self.read(&mut body)?;
+        let body = self.call(&out, Kind::Info)?;
         Ok(values(&body).map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
     }
 
@@ -52,6 +45,29 @@ impl Client {
             return Ok(());
         }
         Err(TargetError::Refused { what: command.to_owned(), kind: "error", message: answer })
+    }
+
+    /// Sends a request about a record, that of `what`, and waits until it is carried out.
+    pub(super) fn request(&mut self, what: &str, request: &[u8]) -> Result<(), TargetError> {
+        let body = self.call(request, Kind::Message)?;
+        match Message::decode(&body).map_err(wire)?.result {
+            ResultCode::OK => Ok(()),
+            code => Err(TargetError::Refused { what: what.to_owned(), kind: code.name(), message: code.to_string() }),
+        }
+    }
+
+    /// A request and the body of its answer, which is of the same kind.
+    fn call(&mut self, request: &[u8], kind: Kind) -> Result<Vec<u8>, TargetError> {
+        self.socket.write_all(request).map_err(|error| self.broken(error))?;
+        let mut header = [0; HEADER_BYTES];
+        self.read(&mut header)?;
+        let header = Header::read(&header, ANSWER_BYTES_MAX).map_err(wire)?.expect("all of its bytes are there");
+        if header.kind != kind {
+            return Err(TargetError::Protocol { protocol: PROTOCOL, what: "a request is answered with something else".into() });
+        }
+        let mut body = vec![0; header.body_bytes];
+        self.read(&mut body)?;
+        Ok(body)
     }
 
     fn read(&mut self, bytes: &mut [u8]) -> Result<(), TargetError> {

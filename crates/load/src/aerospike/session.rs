@@ -8,7 +8,7 @@
 
 use super::client::{append_info, values};
 use super::{PROTOCOL, check_namespace, wire};
-use crate::target::{Replies, Request, RowVersion, Session, TargetError, WriteKind};
+use crate::target::{Replies, Request, RowKey, RowVersion, Session, TargetError, WriteKind};
 use crate::values::ValueMaker;
 use ::aerospike::operate::code;
 use ::aerospike::value::ParticleType;
@@ -24,7 +24,8 @@ const REPLY_BYTES_MAX: usize = 128 << 20;
 #[derive(Debug)]
 pub(super) struct SessionSetup {
     pub(super) namespace: String,
-    pub(super) set: String,
+    /// Names of the sets, by table.
+    pub(super) sets: Vec<String>,
     /// The type of keys.
     pub(super) key: ParticleType,
     /// The type of values.
@@ -58,16 +59,26 @@ impl AerospikeSession {
     }
 
     /// Starts a message about a record.
-    fn begin(&mut self, key: &[u8], out: &mut Vec<u8>) -> MessageWriter {
+    fn begin(&mut self, key: RowKey<'_>, out: &mut Vec<u8>) -> MessageWriter {
         let setup = &*self.setup;
+        let set = setup.sets[key.table.index()].as_bytes();
         self.scratch.clear();
         self.scratch.push(setup.key as u8);
-        self.scratch.extend_from_slice(key);
+        self.scratch.extend_from_slice(key.bytes);
         let mut message = MessageWriter::begin(out);
         message.field(out, field::NAMESPACE, setup.namespace.as_bytes(), &[]);
-        message.field(out, field::SET, setup.set.as_bytes(), &[]);
-        message.field(out, field::DIGEST, &digest(setup.set.as_bytes(), &self.scratch), &[]);
+        message.field(out, field::SET, set, &[]);
+        message.field(out, field::DIGEST, &digest(set, &self.scratch), &[]);
         message
+    }
+
+    /// Appends a request that removes a record.
+    pub(super) fn remove(&mut self, key: RowKey<'_>, out: &mut Vec<u8>) {
+        let proto = Proto::begin(out, Kind::Message);
+        let mut message = self.begin(key, out);
+        message.attributes.info2 = info2::WRITE | info2::DELETE;
+        message.end(out, ResultCode::OK);
+        proto.end(out);
     }
 
     fn write_field(&mut self, message: &mut MessageWriter, row: &RowVersion<'_>, field: u32, out: &mut Vec<u8>) {

@@ -3,11 +3,12 @@
 use super::client::Client;
 use super::session::{AerospikeSession, SessionSetup};
 use super::{AerospikeSettings, PROTOCOL, check_namespace};
-use crate::target::{ServerInfo, Session, Target, TargetError};
+use crate::tables::{Table, Tables};
+use crate::target::{Request, RowKey, RowVersion, ServerInfo, Session, Target, TargetError, WriteKind};
 use crate::values::ValueMaker;
 use crate::workload::{Clients, Keys, Mix, OperationKind, Rows, Values};
 use ::aerospike::value::ParticleType;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -37,6 +38,37 @@ impl AerospikeTarget {
         let named = client.info(&["namespaces"])?.remove("namespaces").unwrap_or_default();
         check_namespace(&self.settings.namespace, &named)?;
         Ok(client)
+    }
+
+    fn setup(&self, rows: &Rows) -> SessionSetup {
+        SessionSetup {
+            namespace: self.settings.namespace.clone(),
+            sets: rows.tables.each().map(|table| table.name(&self.settings.set)).collect(),
+            key: match rows.keys {
+                Keys::YcsbHashed | Keys::YcsbOrdered => ParticleType::String,
+                Keys::Stress => ParticleType::Blob,
+                Keys::Number => ParticleType::Integer,
+            },
+            value: if rows.values == Values::Text { ParticleType::String } else { ParticleType::Blob },
+            fields: (0..rows.fields).map(|field| format!("field{field}")).collect(),
+            values: ValueMaker::new(rows),
+        }
+    }
+}
+
+/// Servers that remove records in the background say how many there are left.
+fn wait_until_empty(client: &mut Client, set: &str, until: Instant) -> Result<(), TargetError> {
+    loop {
+        let told = client.info(&[set])?.remove(set).unwrap_or_default();
+        let left = told.trim_end_matches(';').split(':').find_map(|pair| pair.strip_prefix("objects="));
+        if left.is_none_or(|left| left == "0") {
+            return Ok(());
+        }
+        if Instant::now() > until {
+            let message = format!("{} records are left after {TRUNCATION_S} s", left.unwrap_or_default());
+            return Err(TargetError::Refused { what: "to truncate".to_owned(), kind: "timeout", message });
+        }
+        std::thread::sleep(LOOK);
     }
 }
 
@@ -71,30 +103,43 @@ impl Target for AerospikeTarget {
         Ok(ServerInfo { product: product.to_owned(), version, nodes: size.unwrap_or(1), details })
     }
 
-    /// Sets and bins come into being when they are written.
-    fn create(&self, _rows: &Rows) -> Result<(), TargetError> {
-        self.client().map(drop)
+    /// Sets and bins come into being when they are written. A cluster takes its time for each: a load into many sets would time out meanwhile.
+    fn create(&self, rows: &Rows) -> Result<(), TargetError> {
+        let mut client = self.client()?;
+        if rows.tables == Tables::ONE {
+            return Ok(());
+        }
+        let mut session = AerospikeSession::new(Arc::new(self.setup(rows)));
+        let mut out = Vec::new();
+        for number in 0..u64::from(rows.tables.count()) {
+            let table = rows.tables.of_row(number);
+            let key = rows.keys.spell(number);
+            let key = RowKey { table, bytes: key.as_slice() };
+            let row = RowVersion { number, key, version: 0 };
+            let what = format!("set {}", table.name(&self.settings.set));
+            out.clear();
+            session.request(0, &Request::Write { row, field: None, kind: WriteKind::Insert, timestamp_us: 0 }, &mut out);
+            client.request(&what, &out)?;
+            out.clear();
+            session.remove(key, &mut out);
+            client.request(&what, &out)?;
+        }
+        Ok(())
     }
 
     fn drop_dataset(&self) -> Result<(), TargetError> {
-        let AerospikeSettings { namespace, set, .. } = &self.settings;
+        let AerospikeSettings { namespace, set: first, .. } = &self.settings;
         let mut client = self.client()?;
-        client.command(&format!("truncate:namespace={namespace};set={set}"))?;
-        // Servers that remove records in the background say how many there are left.
-        let until = Instant::now() + Duration::from_secs(TRUNCATION_S);
-        let path = format!("sets/{namespace}/{set}");
-        loop {
-            let told = client.info(&[&path])?.remove(&path).unwrap_or_default();
-            let left = told.trim_end_matches(';').split(':').find_map(|pair| pair.strip_prefix("objects="));
-            if left.is_none_or(|left| left == "0") {
-                return Ok(());
-            }
-            if Instant::now() > until {
-                let message = format!("{} records are left after {TRUNCATION_S} s", left.unwrap_or_default());
-                return Err(TargetError::Refused { what: "to truncate".to_owned(), kind: "timeout", message });
-            }
-            std::thread::sleep(LOOK);
+        let path = format!("sets/{namespace}");
+        let told = client.info(&[&path])?.remove(&path).unwrap_or_default();
+        let named = told.split([':', ';']).filter_map(|pair| pair.strip_prefix("set="));
+        // The first one even if this node has none of its records.
+        let sets: BTreeSet<&str> = named.filter(|set| Table::named(set, first).is_some()).chain([first.as_str()]).collect();
+        for set in &sets {
+            client.command(&format!("truncate:namespace={namespace};set={set}"))?;
         }
+        let until = Instant::now() + Duration::from_secs(TRUNCATION_S);
+        sets.iter().try_for_each(|set| wait_until_empty(&mut client, &format!("sets/{namespace}/{set}"), until))
     }
 
     fn sessions(&self, rows: &Rows, mix: &Mix, count: u32) -> Result<Vec<Box<dyn Session>>, TargetError> {
@@ -108,18 +153,7 @@ impl Target for AerospikeTarget {
         if u64::from(rows.fields) * u64::from(rows.field_bytes) > RECORD_BYTES_MAX {
             return Err(unsupported("a record has at most 8 MiB"));
         }
-        let setup = Arc::new(SessionSetup {
-            namespace: self.settings.namespace.clone(),
-            set: self.settings.set.clone(),
-            key: match rows.keys {
-                Keys::YcsbHashed | Keys::YcsbOrdered => ParticleType::String,
-                Keys::Stress => ParticleType::Blob,
-                Keys::Number => ParticleType::Integer,
-            },
-            value: if rows.values == Values::Text { ParticleType::String } else { ParticleType::Blob },
-            fields: (0..rows.fields).map(|field| format!("field{field}")).collect(),
-            values: ValueMaker::new(rows),
-        });
+        let setup = Arc::new(self.setup(rows));
         Ok((0..count).map(|_| Box::new(AerospikeSession::new(Arc::clone(&setup))) as Box<dyn Session>).collect())
     }
 }

@@ -6,8 +6,9 @@
 //! ```
 
 use super::client::{Credentials, error_name};
-use super::statements::Purpose;
+use super::statements::{Purpose, Statement};
 use super::template::{Template, value};
+use crate::tables::Tables;
 use crate::target::{Replies, Request, Session, TargetError};
 use crate::values::ValueMaker;
 use ::cql::wire::{
@@ -23,7 +24,8 @@ pub(super) struct SessionSetup {
     pub(super) consistency: Consistency,
     pub(super) credentials: Option<(String, String)>,
     /// What to prepare.
-    pub(super) statements: Vec<(Purpose, String)>,
+    pub(super) statements: Vec<Statement>,
+    pub(super) tables: Tables,
     pub(super) fields: u32,
     pub(super) values: Arc<ValueMaker>,
 }
@@ -46,10 +48,12 @@ pub(super) struct CqlSession {
     encoder_workspace: CompressionWorkspace,
     decoder: FrameDecoder,
     decoder_workspace: CompressionWorkspace,
-    templates: Templates,
+    /// By table.
+    templates: Vec<Templates>,
 }
 
-#[derive(Debug, Default)]
+/// Of one table.
+#[derive(Clone, Debug, Default)]
 struct Templates {
     read: Option<Template>,
     scan: Option<Template>,
@@ -77,13 +81,13 @@ impl Templates {
 impl CqlSession {
     pub(super) fn new(setup: Arc<SessionSetup>) -> Self {
         Self {
+            templates: vec![Templates::default(); setup.tables.count() as usize],
             setup,
             stage: Stage::Starting,
             encoder: FrameEncoder::new(Direction::Request),
             encoder_workspace: CompressionWorkspace::new(),
             decoder: FrameDecoder::new(Direction::Response, FRAME_BODY_BYTES_MAX),
             decoder_workspace: CompressionWorkspace::new(),
-            templates: Templates::default(),
         }
     }
 }
@@ -116,7 +120,7 @@ impl Sender<'_> {
 
     fn prepare(&mut self) -> Result<Stage, TargetError> {
         let setup = self.setup;
-        for (stream, (_, text)) in setup.statements.iter().enumerate() {
+        for (stream, Statement { text, .. }) in setup.statements.iter().enumerate() {
             let prepare = CqlRequest::Prepare(Prepare { text, keyspace: None });
             self.frame(stream as u16, Opcode::Prepare, |body| prepare.write(body, setup.version)).map_err(wire)?;
         }
@@ -161,32 +165,32 @@ impl Session for CqlSession {
         let prepared = "the statements of the mix were prepared before the session was ready";
         match *request {
             Request::Read { key } => {
-                let template = templates.read.as_ref().expect(prepared);
+                let template = templates[key.table.index()].read.as_ref().expect(prepared);
                 template.begin(out);
-                value(out, |out| out.extend_from_slice(key));
+                value(out, |out| out.extend_from_slice(key.bytes));
                 template.end_read(out);
             }
             Request::Scan { key, rows } => {
-                let template = templates.scan.as_ref().expect(prepared);
+                let template = templates[key.table.index()].scan.as_ref().expect(prepared);
                 template.begin(out);
-                value(out, |out| out.extend_from_slice(key));
+                value(out, |out| out.extend_from_slice(key.bytes));
                 value(out, |out| out.extend_from_slice(&rows.to_be_bytes()));
                 template.end_read(out);
             }
             Request::Write { row, field: None, timestamp_us, .. } => {
-                let template = templates.write_all.as_ref().expect(prepared);
+                let template = templates[row.key.table.index()].write_all.as_ref().expect(prepared);
                 template.begin(out);
-                value(out, |out| out.extend_from_slice(row.key));
+                value(out, |out| out.extend_from_slice(row.key.bytes));
                 for field in 0..setup.fields {
                     value(out, |out| setup.values.append(row.number, field, row.version, out));
                 }
                 template.end_write(out, timestamp_us);
             }
             Request::Write { row, field: Some(field), timestamp_us, .. } => {
-                let template = templates.write_field[field as usize].as_ref().expect(prepared);
+                let template = templates[row.key.table.index()].write_field[field as usize].as_ref().expect(prepared);
                 template.begin(out);
                 value(out, |out| setup.values.append(row.number, field, row.version, out));
-                value(out, |out| out.extend_from_slice(row.key));
+                value(out, |out| out.extend_from_slice(row.key.bytes));
                 template.end_write(out, timestamp_us);
             }
         }
@@ -237,7 +241,7 @@ impl Session for CqlSession {
                 }
                 (Stage::LoggingIn, Response::AuthSuccess(_)) => sender.prepare()?,
                 (Stage::Preparing { left }, Response::Result(ResultResponse::Prepared(prepared))) => {
-                    let Some((purpose, _)) = setup.statements.get(usize::from(stream)) else {
+                    let Some(Statement { table, purpose, .. }) = setup.statements.get(usize::from(stream)) else {
                         return Err(unexpected(frame.header.opcode_byte));
                     };
                     let values = match purpose {
@@ -247,11 +251,11 @@ impl Session for CqlSession {
                     };
                     let id = prepared.id;
                     let template = Template::new(setup.version, *purpose, values, setup.consistency, id, prepared.result_metadata_id);
-                    templates.set(*purpose, template.map_err(wire)?);
+                    templates[table.index()].set(*purpose, template.map_err(wire)?);
                     if left == 1 { Stage::Ready } else { Stage::Preparing { left: left - 1 } }
                 }
                 (Stage::Preparing { .. }, Response::Error(error)) => {
-                    let text = setup.statements.get(usize::from(stream)).map_or("a statement", |(_, text)| text.as_str());
+                    let text = setup.statements.get(usize::from(stream)).map_or("a statement", |statement| statement.text.as_str());
                     return Err(handshake_refused(&error, text));
                 }
                 (_, Response::Error(error)) => return Err(handshake_refused(&error, "the connection")),

@@ -6,6 +6,7 @@ use super::session::{CqlSession, SessionSetup};
 use super::statements::Statements;
 use super::topology::CqlTopology;
 use crate::ring::{Cores, Routing, Topology};
+use crate::tables::Table;
 use crate::target::{CoreOf, Route, ServerInfo, Session, Target, TargetError};
 use crate::values::ValueMaker;
 use crate::workload::{Mix, Rows};
@@ -25,8 +26,9 @@ pub(super) const ASK_S: f64 = 2.0;
 const CORES_MAX: u16 = 1_000;
 /// Rows are one EXECUTE frame each; the protocol's own bound is 256 MiB.
 const ROW_BYTES_MAX: u64 = 200 << 20;
-/// Statements are prepared on streams of their own, one a field.
 const FIELDS_MAX: u32 = 1_000;
+/// Statements are prepared on streams of their own, signed 16-bit numbers.
+const STATEMENTS_MAX: usize = 1 << 15;
 
 /// A CQL server or cluster.
 #[derive(Clone, Debug)]
@@ -163,21 +165,22 @@ impl Target for CqlTarget {
     fn create(&self, rows: &Rows) -> Result<(), TargetError> {
         let statements = self.statements(rows);
         let (address, mut client) = self.client()?;
-        for statement in [statements.create_keyspace(), statements.create_table()] {
+        let tables = rows.tables.each().map(|table| statements.create_table(table));
+        for statement in std::iter::once(statements.create_keyspace()).chain(tables) {
             client.query(&statement).map_err(|error| failed(address, &statement, error))?;
         }
         Ok(())
     }
 
     fn drop_dataset(&self) -> Result<(), TargetError> {
-        const NO_SUCH_KEYSPACE: i32 = 0x2200;
-        let statement = Statements::drop_table(&self.settings);
         let (address, mut client) = self.client()?;
-        match client.query(&statement) {
-            // IF EXISTS is about the table, not the keyspace.
-            Err(ClientError::Refused { code: NO_SUCH_KEYSPACE, .. }) | Ok(()) => Ok(()),
-            Err(error) => Err(failed(address, &statement, error)),
+        let select = Statements::tables(&self.settings);
+        let names = client.rows(&select).map_err(|error| failed(address, &select, error))?;
+        for table in names.iter().filter_map(|row| Table::named(&text(row.first()), &self.settings.table)) {
+            let statement = Statements::drop_table(&self.settings, table);
+            client.query(&statement).map_err(|error| failed(address, &statement, error))?;
         }
+        Ok(())
     }
 
     fn sessions(&self, rows: &Rows, mix: &Mix, count: u32) -> Result<Vec<Box<dyn Session>>, TargetError> {
@@ -188,13 +191,18 @@ impl Target for CqlTarget {
         if u64::from(rows.fields) * u64::from(rows.field_bytes) > ROW_BYTES_MAX {
             return Err(unsupported("a row has at most 200 MiB"));
         }
-        let statements = self.statements(rows);
-        let purposes = statements.purposes(mix);
+        let statements = self.statements(rows).of(mix);
+        if statements.len() > STATEMENTS_MAX {
+            return Err(unsupported(
+                "a connection prepares at most 32,768 statements: fewer tables, or fields that are updated one by one",
+            ));
+        }
         let setup = SessionSetup {
             version: self.version,
             consistency: self.settings.consistency.on_the_wire(),
             credentials: self.credentials().map(|credentials| (credentials.user.to_owned(), credentials.password.to_owned())),
-            statements: purposes.into_iter().map(|purpose| (purpose, statements.text(purpose))).collect(),
+            statements,
+            tables: rows.tables,
             fields: rows.fields,
             values: Arc::new(ValueMaker::new(rows)),
         };

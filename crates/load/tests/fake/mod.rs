@@ -6,7 +6,7 @@ use cql::wire::{
     Opcode, Prepared, ProtocolVersion, Request, ResultMetadata, StreamId, Value, write_auth_token, write_authenticate, write_supported,
     write_void, writer,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -40,11 +40,15 @@ pub(crate) enum Act {
 pub(crate) type Script = Box<dyn Fn(u64) -> Act + Send + Sync>;
 
 type Row = Vec<Vec<u8>>;
+/// By table and key.
+type Rows = BTreeMap<(String, Vec<u8>), Row>;
 
 /// What all members of a cluster know; of a server by itself nobody is told of any.
 #[derive(Default)]
 pub(crate) struct Shared {
-    rows: Mutex<BTreeMap<Vec<u8>, Row>>,
+    rows: Mutex<Rows>,
+    /// Names of the tables that were made.
+    pub(crate) tables: Mutex<BTreeSet<String>>,
     /// Members by address, with their tokens.
     pub(crate) members: Mutex<BTreeMap<SocketAddr, Vec<i64>>>,
     /// Requests that came to another member than the one that has the token.
@@ -135,6 +139,20 @@ impl Fake {
     pub(crate) fn row_count(&self) -> usize {
         self.state.shared.rows.lock().unwrap().len()
     }
+
+    /// Of each table that has any.
+    pub(crate) fn row_counts(&self) -> BTreeMap<String, u64> {
+        let mut counts = BTreeMap::new();
+        for (table, _) in self.state.shared.rows.lock().unwrap().keys() {
+            *counts.entry(table.clone()).or_default() += 1;
+        }
+        counts
+    }
+
+    /// The tables that there are.
+    pub(crate) fn tables(&self) -> BTreeSet<String> {
+        self.state.shared.tables.lock().unwrap().clone()
+    }
 }
 
 fn accept(shared: &Arc<State>, listener: &TcpListener) {
@@ -184,7 +202,11 @@ fn serve(state: &State, mut socket: TcpStream) {
                     write_supported(&mut reply, told.iter().map(|(name, value)| (*name, [value.as_str()])));
                     Opcode::Supported
                 }
-                Request::Query(query) if !state.shared.members.lock().unwrap().is_empty() => tell_members(state, query.text, &mut reply),
+                Request::Query(query) if query.text.contains(" TABLE ") => change_tables(state, query.text, &mut reply),
+                Request::Query(query) if query.text.starts_with("SELECT table_name") => tell_tables(state, &mut reply),
+                Request::Query(query) if query.text.starts_with("SELECT") && !state.shared.members.lock().unwrap().is_empty() => {
+                    tell_members(state, query.text, &mut reply)
+                }
                 Request::AuthResponse(token) => log_in(state, token, &mut reply, version),
                 Request::Prepare(prepare) => self::prepare(state, prepare.text, &mut reply, version),
                 Request::Execute(execute) => match execute_it(state, &execute, &mut reply, version) {
@@ -251,6 +273,29 @@ fn prepare(state: &State, text: &str, reply: &mut Vec<u8>, version: ProtocolVers
     Opcode::Result
 }
 
+/// The table that a statement is about: the second of its quoted names.
+fn table_of(text: &str) -> String {
+    text.split('"').nth(3).unwrap().to_owned()
+}
+
+fn change_tables(state: &State, text: &str, reply: &mut Vec<u8>) -> Opcode {
+    let (table, mut tables) = (table_of(text), state.shared.tables.lock().unwrap());
+    if text.starts_with("CREATE") {
+        tables.insert(table);
+    } else {
+        state.shared.rows.lock().unwrap().retain(|(other, _), _| *other != table);
+        assert!(tables.remove(&table), "nobody made {table}");
+    }
+    write_void(reply);
+    Opcode::Result
+}
+
+fn tell_tables(state: &State, reply: &mut Vec<u8>) -> Opcode {
+    let rows: Vec<Row> = state.shared.tables.lock().unwrap().iter().map(|table| vec![table.clone().into_bytes()]).collect();
+    write_rows(&rows, 1, reply);
+    Opcode::Result
+}
+
 /// What drivers ask for to know the members.
 fn tell_members(state: &State, text: &str, reply: &mut Vec<u8>) -> Opcode {
     let members = state.shared.members.lock().unwrap().clone();
@@ -304,19 +349,22 @@ fn execute_it(state: &State, execute: &Execute<'_>, reply: &mut Vec<u8>, version
     if state.shared.owner(cql::value::token(key).0).is_some_and(|owner| owner != state.address) {
         state.shared.misplaced.fetch_add(1, Relaxed);
     }
+    let table = table_of(&text);
+    let at = |key: &[u8]| (table.clone(), key.to_vec());
     let mut rows = state.shared.rows.lock().unwrap();
     if let Some(fields) = text.strip_prefix("INSERT") {
         assert_eq!(fields.matches('?').count(), values.len());
-        write_row(&mut rows, act, &values[0], |row| *row = values[1..].to_vec());
+        write_row(&mut rows, act, at(&values[0]), |row| *row = values[1..].to_vec());
     } else if let Some(rest) = text.split_once("SET field") {
         let field: usize = rest.1.split(' ').next().unwrap().parse().unwrap();
-        write_row(&mut rows, act, &values[1], |row| row[field] = values[0].clone());
+        write_row(&mut rows, act, at(&values[1]), |row| row[field] = values[0].clone());
     } else {
         let found: Vec<Row> = if text.contains("LIMIT") {
             let limit = i32::from_be_bytes(values[1].as_slice().try_into().unwrap());
-            rows.range(values[0].clone()..).take(limit as usize).map(|(_, row)| row.clone()).collect()
+            let of_table = rows.range(at(&values[0])..).take_while(|((other, _), _)| *other == table);
+            of_table.take(limit as usize).map(|(_, row)| row.clone()).collect()
         } else {
-            rows.get(&values[0]).cloned().into_iter().collect()
+            rows.get(&at(&values[0])).cloned().into_iter().collect()
         };
         write_rows(&found, text.matches("field").count(), reply);
         return Some(Opcode::Result);
@@ -330,14 +378,14 @@ fn bytes(value: Value<'_>) -> Vec<u8> {
     bytes.to_vec()
 }
 
-fn write_row(rows: &mut BTreeMap<Vec<u8>, Row>, act: Act, key: &[u8], change: impl FnOnce(&mut Row)) {
+fn write_row(rows: &mut Rows, act: Act, at: (String, Vec<u8>), change: impl FnOnce(&mut Row)) {
     match act {
         Act::Forget => {}
         Act::Remove => {
-            rows.remove(key);
+            rows.remove(&at);
         }
         _ => {
-            let row = rows.entry(key.to_vec()).or_default();
+            let row = rows.entry(at).or_default();
             change(row);
             if act == Act::Corrupt {
                 row[0].reverse();

@@ -2,6 +2,7 @@
 
 use clap::{Parser, ValueEnum};
 use load::cql::CqlSettings;
+use load::tables::Tables;
 use load::workload::{Clients, End, KeyChoice, Keys, Mix, OperationKind, Pace, Rows, Values};
 use load::{Limits, Plan};
 use std::net::SocketAddr;
@@ -118,6 +119,7 @@ impl Options {
             field_bytes_min: None,
             values: Values::Random,
             keys: Keys::YcsbHashed,
+            tables: Tables::ONE,
         }
     }
 
