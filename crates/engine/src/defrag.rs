@@ -199,9 +199,12 @@ impl Engine {
         }
         let victim = if short && best.is_some() {
             best.map(|(_, id)| id)
+        } else if waiting * 8 > live && self.cold.is_hopeful() {
+            // What was gathered while space was short holds back the point before which nothing old can be left, and may wait for writers for ever.
+            self.stop_gathering(now);
+            None
         } else if waiting * 8 > live && self.segments.soon_free_count() == 0 {
-            // Many rows wait to be purged: move on the point before which nothing old can be left. Segments that are about to become
-            // free still hold that point back.
+            // Many rows wait to be purged: move on that point. Segments that are about to become free still hold it back.
             oldest.filter(|(base, _)| *base <= quarantined_base).map(|(_, id)| id)
         } else {
             None

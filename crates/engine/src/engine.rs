@@ -240,4 +240,10 @@ impl Engine {
     pub fn is_full(&self) -> bool {
         matches!(self.check_free_segments(Appender::Put), Err(WriteError::Full { .. }))
     }
+
+    /// Whether writes of new rows are refused for want of space, on the device or in the memory that the index may have.
+    #[must_use]
+    pub fn has_no_room(&self) -> bool {
+        self.is_full() || self.index_is_full()
+    }
 }

@@ -35,6 +35,25 @@ impl Miss {
         }
     }
 
+    /// Only the first of them, those that take `bytes_max` together; one at least.
+    #[must_use]
+    pub fn within(self, bytes_max: usize) -> Self {
+        let Missing::Many(locations) = self.records else { return self };
+        let mut bytes = 0;
+        let fits = |location: &&Location| {
+            bytes += location.padded();
+            bytes <= bytes_max
+        };
+        let count = locations.iter().take_while(fits).count().max(1);
+        Self::many(locations.into_iter().take(count).collect(), self.policy)
+    }
+
+    /// How much of the device they take.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.locations().iter().map(|location| location.padded()).sum()
+    }
+
     /// How many records are missing.
     #[must_use]
     pub fn count(&self) -> usize {

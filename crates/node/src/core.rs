@@ -74,6 +74,8 @@ pub struct Core {
     /// When to say how far recovery has come.
     progress_due_us: Option<u64>,
     cores_recovered: u16,
+    /// On core 0: whether one of them has found stored data damaged.
+    pub(crate) is_damaged: bool,
     cores_serving: u16,
     cores_flushed: u16,
     flushing: bool,
@@ -141,6 +143,7 @@ impl Core {
             recovered: false,
             progress_due_us: None,
             cores_recovered: 0,
+            is_damaged: false,
             cores_serving: 0,
             cores_flushed: 0,
             flushing: false,
@@ -215,7 +218,8 @@ impl Core {
             if self.shard.is_ready() {
                 self.recovered = true;
                 self.restore_purge_floor();
-                reactor.send(CoreId(0), Message::Recovered);
+                let is_damaged = !self.shard.engine().damage_reports().is_empty();
+                reactor.send(CoreId(0), Message::Recovered { is_damaged });
             }
         }
         let engine = self.shard.engine();
@@ -341,8 +345,9 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
             }
             Message::SchemaApplied { failure } => self.schema_applied(reactor, failure),
             Message::SchemaChanged { request, outcome } => self.schema_changed(reactor, request, &outcome),
-            Message::Recovered => {
+            Message::Recovered { is_damaged } => {
                 self.cores_recovered += 1;
+                self.is_damaged |= is_damaged;
                 if self.cores_recovered == self.cores {
                     reactor.start_accepting();
                     self.start_metadata(reactor);

@@ -85,8 +85,11 @@ pub enum Message {
         /// What came of it.
         outcome: Box<SchemaOutcome>,
     },
-    /// To core 0: this core's shard has recovered.
-    Recovered,
+    /// To core 0: this core's shard has recovered, and whether it has found stored data damaged.
+    Recovered {
+        /// Whether rows may be missing.
+        is_damaged: bool,
+    },
     /// To core 0: this core knows what its node is in the cluster.
     Serving,
     /// To core 0, when the node ends: this core has given away the slots that others can take.

@@ -162,12 +162,7 @@ impl Shard {
         self.forget_waiter(RECEIVER | u64::from(receiver));
     }
 
-    /// The scan is given up, between two of its bites.
-    pub fn forget_scan(&mut self, number: u32) {
-        self.forget_waiter(SCANNER | u64::from(number));
-    }
-
-    fn forget_waiter(&mut self, waiter: u64) {
+    pub(crate) fn forget_waiter(&mut self, waiter: u64) {
         self.engine.finish(waiter);
         self.waiting_for_room.retain(|waiting| *waiting != waiter);
         self.waiters_ready.retain(|ready| *ready != waiter);

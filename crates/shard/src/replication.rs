@@ -64,6 +64,8 @@ pub struct Written<'a> {
     pub keyspace: KeyspaceNumber,
     /// All rows are of it.
     pub slot: Slot,
+    /// The first row's.
+    pub table: TableId,
     /// The slot's set.
     pub set: SetId,
     /// The sequence of the last row: what the set has to be committed up to. Grows from one to the next.
@@ -107,6 +109,7 @@ struct Set {
 
 struct Piece {
     place: Place,
+    table: TableId,
     sequence: Sequence,
     timestamp_us: i64,
     /// Where its rows end in the outbox's bytes.
@@ -116,7 +119,8 @@ struct Piece {
 /// Where the rows of a batch go.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Spread {
-    One(Option<Place>),
+    /// All to one place, the first to this table.
+    One(Option<Place>, TableId),
     Several,
 }
 
@@ -272,9 +276,9 @@ impl Replication {
 
     /// Where rows go that are about to be written, if they may be written here at all.
     pub(crate) fn spread<'a>(&self, mut rows: impl Iterator<Item = StagedRow<'a>>) -> Result<Spread, Stop> {
-        let Some(first) = rows.next() else { return Ok(Spread::One(None)) };
+        let Some(first) = rows.next() else { return Ok(Spread::Several) };
         let place = self.place_of(&first)?;
-        let mut spread = Spread::One(place);
+        let mut spread = Spread::One(place, first.partition.table);
         for row in rows {
             if self.place_of(&row)? != place {
                 spread = Spread::Several;
@@ -291,33 +295,35 @@ impl Replication {
     /// A batch was written, its last row with this sequence; rows of one place lie together in it.
     pub(crate) fn wrote(&mut self, spread: Spread, batch: &WriteBatch, last: Sequence, timestamp_us: i64) {
         match spread {
-            Spread::One(None) => {}
-            Spread::One(Some(place)) => {
+            Spread::One(None, _) => {}
+            Spread::One(Some(place), table) => {
                 self.bytes.extend_from_slice(batch.bytes());
-                self.end_piece(place, last, timestamp_us);
+                self.end_piece((place, table), last, timestamp_us);
             }
             Spread::Several => {
-                let mut current = None;
+                let mut current: Option<(Place, TableId)> = None;
                 // Of each row the sequence before its own.
                 for (before_row, row) in (last.0 - batch.len() as u64..).zip(batch.rows()) {
                     let place = self.locate(row.key.table, row.key.token.slot()).ok().flatten();
-                    if let Some(before) = current.filter(|_| current != place) {
-                        self.end_piece(before, Sequence(before_row), timestamp_us);
+                    if current.map(|(place, _)| place) != place {
+                        if let Some(before) = current {
+                            self.end_piece(before, Sequence(before_row), timestamp_us);
+                        }
+                        current = place.map(|place| (place, row.key.table));
                     }
                     if place.is_some() {
                         self.bytes.extend_from_slice(row.encoded);
                     }
-                    current = place;
                 }
-                if let Some(place) = current {
-                    self.end_piece(place, last, timestamp_us);
+                if let Some(before) = current {
+                    self.end_piece(before, last, timestamp_us);
                 }
             }
         }
     }
 
-    fn end_piece(&mut self, place: Place, sequence: Sequence, timestamp_us: i64) {
-        self.pieces.push(Piece { place, sequence, timestamp_us, end: self.bytes.len() });
+    fn end_piece(&mut self, (place, table): (Place, TableId), sequence: Sequence, timestamp_us: i64) {
+        self.pieces.push(Piece { place, table, sequence, timestamp_us, end: self.bytes.len() });
         let set = &mut self.sets[usize::from(place.set.0)];
         set.written = sequence;
         if sequence > set.committed {
@@ -331,7 +337,7 @@ impl Replication {
         self.pieces.iter().map(move |piece| {
             let Place { keyspace, slot, set } = piece.place;
             let rows = &self.bytes[std::mem::replace(&mut start, piece.end)..piece.end];
-            Written { keyspace, slot, set, sequence: piece.sequence, timestamp_us: piece.timestamp_us, rows }
+            Written { keyspace, slot, table: piece.table, set, sequence: piece.sequence, timestamp_us: piece.timestamp_us, rows }
         })
     }
 

@@ -1,6 +1,7 @@
 //! The shard itself.
 
 use crate::ShardError;
+use crate::catch_up::Reading;
 use crate::deltas::{Deltas, companion, stored_tables};
 use crate::held::{Finished, HeldReplies};
 use crate::parked::{Parked, ParkedOperations};
@@ -75,6 +76,8 @@ pub struct Shard {
     /// Receivers and scans that wait for the device to take writes, and those that may try again.
     pub(crate) waiting_for_room: Vec<u64>,
     pub(crate) waiters_ready: Vec<u64>,
+    /// Scans that have something of the engine's, or wait for it.
+    pub(crate) scans: BTreeMap<u32, Reading>,
     tables: BTreeSet<TableId>,
     record_sets: BTreeMap<TableId, Arc<Table>>,
     truncations: BTreeMap<TableId, Sequence>,
@@ -113,6 +116,7 @@ impl Shard {
             access: Access::Primary,
             waiting_for_room: Vec::new(),
             waiters_ready: Vec::new(),
+            scans: BTreeMap::new(),
             tables,
             record_sets: BTreeMap::new(),
             truncations,
@@ -456,7 +460,7 @@ fn write_spread(
     spread: Spread,
 ) -> Result<Sequence, WriteError> {
     match spread {
-        Spread::One(_) => write_out(engine, writes.rows(), batch, now, deltas),
+        Spread::One(..) => write_out(engine, writes.rows(), batch, now, deltas),
         Spread::Several => {
             let mut rows: Vec<StagedRow<'_>> = writes.rows().collect();
             rows.sort_by_key(|row| replication.place_of(row).ok().flatten());

@@ -27,7 +27,7 @@ fn every_promise_of_a_cluster_is_kept_under_every_seed() {
 #[test]
 fn a_cluster_is_upgraded_while_it_serves() {
     let mut total = ClusterOutcome::default();
-    run_seeds(seeds(6), "a_cluster_is_upgraded", run_upgrade_seed).iter().for_each(|outcome| total.add(outcome));
+    run_seeds(seeds(50), "a_cluster_is_upgraded", run_upgrade_seed).iter().for_each(|outcome| total.add(outcome));
     println!("{total:#?}");
 }
 

@@ -162,3 +162,35 @@ fn a_member_that_restarts_is_sent_what_it_has_missed() {
     let sent = sent_bytes(&mut cluster) - whole;
     assert!(sent < whole / 10, "{sent} bytes were sent again of {whole}");
 }
+
+#[test]
+fn what_is_kept_for_a_member_that_is_away_does_not_take_the_room_of_others() {
+    let mut cluster = Cluster::start(0);
+    cluster.call(&Statement::new("CREATE TABLE k.gone (k int PRIMARY KEY, v blob) WITH gc_grace_seconds = 0")).done();
+    cluster.add(4 << 20);
+    cluster.wait("every slot has its replicas", |network| (0..2).all(|node| members::is_replicated(network, node, "k", 2)));
+    cluster.write(1).done();
+    cluster.network.sleep(10_000_000);
+    cluster.network.kill(1, Loss::Process);
+    cluster.wait("the member is missed", |network| filled(network) == 0);
+    // Rows come and go: far more than there is room for.
+    let mut refused = 0;
+    for key in 0..40_000 {
+        let (insert, delete) = ("INSERT INTO k.gone (k, v) VALUES (?, 0x00)", "DELETE FROM k.gone WHERE k = ?");
+        for text in [insert, delete] {
+            let statement = Statement::new(text).bind([int(key)]).with(Consistency::One);
+            if cluster.call(&statement).code().is_some() {
+                refused += 1;
+                cluster.network.sleep(100_000);
+            }
+        }
+    }
+    assert!(refused < 100, "{refused} of 80,000 writes found no room");
+    cluster.write(2).done();
+    cluster.network.start(1);
+    cluster.wait("every slot has its replicas again", |network| (0..2).all(|node| members::is_replicated(network, node, "k", 2)));
+    let mut client = Client::begin(cluster.network.machine(1).unwrap(), 0, ProtocolVersion::V4, None);
+    let mut ask = |text: &str| members::ask(&mut cluster.network, 1, &mut client, &Statement::new(text).with(Consistency::One)).unwrap();
+    assert_eq!(ask("SELECT k FROM k.t").rows().len(), 2);
+    assert_eq!(ask("SELECT k FROM k.gone").rows().len(), 0);
+}

@@ -29,7 +29,8 @@ pub struct Profile {
     pub version: String,
     /// What its program knows of the nodes' protocol.
     pub protocol_versions: Versions,
-    /// The start of the machine under it; 0 if that is not known. What a process left in memory is there for the next one under the same start.
+    /// The start of the machine under it; 0 if that is not known, [`Profile::DAMAGED`] if stored data was found damaged. What a process left in memory is there for
+    /// the next one under the same start.
     pub boot: u128,
     /// Whether what it acknowledges is on the device by then: no loss of power takes any of it.
     pub is_durable: bool,
@@ -140,9 +141,12 @@ impl Member {
 }
 
 impl Profile {
+    /// In place of the name of the machine's start: this process has found stored data damaged, and may have lost anything.
+    pub const DAMAGED: u128 = u128::MAX;
+
     /// Whether this process has found all that `before`, the process before it on the same data directory, had acknowledged.
     pub(super) fn has_all_of(&self, before: &Self) -> bool {
-        before.is_durable || (self.boot != 0 && self.boot == before.boot)
+        self.boot != Self::DAMAGED && (before.is_durable || (self.boot != 0 && self.boot == before.boot))
     }
 
     pub(crate) fn encode(&self, writer: &mut Writer) {

@@ -243,15 +243,18 @@ fn one_that_has_everything_and_lives_is_enough_whatever_was_known_when() {
 
 #[test]
 fn one_that_may_have_lost_something_is_filled_from_others_and_serves_nothing_by_itself() {
-    let mut cluster = cluster(3, 3);
-    let node = NodeId(1);
-    cluster.apply(&Command::Started { node, previous: 1, profile: Profile { boot: 2, ..profile(1, 11) } });
-    assert!(cluster.state.keyspaces["ks"].iter().all(|slot| !slot.in_sync.contains(&node)));
-    cluster.apply(&Command::Down { node: NodeId(2) });
-    cluster.apply(&Command::Down { node: NodeId(3) });
-    assert_eq!(cluster.state.status().unavailable_slots, SLOT_COUNT);
-    cluster.apply(&Command::Up { node: NodeId(2), incarnation: 2 });
-    assert_eq!(cluster.state.status().unavailable_slots, 0);
+    for (boot, is_durable) in [(2, false), (Profile::DAMAGED, false), (Profile::DAMAGED, true)] {
+        let mut cluster = cluster(3, 3);
+        let node = NodeId(1);
+        cluster.state.change_member(node).profile.is_durable = is_durable;
+        cluster.apply(&Command::Started { node, previous: 1, profile: Profile { boot, is_durable, ..profile(1, 11) } });
+        assert!(cluster.state.keyspaces["ks"].iter().all(|slot| !slot.in_sync.contains(&node)));
+        cluster.apply(&Command::Down { node: NodeId(2) });
+        cluster.apply(&Command::Down { node: NodeId(3) });
+        assert_eq!(cluster.state.status().unavailable_slots, SLOT_COUNT);
+        cluster.apply(&Command::Up { node: NodeId(2), incarnation: 2 });
+        assert_eq!(cluster.state.status().unavailable_slots, 0);
+    }
 }
 
 #[test]

@@ -188,6 +188,29 @@ impl FrameReader {
         Ok(Some(Frame { kind: found.kind, flags: found.flags, body: &self.bytes[body_start..self.start] }))
     }
 
+    /// The next whole frame of a stream that goes on with `bytes`, which is cut to what follows it. Where nothing waits it is read where it lies; what is not whole
+    /// is kept.
+    ///
+    /// # Errors
+    /// Bytes that are no frame: from then on, always.
+    pub fn next_of<'a, 'b: 'a>(&'a mut self, bytes: &mut &'b [u8]) -> Result<Option<Frame<'a>>, FrameError> {
+        if self.waiting() > 0 || self.error.is_some() {
+            self.feed(std::mem::take(bytes));
+            return self.next_frame();
+        }
+        match inspect(bytes) {
+            Ok(Some(found)) => {
+                let (frame, rest) = bytes.split_at(HEADER_BYTES + found.len);
+                *bytes = rest;
+                Ok(Some(Frame { kind: found.kind, flags: found.flags, body: &frame[HEADER_BYTES..] }))
+            }
+            _ => {
+                self.feed(std::mem::take(bytes));
+                self.next_frame()
+            }
+        }
+    }
+
     /// How many bytes wait for the rest of their frame.
     #[must_use]
     pub fn waiting(&self) -> usize {

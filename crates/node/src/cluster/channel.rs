@@ -27,16 +27,13 @@ impl Channel {
         Ok(Self { reader: FrameReader::new(), session: session.map(Box::new) })
     }
 
-    /// Takes bytes that have arrived.
+    /// Takes bytes that have arrived, if they are TLS: others are frames as they are, and left to the reader.
     ///
     /// # Errors
     /// Why the connection is to be closed; the other side is told as far as it understands.
-    pub(super) fn receive<R: Reactor>(&mut self, reactor: &mut R, connection: ConnectionId, bytes: &[u8]) -> Result<(), String> {
-        let Some(session) = &mut self.session else {
-            self.reader.feed(bytes);
-            return Ok(());
-        };
-        let received = session.receive(reactor.now(), bytes, |said| self.reader.feed(said));
+    pub(super) fn receive<R: Reactor>(&mut self, reactor: &mut R, connection: ConnectionId, bytes: &mut &[u8]) -> Result<(), String> {
+        let Some(session) = &mut self.session else { return Ok(()) };
+        let received = session.receive(reactor.now(), std::mem::take(bytes), |said| self.reader.feed(said));
         if session.has_output()
             && let Some(out) = reactor.output(connection)
         {

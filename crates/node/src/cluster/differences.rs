@@ -47,7 +47,7 @@ pub(crate) struct Differences {
     /// What was kept when the process before ended: the rows here after this sequence may be here alone.
     restored: Option<u64>,
     is_dirty: bool,
-    /// Whether a slot has ceased to be held, which is not stored yet.
+    /// Whether a slot has ceased to be held, or a member to be known, which is not stored yet.
     has_unstored_removal: bool,
     storing: Option<Storing>,
     stored_at_us: u64,
@@ -119,9 +119,22 @@ impl Differences {
         self.timestamp_us
     }
 
-    /// No later row may be purged.
-    pub(crate) fn purge_floor(&self) -> Option<u64> {
-        self.absent.values().copied().min()
+    /// No later row may be purged. Of a member of which nothing is known, no difference can have been begun while it was down: for it nothing need be kept then.
+    pub(crate) fn purge_floor(&self, is_up: impl Fn(NodeId) -> bool) -> Option<u64> {
+        self.absent.iter().filter(|(node, known)| **known > 0 || is_up(**node)).map(|(_, known)| *known).min()
+    }
+
+    /// Forgets since when members that are down are away, so that nothing is kept for them: they get everything. Gives them, if there are any.
+    pub(crate) fn forget_away(&mut self, is_up: impl Fn(NodeId) -> bool) -> Vec<NodeId> {
+        let away = self.absent.iter_mut().filter(|(node, known)| **known > 0 && !is_up(**node));
+        let forgotten: Vec<NodeId> = away.map(|(node, known)| (*known = 0, *node).1).collect();
+        self.forgot(!forgotten.is_empty());
+        forgotten
+    }
+
+    /// What is stored says more than what is known by now: nothing may be purged for that before it is stored.
+    fn forgot(&mut self, has_forgotten: bool) {
+        (self.is_dirty, self.has_unstored_removal) = (self.is_dirty | has_forgotten, self.has_unstored_removal | has_forgotten);
     }
 
     /// Up to where a member has everything, if that is known.
@@ -169,7 +182,7 @@ impl Differences {
         self.let_go_of_others(|_, _| false);
     }
 
-    /// Whether rows of slots that are not held may go.
+    /// Whether rows of slots that are not held may go, and those that were kept for members that are not known any more.
     pub(crate) fn may_forget(&self) -> bool {
         !self.has_unstored_removal && self.storing.is_none_or(|storing| !storing.has_removal)
     }
@@ -190,7 +203,9 @@ impl Differences {
                 for node in now.learners.iter().chain(down).filter(|node| *node != view.me && !now.in_sync.contains(node)) {
                     // Since when it is away nobody here knows, or rows that were brought here have late sequences and it may lack them.
                     let known = self.absent.get(&node).map_or(0, |known| (*known).min(local.learned_at.unwrap_or(u64::MAX)));
-                    self.is_dirty |= self.absent.insert(node, known) != Some(known);
+                    let has_changed = self.absent.insert(node, known) != Some(known);
+                    self.is_dirty |= has_changed;
+                    self.forgot(has_changed && known == 0);
                 }
             }
             for node in former.into_iter().flatten().filter(|node| **node != view.me && !now.in_sync.contains(node)) {
@@ -201,7 +216,7 @@ impl Differences {
             }
         }
         self.absent.retain(|node, _| view.peers.contains_key(node));
-        let is_calm = |node: &NodeId| view.peers.get(node).is_some_and(|peer| peer.is_up) && !roles.are_filled(view, *node);
+        let is_calm = |node: &NodeId| view.is_peer_up(*node) && !roles.are_filled(view, *node);
         let calm: BTreeSet<NodeId> = self.absent.keys().copied().filter(is_calm).collect();
         self.calm_since.retain(|node, _| calm.contains(node));
         for node in calm {
@@ -312,7 +327,7 @@ mod tests {
         }
         let read = Differences::restore(Some(&kept.encode(0)));
         assert_eq!((read.committed, read.restored), (77, Some(77)));
-        assert_eq!((read.known_of(NodeId(3)), read.known_of(NodeId(1)), read.purge_floor()), (Some(12), None, Some(12)));
+        assert_eq!((read.known_of(NodeId(3)), read.known_of(NodeId(1)), read.purge_floor(|_| false)), (Some(12), None, Some(12)));
         kept.absent.insert(NodeId(3), 120);
         assert_eq!(Differences::restore(Some(&kept.encode(0))).known_of(NodeId(3)), Some(77), "it may have become less since");
         assert!(read.holds("a keyspace", Slot(4095)) && !read.holds("a keyspace", Slot(1)) && !read.holds("another", Slot(0)));
@@ -350,6 +365,21 @@ mod tests {
         assert!(kept.note(Reached::default(), 10_000_002).is_some());
         kept.stored(true);
         assert!(kept.may_forget());
+    }
+
+    #[test]
+    fn nothing_is_kept_for_a_member_that_is_forgotten_while_it_is_away() {
+        let mut kept = Differences::default();
+        kept.absent.extend([(NodeId(3), 12), (NodeId(4), 60)]);
+        assert_eq!(kept.forget_away(|node| node == NodeId(4)), [NodeId(3)]);
+        assert!(!kept.may_forget(), "what is stored says that rows after 12 are here");
+        let blob = kept.note(Reached { committed: 99, is_settled: true, ..Reached::default() }, 10_000_000).expect("it is due");
+        kept.stored(true);
+        assert!(kept.may_forget() && kept.forget_away(|node| node == NodeId(4)).is_empty());
+        assert_eq!(kept.purge_floor(|node| node == NodeId(4)), Some(60));
+        assert_eq!(kept.purge_floor(|_| true), Some(0), "a difference since the beginning may be under way");
+        let read = Differences::restore(Some(&blob));
+        assert_eq!((read.known_of(NodeId(3)), read.purge_floor(|_| false)), (Some(0), Some(60)));
     }
 
     #[test]

@@ -1,14 +1,33 @@
 //! Frames that go by newer metadata than this core has: they wait for it.
 
+use super::ClusterCore;
 use super::frames::split_version;
-use super::{ClusterCore, EarlyFrame, From};
+use super::roles::Target;
 use crate::core::Core;
 use crate::message::Message;
+use base::NodeId;
 use cluster::wire::Kind;
 use io::Reactor;
 
 /// Frames that wait for newer metadata, at most.
 const EARLY_FRAMES_MAX: usize = 10_000;
+
+/// A frame that goes by newer metadata.
+pub(super) struct EarlyFrame {
+    version: u64,
+    from: From,
+    kind: u8,
+    body: Vec<u8>,
+}
+
+/// By which connection a frame came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum From {
+    /// A link of this core's making.
+    Link(Target),
+    /// One that this member has made.
+    Member(NodeId),
+}
 
 impl ClusterCore {
     /// Keeps a frame that goes by newer metadata than this core's; whether it is one.

@@ -168,8 +168,9 @@ impl Core {
         self.ask(reactor);
         let postponed_due_us = self.fill_postponed(reactor);
         let now_us = reactor.now().monotonic_us;
-        let ready: BTreeSet<u32> = self.shard.take_scans_ready().collect();
+        let mut ready: BTreeSet<u32> = self.shard.take_scans_ready().collect();
         let cluster = self.cluster.as_mut()?;
+        ready.extend(self.shard.end_scans(|number| cluster.fillings.scans(number)));
         let ClusterCore { fillings, links, budget, .. } = &mut **cluster;
         fillings.wipe_waits &= !ready.contains(&WIPE);
         fillings.own_tail_waits &= !ready.contains(&OWN_TAIL);
@@ -352,7 +353,7 @@ impl Core {
                 keys.make_contiguous();
                 let of_slot = keys.iter().take_while(|key| place_of(key) == first).count();
                 let (slice, _) = keys.as_slices();
-                match self.shard.images(now, filling.number, &slice[..of_slot], BITE_BYTES, &mut batch) {
+                match self.shard.images(now, filling.number, slice.split_at(of_slot), BITE_BYTES, &mut batch) {
                     Err(error) => {
                         tracing::warn!(core = self.core.0, node = target.0.0, %error, "rows cannot be copied for now");
                         filling.waits = true;

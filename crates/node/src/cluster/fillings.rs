@@ -295,6 +295,15 @@ impl Fillings {
         keys
     }
 
+    /// Whether this number is that of a scan that is under way.
+    pub(super) fn scans(&self, number: u32) -> bool {
+        match number {
+            WIPE => !self.wipes.is_empty(),
+            OWN_TAIL => self.own_tail.is_some(),
+            _ => self.by_target.values().any(|filling| filling.number == number && !filling.jobs.is_empty()),
+        }
+    }
+
     pub(super) fn of(&mut self, target: Target) -> &mut Filling {
         let Self { by_target, numbers, .. } = self;
         by_target.entry(target).or_insert_with(|| {

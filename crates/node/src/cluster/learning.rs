@@ -71,7 +71,7 @@ impl Core {
         let Some(peer) = cluster.view.peers.get(&node) else { return };
         let cores = peer.cores;
         let learned = cluster.roles.iter().filter(|(_, slot, local)| {
-            local.role == Role::Learner && local.primary == Some(node) && slot.core(cores) == CoreId(core) && local.is_asked
+            local.role == Role::Learner && local.primary == Some(node) && slot.core(cores) == CoreId(core) && local.is_asked()
         });
         let learned: Vec<_> = learned.map(|(keyspace, slot, _)| (keyspace, slot)).collect();
         // What was asked may not have arrived. A filling that has begun is not begun again.
@@ -109,11 +109,11 @@ impl Core {
         let Some(cluster) = &mut self.cluster else { return };
         for (keyspace, slot, wanted) in slots.iter() {
             let Some(keyspace) = cluster.view.number_of(keyspace) else { continue };
-            let Some(local) = cluster.roles.get_mut(keyspace, slot) else { continue };
+            let Some(local) = cluster.roles.get(keyspace, slot) else { continue };
             let is_meant = local.role == Role::Learner && local.primary == Some(node) && local.learning == Some(Epoch(wanted));
             // It may have asked for all already.
             if is_meant && cluster.fillings.asked.get(&(keyspace, slot)) == Some(&Fill::Difference) {
-                local.is_asked = false;
+                cluster.roles.set_asked(keyspace, slot, false);
                 cluster.fillings.asked.remove(&(keyspace, slot));
                 cluster.fillings.wanted.remove(&(keyspace, slot));
                 cluster.want_all((keyspace, slot));
@@ -129,7 +129,7 @@ impl Core {
         }
         let (place, scan) = cluster.fillings.wipes.front_mut()?;
         let place = *place;
-        let (role, is_asked) = cluster.roles.get(place.0, place.1).map_or((Role::None, false), |local| (local.role, local.is_asked));
+        let (role, is_asked) = cluster.roles.get(place.0, place.1).map_or((Role::None, false), |local| (local.role, local.is_asked()));
         if !matches!(role, Role::Learner | Role::None) || is_asked {
             cluster.fillings.wipes.pop_front();
             return Some(());
@@ -160,7 +160,7 @@ impl Core {
         let version = cluster.view.version().to_le_bytes();
         let mut wanted: BTreeMap<(ConnectionId, bool), Slots> = BTreeMap::new();
         // Without room for it, it would only hold back its primaries.
-        let is_full = self.shard.engine().is_full() || self.shard.engine().index_is_full();
+        let is_full = self.shard.engine().has_no_room();
         if is_full {
             cluster.tell_full(reactor);
         }
@@ -178,9 +178,7 @@ impl Core {
             cluster.fillings.wanted.remove(&place);
             cluster.fillings.asked.insert(place, fill);
             cluster.ask_for_keys(reactor, connection, place);
-            if let Some(local) = cluster.roles.get_mut(place.0, place.1) {
-                local.is_asked = true;
-            }
+            cluster.roles.set_asked(place.0, place.1, true);
         }
         for ((connection, is_all), slots) in wanted {
             let fill = if is_all { Fill::All } else { Fill::Difference };

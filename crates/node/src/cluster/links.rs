@@ -4,12 +4,13 @@
 //! connection. So two cores that are each other's primaries have two links, one each way. The core that connects says hello first and the other
 //! answers with its own; a side that does not like what it hears says why in its log and closes.
 
+use super::ClusterCore;
 use super::channel::Channel;
+use super::early_frames::From;
 use super::frames::{self, ACKNOWLEDGED, APPEND, FORWARD, Forward};
 use super::progress::Held;
 use super::roles::Target;
 use super::strangers::{STRANGER_BYTES_MAX, StrangerUntil, Strangers};
-use super::{ClusterCore, From};
 use crate::core::Core;
 use crate::message::Message;
 use base::{CoreId, NodeId};
@@ -375,7 +376,7 @@ impl Core {
     }
 
     /// Bytes of another node have arrived.
-    pub(crate) fn node_received<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, connection: ConnectionId, bytes: &[u8]) {
+    pub(crate) fn node_received<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, connection: ConnectionId, mut bytes: &[u8]) {
         let Some(cluster) = &mut self.cluster else { return };
         let links = &mut cluster.links;
         let target = links.by_connection.get(&connection).copied();
@@ -384,10 +385,10 @@ impl Core {
             (None, Some(link)) => &mut link.channel,
             (None, None) => return self.contact_received(reactor, connection, bytes),
         };
-        let received = channel.receive(reactor, connection, bytes);
+        let received = channel.receive(reactor, connection, &mut bytes);
         let mut reader = std::mem::take(&mut channel.reader);
         let verdict = loop {
-            let frame = match reader.next_frame() {
+            let frame = match reader.next_of(&mut bytes) {
                 Ok(Some(frame)) => frame,
                 // What came before the end of TLS counts.
                 Ok(None) => break received,

@@ -162,7 +162,10 @@ impl Core {
         reactor.entropy(&mut seed);
         let seed = u64::from_le_bytes(seed);
         let Some(cluster) = &mut self.cluster else { return };
-        let profile = profile(&self.config, &cluster.config, self.cores, self.shard.durability() == Durability::Device);
+        let mut profile = profile(&self.config, &cluster.config, self.cores, self.shard.durability() == Durability::Device);
+        if self.is_damaged {
+            profile.boot = Profile::DAMAGED;
+        }
         let (name, config) = (&self.config.cluster_name, &cluster.config);
         let Some(core) = &mut cluster.metadata else { return };
         let blobs = core.blobs.take().unwrap_or_default();
@@ -398,7 +401,7 @@ impl Core {
     }
 
     /// What a contact says.
-    pub(super) fn contact_received<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, connection: ConnectionId, bytes: &[u8]) {
+    pub(super) fn contact_received<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, connection: ConnectionId, mut bytes: &[u8]) {
         let now = reactor.now();
         let Some(cluster) = &mut self.cluster else { return };
         let (versions, Some(core)) = (cluster.config.protocol_versions, &mut cluster.metadata) else { return };
@@ -406,9 +409,9 @@ impl Core {
         if contact.connection != connection {
             return;
         }
-        let received = contact.channel.receive(reactor, connection, bytes);
+        let received = contact.channel.receive(reactor, connection, &mut bytes);
         loop {
-            let refused = match contact.channel.reader.next_frame() {
+            let refused = match contact.channel.reader.next_of(&mut bytes) {
                 Ok(None) => match received {
                     Ok(()) => return,
                     Err(why) => why,

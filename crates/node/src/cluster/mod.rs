@@ -130,7 +130,7 @@ pub(crate) struct ClusterCore {
     /// Requests of others that go by newer metadata.
     early: Vec<Early>,
     /// Frames of others that do.
-    early_frames: Vec<EarlyFrame>,
+    early_frames: Vec<early_frames::EarlyFrame>,
     fillings: Fillings,
     budget: Budget,
     rest: Rest,
@@ -138,6 +138,8 @@ pub(crate) struct ClusterCore {
     /// While the process takes leave.
     ending: Option<Ending>,
     differences: Differences,
+    /// No row of a later sequence is purged here.
+    purge_floor: Option<u64>,
     /// Links whose streams have something to send.
     unsent: BTreeSet<Target>,
     /// Sets in which something was written that is not known to be committed.
@@ -154,23 +156,6 @@ pub(crate) struct ClusterCore {
     committed_due_us: u64,
     /// On core 0.
     metadata: Option<Box<MetadataCore>>,
-}
-
-/// A frame that goes by newer metadata.
-struct EarlyFrame {
-    version: u64,
-    from: From,
-    kind: u8,
-    body: Vec<u8>,
-}
-
-/// By which connection a frame came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum From {
-    /// A link of this core's making.
-    Link(Target),
-    /// One that this member has made.
-    Member(NodeId),
 }
 
 impl ClusterCore {
@@ -203,6 +188,7 @@ impl ClusterCore {
             handing_over: HandingOver::default(),
             ending: None,
             differences: Differences::restore(kept),
+            purge_floor: None,
             unsent: BTreeSet::new(),
             uncommitted_sets: BTreeSet::new(),
             written: false,
@@ -383,7 +369,7 @@ impl Core {
             cluster.want_slot(*place, own.remove(place).unwrap_or_default());
         }
         cluster.fillings.doubt_after(committed);
-        self.shard.set_purge_floor(cluster.differences.purge_floor().map(Sequence));
+        cluster.hold_purges(&mut self.shard);
         // One that ends, or is taken for dead, comes back and has what it had.
         if !cluster.is_ending() {
             for place in &changes.left {
@@ -395,7 +381,7 @@ impl Core {
         }
         view.gone_since(&before).for_each(|node| cluster.fillings.forget_sender(node));
         cluster.want_links(&before, &changes.changed);
-        let unanswered = cluster.links.take_forwards(|node| view.peers.get(&node).is_none_or(|peer| !peer.is_up));
+        let unanswered = cluster.links.take_forwards(|node| !view.is_peer_up(node));
         self.serve_slots(&changes.gained);
         self.agreed(&changes.changed);
         self.note_members(reactor, &members);
@@ -485,6 +471,18 @@ impl Core {
         let cluster = self.cluster.as_mut()?;
         let is_at_rest = |local: &LocalSlot| local.waits == Waits::default() && !local.has_restarted();
         let is_settled = cluster.fillings.is_settled() && cluster.roles.iter().all(|(_, _, local)| is_at_rest(local));
+        if self.shard.engine().has_no_room() {
+            let forgotten = cluster.differences.forget_away(|node| cluster.view.is_peer_up(node));
+            for node in forgotten {
+                let node = node.0;
+                tracing::warn!(
+                    core = self.core.0,
+                    node,
+                    "there is no room: deletions and expired rows are kept no longer for a member that is away; it will be filled anew"
+                );
+            }
+        }
+        cluster.hold_purges(&mut self.shard);
         let (durable, timestamp_us) = (self.shard.engine().durable_sequence().0, self.shard.last_timestamp_us());
         if let Some(bytes) = cluster.differences.note(Reached { committed, durable, timestamp_us, is_settled }, now_us) {
             let name = replication_blob(self.core);
@@ -514,7 +512,9 @@ impl Core {
             cluster.differences.let_go_of_all();
         }
         self.shard.raise_timestamp(cluster.differences.timestamp_us());
-        if let Some(floor) = cluster.differences.purge_floor() {
+        // Of members of which nothing is known all may have been purged.
+        if let Some(floor) = cluster.differences.purge_floor(|_| false) {
+            cluster.purge_floor = Some(floor);
             self.shard.set_purge_floor(Some(Sequence(floor)));
             self.shard.restore_purged(Sequence(floor));
         }
@@ -585,6 +585,16 @@ impl ClusterCore {
     fn is_waited_for(&self, target: Target) -> bool {
         let has_writes = self.links.outgoing.get(&target).is_some_and(|link| link.stream.has_writes());
         has_writes || self.fillings.agrees_with(target)
+    }
+
+    /// Tells the shard what must not be purged. That it may purge more has to follow from what is stored.
+    fn hold_purges(&mut self, shard: &mut Shard) {
+        let floor = self.differences.purge_floor(|node| self.view.is_peer_up(node));
+        let is_lower = floor.is_some_and(|floor| self.purge_floor.is_none_or(|held| floor < held));
+        if floor != self.purge_floor && (is_lower || self.differences.may_forget()) {
+            self.purge_floor = floor;
+            shard.set_purge_floor(floor.map(Sequence));
+        }
     }
 
     /// Slots whose primary is here and that this replica gets the writes of, as far as their sets are of interest.

@@ -329,7 +329,7 @@ impl Core {
             device_used_bytes: stats.segments.saturating_sub(stats.segments_free) * stats.segment_bytes,
             device_capacity_bytes: stats.segments_capacity * stats.segment_bytes,
             memory_bytes: stats.memory_bytes,
-            is_full: self.shard.engine().is_full() || self.shard.engine().index_is_full(),
+            is_full: self.shard.engine().has_no_room(),
             damaged_records: stats.damaged_records,
             ..CoreReport::default()
         };

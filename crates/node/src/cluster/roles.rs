@@ -23,6 +23,9 @@ pub(crate) type Place = (KeyspaceNumber, Slot);
 /// A core of another node.
 pub(crate) type Target = (NodeId, CoreId);
 
+/// No member has this id.
+const NOBODY: NodeId = NodeId(0);
+
 /// Who gets the writes of slots.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Set {
@@ -55,6 +58,8 @@ pub(crate) struct LocalSlot {
     pub(crate) term: Epoch,
     pub(crate) epoch: Epoch,
     pub(crate) primary: Option<NodeId>,
+    /// How many replicas are in sync.
+    in_sync: u8,
     pub(crate) set: Option<SetId>,
     /// As primary: why it is not served yet.
     pub(crate) waits: Waits,
@@ -69,7 +74,7 @@ pub(crate) struct LocalSlot {
     /// As learner: what names the filling of this node.
     pub(crate) learning: Option<Epoch>,
     /// As learner: whether the primary was asked for it.
-    pub(crate) is_asked: bool,
+    is_asked: bool,
     /// The engine's sequence when this core began to be filled, until it is in sync: later rows may be old ones that were brought to it.
     pub(crate) learned_at: Option<u64>,
 }
@@ -85,6 +90,24 @@ impl LocalSlot {
         self.role == Role::Learner && self.learning.is_none()
     }
 
+    /// As learner: whether the primary was asked to fill it.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.is_asked
+    }
+
+    /// What is received for it is judged by.
+    fn standing(&self) -> Standing {
+        let primary = self.primary.unwrap_or(NOBODY);
+        Standing {
+            term: self.term,
+            primary,
+            role: self.role,
+            is_asked: self.is_asked,
+            has_restarted: self.has_restarted(),
+            in_sync: self.in_sync,
+        }
+    }
+
     /// Whether this process does not know what the one before it had alone.
     fn begins_anew(&self) -> bool {
         self.has_restarted() || self.waits.release
@@ -95,6 +118,19 @@ impl LocalSlot {
         self.filling.retain(|(known, ..)| *known != node);
         self.filled.retain(|known| *known != node);
     }
+}
+
+/// What each request, and each row that is sent or received for a slot, is judged by, apart from all else that is known of it: those of all slots are few enough to stay in a core's cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) term: Epoch,
+    /// [`NOBODY`] where there is none.
+    pub(crate) primary: NodeId,
+    pub(crate) role: Role,
+    pub(crate) is_asked: bool,
+    pub(crate) has_restarted: bool,
+    /// How many replicas are in sync.
+    pub(crate) in_sync: u8,
 }
 
 /// What a new primary waits for before it serves a slot.
@@ -116,6 +152,8 @@ pub(crate) struct Roles {
     count: usize,
     /// By keyspace, the slots of this core.
     slots: Vec<Vec<LocalSlot>>,
+    /// Of each of them.
+    standings: Vec<Vec<Standing>>,
     /// In how many slots this process begins anew: see [`LocalSlot::begins_anew`].
     beginning: usize,
     sets: Vec<Set>,
@@ -146,8 +184,27 @@ impl Roles {
         self.slots.get(usize::from(keyspace.0))?.get(usize::from(slot.0.checked_sub(self.first)?))
     }
 
+    /// What a [`Standing`] has of it changes by methods of this one alone.
     pub(crate) fn get_mut(&mut self, keyspace: KeyspaceNumber, slot: Slot) -> Option<&mut LocalSlot> {
         self.slots.get_mut(usize::from(keyspace.0))?.get_mut(usize::from(slot.0.checked_sub(self.first)?))
+    }
+
+    /// What requests and rows for a slot of this core are judged by.
+    pub(crate) fn standing(&self, keyspace: KeyspaceNumber, slot: Slot) -> Option<&Standing> {
+        self.standings.get(usize::from(keyspace.0))?.get(usize::from(slot.0.checked_sub(self.first)?))
+    }
+
+    /// As learner: the primary was asked to fill it, or has refused.
+    pub(crate) fn set_asked(&mut self, keyspace: KeyspaceNumber, slot: Slot, is_asked: bool) {
+        if let Some(local) = self.get_mut(keyspace, slot) {
+            local.is_asked = is_asked;
+            self.note_standing(keyspace, slot);
+        }
+    }
+
+    fn note_standing(&mut self, keyspace: KeyspaceNumber, slot: Slot) {
+        let Some(now) = self.get(keyspace, slot).map(LocalSlot::standing) else { return };
+        self.standings[usize::from(keyspace.0)][usize::from(slot.0 - self.first)] = now;
     }
 
     pub(crate) fn set(&self, set: SetId) -> &Set {
@@ -177,6 +234,7 @@ impl Roles {
             (self.first, self.count) = (own().next().unwrap_or(0), own().count());
         }
         self.slots.resize_with(view.keyspaces.len(), || vec![LocalSlot::default(); self.count]);
+        self.standings.resize_with(view.keyspaces.len(), || vec![LocalSlot::default().standing(); self.count]);
         for number in (0..self.slots.len() as u16).map(KeyspaceNumber) {
             match (before.slots_of(number), view.slots_of(number)) {
                 (None, None) => {}
@@ -193,6 +251,7 @@ impl Roles {
         follow_slot(local, view, keyspace, slot, changes);
         let (begins, set) = (local.begins_anew(), local.set);
         self.beginning = self.beginning + usize::from(begins) - usize::from(began);
+        self.note_standing(keyspace, slot);
         self.count_uses(former, set);
     }
 
@@ -294,7 +353,7 @@ fn follow_slot(local: &mut LocalSlot, view: &View, keyspace: KeyspaceNumber, slo
     }
     changes.changed.push(place);
     (local.role, local.term, local.epoch) = (role, assignment.term, assignment.epoch);
-    local.primary = Some(assignment.primary);
+    (local.primary, local.in_sync) = (Some(assignment.primary), assignment.in_sync.iter().count() as u8);
     let is_new_term = assignment.term != before.1;
     if before.0 == Role::Primary && (role != Role::Primary || is_new_term) {
         changes.lost.push(place);

@@ -106,9 +106,14 @@ impl ClusterCore {
     fn counts(&self, place: &Place, consistency: Consistency) -> Option<(u16, u16)> {
         let keyspace = self.view.keyspace_of(place.table)?;
         let slots = self.view.slots_of(keyspace)?;
-        let is_up = |node: &&NodeId| **node == self.view.me || self.view.peers.get(*node).is_some_and(|peer| peer.is_up);
+        let required = consistency.required(u16::from(slots.factor));
+        // Nearly always; and where replicas are is a look into memory that no cache has.
+        if let Some(standing) = self.roles.standing(keyspace, place.token.slot()).filter(|_| self.view.are_all_up) {
+            return Some((required, standing.in_sync.into()));
+        }
+        let is_up = |node: &&NodeId| **node == self.view.me || self.view.is_peer_up(**node);
         let alive = slots.at(place.token.slot()).in_sync.iter().filter(is_up).count();
-        Some((consistency.required(u16::from(slots.factor)), alive as u16))
+        Some((required, alive as u16))
     }
 
     /// Refuses what needs more replicas than there are.
@@ -135,12 +140,15 @@ impl ClusterCore {
     fn way(&self, place: &Place, route: &Route, own_core: CoreId, cores: u16) -> Way {
         let slot = place.token.slot();
         let Some(keyspace) = self.view.keyspace_of(place.table) else { return Way::Nobody };
-        let Some(assignment) = self.view.assignment(keyspace, slot) else { return Way::Nobody };
         if let Some((required, alive)) = self.counts(place, route.consistency)
             && alive < required
         {
             return Way::TooFew { required, alive };
         }
+        if self.roles.standing(keyspace, slot).is_some_and(|standing| standing.role == Role::Primary) {
+            return Way::Here;
+        }
+        let Some(assignment) = self.view.assignment(keyspace, slot) else { return Way::Nobody };
         // A part is one of many: they are all read where they are newest.
         let reads_any = !route.is_write && place.description.is_none() && route.reads_any;
         let me = &self.view.me;

@@ -35,13 +35,12 @@ impl ClusterCore {
         for written in shard.written() {
             self.uncommitted_sets.insert(written.set);
             self.written = true;
-            let Some(local) = self.roles.get(written.keyspace, written.slot) else { continue };
-            let Some(Ok(first)) = ReceivedRows::new(written.rows).next() else { continue };
+            let Some(local) = self.roles.standing(written.keyspace, written.slot) else { continue };
             let item = Item {
                 sequence: written.sequence.0,
                 term: local.term,
                 timestamp_us: written.timestamp_us,
-                table: first.key.table,
+                table: written.table,
                 slot: written.slot,
                 purpose: Purpose::Write,
                 rows: written.rows,
@@ -58,7 +57,7 @@ impl ClusterCore {
 
     /// The term of a slot whose primary this is: what was to be sent of others is not this node's to send any more.
     fn term_here(&self, keyspace: KeyspaceNumber, slot: Slot) -> Option<Epoch> {
-        self.roles.get(keyspace, slot).filter(|local| local.role == Role::Primary).map(|local| local.term)
+        self.roles.standing(keyspace, slot).filter(|local| local.role == Role::Primary).map(|local| local.term)
     }
 
     /// Sends no row, only the time: what a replica that becomes one in sync writes later must not have an earlier timestamp.
@@ -128,7 +127,7 @@ impl ClusterCore {
     /// An item of a primary has been applied here. What others may lack is remembered until it is committed: writes, and what a new primary brings to those in
     /// sync. Other images show what was committed before this replica is in sync.
     fn received(&mut self, from: Target, sequences: (u64, Sequence), place: (KeyspaceNumber, Slot), item: &Item<'_>) {
-        let is_secondary = || self.roles.get(place.0, place.1).is_some_and(|local| local.role == Role::Secondary);
+        let is_secondary = || self.roles.standing(place.0, place.1).is_some_and(|local| local.role == Role::Secondary);
         if item.purpose == Purpose::Write || is_secondary() {
             self.fillings.applied(from, sequences, place, item.rows);
         }
@@ -155,14 +154,14 @@ impl ClusterCore {
     fn judge(&self, sender: base::NodeId, version: u64, keyspace: Option<KeyspaceNumber>, item: &Item<'_>) -> Verdict {
         // While this node takes no part its version is 0, and everything waits.
         let is_behind = version > self.view.version();
-        let Some(local) = keyspace.and_then(|keyspace| self.roles.get(keyspace, item.slot)) else {
+        let Some(local) = keyspace.and_then(|keyspace| self.roles.standing(keyspace, item.slot)) else {
             return if is_behind { Verdict::Wait } else { Verdict::Ignore };
         };
         if item.term > local.term {
             return if is_behind { Verdict::Wait } else { Verdict::Ignore };
         }
-        let is_old = local.primary != Some(sender) || item.term < local.term;
-        if is_old && item.purpose == Purpose::Image && local.role == Role::Learner && !local.has_restarted() {
+        let is_old = local.primary != sender || item.term < local.term;
+        if is_old && item.purpose == Purpose::Image && local.role == Role::Learner && !local.has_restarted {
             // A former primary was filling this learner: what comes of that the metadata refuses. One that is in sync and has restarted acknowledges nothing.
             return Verdict::Ignore;
         }
@@ -173,7 +172,7 @@ impl ClusterCore {
             Role::Secondary => Verdict::Apply,
             Role::Learner if local.is_asked => Verdict::Apply,
             // Taken, it would count as had by one that is in sync.
-            _ if local.has_restarted() => Verdict::Wait,
+            _ if local.has_restarted => Verdict::Wait,
             _ if is_behind => Verdict::Wait,
             _ => Verdict::Ignore,
         }

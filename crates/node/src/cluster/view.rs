@@ -37,6 +37,8 @@ pub struct View {
     pub(crate) is_current: bool,
     pub(crate) state: Arc<State>,
     pub(crate) peers: Arc<BTreeMap<NodeId, Peer>>,
+    /// Whether all of them are up.
+    pub(crate) are_all_up: bool,
     /// By number. Numbers are never used for another keyspace while the process lives.
     pub(crate) keyspaces: Vec<KeyspaceView>,
     /// Ascending.
@@ -56,6 +58,7 @@ impl View {
             is_current: false,
             state: Arc::new(State::empty()),
             peers: Arc::default(),
+            are_all_up: true,
             keyspaces: Vec::new(),
             tables: Vec::new(),
             members_since: 0,
@@ -95,7 +98,8 @@ impl View {
             before.ring();
             Arc::clone(&before.ring)
         };
-        Self { me, identity, is_current, state: Arc::clone(state), peers, keyspaces, tables, members_since, ring }
+        let are_all_up = peers.values().all(|peer| peer.is_up);
+        Self { me, identity, is_current, state: Arc::clone(state), peers, are_all_up, keyspaces, tables, members_since, ring }
     }
 
     /// Members of `before` whose processes are no more.
@@ -140,6 +144,11 @@ impl View {
     /// The core of a member that has a slot.
     pub(crate) fn core_of(&self, node: NodeId, slot: Slot) -> Option<CoreId> {
         self.peers.get(&node).map(|peer| slot.core(peer.cores))
+    }
+
+    /// Whether another member is up.
+    pub(crate) fn is_peer_up(&self, node: NodeId) -> bool {
+        self.peers.get(&node).is_some_and(|peer| peer.is_up)
     }
 
     /// The members that are up, ascending.

@@ -2,7 +2,7 @@
 //! present rows of some keys, nothing at all, and a digest to compare.
 //!
 //! All of it goes in bites: a call works on what is in memory up to a bound; what is missing is asked for, and the caller comes again when
-//! [`Shard::take_scans_ready`] names its number. Between bites everything may change: what a bite gives is as of its call, so it has
+//! [`Shard::take_scans_ready`] names its number. What is read ahead of a bite stays in memory for the next ones. Between bites everything may change: what a bite gives is as of its call, so it has
 //! to be sent after all writes that came before it ([`Shard::written`]) and before those that come later.
 //!
 //! Invariants: what is given are whole rows: one that still has a delta beside it, from before its table was replicated, is written whole first;
@@ -22,8 +22,9 @@ use base::{Now, TableId, Token};
 use engine::{CachePolicy, Key, Kind, Miss, ReadError, TableRow, TableScan, WriteBatch, WriteError};
 use model::row::{RowWriter, Stamp};
 
-/// How many records are asked for at once.
+/// How many records are asked for at once, and how many bytes of them.
 const READ_AHEAD: usize = 128;
+const READ_AHEAD_BYTES: usize = 256 << 10;
 /// Rows that say that there is none may be purged at once: second zero.
 const VOID_PURGE_S: i64 = 0;
 
@@ -70,6 +71,15 @@ fn put_void(batch: &mut WriteBatch, key: &Key<'_>, void: &[u8]) -> Result<(), Sh
     batch.put(key, Kind::Tombstone { purge_after_s: VOID_PURGE_S }, void).map_err(|error| ShardError::of_write(&error))
 }
 
+/// What has been read for a scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// The bite that is to be taken again needs it.
+    ForThisBite,
+    /// The bite for which it was read is done.
+    Ahead,
+}
+
 /// Why a step of a walk could not be done.
 enum Unfinished {
     Misses(Vec<Miss>),
@@ -101,43 +111,49 @@ impl From<ReadError> for Unfinished {
 }
 
 impl Shard {
-    /// Appends the present row of each key to `out`, tombstones included, until they take about `bytes_max`; where there is none, one that says
-    /// so. Gives how many keys were done, at least one; `None` when something has to be read first.
+    /// Appends the present row of each key to `out`, tombstones included, until they take about `bytes_max` or one has to be read first; where there is none,
+    /// one that says so. Gives how many keys were done, at least one; `None` when the first has to be read. Those of `later` are read ahead for calls to come.
     ///
     /// # Errors
-    /// As for reads, and, when deltas have to be written first, for writes.
+    /// As for reads, and, when deltas have to be written first, for writes; of the first key.
     pub fn images(
         &mut self,
         now: Now,
         number: u32,
-        keys: &[RowKey],
+        (keys, later): (&[RowKey], &[RowKey]),
         bytes_max: usize,
         out: &mut WriteBatch,
     ) -> Result<Option<usize>, ShardError> {
         let mut done = 0;
-        let outcome = self.images_of(now, keys, bytes_max, out).map(|count| {
+        let outcome = self.images_of(now, (keys, later), bytes_max, out).map(|count| {
             done = count;
-            Bite::End
+            if count < keys.len() || !later.is_empty() { Bite::More } else { Bite::End }
         });
-        Ok((self.bite(number, outcome)? == Bite::End).then_some(done))
+        Ok((self.bite(number, outcome)? != Bite::Waits).then_some(done))
     }
 
-    fn images_of(&mut self, now: Now, keys: &[RowKey], bytes_max: usize, out: &mut WriteBatch) -> Result<usize, Unfinished> {
-        let keys = &keys[..keys.len().min(READ_AHEAD)];
-        let mut misses = Vec::new();
-        for key in keys {
-            let settled = if self.has_deltas_of(key.table) { self.settle_key(now, &key.borrow()) } else { Ok(()) };
-            let read = || self.engine.get(&key.borrow(), CachePolicy::Bypass).map(|_| ()).map_err(Unfinished::from);
-            match settled.and_then(|()| read()) {
-                Err(Unfinished::Misses(more)) => misses.extend(more),
-                outcome => outcome?,
-            }
-        }
-        if !misses.is_empty() {
-            return Err(Unfinished::Misses(misses));
-        }
+    fn images_of(
+        &mut self,
+        now: Now,
+        (keys, later): (&[RowKey], &[RowKey]),
+        bytes_max: usize,
+        out: &mut WriteBatch,
+    ) -> Result<usize, Unfinished> {
         let (void, start) = (void_row(), out.bytes_in_log());
         for (done, key) in keys.iter().enumerate() {
+            match self.present(now, key) {
+                // Those before it count; it is the first of the next call.
+                Err(_) if done > 0 => return Ok(done),
+                Err(Unfinished::Misses(mut misses)) => {
+                    for key in keys[1..].iter().chain(later).take(READ_AHEAD) {
+                        if let Err(Unfinished::Misses(more)) = self.present(now, key) {
+                            misses.extend(more);
+                        }
+                    }
+                    return Err(Unfinished::Misses(misses));
+                }
+                outcome => outcome?,
+            }
             let row = self.engine.get(&key.borrow(), CachePolicy::Bypass)?;
             let bytes = out.bytes_in_log() - start + row.map_or(0, |row| row.bytes.len()) + key.partition.len() + key.clustering.len();
             if done > 0 && bytes > bytes_max {
@@ -151,22 +167,65 @@ impl Shard {
         Ok(keys.len())
     }
 
-    /// Ends a call: asks for what is missing, or lets go of what was read for it.
+    /// Sees to it that a row is whole and in memory.
+    fn present(&mut self, now: Now, key: &RowKey) -> Result<(), Unfinished> {
+        if self.has_deltas_of(key.table) {
+            self.settle_key(now, &key.borrow())?;
+        }
+        Ok(self.engine.get(&key.borrow(), CachePolicy::Bypass).map(|_| ())?)
+    }
+
+    /// Ends a call: asks for what is missing, or lets go of what was read for it. What was read ahead of a bite stays for those that follow, until one of them
+    /// misses something: then it has been passed.
     fn bite(&mut self, number: u32, outcome: Result<Bite, Unfinished>) -> Result<Bite, ShardError> {
         let waiter = SCANNER | u64::from(number);
         match outcome {
-            Err(Unfinished::Misses(misses)) => misses.iter().for_each(|miss| self.engine.fetch(miss, waiter)),
-            Err(Unfinished::Busy) => self.waiting_for_room.push(waiter),
+            Err(Unfinished::Misses(misses)) => {
+                if self.scans.insert(number, Reading::ForThisBite) == Some(Reading::Ahead) {
+                    self.engine.finish(waiter);
+                }
+                let mut bytes = 0;
+                for miss in misses {
+                    let miss = miss.within(READ_AHEAD_BYTES.saturating_sub(bytes));
+                    self.engine.fetch(&miss, waiter);
+                    bytes += miss.bytes();
+                    if bytes >= READ_AHEAD_BYTES {
+                        break;
+                    }
+                }
+                Ok(Bite::Waits)
+            }
+            Err(Unfinished::Busy) => {
+                self.scans.entry(number).or_insert(Reading::ForThisBite);
+                self.waiting_for_room.push(waiter);
+                Ok(Bite::Waits)
+            }
+            Ok(Bite::More) => {
+                self.scans.entry(number).and_modify(|reading| *reading = Reading::Ahead);
+                Ok(Bite::More)
+            }
             Ok(bite) => {
-                self.engine.finish(waiter);
-                return Ok(bite);
+                self.forget_scan(number);
+                Ok(bite)
             }
             Err(Unfinished::Failed(error)) => {
-                self.engine.finish(waiter);
-                return Err(error);
+                self.forget_scan(number);
+                Err(error)
             }
         }
-        Ok(Bite::Waits)
+    }
+
+    /// Lets go of what was read for scans that are under way no more, and gives their numbers: they wait for nothing.
+    pub fn end_scans(&mut self, is_under_way: impl Fn(u32) -> bool) -> Vec<u32> {
+        let ended: Vec<u32> = self.scans.keys().copied().filter(|number| !is_under_way(*number)).collect();
+        ended.iter().for_each(|number| self.forget_scan(*number));
+        ended
+    }
+
+    fn forget_scan(&mut self, number: u32) {
+        if self.scans.remove(&number).is_some() {
+            self.forget_waiter(SCANNER | u64::from(number));
+        }
     }
 
     fn has_deltas_of(&self, table: TableId) -> bool {
