@@ -12,7 +12,7 @@ SLOTS = 4096
 
 
 def slots_led_by(cluster, node) -> int:
-    """How many slots a member is the primary of: it is in sync there."""
+    """How many slots a member is the primary of, or 1: it is in sync there."""
     with cluster.session([node], only=True, consistency=ConsistencyLevel.ONE) as session:
         tokens = session.execute("SELECT tokens FROM system.local").one().tokens
     return len(tokens or ())

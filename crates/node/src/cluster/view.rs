@@ -167,7 +167,9 @@ impl View {
         self.ring.get_or_init(|| self.new_ring())
     }
 
-    /// A range of the ring is that of the slot's primary in a keyspace with the largest factor there is, or anybody's without keyspaces.
+    /// A range of the ring is that of the slot's primary in a keyspace with the largest factor there is, or anybody's without keyspaces. A member that is the primary of
+    /// nothing - it has just joined, is drained, or was away - has one token next to the ring's beginning, and so next to nothing: drivers take one without tokens for none,
+    /// and close its connections under requests that have not been answered.
     fn new_ring(&self) -> Ring {
         let widest = self.keyspaces.iter().filter_map(|keyspace| keyspace.slots.as_deref()).max_by_key(|slots| slots.factor);
         let mut tokens: BTreeMap<NodeId, Vec<i64>> = BTreeMap::new();
@@ -175,6 +177,7 @@ impl View {
             let owner = widest.map_or_else(|| self.anybody(slot), |slots| slots.at(Slot(slot)).primary);
             tokens.entry(owner).or_default().push(Slot(slot).last_token().0);
         }
+        let mut tokens_of = |node: NodeId| tokens.remove(&node).unwrap_or_else(|| vec![i64::MIN + i64::from(node.0)]);
         let peers = self.state.members.values().filter(|member| member.id != self.me && self.peers.contains_key(&member.id));
         let peers = peers.filter_map(|member| {
             let Profile { host_id, data_center, rack, cql_address, node_address, .. } = &member.profile;
@@ -184,11 +187,11 @@ impl View {
                 rack: rack.clone(),
                 cql_address: cql_address.parse().ok()?,
                 node_address: node_address.parse().ok()?,
-                tokens: tokens.remove(&member.id).unwrap_or_default(),
+                tokens: tokens_of(member.id),
             })
         });
         let peers = peers.collect();
-        Ring { tokens: tokens.remove(&self.me).unwrap_or_default(), peers }
+        Ring { tokens: tokens_of(self.me), peers }
     }
 }
 
