@@ -107,29 +107,32 @@ def execute(prepared, values, consistency):
     return struct.pack(">H", len(prepared)) + prepared + struct.pack(">HBH", consistency, 1, len(values)) + bound
 
 
-def take_turns(*cpus):
+def take_turns(*cpus, nice=0):
     """This process is to run on CPUs that it shares: it takes turns of 100 us there, not of several milliseconds, where Linux can (6.12)."""
     os.sched_setaffinity(0, cpus)
-    size, policy, flags, nice, priority, slice_ns, deadline, period = 48, 0, 0, 0, 0, 100_000, 0, 0
+    size, policy, flags, priority, slice_ns, deadline, period = 48, 0, 0, 0, 100_000, 0, 0
     attributes = struct.pack("<IIQiIQQQ", size, policy, flags, nice, priority, slice_ns, deadline, period)
     ctypes.CDLL(None).syscall(SCHED_SETATTR, 0, attributes, 0)
 
 
+def start_node(binary, directory, number, flags=(), prepare=lambda: os.sched_setaffinity(0, {0}), memory="1GiB"):
+    """A member on 127.0.0.NUMBER; the first founds the cluster."""
+    command = [binary, "start", "--data-dir", directory / f"node{number}", "--listen", f"127.0.0.{number}"]
+    command += ["--cql-port", "29042", "--cql-shard-aware-port", "29142", "--aerospike-namespaces", "", "--http-port", "28080"]
+    command += ["--node-port", "27000", "--cores", "1", "--pin", "off", "--memory-limit", memory, "--capacity", "4GiB"]
+    command += ["--join", "127.0.0.1:27000"] if number > 1 else []
+    log = (directory / f"node{number}.log").open("w")
+    node = subprocess.Popen([*command, *flags], stdout=log, stderr=log, preexec_fn=prepare)
+    deadline = time.monotonic() + 30
+    while "tarndb ready" not in (directory / f"node{number}.log").read_text():
+        if time.monotonic() > deadline:
+            raise SystemExit(f"node {number} does not become ready: " + (directory / f"node{number}.log").read_text()[-500:])
+        time.sleep(0.1)
+    return node
+
+
 def start_two(binary, directory, flags=lambda address: [], prepare=lambda number: os.sched_setaffinity(0, {0}), memory="1GiB"):
-    """Two members on 127.0.0.1 and 127.0.0.2, with more flags for each address; on the first CPU both, if their processes are not prepared in another way."""
-    nodes = []
-    for number in (1, 2):
-        command = [binary, "start", "--data-dir", directory / f"node{number}", "--listen", f"127.0.0.{number}"]
-        command += ["--cql-port", "29042", "--cql-shard-aware-port", "29142", "--aerospike-namespaces", "", "--http-port", "28080"]
-        command += ["--node-port", "27000", "--cores", "1", "--pin", "off", "--memory-limit", memory, "--capacity", "4GiB"]
-        command += ["--join", "127.0.0.1:27000"] if number > 1 else []
-        command += flags(f"127.0.0.{number}")
-        log = (directory / f"node{number}.log").open("w")
-        nodes.append(subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=lambda: prepare(number)))
-        deadline = time.monotonic() + 30
-        while "tarndb ready" not in (directory / f"node{number}.log").read_text():
-            if time.monotonic() > deadline:
-                raise SystemExit(f"node {number} does not become ready: {directory}")
-            time.sleep(0.1)
+    """Two members, with more flags for each address; on the first CPU both, if their processes are not prepared in another way."""
+    nodes = [start_node(binary, directory, number, flags(f"127.0.0.{number}"), lambda number=number: prepare(number), memory) for number in (1, 2)]
     time.sleep(2)
     return nodes
