@@ -23,7 +23,7 @@ use cluster::wire::Kind;
 use cluster::{Command, SlotEpochs};
 use engine::{Sequence, WriteBatch};
 use io::Reactor;
-use shard::{Bite, Enough, KeyspaceNumber, RowKey, SlotScan};
+use shard::{Bite, KeyspaceNumber, RowKey, SlotScan};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Images go in groups of about this size: what is done between two looks at the clock.
@@ -54,6 +54,17 @@ impl Answer {
             (Fill::Difference, None) if !is_known => Self::AllNeeded,
             (Fill::Difference, None) | (Fill::All, _) => Self::Begin,
         }
+    }
+}
+
+fn log_damaged(core: CoreId, target: Target, damaged: u64) {
+    if damaged > 0 {
+        tracing::error!(
+            core = core.0,
+            node = target.0.0,
+            damaged,
+            "rows of a slot cannot be read and were not copied; the replica has the slot without them"
+        );
     }
 }
 
@@ -270,7 +281,7 @@ impl Core {
             Job::Slot { .. } | Job::Tail { .. } => filling.window.has_room(stream.images().under_way(), now.monotonic_us),
             Job::Keys(_) | Job::Agreement(_) => stream.pending_bytes() <= PENDING_BYTES_MAX,
         };
-        if filling.waits || !has_room {
+        if filling.waits || !has_room || filling.failed_until_us(now.monotonic_us).is_some() {
             return None;
         }
         let job = filling.jobs.front_mut()?;
@@ -288,12 +299,13 @@ impl Core {
                 match self.shard.scan_slot(now, filling.number, scan, BITE_BYTES, &mut batch) {
                     Err(error) => {
                         tracing::warn!(core = self.core.0, node = target.0.0, %error, "a slot cannot be copied for now");
-                        filling.waits = true;
+                        filling.failed(now.monotonic_us);
                         return None;
                     }
                     Ok(Bite::Waits) => filling.waits = true,
                     Ok(Bite::More) => {}
                     Ok(Bite::End) => {
+                        log_damaged(self.core, target, scan.damaged());
                         filling.jobs.pop_front();
                         filling.progress.slot_ended();
                         is_sent = true;
@@ -310,27 +322,23 @@ impl Core {
             }
             Job::Tail { places, walk } => {
                 let wants = |table, slot| cluster.view.keyspace_of(table).is_some_and(|keyspace| places.contains(&(keyspace, slot)));
-                let mut place = None;
-                let bite = self.shard.walk_tail(now, filling.number, walk, &wants, &mut |key, kind, bytes| {
-                    place = cluster.view.keyspace_of(key.table).map(|keyspace| (keyspace, key.token.slot()));
-                    // Keys and rows that were stored can be stored again.
-                    let is_put = batch.put(key, kind, bytes).is_ok();
-                    if is_put && batch.bytes_in_log() < BITE_BYTES { Enough::No } else { Enough::Yes }
-                });
+                let bite = self.shard.tail_images(now, filling.number, walk, &wants, BITE_BYTES, &mut batch);
                 let mut ended = BTreeSet::new();
                 match bite {
                     Err(error) => {
                         tracing::warn!(core = self.core.0, node = target.0.0, %error, "what a replica has missed cannot be read for now");
-                        filling.waits = true;
+                        filling.failed(now.monotonic_us);
                         return None;
                     }
                     Ok(Bite::Waits) => filling.waits = true,
                     Ok(Bite::More) => {}
                     Ok(Bite::End) => {
+                        log_damaged(self.core, target, walk.damaged());
                         ended = std::mem::take(places);
                         filling.jobs.pop_front();
                     }
                 }
+                let place = batch.rows().next().and_then(|row| Some((cluster.view.keyspace_of(row.key.table)?, row.key.token.slot())));
                 if let Some((keyspace, slot)) = place {
                     cluster.send_image(target, keyspace, slot, sequence, timestamp_us, batch.bytes());
                 }
@@ -356,13 +364,15 @@ impl Core {
                 match self.shard.images(now, filling.number, slice.split_at(of_slot), BITE_BYTES, &mut batch) {
                     Err(error) => {
                         tracing::warn!(core = self.core.0, node = target.0.0, %error, "rows cannot be copied for now");
-                        filling.waits = true;
+                        filling.failed(now.monotonic_us);
                         return None;
                     }
                     Ok(None) => filling.waits = true,
                     Ok(Some(count)) => {
                         keys.drain(..count);
-                        cluster.send_image(target, keyspace, slot, sequence, timestamp_us, batch.bytes());
+                        if !batch.is_empty() {
+                            cluster.send_image(target, keyspace, slot, sequence, timestamp_us, batch.bytes());
+                        }
                     }
                 }
             }

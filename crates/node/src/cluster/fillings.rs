@@ -13,6 +13,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What was proposed and has not come about is proposed again.
 pub(super) const PROPOSE_AGAIN_US: u64 = 2_000_000;
+/// What could not be read, or written whole, is tried again after this time.
+const FAILED_AGAIN_US: u64 = 1_000_000;
 /// How long a replica that could not take what it was sent is not filled: twice as long each time, if it happens again soon.
 const GIVEN_UP_US_MIN: u64 = 10_000_000;
 const GIVEN_UP_US_MAX: u64 = 600_000_000;
@@ -40,6 +42,8 @@ pub(super) struct Filling {
     pub(super) number: u32,
     /// Whether the job that runs waits for rows to be read.
     pub(super) waits: bool,
+    /// When to try again what has failed.
+    again_at_us: u64,
     /// Slots whose images have all been sent.
     pub(super) sent: BTreeMap<(KeyspaceNumber, Slot), Sent>,
     /// New primaries' slots, and the mark of the stream that has to be passed.
@@ -61,7 +65,17 @@ pub(super) struct Sent {
 impl Filling {
     /// Until when the replica is sent nothing of what there is for it.
     pub(super) fn paused_until_us(&self, now_us: u64) -> Option<u64> {
-        self.window.paused_until_us(now_us).filter(|_| !self.jobs.is_empty())
+        self.window.paused_until_us(now_us).max(self.failed_until_us(now_us)).filter(|_| !self.jobs.is_empty())
+    }
+
+    /// Until when what has failed is left alone.
+    pub(super) fn failed_until_us(&self, now_us: u64) -> Option<u64> {
+        Some(self.again_at_us).filter(|again_at_us| now_us < *again_at_us)
+    }
+
+    /// The job that runs cannot go on for now, for a reason that may pass.
+    pub(super) fn failed(&mut self, now_us: u64) {
+        self.again_at_us = now_us + FAILED_AGAIN_US;
     }
 
     /// Whether clients wait for what comes next.

@@ -20,6 +20,7 @@ use crate::store::merge_delta;
 use crate::{Shard, ShardError};
 use base::{Now, TableId, Token};
 use engine::{CachePolicy, Key, Kind, Miss, ReadError, TableRow, TableScan, WriteBatch, WriteError};
+use model::operation::Stop;
 use model::row::{RowWriter, Stamp};
 
 /// How many records are asked for at once, and how many bytes of them.
@@ -104,7 +105,7 @@ impl From<ReadError> for Unfinished {
             ReadError::NotReady => Self::Failed(ShardError::NotReady),
             ReadError::UnknownTable { .. } => Self::Failed(ShardError::UnknownTable),
             ReadError::Damaged { segment, offset, .. } => {
-                Self::Failed(ShardError::Read(model::operation::Stop::Damaged { segment: segment.0, offset: offset as u32 }))
+                Self::Failed(ShardError::Read(Stop::Damaged { segment: segment.0, offset: offset as u32 }))
             }
         }
     }
@@ -112,7 +113,8 @@ impl From<ReadError> for Unfinished {
 
 impl Shard {
     /// Appends the present row of each key to `out`, tombstones included, until they take about `bytes_max` or one has to be read first; where there is none,
-    /// one that says so. Gives how many keys were done, at least one; `None` when the first has to be read. Those of `later` are read ahead for calls to come.
+    /// one that says so; one that is damaged is passed over. Gives how many keys were done, at least one; `None` when the first has to be read. Those of `later` are read
+    /// ahead for calls to come.
     ///
     /// # Errors
     /// As for reads, and, when deltas have to be written first, for writes; of the first key.
@@ -144,6 +146,7 @@ impl Shard {
             match self.present(now, key) {
                 // Those before it count; it is the first of the next call.
                 Err(_) if done > 0 => return Ok(done),
+                Err(Unfinished::Failed(ShardError::Read(Stop::Damaged { .. }))) => return Ok(1),
                 Err(Unfinished::Misses(mut misses)) => {
                     for key in keys[1..].iter().chain(later).take(READ_AHEAD) {
                         if let Err(Unfinished::Misses(more)) = self.present(now, key) {

@@ -3,7 +3,7 @@
 use super::{Bite, READ_AHEAD, Unfinished};
 use crate::{Shard, ShardError};
 use base::{Now, Slot, TableId, Token};
-use engine::{CachePolicy, Key, Kind, ReadError, Sequence, TablePosition, TableRow, TableScan, Tail, TailPosition, TailScan};
+use engine::{CachePolicy, Key, Kind, ReadError, Sequence, TablePosition, TableRow, TableScan, Tail, TailPosition, TailScan, WriteBatch};
 
 /// How many rows a bite passes over.
 const BUDGET: usize = 8192;
@@ -39,9 +39,9 @@ impl TailWalk {
 /// Whether who takes rows has had enough of them for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Enough {
-    /// Give me the next one.
+    /// This one is taken: give me the next.
     No,
-    /// Go on in another call.
+    /// This one is not taken, which must not be the first: another call begins with it.
     Yes,
 }
 
@@ -80,6 +80,32 @@ impl Shard {
     ) -> Result<Bite, ShardError> {
         let outcome = self.tail_bite(now, walk, wants, take);
         self.bite(number, outcome)
+    }
+
+    /// As [`Shard::walk_tail`]: appends rows to `out` until they take about `bytes_max`.
+    ///
+    /// # Errors
+    /// As [`Shard::walk_tail`].
+    pub fn tail_images(
+        &mut self,
+        now: Now,
+        number: u32,
+        walk: &mut TailWalk,
+        wants: &dyn Fn(TableId, Slot) -> bool,
+        bytes_max: usize,
+        out: &mut WriteBatch,
+    ) -> Result<Bite, ShardError> {
+        let mut failure = None;
+        let bite = self.walk_tail(now, number, walk, wants, &mut |key, kind, row| {
+            let row_bytes = key.partition.len() + key.clustering.len() + row.len();
+            if failure.is_some() || (!out.is_empty() && out.bytes_in_log() + row_bytes > bytes_max) {
+                return Enough::Yes;
+            }
+            // Keys and rows that were stored can be stored again.
+            failure = out.put(key, kind, row).err();
+            Enough::No
+        })?;
+        failure.map_or(Ok(bite), |error| Err(ShardError::of_write(&error)))
     }
 
     fn tail_bite(
@@ -136,12 +162,11 @@ impl Shard {
             if reached.next.as_ref().is_some_and(|next| next.token.slot() != token.slot()) {
                 break;
             }
-            let enough = take(&Key { table: scan.table, token, partition, clustering }, row.kind, row.bytes);
-            // Right behind this row.
-            reached.next = Some(TailPosition { token, partition: partition.to_vec(), clustering: [clustering, &[0]].concat() });
-            if enough == Enough::Yes {
+            if take(&Key { table: scan.table, token, partition, clustering }, row.kind, row.bytes) == Enough::Yes {
                 break;
             }
+            // Right behind this row.
+            reached.next = Some(TailPosition { token, partition: partition.to_vec(), clustering: [clustering, &[0]].concat() });
         }
         Ok(reached)
     }

@@ -1,7 +1,7 @@
 //! Slots that are copied, compared and wiped, and rows that are given by key.
 
 use super::*;
-use crate::{Bite, Enough, SlotDigest, SlotScan};
+use crate::{Bite, SlotDigest, SlotScan};
 use engine::ReceivedRows;
 
 const SLOTS: u16 = 3;
@@ -64,17 +64,14 @@ impl Member {
         let (mut walk, mut groups, mut keys) = (self.shard.tail_walk(TABLES, after), Vec::new(), Vec::new());
         self.in_bites(|shard, now| {
             let mut batch = WriteBatch::new();
-            let mut take = |key: &engine::Key<'_>, kind, row: &[u8]| {
-                batch.put(key, kind, row).unwrap();
-                keys.push(RowKey {
-                    table: key.table,
-                    token: key.token,
-                    partition: key.partition.to_vec(),
-                    clustering: key.clustering.to_vec(),
-                });
-                if batch.bytes_in_log() > 3000 { Enough::Yes } else { Enough::No }
-            };
-            let bite = shard.walk_tail(now, 4, &mut walk, &|_, slot| slot.0 < slots, &mut take).unwrap();
+            let bite = shard.tail_images(now, 4, &mut walk, &|_, slot| slot.0 < slots, 3000, &mut batch).unwrap();
+            assert!(batch.len() <= 1 || batch.bytes_in_log() < 3100, "{} bytes", batch.bytes_in_log());
+            keys.extend(batch.rows().map(|row| RowKey {
+                table: row.key.table,
+                token: row.key.token,
+                partition: row.key.partition.to_vec(),
+                clustering: row.key.clustering.to_vec(),
+            }));
             let mut slots: Vec<Slot> = batch.rows().map(|row| row.key.token.slot()).collect();
             slots.dedup();
             assert!(slots.len() <= 1, "rows of one slot at a time");
@@ -250,6 +247,25 @@ fn what_is_read_ahead_of_a_bite_is_read_once() {
         let read = member.shard.engine().stats().device_records as usize;
         assert!(given > 500 && read > given / 2 && read < given * 3 / 2, "{read} records were read for {given} rows");
     }
+}
+
+#[test]
+fn rows_that_are_damaged_are_passed_over() {
+    let mut rng = Rng::new(5);
+    let mut member = Member::new(2 << 20, Durability::Memory);
+    some_work(&mut member, &mut rng, 3000, &mut BTreeMap::new());
+    let copied = |member: &mut Member| -> usize { member.copy(0).iter().map(|group| ReceivedRows::new(group).count()).sum() };
+    let keys: Vec<RowKey> = (0..120).chain(1000..1400).map(|number| key_of((0, number))).collect();
+    let imaged = |member: &mut Member| -> usize { member.images(&keys).iter().map(WriteBatch::len).sum() };
+    // Deltas are made whole first.
+    member = member.restart();
+    copied(&mut member);
+    member = member.restart();
+    (0..200).for_each(|_| member.disk.rot(&mut rng));
+    let (rows, images) = (copied(&mut member), imaged(&mut member));
+    let damaged = keys.len() - images;
+    assert!(damaged > 5 && images > keys.len() / 2, "{damaged} of {} keys are damaged", keys.len());
+    assert!(rows > 100 && rows <= images, "{rows} rows and {images} images");
 }
 
 /// A member was away, and had writes of its own that nobody else has; afterwards it has what the other has, for the cost of the difference.
