@@ -183,7 +183,8 @@ class Fill(threading.Thread):
                 self.stolen.append((time.monotonic() - start, now - before))
                 before = now
             time.sleep(0.1)
-        joining.join()
+        if joining:
+            joining.join()
 
 
 def measure_primary(binary, directory, arguments):
@@ -203,6 +204,8 @@ def measure_primary(binary, directory, arguments):
         done = run(load, directory, phases, rows, "--rate", str(arguments.rate or 15_000), "--on", f"add-node=touch {fill.mark}", **aside)
     finally:
         fill.ended.set()
+        if fill.ident:
+            fill.join()
         for node in nodes:
             node.terminate()
         for node in nodes:

@@ -28,8 +28,6 @@ pub(crate) enum Purpose {
     CheckpointRead(u64),
     /// A slice of a segment that is verified.
     Scrub,
-    /// Memory for the next frame.
-    Populate,
 }
 
 impl Purpose {
@@ -45,7 +43,6 @@ impl Purpose {
             Self::CheckpointSync => (8, 0),
             Self::CheckpointRead(id) => (9, id),
             Self::Scrub => (10, 0),
-            Self::Populate => (11, 0),
         };
         debug_assert!(id <= MASK);
         DiskTag(kind << SHIFT | id)
@@ -65,7 +62,6 @@ impl Purpose {
             8 => Self::CheckpointSync,
             9 => Self::CheckpointRead(id),
             10 => Self::Scrub,
-            11 => Self::Populate,
             _ => return None,
         })
     }

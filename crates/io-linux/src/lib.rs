@@ -31,7 +31,6 @@ mod listener;
 mod machine;
 mod mailbox;
 mod mapped;
-mod new_memory;
 mod outgoing;
 mod output_pool;
 mod reactor;

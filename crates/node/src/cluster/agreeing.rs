@@ -34,9 +34,10 @@ impl ClusterCore {
         self.fillings.agreeing.insert(place, last.0.max(1));
         for target in others {
             // Clients wait for it; those who are being filled do not mind.
-            let jobs = &mut self.fillings.of(target).jobs;
-            jobs.push_front(Job::Agreement(vec![place]));
-            jobs.push_front(Job::Keys(keys.iter().cloned().collect()));
+            let filling = self.fillings.of(target);
+            filling.hurry();
+            filling.jobs.push_front(Job::Agreement(vec![place]));
+            filling.jobs.push_front(Job::Keys(keys.iter().cloned().collect()));
         }
         true
     }

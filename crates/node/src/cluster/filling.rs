@@ -63,7 +63,7 @@ fn log_damaged(core: CoreId, target: Target, damaged: u64) {
             core = core.0,
             node = target.0.0,
             damaged,
-            "rows of a slot cannot be read and were not copied; the replica has the slot without them"
+            "rows of a slot cannot be read and were not copied; the replica does not have what they say"
         );
     }
 }

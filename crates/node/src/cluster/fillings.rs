@@ -78,6 +78,11 @@ impl Filling {
         self.again_at_us = now_us + FAILED_AGAIN_US;
     }
 
+    /// Something else comes first.
+    pub(super) fn hurry(&mut self) {
+        self.again_at_us = 0;
+    }
+
     /// Whether clients wait for what comes next.
     pub(super) fn is_urgent(&self) -> bool {
         matches!(self.jobs.front(), Some(Job::Keys(_) | Job::Agreement(_)))

@@ -197,7 +197,8 @@ impl Shard {
         mut take: impl FnMut(TableId, &TableRow<'_>) -> Result<(), ShardError>,
     ) -> Result<Bite, Unfinished> {
         let Some(table) = scan.tables.last().copied() else { return Ok(Bite::End) };
-        let (mut last, mut bytes, mut damaged) = (None, 0, 0);
+        // Those behind the last row that is taken are met again.
+        let (mut last, mut bytes, mut damaged, mut passed) = (None, 0, 0, 0);
         let bite = {
             let opened = match self.engine.scan_table(&scan.table_scan(table)) {
                 Err(ReadError::UnknownTable { .. }) => None,
@@ -222,6 +223,7 @@ impl Shard {
                 }
                 take(table, &found).map_err(Unfinished::Failed)?;
                 bytes += row_bytes;
+                passed = damaged;
                 let TableRow { token, partition, clustering, .. } = found;
                 let key = last.get_or_insert_with(|| RowKey { table, token, partition: Vec::new(), clustering: Vec::new() });
                 key.token = token;
@@ -229,11 +231,12 @@ impl Shard {
                 clustering.clone_into(&mut key.clustering);
             }
         };
-        scan.damaged += damaged;
         if bite == Bite::End {
+            scan.damaged += damaged;
             scan.end_table();
             return Ok(if scan.tables.is_empty() { Bite::End } else { Bite::More });
         }
+        scan.damaged += passed;
         scan.after = last;
         Ok(bite)
     }

@@ -144,19 +144,20 @@ impl Shard {
 
     fn tail_rows(&self, scan: &TailScan<'_>, take: Take<'_>) -> Result<Reached, ReadError> {
         let mut cursor = self.engine.scan_tail(scan)?;
-        let mut reached = Reached::default();
+        // Those behind the last row that is taken are met again.
+        let (mut reached, mut damaged) = (Reached::default(), 0);
         loop {
             let found = match cursor.next() {
                 // What was taken before it counts.
                 Err(ReadError::Miss(_)) if reached.next.is_some() => break,
                 Err(ReadError::Damaged { .. }) => {
-                    reached.damaged += 1;
+                    damaged += 1;
                     continue;
                 }
                 found => found?,
             };
             let Some(TableRow { token, partition, clustering, row }) = found else {
-                reached.next = cursor.paused().cloned();
+                reached = Reached { next: cursor.paused().cloned(), damaged };
                 break;
             };
             if reached.next.as_ref().is_some_and(|next| next.token.slot() != token.slot()) {
@@ -166,7 +167,8 @@ impl Shard {
                 break;
             }
             // Right behind this row.
-            reached.next = Some(TailPosition { token, partition: partition.to_vec(), clustering: [clustering, &[0]].concat() });
+            let next = TailPosition { token, partition: partition.to_vec(), clustering: [clustering, &[0]].concat() };
+            reached = Reached { next: Some(next), damaged };
         }
         Ok(reached)
     }
