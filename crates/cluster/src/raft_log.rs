@@ -189,6 +189,12 @@ impl Log {
         self.entries.extend_from_slice(entries);
     }
 
+    /// The entries after `index`.
+    pub(crate) fn entries_after(&self, index: u64) -> &[Entry] {
+        let skipped = index.saturating_sub(self.before.0) as usize;
+        self.entries.get(skipped..).unwrap_or_default()
+    }
+
     fn last(&self) -> u64 {
         self.before.0 + self.entries.len() as u64
     }

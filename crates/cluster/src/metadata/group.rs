@@ -11,9 +11,10 @@ use raft::{Config, ProgressState, RawNode, SnapshotStatus, StateRole};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-const MESSAGE_BYTES_MAX: u64 = 1 << 20;
+/// A member on a slow link hears of its leader when a message is through: that must be sooner than it stands for election.
+const MESSAGE_BYTES_MAX: u64 = 16 << 10;
 const UNCOMMITTED_BYTES_MAX: u64 = 32 << 20;
-const MESSAGES_IN_FLIGHT_MAX: usize = 64;
+const MESSAGES_IN_FLIGHT_MAX: usize = 16;
 
 /// See the module.
 pub(super) struct Group {
@@ -171,6 +172,12 @@ impl Group {
     }
 
     #[cfg(test)]
+    pub(super) fn undecided(&self) -> u64 {
+        let log = &self.raw.raft.raft_log;
+        log.last_index() - log.committed
+    }
+
+    #[cfg(test)]
     pub(super) fn describe(&self) -> String {
         let raft = &self.raw.raft;
         let log = &raft.raft_log;
@@ -191,9 +198,16 @@ impl Group {
         )
     }
 
-    /// Whether the entry is in the leader's log now.
+    /// Whether the entry is in the leader's log now. What is said again while nothing is decided is there once.
     pub(super) fn propose(&mut self, data: Vec<u8>) -> bool {
-        self.raw.propose(Vec::new(), data).is_ok()
+        self.is_leader() && (self.is_undecided(&data) || self.raw.propose(Vec::new(), data).is_ok())
+    }
+
+    /// Whether the log has an entry with this data that is not committed.
+    fn is_undecided(&self, data: &[u8]) -> bool {
+        let log = &self.raw.raft.raft_log;
+        let unsaved = log.unstable_entries().iter();
+        unsaved.chain(self.raw.store().entries_after(log.committed)).any(|entry| entry.index > log.committed && entry.data == data)
     }
 
     pub(super) fn propose_change(&mut self, change: Change) {

@@ -473,6 +473,27 @@ fn the_log_is_as_long_as_its_snapshot_is_old() {
     assert!(restored.state().version + 64 >= metadata.state().version);
 }
 
+/// What waits for a decision is proposed again each second.
+#[test]
+fn the_log_of_a_leader_without_followers_does_not_grow() {
+    let mut net = three(4, Waits::default());
+    net.checks_quorum = false;
+    let leader = leader(&net);
+    for host in (1..=3).filter(|host| *host != leader) {
+        net.kill(host);
+    }
+    for _ in 0..3 {
+        net.change_schema(leader);
+    }
+    for second in 1..30 {
+        net.run_ms(1_000);
+        let group = net.machines[&leader].metadata.as_ref().and_then(|metadata| metadata.group.as_ref()).expect("it is a member");
+        // And that two members are down, from the second on.
+        let expected = if second == 1 { 3..=5 } else { 5..=5 };
+        assert!(group.is_leader() && expected.contains(&group.undecided()), "second {second}: {}", group.describe());
+    }
+}
+
 #[test]
 fn a_member_whose_disk_fails_is_silent() {
     let mut net = three(3, Waits::default());
