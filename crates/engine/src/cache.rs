@@ -15,7 +15,9 @@ use crate::location::{Location, RECORD_ALIGN, SegmentId, padded};
 use crate::memory::Frame;
 use crate::resident::is_resident;
 use crate::segments::Usage;
+use crate::tags::Purpose;
 use base::{AlignedBuffer, BLOCK_BYTES};
+use io::DiskRequest;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -97,8 +99,8 @@ impl Engine {
         (left / self.config.segment_bytes as usize).max(self.mirror_slots + FRAMES_EXTRA)
     }
 
-    fn frames_held(&self) -> usize {
-        self.memory.resident + self.memory.pool_len()
+    pub(crate) fn frames_held(&self) -> usize {
+        self.memory.held()
     }
 
     /// A frame without eviction: from the pool, or a new one if the budget has room. While a frame is being evicted its place counts as room.
@@ -132,6 +134,11 @@ impl Engine {
         self.memory.pressed = held + 2 >= allowed;
         if held > allowed {
             self.memory.pool_shrink(self.memory.pool_len().saturating_sub(held - allowed));
+        }
+        if held + 1 < allowed && self.memory.begin_to_populate() {
+            // Whoever wants the next frame does not touch its memory first: that takes milliseconds.
+            let buffer = AlignedBuffer::zeroed(self.config.segment_bytes as usize);
+            self.outbox.push((Purpose::Populate.tag(), DiskRequest::Populate { buffer }));
         }
         let spare = self.memory.pool_len() + allowed.saturating_sub(self.frames_held());
         spare == 0 && self.evict_slice(SLICE_BYTES) && self.memory.pool_len() == 0

@@ -150,6 +150,7 @@ impl Engine {
             Purpose::CheckpointWrite | Purpose::CheckpointSync => self.checkpoint_completed(now, completion),
             Purpose::CheckpointRead(index) => self.checkpoint_read(index, completion),
             Purpose::Scrub => self.scrubbed(now.monotonic_us, &completion),
+            Purpose::Populate => self.memory.populated(completion.buffer),
         }
         if self.recovery.is_some() {
             self.recover(now.monotonic_us);

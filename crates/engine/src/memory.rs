@@ -98,13 +98,24 @@ pub(crate) struct Memory {
     /// Frames that are resident, staging frames included, the pool excluded.
     pub(crate) resident: usize,
     pool: Vec<Rc<AlignedBuffer>>,
+    /// Whether memory for one more is being populated.
+    is_populating: bool,
     /// Whether frames are evicted at all: otherwise reads need not leave traces.
     pub(crate) pressed: bool,
 }
 
 impl Memory {
     pub(crate) fn new() -> Self {
-        Self { frames: Vec::new(), cache: Vec::new(), pins: BTreeMap::new(), pin_bytes: 0, resident: 0, pool: Vec::new(), pressed: false }
+        Self {
+            frames: Vec::new(),
+            cache: Vec::new(),
+            pins: BTreeMap::new(),
+            pin_bytes: 0,
+            resident: 0,
+            pool: Vec::new(),
+            is_populating: false,
+            pressed: false,
+        }
     }
 
     fn frame_of(&self, segment: SegmentId) -> Option<&Frame> {
@@ -216,6 +227,24 @@ impl Memory {
 
     pub(crate) fn pool_shrink(&mut self, frames: usize) {
         self.pool.truncate(frames);
+    }
+
+    /// Frames that take memory: those that are resident, in the pool, or on their way there.
+    pub(crate) fn held(&self) -> usize {
+        self.resident + self.pool.len() + usize::from(self.is_populating)
+    }
+
+    /// A frame for the pool is asked for, unless there is one or none has been needed yet.
+    pub(crate) fn begin_to_populate(&mut self) -> bool {
+        let begins = !self.is_populating && self.pool.is_empty() && self.resident > 0;
+        self.is_populating |= begins;
+        begins
+    }
+
+    /// It has come.
+    pub(crate) fn populated(&mut self, frame: Option<AlignedBuffer>) {
+        self.is_populating = false;
+        self.pool.extend(frame.map(Rc::new));
     }
 
     /// A cache frame number that is not in use.

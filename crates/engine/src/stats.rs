@@ -115,7 +115,7 @@ impl Engine {
     /// The figures of this moment.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        let frame_bytes = (self.memory.resident + self.memory.pool_len()) * self.config.segment_bytes as usize;
+        let frame_bytes = self.frames_held() * self.config.segment_bytes as usize;
         let quarantined = self.segments.iter().filter(|(_, segment)| segment.usage == Usage::Quarantined).count();
         Stats {
             rows: self.index.rows(),

@@ -28,6 +28,8 @@ pub(crate) enum Purpose {
     CheckpointRead(u64),
     /// A slice of a segment that is verified.
     Scrub,
+    /// Memory for the next frame.
+    Populate,
 }
 
 impl Purpose {
@@ -43,6 +45,7 @@ impl Purpose {
             Self::CheckpointSync => (8, 0),
             Self::CheckpointRead(id) => (9, id),
             Self::Scrub => (10, 0),
+            Self::Populate => (11, 0),
         };
         debug_assert!(id <= MASK);
         DiskTag(kind << SHIFT | id)
@@ -62,6 +65,7 @@ impl Purpose {
             8 => Self::CheckpointSync,
             9 => Self::CheckpointRead(id),
             10 => Self::Scrub,
+            11 => Self::Populate,
             _ => return None,
         })
     }

@@ -31,6 +31,7 @@ mod listener;
 mod machine;
 mod mailbox;
 mod mapped;
+mod new_memory;
 mod outgoing;
 mod output_pool;
 mod reactor;

@@ -12,6 +12,7 @@ use crate::event_loop::EventLoop;
 use crate::files::FileError;
 use crate::listener::Listener;
 use crate::mailbox::{Mailbox, mailboxes};
+use crate::new_memory;
 use crate::reactor::{Envelope, LinuxReactor};
 use crate::signals::{SignalSource, exit_now};
 use crate::volume::{FileLayout, Volume};
@@ -173,9 +174,10 @@ where
     };
     let control = Arc::new(Control::new(factories.len(), bind(&options.listeners)?).map_err(|errno| core_error(errno.into()))?);
     let (blobs, blob_thread) = blobs::start_writer(options.blob_dir.clone(), Arc::clone(&control)).map_err(core_error)?;
+    let (new_memory, memory_thread) = new_memory::start(Arc::clone(&control)).map_err(core_error)?;
     let cpus = choose_cpus(options.pinning, factories.len());
     let (report, reports) = mpsc::channel();
-    let mut threads = vec![blob_thread];
+    let mut threads = vec![blob_thread, memory_thread];
     let mut go_ahead = Vec::new();
     for (factory, mailbox) in factories.into_iter().zip(mailboxes(cores)) {
         let number = usize::from(mailbox.core().0);
@@ -185,6 +187,7 @@ where
             mailbox,
             control: Arc::clone(&control),
             blobs: blobs.clone(),
+            new_memory: new_memory.clone(),
             files: options.files.get(number).cloned().unwrap_or_default(),
             cpu: cpus.as_ref().map(|cpus| cpus[number]),
             signals: signals.take(),
@@ -252,7 +255,7 @@ impl Machine {
     /// Blocks until all cores have ended.
     pub fn join(self) {
         for thread in self.threads {
-            // A core that panics ends the process; the blob thread cannot.
+            // A core that panics ends the process; the other threads cannot.
             let _ = thread.join();
         }
     }
@@ -263,6 +266,7 @@ struct Core<M> {
     mailbox: Mailbox<Envelope<M>>,
     control: Arc<Control>,
     blobs: blobs::BlobSender,
+    new_memory: new_memory::NewMemorySender,
     files: Vec<FileLayout>,
     cpu: Option<usize>,
     signals: Option<SignalSource>,
@@ -284,7 +288,7 @@ impl<M: Send + 'static> Core<M> {
         let file_bytes = volumes.iter().map(Volume::length).collect();
         let disk = DiskQueue::new(volumes, self.disk_in_flight_max, self.disk_path).map_err(|source| StartError::Core { source })?;
         let addresses = self.control.addresses();
-        let reactor = LinuxReactor::new(self.control, self.mailbox, disk, self.blobs);
+        let reactor = LinuxReactor::new(self.control, self.mailbox, disk, self.blobs, self.new_memory);
         let event_loop = EventLoop::new(reactor, self.signals, self.connections_max);
         let event_loop = event_loop.map_err(|errno| StartError::Core { source: errno.into() })?;
         Ok((event_loop, CoreEnv { core, cores, now: clock::read(), file_bytes, addresses }))

@@ -10,6 +10,7 @@ use crate::control::Control;
 use crate::disk::DiskQueue;
 use crate::entropy::fill_with_entropy;
 use crate::mailbox::Mailbox;
+use crate::new_memory::{NewMemory, NewMemorySender};
 use crate::outgoing;
 use crate::output_pool::OutputPool;
 use base::CoreId;
@@ -57,10 +58,17 @@ pub struct LinuxReactor<M> {
     pub(crate) stillborn: Vec<ConnectionId>,
     pub(crate) disk: DiskQueue,
     blobs: BlobSender,
+    new_memory: NewMemorySender,
 }
 
 impl<M> LinuxReactor<M> {
-    pub(crate) fn new(control: Arc<Control>, mailbox: Mailbox<Envelope<M>>, disk: DiskQueue, blobs: BlobSender) -> Self {
+    pub(crate) fn new(
+        control: Arc<Control>,
+        mailbox: Mailbox<Envelope<M>>,
+        disk: DiskQueue,
+        blobs: BlobSender,
+        new_memory: NewMemorySender,
+    ) -> Self {
         Self {
             now: clock::read(),
             slept_us: 0,
@@ -76,6 +84,7 @@ impl<M> LinuxReactor<M> {
             stillborn: Vec::new(),
             disk,
             blobs,
+            new_memory,
         }
     }
 
@@ -205,11 +214,15 @@ impl<M: Send + 'static> Reactor for LinuxReactor<M> {
     }
 
     fn submit(&mut self, tag: DiskTag, request: DiskRequest) {
-        if let DiskRequest::ReplaceBlob { name, bytes } = request {
-            let request = BlobRequest { core: self.mailbox.core(), tag, name, bytes };
-            self.blobs.send(request).expect("the blob thread outlives the cores");
-        } else {
-            self.disk.start(tag, request);
+        let core = self.mailbox.core();
+        match request {
+            DiskRequest::ReplaceBlob { name, bytes } => {
+                self.blobs.send(BlobRequest { core, tag, name, bytes }).expect("the blob thread outlives the cores");
+            }
+            DiskRequest::Populate { buffer } => {
+                self.new_memory.send(NewMemory { core, tag, buffer }).expect("the memory thread outlives the cores");
+            }
+            request => self.disk.start(tag, request),
         }
     }
 

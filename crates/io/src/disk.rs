@@ -54,6 +54,11 @@ pub enum DiskRequest {
         /// New length in bytes.
         length: u64,
     },
+    /// Have the memory of a new buffer be there: the first touch of it may take milliseconds. Not the disk's work, but nothing that a core can wait for either.
+    Populate {
+        /// Comes back with the completion, its bytes still zero.
+        buffer: AlignedBuffer,
+    },
     /// Atomically and durably replace the small blob `name` of this node (a rename after a sync). Blobs are read at start-up only.
     ReplaceBlob {
         /// A file name: lower-case letters, digits, `-` and `.`.
@@ -92,6 +97,6 @@ pub struct DiskCompletion {
     pub tag: DiskTag,
     /// Whether it was done.
     pub result: Result<(), DiskError>,
-    /// The buffer of a `Read` or of a `Write` with an owned source.
+    /// The buffer of a `Read`, of a `Write` with an owned source or of a `Populate`.
     pub buffer: Option<AlignedBuffer>,
 }

@@ -845,7 +845,7 @@ fn planted_bugs_are_found() {
         (Planted::VolatilePages, 1000),
         (Planted::PagesOverAll, 100),
         (Planted::ExpiredOverOlder, 100),
-        (Planted::ColdOverWriters, 100),
+        (Planted::ColdOverWriters, 1000),
     ];
     for (planted, seeds) in planted {
         let found = (0..seeds).find(|seed| std::panic::catch_unwind(|| run(*seed, 3000, Some(planted))).is_err());

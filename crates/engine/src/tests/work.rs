@@ -81,6 +81,22 @@ fn a_tombstone_is_kept_until_its_time() {
 }
 
 #[test]
+fn memory_for_the_next_frame_is_there_before_it_is_wanted() {
+    let frames = |shard: &Shard| shard.engine.stats().frame_bytes / u64::from(SEGMENT);
+    let mut shard = Shard::new(config(SEGMENT, 256, 2 << 20));
+    shard.settle();
+    assert_eq!(frames(&shard), 0, "nothing is wanted yet");
+    shard.put(0, &[1; 500]).unwrap();
+    shard.settle();
+    assert_eq!((shard.engine.memory.pool_len(), frames(&shard)), (1, 2));
+    for number in 0..5000 {
+        shard.put(number, &[1; 500]).unwrap();
+        let stats = shard.engine.stats();
+        assert!(stats.memory_bytes <= (2 << 20) + 2 * u64::from(SEGMENT), "{} bytes", stats.memory_bytes);
+    }
+}
+
+#[test]
 fn what_is_read_again_stays_in_memory() {
     let mut shard = Shard::new(config(SEGMENT, 256, (600 << 10) + 16 * SEGMENT as usize));
     let rows = 8000u64;

@@ -234,6 +234,22 @@ fn a_filesystem_without_direct_io_is_used_through_its_cache() {
 }
 
 #[test]
+fn memory_that_is_asked_for_comes_back_as_zeros() {
+    run(Options::default(), || {
+        Box::new(|reactor, completion| {
+            let Some(completion) = completion else {
+                reactor.submit(DiskTag(1), DiskRequest::Populate { buffer: AlignedBuffer::zeroed(8 << 20) });
+                return false;
+            };
+            assert_eq!((completion.tag, completion.result), (DiskTag(1), Ok(())));
+            let buffer = completion.buffer.unwrap();
+            assert!(buffer.len() == 8 << 20 && buffer.iter().all(|byte| *byte == 0));
+            true
+        })
+    });
+}
+
+#[test]
 fn a_replaced_blob_is_there_when_it_completes() {
     let folder = Folder::new();
     let directory = folder.0.join("blobs");

@@ -53,6 +53,10 @@ impl MemoryDisk {
                 self.chunks.resize_with((self.length as usize).div_ceil(CHUNK_BYTES), || None);
                 Ok(())
             }
+            DiskRequest::Populate { buffer: target } => {
+                buffer = Some(target);
+                Ok(())
+            }
             DiskRequest::Sync { .. } | DiskRequest::ReplaceBlob { .. } => Ok(()),
         };
         DiskCompletion { tag, result, buffer }
