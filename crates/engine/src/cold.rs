@@ -33,6 +33,8 @@ const MIRRORS_MIN: usize = 3;
 const FRAMES_SPARE: usize = 2;
 /// Victims that wait for a frame to be full, at most.
 const VICTIMS_MAX: usize = 8;
+/// How long a full frame waits for writers to have filled their segment. Until then nothing else is reclaimed, or purged.
+const WAIT_US_MAX: u64 = 10_000_000;
 
 /// Records on their way to a cold segment.
 #[derive(Default)]
@@ -46,6 +48,8 @@ pub(crate) struct Cold {
     done: (usize, usize),
     /// The frame waits for its segment.
     waits: bool,
+    /// Until when: after that its records go to the writers' segment.
+    until_us: Option<u64>,
     /// Segments that the records are in.
     victims: Vec<SegmentId>,
     /// The log's position when the last cold segment was sealed.
@@ -63,6 +67,17 @@ impl Cold {
         self.waits
     }
 
+    /// When that will be over at latest.
+    pub(crate) fn due_us(&mut self, now_us: u64) -> Option<u64> {
+        let is_late = self.waits && self.is_late(now_us);
+        self.until_us.filter(|_| self.waits && !is_late)
+    }
+
+    /// Whether it has waited for too long.
+    fn is_late(&mut self, now_us: u64) -> bool {
+        now_us >= *self.until_us.get_or_insert(now_us + WAIT_US_MAX)
+    }
+
     /// Whether space will be gained once the records have moved.
     pub(crate) fn is_hopeful(&self) -> bool {
         !self.victims.is_empty()
@@ -71,6 +86,12 @@ impl Cold {
     /// No more records come for the time being.
     pub(crate) fn end_gathering(&mut self) {
         self.waits = !self.victims.is_empty();
+    }
+
+    /// What has been gathered is to move at once.
+    pub(crate) fn hurry(&mut self, now_us: u64) {
+        self.end_gathering();
+        self.until_us = Some(now_us + 1);
     }
 
     /// All records of this segment that are live have been gathered.
@@ -126,19 +147,24 @@ impl Engine {
 
     /// Goes on with moving what was gathered, over about `budget` bytes. True when there is more to do at once.
     pub(crate) fn cold_slice(&mut self, now: Now, budget: usize) -> bool {
-        let crowded = self.segments.free_count() <= RESERVE_PUT + 1;
+        if self.cold.frame.is_none() {
+            return false;
+        }
+        // Writers wait for what is reclaimed, or purged.
+        let crowded = self.segments.free_count() <= RESERVE_PUT + 1 || self.index_is_full();
         self.cold.waits |= crowded && !self.cold.victims.is_empty();
         if !self.cold.waits {
             return false;
         }
+        let late = self.cold.is_late(now.monotonic_us);
         if self.cold.done.0 < self.cold.sources.len() {
-            // The writers' segment has to take the records when nobody fills it as writers wait for space, or if they are few.
+            // The writers' segment has to take the records when nobody fills it as writers wait, or have nothing to write, or if they are few.
             let beside = self.log.cold.is_some();
-            if !beside && !crowded && self.fills_segment() {
+            if !beside && !crowded && !late && self.fills_segment() {
                 return false;
             }
-            let late = self.log.open.as_ref().is_some_and(|open| open.used > self.config.segment_bytes as usize / 2);
-            let moved = self.move_gathered(now, if late && beside { usize::MAX } else { budget });
+            let soon = self.log.open.as_ref().is_some_and(|open| open.used > self.config.segment_bytes as usize / 2);
+            let moved = self.move_gathered(now, if soon && beside { usize::MAX } else { budget });
             self.mirror_open();
             self.mirror_cold();
             if !moved || self.cold.done.0 < self.cold.sources.len() {
@@ -224,6 +250,7 @@ impl Engine {
     fn forget_gathered(&mut self) {
         self.cold.sources.clear();
         self.cold.waits = false;
+        self.cold.until_us = None;
         if let Some(frame) = self.cold.frame.take() {
             self.memory.recycle(frame);
         }

@@ -138,8 +138,9 @@ impl Engine {
     }
 
     /// When `defrag_tick` wants to be called although nothing happens.
-    pub(crate) fn defrag_due_us(&self) -> Option<u64> {
-        (self.defrag.victim.is_none() && self.is_short_of_space()).then_some(self.defrag.next_look_us)
+    pub(crate) fn defrag_due_us(&mut self, now_us: u64) -> Option<u64> {
+        let look = (self.defrag.victim.is_none() && self.is_short_of_space()).then_some(self.defrag.next_look_us);
+        look.into_iter().chain(self.cold.due_us(now_us)).min()
     }
 
     fn choose_victim(&mut self, now: Now) {
@@ -197,24 +198,21 @@ impl Engine {
                 return;
             }
         }
-        let victim = if short && best.is_some() {
-            best.map(|(_, id)| id)
+        if short && let Some((_, victim)) = best {
+            if !self.cold.waits() {
+                self.start_victim(victim, true);
+            }
         } else if waiting * 8 > live && self.cold.is_hopeful() {
-            // What was gathered while space was short holds back the point before which nothing old can be left, and may wait for writers for ever.
-            self.stop_gathering(now);
-            None
+            // What was gathered holds back the point before which nothing old can be left, and may wait for writers for ever.
+            self.cold.hurry(now.monotonic_us);
         } else if waiting * 8 > live && self.segments.soon_free_count() == 0 {
-            // Many rows wait to be purged: move on that point. Segments that are about to become free still hold it back.
-            oldest.filter(|(base, _)| *base <= quarantined_base).map(|(_, id)| id)
-        } else {
-            None
-        };
-        match victim {
-            // Rows that wait to be purged do so until the victim is gone: no time to wait for others.
-            Some(segment) if !short || !self.cold.waits() => self.start_victim(segment, short),
-            Some(_) => {}
-            None if short => self.cold.end_gathering(),
-            None => {}
+            // Many rows wait to be purged: move on that point. Segments that are about to become free still hold it back, as this one does until
+            // it is gone: its records are not gathered.
+            if let Some((_, victim)) = oldest.filter(|(base, _)| *base <= quarantined_base) {
+                self.start_victim(victim, false);
+            }
+        } else if short {
+            self.cold.end_gathering();
         }
     }
 
@@ -228,10 +226,10 @@ impl Engine {
         (live * 8 <= fill * LIVE_EIGHTHS_MAX).then(|| u64::try_from(benefit).unwrap_or(u64::MAX))
     }
 
-    fn start_victim(&mut self, segment: SegmentId, may_wait: bool) {
+    fn start_victim(&mut self, segment: SegmentId, may_gather: bool) {
         self.segments.set_usage(segment, Usage::Draining);
         let oldest_base = self.segments.oldest_base(Some(segment));
-        let gathered = may_wait && self.may_gather();
+        let gathered = may_gather && self.may_gather();
         let mut victim = Victim {
             segment,
             loading: None,

@@ -180,7 +180,7 @@ impl Engine {
             return Some(now.monotonic_us);
         }
         let scrub = self.scrub_tick(now.monotonic_us);
-        [self.flush_due_us(), self.defrag_due_us(), self.checkpoint_due_us(now), scrub].into_iter().flatten().min()
+        [self.flush_due_us(), self.defrag_due_us(now.monotonic_us), self.checkpoint_due_us(now), scrub].into_iter().flatten().min()
     }
 
     /// When what was written since the last `tick` wants to be flushed, in monotonic microseconds.

@@ -1,6 +1,7 @@
 //! Behaviour that takes some work to see: reclaiming, caching, wide partitions, shared tokens.
 
 use super::shard::{Shard, TABLE, config, key};
+use crate::write::RESERVE_PUT;
 use crate::{CachePolicy, Direction, Key, Kind, PartitionScan, ReadError, WriteBatch};
 use base::Token;
 use std::ops::Bound;
@@ -59,6 +60,40 @@ fn purged_tombstones_stay_away_after_a_restart() {
     assert!(shard.engine.stats().rows < 600, "{} rows are left", shard.engine.stats().rows);
     let mut shard = shard.restart();
     assert_eq!(shard.all().len(), 100);
+}
+
+/// Live records are gathered while space is short, and no writer comes: what waits to be purged does not wait for one, whether the records fill a segment or not.
+#[test]
+fn tombstones_are_purged_without_writers_while_space_is_short() {
+    for overwritten in [10, 15] {
+        let mut shard = Shard::new(config(SEGMENT, 64, 2 << 20));
+        // As long as the oldest rows stay where they are, there may be rows that are older than a tombstone.
+        for number in 0..100 {
+            shard.put(number, &[1; 500]).unwrap();
+        }
+        for number in 1000..7000 {
+            shard.put(number, &[1; 40]).unwrap();
+        }
+        let purge_after_s = shard.now.wall_s() + 5;
+        for number in 1000..7000 {
+            shard.put_as(Kind::Tombstone { purge_after_s }, number, b"").unwrap();
+        }
+        let mut number = 10_000;
+        while !shard.engine.is_short_of_space() || shard.engine.segments.free_count() > RESERVE_PUT + 3 {
+            shard.put(number, &[1; 500]).unwrap();
+            number += 1;
+        }
+        for number in 10_000..10_000 + overwritten {
+            shard.put(number, &[2; 500]).unwrap();
+        }
+        shard.settle();
+        assert!(shard.engine.is_short_of_space() && shard.engine.stats().rows_purged == 0, "{overwritten} are overwritten");
+        shard.now.wall_us += 10_000_000;
+        shard.now.monotonic_us += 10_000_000;
+        shard.settle();
+        let stats = shard.engine.stats();
+        assert!(stats.rows_purged > 4000, "{overwritten} are overwritten: {stats:?}");
+    }
 }
 
 #[test]

@@ -471,7 +471,7 @@ impl Core {
         let cluster = self.cluster.as_mut()?;
         let is_at_rest = |local: &LocalSlot| local.waits == Waits::default() && !local.has_restarted();
         let is_settled = cluster.fillings.is_settled() && cluster.roles.iter().all(|(_, _, local)| is_at_rest(local));
-        if self.shard.engine().has_no_room() {
+        if cluster.differences.is_full(self.shard.engine().has_no_room(), now_us) {
             let forgotten = cluster.differences.forget_away(|node| cluster.view.is_peer_up(node));
             for node in forgotten {
                 let node = node.0;
