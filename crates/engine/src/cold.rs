@@ -5,7 +5,8 @@
 //! the cold one.
 //!
 //! 1. Live records of victims are copied into the frame. The index goes on naming the victims.
-//! 2. When writers have filled their segment and a full frame waits, the cold segment is opened, and after it the next one for writers.
+//! 2. When writers have filled their segment and a full frame waits, the cold segment is opened, and after it the next one for writers. If that takes too long, or
+//!    space, or rows that wait to be purged, cannot wait for it, the records go to the writers' segment.
 //! 3. In slices, what the index still has at its old place is copied into the cold segment, and the index is pointed there.
 //! 4. The cold segment is sealed, and the victims are empty.
 //!
@@ -147,18 +148,14 @@ impl Engine {
 
     /// Goes on with moving what was gathered, over about `budget` bytes. True when there is more to do at once.
     pub(crate) fn cold_slice(&mut self, now: Now, budget: usize) -> bool {
-        if self.cold.frame.is_none() {
-            return false;
-        }
-        // Writers wait for what is reclaimed, or purged.
-        let crowded = self.segments.free_count() <= RESERVE_PUT + 1 || self.index_is_full();
+        let crowded = self.segments.free_count() <= RESERVE_PUT + 1;
         self.cold.waits |= crowded && !self.cold.victims.is_empty();
         if !self.cold.waits {
             return false;
         }
         let late = self.cold.is_late(now.monotonic_us);
         if self.cold.done.0 < self.cold.sources.len() {
-            // The writers' segment has to take the records when nobody fills it as writers wait, or have nothing to write, or if they are few.
+            // The writers' segment has to take the records when nobody fills it as writers wait for space, or have nothing to write, or if they are few.
             let beside = self.log.cold.is_some();
             if !beside && !crowded && !late && self.fills_segment() {
                 return false;

@@ -125,9 +125,16 @@ impl Engine {
         }
         let budget = self.slice_bytes();
         let more = self.cold_slice(now, budget);
-        if self.defrag.victim.is_none() && now.monotonic_us >= self.defrag.next_look_us {
-            self.choose_victim(now);
+        if now.monotonic_us >= self.defrag.next_look_us {
+            if self.defrag.victim.is_none() {
+                self.choose_victim(now);
+            } else if self.victim_waits()
+                && self.segments.iter().map(|(_, segment)| self.purgeable_bytes(segment, now)).sum::<u64>() * 8 > self.segments.live_bytes()
+            {
+                self.cold.hurry(now.monotonic_us);
+            }
             let wait = match &self.defrag.victim {
+                Some(_) if self.victim_waits() => self.config.flush_interval_us,
                 Some(_) => 0,
                 None if self.is_short_of_space() => LOOK_INTERVAL_SHORT_US,
                 None => self.config.flush_interval_us,
@@ -139,8 +146,24 @@ impl Engine {
 
     /// When `defrag_tick` wants to be called although nothing happens.
     pub(crate) fn defrag_due_us(&mut self, now_us: u64) -> Option<u64> {
-        let look = (self.defrag.victim.is_none() && self.is_short_of_space()).then_some(self.defrag.next_look_us);
+        if self.poisoned.is_some() || self.closing {
+            return None;
+        }
+        let looks = self.defrag.victim.is_none() || self.victim_waits();
+        let look = (looks && self.is_short_of_space()).then_some(self.defrag.next_look_us);
         look.into_iter().chain(self.cold.due_us(now_us)).min()
+    }
+
+    /// Whether the victim's records, which are gathered, wait until others of them have moved.
+    fn victim_waits(&self) -> bool {
+        self.cold.waits() && self.defrag.victim.as_ref().is_some_and(|victim| victim.gathered)
+    }
+
+    /// Bytes of rows whose time has passed. Those above the floor do not count: they would be moved for nothing.
+    fn purgeable_bytes(&self, segment: &Segment, now: Now) -> u64 {
+        let waits = segment.usage == Usage::Stored && segment.expired != Expired::Dropping && segment.purgeable_bytes > 0;
+        let may_go = waits && segment.purge_after_s < now.wall_s() && segment.generation < self.purgeable_generation();
+        if may_go { u64::from(segment.purgeable_bytes.min(segment.live_bytes)) } else { 0 }
     }
 
     fn choose_victim(&mut self, now: Now) {
@@ -159,7 +182,6 @@ impl Engine {
         let mut in_use = 0u64;
         let (mut waiting, mut quarantined_base) = (0u64, Sequence(u64::MAX));
         let mut dead = Vec::new();
-        let purgeable_generation = self.purgeable_generation();
         for (id, segment) in self.segments.iter() {
             if matches!(segment.usage, Usage::Free | Usage::Checkpoint) {
                 continue;
@@ -181,10 +203,7 @@ impl Engine {
             if oldest.is_none_or(|(base, _)| segment.base_sequence < base) {
                 oldest = Some((segment.base_sequence, id));
             }
-            // Those above the floor would be moved for nothing.
-            if segment.purgeable_bytes > 0 && segment.purge_after_s < now.wall_s() && segment.generation < purgeable_generation {
-                waiting += u64::from(segment.purgeable_bytes.min(segment.live_bytes));
-            }
+            waiting += self.purgeable_bytes(segment, now);
         }
         let segment_bytes = u64::from(self.config.segment_bytes);
         let live = self.segments.live_bytes();

@@ -219,11 +219,16 @@ impl Client {
         self.call(machine, &Statement::new(text))
     }
 
+    /// Asks for a statement to be prepared; the reply is waited for by the stream.
+    pub fn send_prepare(&mut self, machine: &mut Machine, text: &str) -> i16 {
+        self.write(machine, Opcode::Prepare, |body, version| {
+            Request::Prepare(Prepare { text, keyspace: None }).write(body, version).unwrap();
+        })
+    }
+
     /// Prepares, and gives the id.
     pub fn prepare(&mut self, machine: &mut Machine, text: &str) -> Vec<u8> {
-        let stream = self.write(machine, Opcode::Prepare, |body, version| {
-            Request::Prepare(Prepare { text, keyspace: None }).write(body, version).unwrap();
-        });
+        let stream = self.send_prepare(machine, text);
         match self.wait(machine, stream) {
             Reply::Prepared(id) => id,
             other => panic!("{text} cannot be prepared: {other:?}"),

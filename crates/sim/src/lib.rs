@@ -28,6 +28,7 @@ mod run;
 mod seeds;
 mod setup;
 mod statement;
+mod timed;
 mod trace;
 mod workload;
 
@@ -47,5 +48,6 @@ pub use seeds::{Seeded, first_seed, run_seeds, seeds};
 pub use setup::{ClusterSetup, NODE_PORT, Setup};
 pub use sim_disk::{Disk, Fault, FaultEvent, Faults, Stable};
 pub use statement::{Bound, Statement, bigint, int, text};
+pub use timed::{Costs, TimedNetwork};
 pub use trace::Trace;
 pub use workload::{DamagedReads, Trouble, Workload};

@@ -7,9 +7,35 @@ use node::Message;
 use sim_disk::Disk;
 use std::cell::Cell;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// By how much the clock has moved on each time it is read within a turn: work that is measured by it takes some time.
 const READING_US: u64 = 1;
+
+/// Measures what a turn takes the thread that runs it.
+pub(crate) struct Stopwatch {
+    /// What the thread had computed when the turn began.
+    pub(crate) began: Duration,
+    /// How long the core has slept.
+    pub(crate) slept_us: u64,
+}
+
+impl Stopwatch {
+    pub(crate) fn begin(slept_us: u64) -> Self {
+        Self { began: computed(), slept_us }
+    }
+
+    /// Since then.
+    pub(crate) fn elapsed(&self) -> Duration {
+        computed().saturating_sub(self.began)
+    }
+}
+
+/// How long this thread has computed.
+fn computed() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
 
 /// A core's window to its machine.
 pub struct SimReactor {
@@ -27,6 +53,8 @@ pub struct SimReactor {
     pub(crate) accepting: bool,
     pub(crate) stopped: bool,
     pub(crate) asked: Vec<Asked>,
+    /// If what cores do takes time: as much as it takes here.
+    pub(crate) stopwatch: Option<Stopwatch>,
 }
 
 /// A connection that a core wants.
@@ -51,6 +79,7 @@ impl SimReactor {
             accepting: false,
             stopped: false,
             asked: Vec::new(),
+            stopwatch: None,
         }
     }
 
@@ -89,13 +118,16 @@ impl Reactor for SimReactor {
     }
 
     fn clock_us(&self) -> u64 {
+        if let Some(stopwatch) = &self.stopwatch {
+            return self.now.monotonic_us + stopwatch.elapsed().as_micros() as u64;
+        }
         self.readings.set(self.readings.get() + 1);
         self.now.monotonic_us + self.readings.get() * READING_US
     }
 
     fn slept_us(&self) -> u64 {
-        // Nothing that a core does takes time.
-        self.now.monotonic_us
+        // Otherwise nothing that a core does takes time.
+        self.stopwatch.as_ref().map_or(self.now.monotonic_us, |stopwatch| stopwatch.slept_us)
     }
 
     fn core(&self) -> CoreId {

@@ -50,6 +50,8 @@ pub struct Setup {
     pub planted: Option<Planted>,
     /// The identity of the data directory.
     pub host_id: u128,
+    /// By how much moving rows may lengthen a request.
+    pub migration_latency_us: u64,
     /// How it takes part in a cluster; none for a node by itself.
     pub cluster: Option<ClusterSetup>,
 }
@@ -87,6 +89,7 @@ impl Setup {
             bite_us: 60,
             planted: None,
             host_id: 1,
+            migration_latency_us: 1_000,
             cluster: None,
         }
     }
@@ -121,7 +124,7 @@ impl Setup {
                 version: "simulated".to_owned(),
                 protocol_versions: cluster.protocol_versions,
                 boot: u128::from(boot),
-                migration_latency_us: 1_000,
+                migration_latency_us: self.migration_latency_us,
                 tls: None,
                 planted: cluster.planted,
             }

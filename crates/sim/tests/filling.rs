@@ -99,9 +99,11 @@ fn a_replica_without_room_is_given_up_and_tried_again_later() {
 fn a_replica_whose_index_is_full_is_given_up_and_the_others_go_on() {
     let mut cluster = Cluster::start(3_000);
     cluster.add_machine(Setup { memory_bytes: 512 << 10, ..Setup::small(9) });
-    cluster.wait("it is given up", |network| fill(network).held == Held::Full);
+    // What it does in the background takes some of the memory, too, now and then.
+    let is_full = |network: &mut Network| network.machine(1).unwrap().engine(0).index_is_full();
+    cluster.wait("it is given up", |network| fill(network).held == Held::Full && is_full(network));
     let engine = cluster.network.machine(1).unwrap().engine(0);
-    assert!(engine.index_is_full() && !engine.is_full(), "{:?}", engine.stats());
+    assert!(!engine.is_full(), "{:?}", engine.stats());
     assert!((0..100).all(|key| cluster.write(key).code().is_none()));
 }
 

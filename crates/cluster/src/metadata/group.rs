@@ -203,11 +203,11 @@ impl Group {
         self.is_leader() && (self.is_undecided(&data) || self.raw.propose(Vec::new(), data).is_ok())
     }
 
-    /// Whether the log has an entry with this data that is not committed.
+    /// Whether the log has an entry with this data that is not applied.
     fn is_undecided(&self, data: &[u8]) -> bool {
-        let log = &self.raw.raft.raft_log;
-        let unsaved = log.unstable_entries().iter();
-        unsaved.chain(self.raw.store().entries_after(log.committed)).any(|entry| entry.index > log.committed && entry.data == data)
+        let (store, unsaved) = (self.raw.store(), self.raw.raft.raft_log.unstable_entries());
+        let applied = store.applied.index;
+        unsaved.iter().chain(store.entries_after(applied)).any(|entry| entry.index > applied && entry.data == data)
     }
 
     pub(super) fn propose_change(&mut self, change: Change) {

@@ -47,8 +47,8 @@ pub(crate) struct Differences {
     /// Since when each absent member has nothing to be filled with.
     calm_since: BTreeMap<NodeId, u64>,
     frozen_until_us: u64,
-    /// Since when there is no room here.
-    full_since_us: Option<u64>,
+    /// Since when there is no room here, and until when that was so.
+    full_us: Option<(u64, u64)>,
     /// What was kept when the process before ended: the rows here after this sequence may be here alone.
     restored: Option<u64>,
     is_dirty: bool,
@@ -131,8 +131,9 @@ impl Differences {
 
     /// Notes whether there is room here; whether there has been none for so long that nothing is to be kept for those who are away.
     pub(crate) fn is_full(&mut self, has_no_room: bool, now_us: u64) -> bool {
-        self.full_since_us = has_no_room.then(|| self.full_since_us.unwrap_or(now_us));
-        self.full_since_us.is_some_and(|since_us| now_us >= since_us + FULL_US)
+        let known = self.full_us.filter(|(_, until_us)| now_us <= until_us + FULL_US);
+        self.full_us = has_no_room.then(|| (known.map_or(now_us, |(since_us, _)| since_us), now_us));
+        self.full_us.is_some_and(|(since_us, _)| now_us >= since_us + FULL_US)
     }
 
     /// Forgets since when members that are down are away, so that nothing is kept for them: they get everything. Gives them, if there are any.
@@ -382,8 +383,11 @@ mod tests {
     fn nothing_is_kept_for_a_member_that_is_forgotten_while_it_is_away() {
         let mut kept = Differences::default();
         kept.absent.extend([(NodeId(3), 12), (NodeId(4), 60)]);
-        let looks = [(true, 1), (true, 2), (false, 4), (true, 5), (true, 6), (true, 7)];
-        assert_eq!(looks.map(|(has_no_room, s)| kept.is_full(has_no_room, s * 1_000_000)), [false, false, false, false, false, true]);
+        let looks = [(true, 1), (true, 2), (false, 4), (true, 5), (true, 8), (true, 9), (true, 10)];
+        assert_eq!(
+            looks.map(|(has_no_room, s)| kept.is_full(has_no_room, s * 1_000_000)),
+            [false, false, false, false, false, false, true]
+        );
         assert_eq!(kept.forget_away(|node| node == NodeId(4)), [NodeId(3)]);
         assert!(!kept.may_forget(), "what is stored says that rows after 12 are here");
         let blob = kept.note(Reached { committed: 99, is_settled: true, ..Reached::default() }, 10_000_000).expect("it is due");

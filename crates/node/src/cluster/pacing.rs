@@ -5,12 +5,13 @@
 //!
 //! | who waits | for what | at most |
 //! |---|---|---|
-//! | a request, on each core that it comes to | a [`Slice`] of sending and one of applying that have begun | a quarter of the budget |
-//! | a write, for its replicas | images that are before it in a stream: the [`Window`] | half of the budget |
+//! | a request, on each core that it comes to | a [`Slice`] of sending and one of applying that have begun | an eighth of the budget |
+//! | a write, for its replicas | images that are before it in a stream: the [`Window`] | a quarter of the budget |
 //!
-//! And it must not take the time that clients need. Where they work a slice is followed by a [`Rest`], until the core has slept for as long as the slice took: so
-//! migrations get at most half of what clients leave. What a replica has to apply does not rest, for writes wait behind it: the window sees how long that
-//! takes, gets small and pauses.
+//! And it must not take the time that clients need. Where they work a slice is followed by a [`Rest`], until the core has slept for three times as long as the slice took: so
+//! sending gets at most a quarter of what clients leave. What a replica has to apply does not rest, for writes wait behind it: the window sees how long that
+//! takes, gets small and pauses. Where two members fill each other a core so has as much to apply as to send, and is still idle for a good part of the time; without that,
+//! requests would wait for each other as well.
 //!
 //! Invariants: some work is done in every slice, a rest ends however busy the core is, and some bytes are always allowed to be under way: a migration
 //! ends.
@@ -19,6 +20,10 @@
 const SLICE_BITES_MAX: usize = 256;
 /// A slice counts for at most so many times what it should take: a process that was not run for a while has not worked.
 const OVERRUN_MAX: u64 = 4;
+/// After a slice a core sleeps for so many times as long as that took.
+const REST_SLICES: u64 = 3;
+/// It need not sleep for less: waking up takes about as long.
+const REST_LEFT_US: u64 = 20;
 /// A rest is at most so many times as long as the slice before it: migrations always get a twentieth of a core.
 const REST_SLICES_MAX: u64 = 19;
 /// Images that may be under way at least, and at most.
@@ -44,11 +49,11 @@ impl Budget {
     }
 
     fn slice_us(self) -> u64 {
-        self.latency_us / 8
+        self.latency_us / 16
     }
 
     fn queue_us(self) -> u64 {
-        self.latency_us / 2
+        self.latency_us / 4
     }
 }
 
@@ -84,8 +89,8 @@ impl Slice {
 /// When the next slice may begin.
 #[derive(Debug, Default)]
 pub(super) struct Rest {
-    /// How long the last slice took, when it was over how long the core had slept, and by when the next one begins at the latest.
-    worked_us: u64,
+    /// For how long the core is to sleep, how long it had slept when the last slice was over, and by when the next one begins at the latest.
+    sleep_us: u64,
     slept_us: u64,
     until_us: u64,
     /// Whether clients' work has come since the last slice began.
@@ -100,15 +105,16 @@ impl Rest {
 
     /// The time at which to look again whether the rest is over, if it is not. The core has slept for `slept_us` in all.
     pub(super) fn due_us(&self, slept_us: u64, now_us: u64) -> Option<u64> {
-        let left_us = self.worked_us.saturating_sub(slept_us.saturating_sub(self.slept_us));
-        (self.clients_came && left_us > 0 && now_us < self.until_us).then(|| self.until_us.min(now_us + left_us))
+        let left_us = self.sleep_us.saturating_sub(slept_us.saturating_sub(self.slept_us));
+        (self.clients_came && left_us > REST_LEFT_US && now_us < self.until_us).then(|| self.until_us.min(now_us + left_us))
     }
 
     /// A slice is over.
     pub(super) fn worked(&mut self, slice: &Slice, slept_us: u64, now_us: u64) {
         let whole_us = slice.until_us - slice.begun_us;
         let worked_us = now_us.saturating_sub(slice.begun_us).min(OVERRUN_MAX * whole_us);
-        *self = Self { worked_us, slept_us, until_us: now_us + REST_SLICES_MAX * worked_us, clients_came: false };
+        let (sleep_us, until_us) = (REST_SLICES * worked_us, now_us + REST_SLICES_MAX * worked_us);
+        *self = Self { sleep_us, slept_us, until_us, clients_came: false };
     }
 }
 
@@ -204,8 +210,8 @@ mod tests {
         let mut slice = Slice::begin(BUDGET, 100);
         assert!(!slice.is_over(100_000), "nothing has been done yet");
         slice.take();
-        assert!(!slice.is_over(224));
-        assert!(slice.is_over(225));
+        assert!(!slice.is_over(161));
+        assert!(slice.is_over(162));
         (1..SLICE_BITES_MAX).for_each(|_| slice.take());
         assert!(slice.is_over(100), "a clock that stands still");
     }
@@ -216,14 +222,15 @@ mod tests {
         rest.worked(&Slice::begin(BUDGET, 1_000), 50, 1_100);
         assert_eq!(rest.due_us(50, 1_100), None, "nobody else is there");
         rest.client_came();
-        assert_eq!(rest.due_us(50, 1_100), Some(1_200));
-        assert_eq!(rest.due_us(110, 1_500), Some(1_540), "the core has slept for 60");
-        assert_eq!(rest.due_us(150, 1_540), None);
+        assert_eq!(rest.due_us(50, 1_100), Some(1_400));
+        assert_eq!(rest.due_us(110, 1_500), Some(1_740), "the core has slept for 60");
+        assert_eq!(rest.due_us(329, 1_740), Some(1_761));
+        assert_eq!(rest.due_us(330, 1_740), None, "that is not worth sleeping for");
         assert_eq!(rest.due_us(50, 2_999), Some(3_000), "it never sleeps");
         assert_eq!(rest.due_us(50, 3_000), None);
         rest.worked(&Slice::begin(BUDGET, 4_000), 50, 9_000_000);
         rest.client_came();
-        assert_eq!(rest.due_us(50, 9_000_000), Some(9_000_500), "it was not run");
+        assert_eq!(rest.due_us(50, 9_000_000), Some(9_000_744), "it was not run");
     }
 
     /// A replica that takes `per_byte_ns` for each byte and the network `base_us`, with a write in each round: the bytes under way that a window comes to, at
@@ -249,7 +256,7 @@ mod tests {
     fn a_window_is_as_large_as_the_budget_allows() {
         // 1 GiB/s and a network far away: all of it.
         assert_eq!(under_way(&mut Window::default(), 20_000, 0, 100).1, WINDOW_BYTES_MAX);
-        // 5 ns a byte are 328 us for the smallest window, which is the least that is known, and 500 us more is the limit: about 166 KiB.
+        // 5 ns a byte are 328 us for the smallest window, which is the least that is known, and 250 us more is the limit: about 115 KiB.
         let (most, last) = under_way(&mut Window::default(), 100, 5, 1_000);
         assert!(most <= 256 << 10 && (WINDOW_BYTES_MIN..=192 << 10).contains(&last), "{most} {last}");
         // One that is busy all the time.

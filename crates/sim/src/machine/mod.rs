@@ -4,6 +4,7 @@
 //! by whoever holds it. A [`crate::Network`] moves several of them, and says what time it is.
 
 mod boot;
+mod timed;
 mod turns;
 
 use crate::connection::{Connection, Phase};
@@ -20,6 +21,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 pub use boot::CoreEnv;
+pub(crate) use timed::TimedTurn;
 pub(crate) use turns::Rest;
 
 /// Whoever waits for something waits no longer than this.

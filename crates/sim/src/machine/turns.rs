@@ -127,7 +127,7 @@ impl<H: Handler<SimReactor>> Machine<H> {
         }
     }
 
-    fn deliver_arrivals(&mut self, core: usize) {
+    pub(super) fn deliver_arrivals(&mut self, core: usize) {
         let (here, elsewhere) = std::mem::take(&mut self.arrivals).into_iter().partition(|arrival| usize::from(arrival.core) == core);
         self.arrivals = elsewhere;
         let here: VecDeque<_> = here;
@@ -168,7 +168,7 @@ impl<H: Handler<SimReactor>> Machine<H> {
         }
     }
 
-    fn flush(&mut self, core: usize) {
+    pub(super) fn flush(&mut self, core: usize) {
         for index in 0..self.stations[core].reactor.connections.len() {
             if self.dead {
                 return;
