@@ -263,3 +263,67 @@ impl TimedNetwork {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Client, ClusterSetup, NODE_PORT, Reply, Statement, int};
+    use cluster::Versions;
+    use cql::wire::ProtocolVersion;
+
+    const COSTS: Costs = Costs { wait_ns: 1_000, call_ns: 1_000, network_ns: 300_000, disk_ns: 100_000 };
+    const WAIT_NS: u64 = 60_000_000_000;
+
+    fn wait(network: &mut TimedNetwork, what: &str, mut holds: impl FnMut(&mut TimedNetwork) -> bool) {
+        let until_ns = network.now_ns() + WAIT_NS;
+        while !holds(network) {
+            network.step(until_ns);
+            assert!(network.now_ns() < until_ns, "{what}: in vain");
+        }
+    }
+
+    /// The reply, and how long it took.
+    fn ask(network: &mut TimedNetwork, client: &mut Client, statement: &Statement) -> (Reply, u64) {
+        wait(network, "the client is let in", |network| client.is_ready(network.machine(0)));
+        let sent_ns = network.now_ns();
+        let stream = client.send(network.machine(0), statement);
+        let mut reply = None;
+        wait(network, "a reply", |network| {
+            reply = client.poll(network.machine(0), stream);
+            reply.is_some()
+        });
+        (reply.unwrap(), network.free_ns(0) - sent_ns)
+    }
+
+    #[test]
+    fn what_needs_another_machine_takes_the_way_there_and_back() {
+        let mut network = TimedNetwork::new(COSTS);
+        for node in 0..2 {
+            let join = (0..node).map(|first| SocketAddr::new(TimedNetwork::address(first), NODE_PORT)).collect();
+            let address = TimedNetwork::address(node);
+            let cluster = ClusterSetup { address, join, replaces: None, protocol_versions: Versions::KNOWN, planted: None };
+            network.add(&Setup { cores: 1, host_id: node as u128 + 1, cluster: Some(cluster), ..Setup::small(7 + node as u64) });
+        }
+        wait(&mut network, "two members", |network| network.machine(1).cluster_state().is_some_and(|state| state.members.len() == 2));
+        let mut client = Client::begin(network.machine(0), 0, ProtocolVersion::V4, None);
+        for text in [
+            "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 2}",
+            "CREATE TABLE k.t (k int PRIMARY KEY, v int)",
+        ] {
+            ask(&mut network, &mut client, &Statement::new(text)).0.done();
+        }
+        wait(&mut network, "every slot has its replicas", |network| {
+            let state = network.machine(0).cluster_state().unwrap();
+            state.keyspaces["k"].iter().all(|slot| slot.in_sync.len() == 2 && slot.learners.is_empty() && slot.handover_from.is_none())
+        });
+        for key in 0..40 {
+            let write = Statement::new("INSERT INTO k.t (k, v) VALUES (?, 1)").bind([int(key)]);
+            let (reply, took_ns) = ask(&mut network, &mut client, &write);
+            reply.done();
+            assert!(took_ns >= 2 * COSTS.network_ns, "a write was acknowledged after {took_ns} ns");
+            let read = Statement::new("SELECT v FROM k.t WHERE k = ?").bind([int(key)]).with(cql::wire::Consistency::One);
+            assert_eq!(ask(&mut network, &mut client, &read).0.rows(), [[int(1)]]);
+        }
+        assert!(network.worked_ns(0) > 0 && network.worked_ns(1) > 0);
+    }
+}
