@@ -67,6 +67,10 @@ impl Reply {
 }
 
 const BOOTSTRAPPING: i32 = 0x1002;
+const OVERLOADED: i32 = 0x1001;
+/// Who is told to try again later does so, not for ever.
+const OVERLOADED_US: u64 = 10_000;
+const OVERLOADED_MAX: u32 = 100;
 
 /// A connection as a driver has it.
 pub struct Client {
@@ -237,9 +241,14 @@ impl Client {
 
     /// All rows, page by page.
     pub fn pages(&mut self, machine: &mut Machine, statement: &Statement, page_size: u32) -> Vec<Vec<Bound>> {
-        let (mut all, mut state) = (Vec::new(), None);
+        let (mut all, mut state, mut refused) = (Vec::new(), None, 0);
         loop {
-            match self.call(machine, &statement.clone().page(page_size, state.take())) {
+            match self.call(machine, &statement.clone().page(page_size, state.clone())) {
+                // What was left to be done at the start may be all that a core has room for.
+                Reply::Error { code: OVERLOADED, .. } if refused < OVERLOADED_MAX => {
+                    refused += 1;
+                    machine.sleep(OVERLOADED_US);
+                }
                 Reply::Rows { rows, paging_state } => {
                     all.extend(rows);
                     match paging_state {
