@@ -128,9 +128,7 @@ impl Engine {
         if now.monotonic_us >= self.defrag.next_look_us {
             if self.defrag.victim.is_none() {
                 self.choose_victim(now);
-            } else if self.victim_waits()
-                && self.segments.iter().map(|(_, segment)| self.purgeable_bytes(segment, now)).sum::<u64>() * 8 > self.segments.live_bytes()
-            {
+            } else if self.victim_waits() && self.rows_wait_to_be_purged(now) {
                 self.cold.hurry(now.monotonic_us);
             }
             let wait = match &self.defrag.victim {
@@ -159,11 +157,15 @@ impl Engine {
         self.cold.waits() && self.defrag.victim.as_ref().is_some_and(|victim| victim.gathered)
     }
 
-    /// Bytes of rows whose time has passed. Those above the floor do not count: they would be moved for nothing.
-    fn purgeable_bytes(&self, segment: &Segment, now: Now) -> u64 {
-        let waits = segment.usage == Usage::Stored && segment.expired != Expired::Dropping && segment.purgeable_bytes > 0;
-        let may_go = waits && segment.purge_after_s < now.wall_s() && segment.generation < self.purgeable_generation();
-        if may_go { u64::from(segment.purgeable_bytes.min(segment.live_bytes)) } else { 0 }
+    /// Whether many rows' time has passed. Those above the floor do not count: they would be moved for nothing.
+    fn rows_wait_to_be_purged(&self, now: Now) -> bool {
+        let purgeable_generation = self.purgeable_generation();
+        let may_go = |segment: &&Segment| {
+            let is_stored = segment.usage == Usage::Stored && segment.expired != Expired::Dropping;
+            is_stored && segment.purge_after_s < now.wall_s() && segment.generation < purgeable_generation
+        };
+        let waiting = self.segments.iter().map(|(_, segment)| segment).filter(may_go);
+        waiting.map(|segment| u64::from(segment.purgeable_bytes.min(segment.live_bytes))).sum::<u64>() * 8 > self.segments.live_bytes()
     }
 
     fn choose_victim(&mut self, now: Now) {
@@ -180,7 +182,7 @@ impl Engine {
         let mut best: Option<(u64, SegmentId)> = None;
         let mut oldest: Option<(Sequence, SegmentId)> = None;
         let mut in_use = 0u64;
-        let (mut waiting, mut quarantined_base) = (0u64, Sequence(u64::MAX));
+        let mut quarantined_base = Sequence(u64::MAX);
         let mut dead = Vec::new();
         for (id, segment) in self.segments.iter() {
             if matches!(segment.usage, Usage::Free | Usage::Checkpoint) {
@@ -203,10 +205,10 @@ impl Engine {
             if oldest.is_none_or(|(base, _)| segment.base_sequence < base) {
                 oldest = Some((segment.base_sequence, id));
             }
-            waiting += self.purgeable_bytes(segment, now);
         }
         let segment_bytes = u64::from(self.config.segment_bytes);
         let live = self.segments.live_bytes();
+        let rows_wait = self.rows_wait_to_be_purged(now);
         self.defrag.hopeful = !dead.is_empty() || best.is_some() || self.expiry.is_dropping() || self.cold.is_hopeful();
         for id in dead {
             self.empty_segment(now, id);
@@ -221,10 +223,10 @@ impl Engine {
             if !self.cold.waits() {
                 self.start_victim(victim, true);
             }
-        } else if waiting * 8 > live && self.cold.is_hopeful() {
+        } else if rows_wait && self.cold.is_hopeful() {
             // What was gathered holds back the point before which nothing old can be left, and may wait for writers for ever.
             self.cold.hurry(now.monotonic_us);
-        } else if waiting * 8 > live && self.segments.soon_free_count() == 0 {
+        } else if rows_wait && self.segments.soon_free_count() == 0 {
             // Many rows wait to be purged: move on that point. Segments that are about to become free still hold it back, as this one does until
             // it is gone: its records are not gathered.
             if let Some((_, victim)) = oldest.filter(|(base, _)| *base <= quarantined_base) {
