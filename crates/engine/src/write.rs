@@ -154,12 +154,13 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether the index leaves too little of the memory limit for the frames that writing needs: then no new keys are taken. Buffers of reads do not count: they
-    /// are kept for the next ones, and no key is refused for that.
+    /// Whether the index leaves too little of the memory limit for the frames that writing needs: then no new keys are taken. What reads hold does not count:
+    /// no key is refused for that.
     #[must_use]
     pub fn index_is_full(&self) -> bool {
         let frames = (self.mirror_slots + FRAMES_EXTRA) * self.config.segment_bytes as usize;
-        self.fixed_bytes() - self.fetches.buffer_bytes() + frames > self.config.memory_limit_bytes.max(2 * frames)
+        let reads = self.fetches.buffer_bytes() + self.memory.pin_bytes();
+        self.fixed_bytes() - reads + frames > self.config.memory_limit_bytes.max(2 * frames)
     }
 
     /// Every table is known, and every key can be compared with the one that the index has at its token. Returns the tokens that get a

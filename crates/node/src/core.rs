@@ -158,6 +158,12 @@ impl Core {
         core
     }
 
+    /// How many logged batches it has found that their coordinators have not brought to an end, and that are not at one yet.
+    #[must_use]
+    pub fn unfinished_batches(&self) -> u64 {
+        self.batches.unfinished()
+    }
+
     /// The core's shard, to look at.
     #[must_use]
     pub fn shard(&self) -> &Shard {

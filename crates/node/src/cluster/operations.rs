@@ -123,6 +123,9 @@ pub struct CoreReport {
     pub is_full: bool,
     /// Records found damaged since the start.
     pub damaged_records: u64,
+    /// Logged batches that their coordinators have not brought to an end, and that are not at one yet.
+    #[serde(default)]
+    pub unfinished_batches: u64,
     /// Slots that it is the primary of.
     pub primaries: u32,
     /// Slots that it is a secondary of.
@@ -331,6 +334,7 @@ impl Core {
             memory_bytes: stats.memory_bytes,
             is_full: self.shard.engine().has_no_room(),
             damaged_records: stats.damaged_records,
+            unfinished_batches: self.unfinished_batches(),
             ..CoreReport::default()
         };
         if let Some(cluster) = &self.cluster {

@@ -155,6 +155,12 @@ impl Machine {
         self.stations[0].core.cluster_leader()
     }
 
+    /// How many logged batches the node has found, of those that were under way when it ended, and could not bring to their end yet.
+    #[must_use]
+    pub fn unfinished_batches(&self) -> u64 {
+        self.stations.iter().map(|station| station.core.unfinished_batches()).sum()
+    }
+
     /// The engine of a core, to look at.
     #[must_use]
     pub fn engine(&self, core: u16) -> &Engine {

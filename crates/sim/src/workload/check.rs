@@ -43,6 +43,9 @@ impl Workload {
     /// When something is not what it must be.
     pub fn check(&mut self, machine: &mut Machine) {
         machine.sleep(BATCHES_US);
+        if machine.unfinished_batches() == 0 {
+            self.late.clear();
+        }
         let cores = u64::from(machine.cores());
         let core = machine.dice().below(cores) as u16;
         let mut client = Client::any(machine, core);
@@ -55,6 +58,9 @@ impl Workload {
         let mut cas = unique(all(&mut client, "SELECT k, a FROM ks.cas"), |row| number_in(&row[0]), |row| int_in(&row[1]));
         let counted = unique(all(&mut client, "SELECT k, n FROM ks.counted"), |row| number_in(&row[0]), |row| count_in(&row[1]));
         self.plain.check(&plain, "plain");
+        for (key, change) in &self.late {
+            self.plain.unknown(key, |row| change.apply(row));
+        }
         check_whole(&wide);
         self.wide.check(&wide, "wide");
         check_least(&mut self.registers, |key| i64::from(cas.remove(&key).flatten().unwrap_or(0)), "register");
@@ -63,6 +69,9 @@ impl Workload {
         self.check_volatile(machine, &mut client, page);
         self.check_lived(machine, &mut client, page);
         for key in self.plain.keys().into_iter().filter(|_| self.dice.below(4) == 0) {
+            if self.late.iter().any(|(late, _)| *late == key) {
+                continue;
+            }
             let rows = client.call(machine, &by_key("SELECT a, b FROM ks.plain WHERE k = ?", Table::Plain, key)).rows();
             let row = rows.first().map(|row| (int_in(&row[0]), text_in(&row[1])));
             assert_eq!(row.as_ref(), plain.get(&key), "row {key}: by key and by scan");

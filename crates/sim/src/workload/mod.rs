@@ -85,6 +85,8 @@ pub struct Workload {
     /// Which errors are no surprise now.
     pub trouble: Trouble,
     plain: Cells<i32, Row>,
+    /// What logged batches with an unknown outcome may still make of rows, in the order of their timestamps.
+    late: Vec<(i32, PlainChange)>,
     wide: Cells<(i32, i32), Row>,
     cas: Cells<i32, Option<i32>>,
     volatile: Cells<i32, Option<i32>>,
@@ -102,7 +104,7 @@ pub struct Workload {
     pub unknown: u64,
 }
 
-/// What is left of batches when a process ends is done so soon after the next start.
+/// What is left of batches when a process ends is done so soon after the next start, if there is room for it.
 const BATCHES_US: u64 = 500_000;
 
 /// What a statement in flight will have done.
@@ -184,6 +186,7 @@ impl Workload {
             dice: Rng::new(seed ^ 0xF00D),
             trouble: Trouble::None,
             plain: Cells::default(),
+            late: Vec::new(),
             wide: Cells::default(),
             cas: Cells::default(),
             volatile: Cells::default(),
@@ -367,6 +370,13 @@ impl Workload {
             Effect::Plain(changes) => {
                 for (key, change) in changes {
                     put(&mut self.plain, key, outcome, |row| change.apply(row));
+                    if matches!((outcome, change), (Outcome::At(_), PlainChange::Insert(_) | PlainChange::Delete)) {
+                        // A batch from before has the older timestamp.
+                        self.late.retain(|(late, _)| late != key);
+                    }
+                }
+                if matches!(outcome, Outcome::Unknown) && effect.is_batch() {
+                    self.late.extend(changes.iter().cloned());
                 }
             }
             Effect::Wide(changes) => {

@@ -2,7 +2,8 @@
 //!
 //! Each core looks through the logs of the slots that it is the primary of, once in a while after something was written or the cluster has changed. It
 //! goes by how long it has known an entry itself: clocks of members differ.
-//! A node without a cluster has coordinated all that it finds at its start itself, and need not wait.
+//! A node without a cluster has coordinated all that it finds at its start itself, and need not wait. What a member without room cannot take is tried
+//! again until it can.
 
 use super::{ReplyHeader, Statements, travel};
 use crate::cluster::{Asker, NOBODY, PATIENCE_US};
@@ -21,8 +22,9 @@ use shard::{Access, ShardError};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 const LOOK_EVERY_US: u64 = 2_000_000;
-/// The same while there is something left of the process before.
+/// The same while there is something left of the process before, which has not been run so often.
 const LOOK_AT_START_EVERY_US: u64 = 20_000;
+const RUNS_AT_START: u32 = 25;
 /// How long an entry stays before its batch is run again: longer than its coordinator waits for a part.
 const ABANDONED_AFTER_US: u64 = 2 * PATIENCE_US;
 const LOOKS_PER_TURN: usize = 32;
@@ -54,6 +56,15 @@ struct Known {
     look: u64,
     /// Its coordinator has died, for sure.
     is_orphan: bool,
+    /// How often it was run again, at this member.
+    runs: u32,
+}
+
+impl Known {
+    /// Whether it has to be run again soon.
+    fn is_urgent(&self) -> bool {
+        self.is_orphan && self.runs < RUNS_AT_START
+    }
 }
 
 impl Core {
@@ -126,8 +137,8 @@ impl Core {
                 && !self.is_full()
             {
                 runs += 1;
-                self.batches.known.entry(entry.batch).and_modify(|known| known.since_us = now_us);
-                self.run_batch_again(reactor, table, entry, request);
+                let runs = self.batches.ran(&entry.batch, now_us);
+                self.run_batch_again(reactor, table, entry, request, runs);
             }
         }
         if self.batches.queue.is_empty() && self.batches.looking == 0 {
@@ -135,7 +146,14 @@ impl Core {
         }
     }
 
-    fn run_batch_again<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, table: TableId, entry: &FoundEntry<'_>, request: &[u8]) {
+    fn run_batch_again<R: Reactor<Message = Message>>(
+        &mut self,
+        reactor: &mut R,
+        table: TableId,
+        entry: &FoundEntry<'_>,
+        request: &[u8],
+        runs: u32,
+    ) {
         let damaged = || CqlError::Protocol("the request cannot be read".to_owned());
         let travelled = travel::unpack(request).ok().flatten().ok_or_else(damaged);
         let done = travelled.and_then(|travelled| {
@@ -143,7 +161,18 @@ impl Core {
         });
         let (core, started_us) = (self.core.0, entry.batch.started_us);
         match done {
-            Ok(()) => tracing::info!(core, started_us, "a batch was not brought to an end by its coordinator; it is run again"),
+            Ok(()) if runs <= 1 => {
+                tracing::info!(core, started_us, "a batch was not brought to an end by its coordinator; it is run again")
+            }
+            Ok(()) if runs == RUNS_AT_START => {
+                tracing::warn!(
+                    core,
+                    started_us,
+                    runs,
+                    "a batch cannot be brought to an end, and is tried again until it can; is a member out of room?"
+                );
+            }
+            Ok(()) => tracing::debug!(core, started_us, runs, "a batch is run again"),
             Err(error) => {
                 tracing::warn!(core, started_us, %error, "the rest of a batch cannot be done any more");
                 self.run_for_log(reactor, Asker::Nobody, delete_entry(table, entry));
@@ -155,16 +184,21 @@ impl Core {
 impl BatchLogs {
     fn begin_look(&mut self, now_us: u64, seen: (Sequence, u64), is_alone: bool) {
         self.finds_orphans = is_alone && self.look == 0;
-        let has_orphans = self.finds_orphans || self.known.values().any(|known| known.is_orphan);
-        self.look_at_us = now_us + if has_orphans { LOOK_AT_START_EVERY_US } else { LOOK_EVERY_US };
+        let is_urgent = self.finds_orphans || self.known.values().any(Known::is_urgent);
+        self.look_at_us = now_us + if is_urgent { LOOK_AT_START_EVERY_US } else { LOOK_EVERY_US };
         self.seen = seen;
         self.look_again = false;
         self.look += 1;
     }
 
+    /// Batches whose coordinators have not brought them to an end, and which are not at one yet.
+    pub(crate) fn unfinished(&self) -> u64 {
+        self.known.values().filter(|known| known.is_orphan || known.runs > 0).count() as u64
+    }
+
     /// Batches that nobody brings to an end.
     fn due(&self, now_us: u64) -> BTreeSet<LoggedBatch> {
-        let is_due = |known: &Known| known.is_orphan || known.since_us + ABANDONED_AFTER_US <= now_us;
+        let is_due = |known: &Known| known.is_urgent() || known.since_us + ABANDONED_AFTER_US <= now_us;
         self.known.iter().filter(|(_, known)| is_due(known)).map(|(batch, _)| *batch).collect()
     }
 
@@ -173,8 +207,15 @@ impl BatchLogs {
         if let Some(known) = self.known.get_mut(&batch) {
             known.look = look;
         } else if self.known.len() < KNOWN_MAX {
-            self.known.insert(batch, Known { since_us: now_us, look, is_orphan: self.finds_orphans });
+            self.known.insert(batch, Known { since_us: now_us, look, is_orphan: self.finds_orphans, runs: 0 });
         }
+    }
+
+    /// A batch runs again. Gives how often it has, so far.
+    fn ran(&mut self, batch: &LoggedBatch, now_us: u64) -> u32 {
+        let Some(known) = self.known.get_mut(batch) else { return 0 };
+        (known.since_us, known.runs) = (now_us, known.runs + 1);
+        known.runs
     }
 
     /// What the look that is over has not found has come to its end, if it has seen all.
@@ -183,5 +224,46 @@ impl BatchLogs {
         if !self.look_again {
             self.known.retain(|_, known| known.look == look);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_brought_to_an_end_is_tried_less_often_until_it_can() {
+        let batch = LoggedBatch { started_us: 1, nonce: 2, timestamp_us: 3 };
+        let mut logs = BatchLogs::default();
+        for run in 0..RUNS_AT_START {
+            let now_us = u64::from(run) * LOOK_AT_START_EVERY_US;
+            logs.begin_look(now_us, (Sequence(0), 0), true);
+            logs.note(batch, now_us);
+            assert_eq!(logs.look_at_us, now_us + LOOK_AT_START_EVERY_US);
+            assert_eq!(logs.due(now_us), BTreeSet::from([batch]), "run {run}");
+            logs.ran(&batch, now_us);
+        }
+        let last_us = u64::from(RUNS_AT_START - 1) * LOOK_AT_START_EVERY_US;
+        logs.begin_look(last_us, (Sequence(0), 0), true);
+        logs.note(batch, last_us);
+        assert_eq!(logs.look_at_us, last_us + LOOK_EVERY_US);
+        assert_eq!(logs.due(last_us + ABANDONED_AFTER_US - 1), BTreeSet::new());
+        assert_eq!(logs.due(last_us + ABANDONED_AFTER_US), BTreeSet::from([batch]));
+        assert_eq!(logs.unfinished(), 1);
+        logs.begin_look(last_us, (Sequence(0), 0), true);
+        logs.forget_ended();
+        assert_eq!(logs.unfinished(), 0);
+    }
+
+    #[test]
+    fn a_batch_under_way_is_not_taken_for_an_unfinished_one() {
+        let batch = LoggedBatch { started_us: 1, nonce: 2, timestamp_us: 3 };
+        let mut logs = BatchLogs::default();
+        logs.begin_look(0, (Sequence(0), 0), false);
+        logs.note(batch, 0);
+        assert_eq!((logs.due(ABANDONED_AFTER_US - 1), logs.unfinished()), (BTreeSet::new(), 0));
+        assert_eq!(logs.due(ABANDONED_AFTER_US), BTreeSet::from([batch]));
+        assert_eq!(logs.ran(&batch, ABANDONED_AFTER_US), 1);
+        assert_eq!(logs.unfinished(), 1);
     }
 }
