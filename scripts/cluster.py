@@ -87,13 +87,16 @@ def main(flags) -> int:
     try:
         # All at once: after a restart a majority is needed before anyone serves.
         nodes.extend(Node(number, flags) for number in range(1, NODES + 1))
+        first_http = None
         for node in nodes:
             ready = node.wait_ready()
-            print(f"node {node.number}  cql={ready['cql']}  node={ready['node']}  rack=rack{node.number}  pid={node.process.pid}  log={node.log}", flush=True)
+            first_http = first_http or ready["http"]
+            print(f"node {node.number}  cql={ready['cql']}  node={ready['node']}  http={ready['http']}  rack=rack{node.number}  pid={node.process.pid}  log={node.log}", flush=True)
         host, port = ready["cql"].replace(f".{NODES}:", ".1:").rsplit(":", 1)
         print(
             f"connect with:  cqlsh {host} {port}\n"
             "to begin:      CREATE KEYSPACE demo WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3};\n"
+            f"see the state: {binary()} status --http {first_http}\n"
             f"kill one:      kill -9 {nodes[-1].process.pid}     (reads and writes go on; Ctrl-C here and `make cluster` bring it back)\n"
             "Ctrl-C ends all three.",
             flush=True,

@@ -21,14 +21,16 @@ def test_a_node_that_is_cut_off_refuses_and_the_others_go_on(cut_cluster):
             ledger.wait_for_writes(300)
             cluster.network.cut(minority, majority)
             ledger.wait_for_writes(500)
-            for text in ("INSERT INTO k.t (a, b) VALUES (-1, 1)", "SELECT b FROM k.t WHERE a = 1"):
-                refused(its_session, SimpleStatement(text, consistency_level=ConsistencyLevel.QUORUM))
+            insert, select = "INSERT INTO k.t (a, b) VALUES (-1, 1)", "SELECT b FROM k.t WHERE a = 1"
+            refusals = [refused(its_session, SimpleStatement(text, consistency_level=ConsistencyLevel.QUORUM)) for text in (insert, select)]
             ledger.wait_for_writes(100)
         assert ledger.longest_gap_s < FAILOVER_SECONDS_MAX
         cluster.network.heal(minority, majority)
     cluster.settle()
     ledger.check(cluster, consistency=ConsistencyLevel.ALL)
-    cluster.assert_members_agree(ledger.keys)
+    cluster.assert_members_agree([-1, *ledger.keys])
+    if refusals[0].unknown == 0:
+        assert cluster.rows_at(minority, [-1]) == {}, "what was refused was done"
 
 
 @pytest.mark.parametrize("deaf", [False, True], ids=["mute", "deaf"])

@@ -1,10 +1,12 @@
 """What comes to the node port without belonging there: refused, logged, and nothing is disturbed."""
 
 import contextlib
+import json
 import os
 import random
 import socket
 import struct
+import urllib.request
 import zlib
 
 import pytest
@@ -68,6 +70,49 @@ def test_strangers_are_refused_and_nothing_is_disturbed(cluster):
             stranger.close()
     assert not ledger.errors, ledger.errors[:3]
     ledger.check(cluster)
+
+
+def test_a_member_that_lies_is_refused(cluster):
+    """Somebody with a member's name and data says that it is the primary of everything, and that newer metadata is on its way."""
+    victim, other, liar = cluster.nodes
+    ledger = Ledger()
+    with cluster.session([victim], only=True) as session:
+        peers = {row.peer: row.host_id for row in session.execute("SELECT peer, host_id FROM system.peers")}
+    liar.kill()
+    cluster_id, version = cluster_of(victim)
+    name = b"\6TarnDB" + cluster_id.to_bytes(16, "little") + bytes([liar.number]) + peers[liar.address].int.to_bytes(16, "little")
+    said = bytes([PROTOCOL_VERSION]) + name + os.urandom(8) + bytes([0, 1, 0, PROTOCOL_VERSION])
+    no_version = (1 << 62).to_bytes(8, "little")
+    # Of no row, and of each slot of tables of these ids.
+    items = b"".join(struct.pack("<QQqIHBBI", 1, 1 << 62, 0, table, slot, 0, 0, 0) for table in range(1, 40) for slot in range(64))
+    lies = {
+        "a term that there is not": ([frame(32, version.to_bytes(8, "little") + bytes(16) + items)], "it writes as a primary, which it is not"),
+        "frames by metadata that there is not": ([frame(35, no_version + bytes(1 << 20))] * 64, "waits for metadata that has not come"),
+    }
+    with ledger.load(cluster, [victim, other], seconds=20):
+        ledger.wait_for_writes(50)
+        for lie, (frames, why) in lies.items():
+            with connect(victim.address, cluster.ports["node"]) as stranger:
+                stranger.sendall(frame(HELLO, said))
+                stranger.settimeout(10)
+                assert stranger.recv(1 << 16), "it is taken for the member"
+                with contextlib.suppress(OSError):
+                    for one in frames:
+                        stranger.sendall(one)
+                assert ends(stranger), f"{lie} is not refused"
+            until(f"the log says of {lie}: {why}", lambda why=why: why in victim.log(), 10)
+        ledger.wait_for_writes(100)
+    liar.start()
+    cluster.settle()
+    ledger.check(cluster)
+    cluster.assert_members_agree(ledger.keys)
+
+
+def cluster_of(node) -> tuple[int, int]:
+    """The cluster's id, and the newest metadata that the node has."""
+    with urllib.request.urlopen(f"http://{node.http()}/status", timeout=10) as answer:
+        status = json.load(answer)["cluster"]
+    return int(status["id"], 16), status["version"]
 
 
 def ends(stranger: socket.socket) -> bool:

@@ -86,6 +86,12 @@ impl Inbound {
         !self.waiting.is_empty()
     }
 
+    /// How much that is.
+    #[must_use]
+    pub fn waiting_bytes(&self) -> usize {
+        self.waiting.len() - self.done
+    }
+
     /// The position before which everything is applied and safe, if more than was acknowledged last. The receiver has written up to `written` by
     /// now, and what it has written up to `safe` it will not lose.
     pub fn take_acknowledgement(&mut self, written: u64, safe: u64) -> Option<u64> {
@@ -138,6 +144,7 @@ mod tests {
         assert_eq!(stream.take_acknowledgement(1, 1), Some(11));
         assert_eq!(stream.take_acknowledgement(1, 1), None);
         assert_eq!((stream.committed(), stream.has_waiting()), (1, true));
+        assert_eq!(stream.waiting_bytes(), 2 * (body.len() - 24) / 3);
         stream.apply(|item| {
             seen.push(item.sequence);
             Offered::Taken

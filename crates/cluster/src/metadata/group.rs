@@ -1,13 +1,13 @@
 //! The consensus state machine with its log and its blobs.
 
-use super::timing::{ELECTION_TICKS, GROUP_HEARTBEAT_TICKS, SNAPSHOT_RETRY_US};
+use super::timing::{ELECTION_TICKS, GROUP_HEARTBEAT_TICKS, SNAPSHOT_RETRY_US, STAND_APART_TICKS, STAND_TICKS};
 use crate::raft_log::{Applied, Identity, LOG_BLOB, Log, SNAPSHOT_BLOB};
 use crate::raft_message::may_step;
 use crate::state::State;
 use crate::versions::Versions;
 use base::{NodeId, Rng};
 use raft::eraftpb::{ConfChange, ConfChangeType, Entry, Message, MessageType};
-use raft::{Config, ProgressState, RawNode, SnapshotStatus, StateRole};
+use raft::{Config, INVALID_ID, ProgressState, RawNode, SnapshotStatus, StateRole};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -377,11 +377,20 @@ impl Group {
         self.released.extend(stored.messages);
     }
 
-    /// The library draws from a generator of its own at each change of role or term. Ours follows from seed and term, so that a run can be repeated.
+    /// After how many ticks this member stands for election. Those who lose a leader do so one after the other: two at once would share the votes, and a
+    /// leader be found a round later. Who has stood or voted draws; not from the library's generator, but by seed and term, so that a run can be repeated.
     fn draw_timeout(&mut self) {
-        let raft = &mut self.raw.raft;
-        let drawn = Rng::new(self.seed ^ raft.term.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ raft.id).below(ELECTION_TICKS as u64);
-        raft.set_randomized_election_timeout(ELECTION_TICKS + drawn as usize);
+        let voters = &self.raw.store().applied.group.voters;
+        let raft = &self.raw.raft;
+        let has_lost = raft.state == StateRole::Follower && raft.leader_id != INVALID_ID;
+        let ticks = if has_lost {
+            let before = voters.iter().filter(|voter| **voter < raft.id && **voter != raft.leader_id).count();
+            STAND_TICKS + before * STAND_APART_TICKS
+        } else {
+            let drawn = Rng::new(self.seed ^ raft.term.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ raft.id).below(ELECTION_TICKS as u64);
+            ELECTION_TICKS + drawn as usize
+        };
+        self.raw.raft.set_randomized_election_timeout(ticks);
     }
 }
 

@@ -6,8 +6,13 @@
 pub(super) const TICK_US: u64 = 50_000;
 /// Ticks between the heartbeats of the group's leader.
 pub(super) const GROUP_HEARTBEAT_TICKS: usize = 2;
-/// A member that hears no leader for this many ticks, or up to twice as many, stands for election.
+/// A member that has heard its leader within this many ticks votes for no other; one that knows of none stands for election after this many, or up to twice as
+/// many.
 pub(super) const ELECTION_TICKS: usize = 10;
+/// The first voter stands this long after it has heard the leader: when the others vote for it, although their ticks and what they hear are not at the same time.
+pub(super) const STAND_TICKS: usize = ELECTION_TICKS + 2;
+/// Each further voter stands this much later: the one before has had the time to win.
+pub(super) const STAND_APART_TICKS: usize = 2;
 /// Between a member's heartbeats to the leader.
 pub const HEARTBEAT_US: u64 = 150_000;
 /// A lease ends at latest this long after the heartbeat that asked for it was sent.

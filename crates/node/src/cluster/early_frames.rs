@@ -1,4 +1,6 @@
 //! Frames that go by newer metadata than this core has: they wait for it.
+//!
+//! Nobody can tell whether there is any: a member that says so for ever can have so many bytes wait here, and is refused what it sends beyond.
 
 use super::ClusterCore;
 use super::frames::split_version;
@@ -6,14 +8,23 @@ use super::roles::Target;
 use crate::core::Core;
 use crate::message::Message;
 use base::NodeId;
-use cluster::wire::Kind;
+use cluster::wire::{BODY_BYTES_MAX, Kind};
 use io::Reactor;
+use std::collections::BTreeMap;
 
-/// Frames that wait for newer metadata, at most.
-const EARLY_FRAMES_MAX: usize = 10_000;
+/// Bytes of a member's frames that wait, at most: two of the largest.
+const WAITING_BYTES_MAX: usize = 2 * BODY_BYTES_MAX;
+
+/// All of a core.
+#[derive(Default)]
+pub(super) struct EarlyFrames {
+    frames: Vec<EarlyFrame>,
+    /// How much that is, of each member that has some.
+    bytes: BTreeMap<NodeId, usize>,
+}
 
 /// A frame that goes by newer metadata.
-pub(super) struct EarlyFrame {
+struct EarlyFrame {
     version: u64,
     from: From,
     kind: u8,
@@ -29,14 +40,59 @@ pub(super) enum From {
     Member(NodeId),
 }
 
+impl From {
+    fn node(self) -> NodeId {
+        match self {
+            Self::Link((node, _)) | Self::Member(node) => node,
+        }
+    }
+}
+
+impl EarlyFrame {
+    fn memory_bytes(&self) -> usize {
+        size_of::<Self>() + self.body.len()
+    }
+}
+
+impl EarlyFrames {
+    pub(super) fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Whether there is room for it.
+    fn push(&mut self, frame: EarlyFrame) -> bool {
+        let bytes = self.bytes.entry(frame.from.node()).or_default();
+        if *bytes + frame.memory_bytes() > WAITING_BYTES_MAX {
+            return false;
+        }
+        *bytes += frame.memory_bytes();
+        self.frames.push(frame);
+        true
+    }
+
+    /// Those that need no newer metadata than this.
+    fn take_ripe(&mut self, version: u64) -> Vec<EarlyFrame> {
+        let Self { frames, bytes } = self;
+        let ripe: Vec<EarlyFrame> = frames.extract_if(.., |frame| frame.version <= version).collect();
+        for frame in &ripe {
+            if let Some(bytes) = bytes.get_mut(&frame.from.node()) {
+                *bytes -= frame.memory_bytes();
+            }
+        }
+        bytes.retain(|_, bytes| *bytes > 0);
+        ripe
+    }
+}
+
 impl ClusterCore {
     /// Keeps a frame that goes by newer metadata than this core's; whether it is one.
-    pub(super) fn is_early(&mut self, from: From, kind: Kind, body: &[u8]) -> bool {
-        let Some((version, _)) = split_version(kind.0, body).filter(|(version, _)| *version > self.view.version()) else { return false };
-        if self.early_frames.len() < EARLY_FRAMES_MAX {
-            self.early_frames.push(EarlyFrame { version, from, kind: kind.0, body: body.to_vec() });
+    pub(super) fn is_early(&mut self, from: From, kind: Kind, body: &[u8]) -> Result<bool, String> {
+        let here = self.view.version();
+        let Some((version, _)) = split_version(kind.0, body).filter(|(version, _)| *version > here) else { return Ok(false) };
+        if self.early_frames.push(EarlyFrame { version, from, kind: kind.0, body: body.to_vec() }) {
+            return Ok(true);
         }
-        true
+        Err("too much of what it has sent waits for metadata that has not come here".to_owned())
     }
 }
 
@@ -45,13 +101,38 @@ impl Core {
     pub(super) fn run_early_frames<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
         let Some(cluster) = &mut self.cluster else { return };
         let version = cluster.view.version();
-        let ripe: Vec<EarlyFrame> = cluster.early_frames.extract_if(.., |frame| frame.version <= version).collect();
-        for frame in ripe {
+        for frame in cluster.early_frames.take_ripe(version) {
             // Those that make no sense would have closed the connection, which may not be there any more.
             let _ = match frame.from {
                 From::Link(target) => self.request_of_replica(reactor, target, Kind(frame.kind), &frame.body),
                 From::Member(node) => self.word_of_primary(node, Kind(frame.kind), &frame.body),
             };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(node: u32, version: u64, bytes: usize) -> EarlyFrame {
+        EarlyFrame { version, from: From::Member(NodeId(node)), kind: 0, body: vec![0; bytes] }
+    }
+
+    #[test]
+    fn one_member_has_so_many_bytes_wait_and_no_more() {
+        let mut early = EarlyFrames::default();
+        let mut count = 0;
+        while early.push(frame(1, u64::MAX, 1 << 20)) {
+            count += 1;
+        }
+        assert_eq!(count, WAITING_BYTES_MAX / (1 << 20) - 1, "its frames take a little more than their bodies");
+        assert!(early.push(frame(2, 7, BODY_BYTES_MAX)), "another's have room of their own");
+        assert_eq!(early.take_ripe(6).len(), 0);
+        assert_eq!(early.take_ripe(7).len(), 1);
+        assert_eq!((early.bytes.len(), early.len()), (1, count));
+        assert!(!early.push(frame(1, 8, 1 << 20)), "what waits still counts");
+        assert_eq!(early.take_ripe(u64::MAX).len(), count);
+        assert!(early.bytes.is_empty() && early.push(frame(1, 8, BODY_BYTES_MAX)));
     }
 }

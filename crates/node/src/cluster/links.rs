@@ -27,6 +27,8 @@ const AGAIN_US: u64 = 100_000;
 const HANDSHAKE_US: u64 = 2_000_000;
 /// A frame of writes has about so many bytes at most. A frame is acknowledged as a whole: by its length a slow network cannot be told from silence.
 const APPEND_BYTES_MAX: usize = 32 << 10;
+/// Writes of another core that wait here to be applied, at most: more than a core has requests under way.
+const RECEIVED_BYTES_MAX: usize = 256 << 20;
 /// A link has at most so many bytes on their way into the network: the rest waits in its stream.
 const UNSENT_BYTES_MAX: usize = 8 << 20;
 
@@ -436,7 +438,7 @@ impl Core {
         if !frames::is_spoken(kind.0, cluster.links.outgoing(target).version) {
             return Err(format!("a frame of kind {} does not belong to the version of this link", kind.0));
         }
-        if cluster.is_early(From::Link(target), kind, body) {
+        if cluster.is_early(From::Link(target), kind, body)? {
             return Ok(());
         }
         match kind {
@@ -535,14 +537,20 @@ impl Core {
                 }
                 Ok(())
             }
-            (Kind(APPEND), Some(_)) => incoming.stream.receive(body).map_err(|error| error.to_string()),
+            (Kind(APPEND), Some(_)) => {
+                incoming.stream.receive(body).map_err(|error| error.to_string())?;
+                if incoming.stream.waiting_bytes() > RECEIVED_BYTES_MAX {
+                    return Err("too much of what it has sent waits to be applied".to_owned());
+                }
+                Ok(())
+            }
             (Kind(FORWARD), Some(_)) => {
                 let forward = Forward::read(body).ok_or_else(damaged)?;
                 self.run_forwarded(reactor, super::Asker::Link { connection, id: forward.id }, &forward);
                 Ok(())
             }
             (Kind(frames::STEPPED_DOWN | frames::ALL_NEEDED), Some(node)) => {
-                if cluster.is_early(From::Member(node), kind, body) {
+                if cluster.is_early(From::Member(node), kind, body)? {
                     return Ok(());
                 }
                 self.word_of_primary(node, kind, body).ok_or_else(damaged)

@@ -55,7 +55,7 @@ use differences::{Differences, Reached};
 use ending::Ending;
 use engine::{ReceivedRows, Sequence, WriteBatch};
 use fillings::Fillings;
-use forwarding::Early;
+use forwarding::EarlyRequests;
 use handing_over::HandingOver;
 use io::{DiskError, DiskRequest, Reactor};
 use links::{Link, Links};
@@ -128,9 +128,9 @@ pub(crate) struct ClusterCore {
     /// Whether something has changed that requests may have waited for.
     routed_changed: bool,
     /// Requests of others that go by newer metadata.
-    early: Vec<Early>,
+    early: EarlyRequests,
     /// Frames of others that do.
-    early_frames: Vec<early_frames::EarlyFrame>,
+    early_frames: early_frames::EarlyFrames,
     fillings: Fillings,
     budget: Budget,
     rest: Rest,
@@ -182,8 +182,8 @@ impl ClusterCore {
             links: Links::default(),
             routed: RoutedRequests::default(),
             routed_changed: false,
-            early: Vec::new(),
-            early_frames: Vec::new(),
+            early: EarlyRequests::default(),
+            early_frames: early_frames::EarlyFrames::default(),
             fillings: Fillings::default(),
             handing_over: HandingOver::default(),
             ending: None,

@@ -25,7 +25,7 @@ enum Verdict {
     Ignore,
     /// The metadata here is older than the sender's.
     Wait,
-    /// The sender is not the slot's primary any more.
+    /// The sender is not the slot's primary, or not any more.
     Refuse,
 }
 
@@ -158,7 +158,8 @@ impl ClusterCore {
             return if is_behind { Verdict::Wait } else { Verdict::Ignore };
         };
         if item.term > local.term {
-            return if is_behind { Verdict::Wait } else { Verdict::Ignore };
+            // By what both know there is no such term.
+            return if is_behind { Verdict::Wait } else { Verdict::Refuse };
         }
         let is_old = local.primary != sender || item.term < local.term;
         if is_old && item.purpose == Purpose::Image && local.role == Role::Learner && !local.has_restarted {
@@ -199,7 +200,7 @@ impl Core {
             let Some(sender) = hello.node else { continue };
             let (from, receiver) = ((sender, CoreId(hello.core)), incoming.receiver);
             let mut stream = std::mem::take(&mut incoming.stream);
-            let (mut refused, mut is_full) = (false, false);
+            let (mut refused, mut is_full) = (None, false);
             if stream.has_waiting() && !cluster.receivers_waiting.contains(&receiver) {
                 let version = stream.version();
                 stream.apply(|item| {
@@ -208,7 +209,7 @@ impl Core {
                         Verdict::Wait => return Offered::Later,
                         Verdict::Ignore => return Offered::Taken,
                         Verdict::Refuse => {
-                            refused = true;
+                            refused = Some("it writes as a primary, which it is not, or not any more");
                             return Offered::Later;
                         }
                         Verdict::Apply => {}
@@ -223,7 +224,7 @@ impl Core {
                     }
                     batch.clear();
                     if batch.append_received(item.rows).is_err() || !is_of(&batch, cluster, item) {
-                        refused = true;
+                        refused = Some("it has written rows that make no sense");
                         return Offered::Later;
                     }
                     match self.shard.apply_received(now, receiver, &batch) {
@@ -250,7 +251,7 @@ impl Core {
                             if cluster.links.is_news("a write of the primary", now.monotonic_us) {
                                 tracing::error!(core = self.core.0, %error, "a write of the primary cannot be applied here; the replica stops taking part");
                             }
-                            refused = true;
+                            refused = Some("what it has written cannot be applied here");
                             Offered::Later
                         }
                     }
@@ -276,8 +277,9 @@ impl Core {
                 }
                 cluster.answer_full(reactor, connection);
             }
-            if refused {
+            if let Some(why) = refused {
                 let version = cluster.view.version();
+                cluster.links.log_closing(self.core, Some(sender), None, why, now.monotonic_us);
                 cluster.answer(reactor, connection, REFUSED, |body| body.extend_from_slice(&version.to_le_bytes()));
                 reactor.close(connection);
             }
