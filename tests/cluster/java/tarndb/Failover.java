@@ -2,6 +2,7 @@ package tarndb;
 
 import com.datastax.oss.driver.api.core.CqlSession;
 import com.datastax.oss.driver.api.core.DefaultConsistencyLevel;
+import com.datastax.oss.driver.api.core.DriverTimeoutException;
 import com.datastax.oss.driver.api.core.config.DefaultDriverOption;
 import com.datastax.oss.driver.api.core.config.DriverConfigLoader;
 import com.datastax.oss.driver.api.core.cql.BoundStatement;
@@ -9,6 +10,7 @@ import com.datastax.oss.driver.api.core.cql.PreparedStatement;
 import com.datastax.oss.driver.api.core.cql.Row;
 import com.datastax.oss.driver.api.core.metadata.Node;
 import com.datastax.oss.driver.api.core.metadata.NodeStateListenerBase;
+import com.datastax.oss.driver.api.core.servererrors.ReadTimeoutException;
 import com.datastax.oss.driver.api.core.servererrors.WriteTimeoutException;
 import java.net.InetSocketAddress;
 import java.time.Duration;
@@ -26,7 +28,8 @@ import java.util.concurrent.atomic.AtomicReference;
  * An application on the Java driver with its defaults (token-aware, its own retry policy) that writes and reads idempotent statements until its
  * standard input ends. Arguments: port and contact points.
  *
- * <p>It prints `ready`; at the end `done` with what it counted. An error that is not the outcome of a write that nobody knows is printed as `error`.
+ * <p>It prints `ready`; at the end `done` with what it counted: `unknown` are writes whose outcome nobody knows, `timeouts` reads without an answer of the
+ * replica, and requests without one of the coordinator. Any other error is printed as `error`.
  */
 public final class Failover {
   private static final int THREADS = 4;
@@ -84,6 +87,7 @@ public final class Failover {
     AtomicLong reads = new AtomicLong();
     AtomicLong writes = new AtomicLong();
     AtomicLong unknown = new AtomicLong();
+    AtomicLong timeouts = new AtomicLong();
     AtomicLong wrong = new AtomicLong();
     AtomicReference<Exception> first = new AtomicReference<>();
     Map<String, Long> coordinators = new ConcurrentHashMap<>();
@@ -105,6 +109,8 @@ public final class Failover {
                   } catch (WriteTimeoutException outcomeUnknown) {
                     // The default policy leaves these to the application.
                     unknown.incrementAndGet();
+                  } catch (DriverTimeoutException noAnswer) {
+                    timeouts.incrementAndGet();
                   } catch (Exception error) {
                     first.compareAndSet(null, error);
                   }
@@ -114,6 +120,8 @@ public final class Failover {
                     if ((row == null ? 0 : row.getInt(0)) < least[offset]) {
                       wrong.incrementAndGet();
                     }
+                  } catch (ReadTimeoutException | DriverTimeoutException noAnswer) {
+                    timeouts.incrementAndGet();
                   } catch (Exception error) {
                     first.compareAndSet(null, error);
                   }
@@ -137,6 +145,6 @@ public final class Failover {
       System.out.println("error " + first.get());
     }
     System.out.println(
-        "done writes=" + writes + " reads=" + reads + " unknown=" + unknown + " wrong=" + wrong + " coordinators=" + coordinators.size());
+        "done writes=" + writes + " reads=" + reads + " unknown=" + unknown + " timeouts=" + timeouts + " wrong=" + wrong + " coordinators=" + coordinators.size());
   }
 }
