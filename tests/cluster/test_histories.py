@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+import network
 from history import History, check
 
 # Of the long run; none by default.
@@ -51,6 +52,26 @@ def cut_one_way(cluster, dice):
     cluster.network.heal_one_way(sender, receiver)
 
 
+def cut_off_two(cluster, dice):
+    """Two hear each other and none of the rest."""
+    minority = dice.sample(cluster.nodes, 2)
+    majority = [node for node in cluster.nodes if node not in minority]
+    for node in minority:
+        cluster.network.cut(node, majority)
+    time.sleep(3)
+    for node in minority:
+        cluster.network.heal(node, majority)
+
+
+def kill_two_and_start(cluster, dice):
+    nodes = dice.sample(cluster.nodes, 2)
+    for node in nodes:
+        node.kill()
+    time.sleep(3)
+    for node in nodes:
+        node.start()
+
+
 def lose_packets(cluster, dice):
     stopping = threading.Event()
     timer = threading.Timer(3, stopping.set)
@@ -80,6 +101,15 @@ def test_histories_under_kills_and_stops_are_linearizable(cluster):
 
 def test_histories_under_partitions_and_loss_are_linearizable(cut_cluster):
     record(cut_cluster, [cut_off, cut_one_way, lose_packets, kill_and_start, cut_off], seed=2)
+
+
+def test_histories_of_five_members_of_which_two_are_gone_are_linearizable(start_cluster):
+    why_not = network.why_not()
+    if why_not:
+        pytest.skip(why_not)
+    cluster = start_cluster(5, network=network.Network())
+    cluster.create(factor=5)
+    record(cluster, [cut_off_two, kill_two_and_start, stop_and_go, cut_off_two], seed=3)
 
 
 @pytest.mark.skipif(not SECONDS, reason="TARNDB_CLUSTER_SECONDS=600 for everything at random for so long")
