@@ -1,6 +1,6 @@
 //! The consensus state machine with its log and its blobs.
 
-use super::timing::{ELECTION_TICKS, GROUP_HEARTBEAT_TICKS, SNAPSHOT_RETRY_US, STAND_APART_TICKS, STAND_TICKS};
+use super::timing::{ELECTION_TICKS, GROUP_HEARTBEAT_TICKS, SNAPSHOT_RETRY_US, STAND_APART_TICKS, STAND_TICKS, STAND_TICKS_MAX};
 use crate::raft_log::{Applied, Identity, LOG_BLOB, Log, SNAPSHOT_BLOB};
 use crate::raft_message::may_step;
 use crate::state::State;
@@ -74,7 +74,7 @@ impl Group {
             id: u64::from(identity.node.0),
             election_tick: ELECTION_TICKS,
             min_election_tick: ELECTION_TICKS,
-            max_election_tick: 2 * ELECTION_TICKS,
+            max_election_tick: STAND_TICKS_MAX + 1,
             heartbeat_tick: GROUP_HEARTBEAT_TICKS,
             applied: log.applied.index,
             max_size_per_msg: MESSAGE_BYTES_MAX,
@@ -385,9 +385,10 @@ impl Group {
         let has_lost = raft.state == StateRole::Follower && raft.leader_id != INVALID_ID;
         let ticks = if has_lost {
             let before = voters.iter().filter(|voter| **voter < raft.id && **voter != raft.leader_id).count();
-            STAND_TICKS + before * STAND_APART_TICKS
+            (STAND_TICKS + before * STAND_APART_TICKS).min(STAND_TICKS_MAX)
         } else {
-            let drawn = Rng::new(self.seed ^ raft.term.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ raft.id).below(ELECTION_TICKS as u64);
+            let drawn = Rng::new(self.seed ^ raft.term.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ raft.id)
+                .below((STAND_TICKS_MAX + 1 - ELECTION_TICKS) as u64);
             ELECTION_TICKS + drawn as usize
         };
         self.raw.raft.set_randomized_election_timeout(ticks);

@@ -6,13 +6,15 @@
 pub(super) const TICK_US: u64 = 50_000;
 /// Ticks between the heartbeats of the group's leader.
 pub(super) const GROUP_HEARTBEAT_TICKS: usize = 2;
-/// A member that has heard its leader within this many ticks votes for no other; one that knows of none stands for election after this many, or up to twice as
-/// many.
+/// A member that has heard its leader within this many ticks votes for no other; one that knows of none stands for election after this many or
+/// more.
 pub(super) const ELECTION_TICKS: usize = 10;
 /// The first voter stands this long after it has heard the leader: when the others vote for it, although their ticks and what they hear are not at the same time.
 pub(super) const STAND_TICKS: usize = ELECTION_TICKS + 2;
 /// Each further voter stands this much later: the one before has had the time to win.
 pub(super) const STAND_APART_TICKS: usize = 2;
+/// Whoever may stand does so at latest after this many.
+pub(super) const STAND_TICKS_MAX: usize = 2 * ELECTION_TICKS - 1;
 /// Between a member's heartbeats to the leader.
 pub const HEARTBEAT_US: u64 = 150_000;
 /// A lease ends at latest this long after the heartbeat that asked for it was sent.
