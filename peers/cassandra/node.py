@@ -6,6 +6,7 @@ names is signalled, and only while it is still the one that was started (its sta
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -118,6 +119,20 @@ def start_time(pid: int):
     return None if fields[0] in "ZX" else int(fields[19])
 
 
+@contextlib.contextmanager
+def signals_wait():
+    """SIGINT and SIGTERM take effect at the end of the block; the process that is started in it has their usual effect."""
+    came = []
+    before = {number: signal.signal(number, lambda which, _: came.append(which)) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if came:
+            os.kill(os.getpid(), came[0])
+
+
 def cql_answers(port: int) -> bool:
     """Whether an OPTIONS frame gets SUPPORTED back."""
     try:
@@ -178,13 +193,22 @@ class Node:
             log.unlink()
         # What a node that died had changed is still to be given back.
         before = (self.state() or {}).get("readahead_before")
-        before = self.set_readahead(readahead_kib) if before is None else before
-        process = self.launch(java, conf, wanted)
-        state = {
-            "pid": process.pid, "start_time": start_time(process.pid), "port": wanted.port, "address": f"127.0.0.1:{wanted.port}",
-            "group": self.group(wanted), "asked": settings, "settings": {**settings, **machine_settings(self.directory)}, "readahead_before": before,
-        }  # fmt: skip
-        self.state_path.write_text(json.dumps(state, indent=1))
+        # What is changed or started here is in the state before anything can end this: `stop` finds it there.
+        with signals_wait():
+            before = self.set_readahead(readahead_kib) if before is None else before
+            process = None
+            try:
+                process = self.launch(java, conf, wanted)
+                state = {
+                    "pid": process.pid, "start_time": start_time(process.pid), "port": wanted.port, "address": f"127.0.0.1:{wanted.port}",
+                    "group": self.group(wanted), "asked": settings, "settings": {**settings, **machine_settings(self.directory)}, "readahead_before": before,
+                }  # fmt: skip
+                self.state_path.write_text(json.dumps(state, indent=1))
+            except BaseException:
+                if process:
+                    process.kill()
+                self.restore_readahead(before)
+                raise
         self.wait_ready(process, state)
         return state
 
@@ -245,8 +269,7 @@ class Node:
             self.end(state, signal.SIGTERM)
             say(f"stopped, pid {state['pid']}")
         state = self.state()
-        if state and state["readahead_before"]:
-            pathlib.Path(state["readahead_before"]["file"]).write_text(state["readahead_before"]["kib"])
+        self.restore_readahead(state and state["readahead_before"])
         if state and state["group"]:
             subprocess.run([LIMITED, "--remove", state["group"]], check=False)
         self.state_path.unlink(missing_ok=True)
@@ -299,6 +322,12 @@ class Node:
         before = {"file": str(file), "kib": file.read_text().strip()}
         file.write_text(str(kib))
         return before
+
+    @staticmethod
+    def restore_readahead(before) -> None:
+        """Gives back what `set_readahead` returned."""
+        if before:
+            pathlib.Path(before["file"]).write_text(before["kib"])
 
     def why_ended(self) -> str:
         """The likely reason, from its group and its logs."""
