@@ -344,6 +344,7 @@ impl Run<'_> {
             replication: study.replication,
             peers: self.options.peers.clone(),
             commands: self.options.commands.clone(),
+            stop: Arc::clone(self.stop),
         };
         let mut system = system(spec, means)?;
         self.console.say(&format!("{}: starting", spec.name()));
@@ -473,12 +474,16 @@ impl Run<'_> {
     fn settle(&mut self, context: &mut Context<'_>, at: usize, phase: &Phase) -> Result<(), TargetError> {
         let name = self.report.targets[at].name.clone();
         let progress = self.console.begin(&name, phase.name(), Extent::Unknown);
-        match context.system.settle(phase.timeout_s())? {
-            Some(seconds) => {
+        match context.system.settle(phase.timeout_s()) {
+            Err(error) => {
+                progress.end(&error.to_string());
+                return Err(error.into());
+            }
+            Ok(Some(seconds)) => {
                 progress.end(&format!("background work was done after {seconds:.1} s"));
                 self.report.targets[at].phases.last_mut().expect("the phase was begun").seconds = seconds;
             }
-            None => {
+            Ok(None) => {
                 progress.end("nothing is known of its background work; not waited for");
                 self.warn(format!(
                     "{name}: it could not be told when its background work was done, so phase {} did not wait",
@@ -498,6 +503,9 @@ impl Run<'_> {
             (Ok(()), Ok(())) => progress.end("the caches of target and kernel are empty"),
             (Err(error), _) => progress.end(&error.to_string()),
             (_, Err(error)) => progress.end(&format!("the kernel's cache stays: {error}")),
+        }
+        if let Err(SystemError::Interrupted) = of_target {
+            return Err(TargetError::Interrupted);
         }
         if let Err(error) = &of_target {
             self.warn(error.to_string());

@@ -1,10 +1,11 @@
 //! A peer: another database on this machine that a script starts, settles and stops. `peers/README.md` is the contract.
 
-use super::{Means, System, SystemError, run};
+use super::{Means, System, SystemError, run, run_unless_stopped};
 use crate::study::{Disturbance, Which};
 use base::format_size;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -33,6 +34,8 @@ pub(super) struct Peer {
     options: Vec<(String, String)>,
     means: Means,
     started: Option<Started>,
+    /// Whether there may be something to stop: from before `start`, which may fail half-way, until `stop`.
+    is_begun: bool,
     address: String,
 }
 
@@ -54,7 +57,7 @@ impl Peer {
                 },
             });
         };
-        Ok(Self { name: name.to_owned(), script, options: options.to_vec(), means, started: None, address: String::new() })
+        Ok(Self { name: name.to_owned(), script, options: options.to_vec(), means, started: None, is_begun: false, address: String::new() })
     }
 
     fn other_words(&self, error: &serde_json::Error) -> SystemError {
@@ -65,7 +68,23 @@ impl Peer {
     fn command(&self, verb: &str) -> Command {
         let mut command = Command::new(&self.script);
         command.arg(verb).arg("--dir").arg(&self.means.directory);
+        // What stops a server must not be ended by the Ctrl-C that asked for it.
+        command.process_group(0);
         command
+    }
+
+    fn launch(&self) -> Result<Started, SystemError> {
+        let mut command = self.command("start");
+        if !self.means.cpus.is_empty() {
+            let cpus: Vec<String> = self.means.cpus.iter().map(ToString::to_string).collect();
+            command.args(["--cpus", &cpus.join(",")]);
+        }
+        if let Some(bytes) = self.means.memory_bytes {
+            command.args(["--memory", &format_size(bytes).replace(' ', "")]);
+        }
+        command.args(self.options.iter().flat_map(|(key, value)| [format!("--{key}"), value.clone()]));
+        let said = run_unless_stopped(&mut command, &self.means.stop)?;
+        serde_json::from_str(said.trim()).map_err(|error| self.other_words(&error))
     }
 }
 
@@ -82,17 +101,14 @@ impl System for Peer {
         if self.started.is_some() {
             return Ok(());
         }
-        let mut command = self.command("start");
-        if !self.means.cpus.is_empty() {
-            let cpus: Vec<String> = self.means.cpus.iter().map(ToString::to_string).collect();
-            command.args(["--cpus", &cpus.join(",")]);
-        }
-        if let Some(bytes) = self.means.memory_bytes {
-            command.args(["--memory", &format_size(bytes).replace(' ', "")]);
-        }
-        command.args(self.options.iter().flat_map(|(key, value)| [format!("--{key}"), value.clone()]));
-        let said = run(&mut command)?;
-        let started: Started = serde_json::from_str(said.trim()).map_err(|error| self.other_words(&error))?;
+        self.is_begun = true;
+        let started = match self.launch() {
+            Ok(started) => started,
+            Err(error) => {
+                self.stop();
+                return Err(error);
+            }
+        };
         self.address.clone_from(&started.address);
         self.started = Some(started);
         Ok(())
@@ -115,13 +131,13 @@ impl System for Peer {
     }
 
     fn settle(&mut self, timeout_s: f64) -> Result<Option<f64>, SystemError> {
-        let said = run(self.command("settle").args(["--timeout", &format!("{timeout_s:.0}")]))?;
+        let said = run_unless_stopped(self.command("settle").args(["--timeout", &format!("{timeout_s:.0}")]), &self.means.stop)?;
         let settled: Settled = serde_json::from_str(said.trim()).map_err(|error| self.other_words(&error))?;
         Ok(Some(settled.seconds))
     }
 
     fn drop_caches(&mut self) -> Result<(), SystemError> {
-        run(&mut self.command("drop-caches")).map(drop)
+        run_unless_stopped(&mut self.command("drop-caches"), &self.means.stop).map(drop)
     }
 
     fn disturb(&mut self, disturbance: Disturbance, _: Which) -> Result<(), SystemError> {
@@ -147,7 +163,8 @@ impl System for Peer {
     }
 
     fn stop(&mut self) {
-        if self.started.take().is_some()
+        self.started = None;
+        if std::mem::take(&mut self.is_begun)
             && let Err(error) = run(&mut self.command("stop"))
         {
             eprintln!("tarndb bench: {error}");

@@ -1,10 +1,12 @@
 //! A server that somebody else runs: it is neither started nor stopped, and disturbed only by commands that the user has given.
 
-use super::process::wait_until_quiet;
+use super::quiet::quiet_unless_stopped;
 use super::{System, SystemError, run};
 use crate::study::{Disturbance, Which};
 use std::collections::BTreeMap;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// A server.
 pub(super) struct Remote {
@@ -13,6 +15,7 @@ pub(super) struct Remote {
     pid: Option<u32>,
     metrics: Option<String>,
     commands: BTreeMap<Disturbance, String>,
+    stop: Arc<AtomicBool>,
 }
 
 impl Remote {
@@ -22,8 +25,9 @@ impl Remote {
         pid: Option<u32>,
         metrics: Option<String>,
         commands: BTreeMap<Disturbance, String>,
+        stop: Arc<AtomicBool>,
     ) -> Self {
-        Self { name: name.to_owned(), address: address.to_owned(), pid, metrics, commands }
+        Self { name: name.to_owned(), address: address.to_owned(), pid, metrics, commands, stop }
     }
 }
 
@@ -50,7 +54,7 @@ impl System for Remote {
 
     fn settle(&mut self, timeout_s: f64) -> Result<Option<f64>, SystemError> {
         let Some(pid) = self.pid else { return Ok(None) };
-        if let Some(seconds) = wait_until_quiet(&[pid], timeout_s) {
+        if let Some(seconds) = quiet_unless_stopped(vec![pid], timeout_s, &self.stop)? {
             return Ok(Some(seconds));
         }
         Err(SystemError::Unable {

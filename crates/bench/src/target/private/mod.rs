@@ -4,8 +4,8 @@
 mod node;
 mod ports;
 
-use super::process::wait_until_quiet;
-use super::{Health, Means, Protocol, System, SystemError};
+use super::quiet::quiet_unless_stopped;
+use super::{Health, LOOK_EVERY, Means, Protocol, System, SystemError, unless_stopped};
 use crate::http;
 use crate::study::{Disturbance, Which};
 use base::format_size;
@@ -20,7 +20,6 @@ use std::time::{Duration, Instant};
 
 const START_TIME_MAX: Duration = Duration::from_secs(120);
 const STOP_TIME_MAX: Duration = Duration::from_secs(120);
-const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Bytes of the log for each byte of data: half of it is free to write on.
 const CAPACITY_BY_DATA: u64 = 2;
 const CAPACITY_MIN: u64 = 1 << 30;
@@ -152,6 +151,7 @@ impl PrivateNodes {
     fn wait_until_whole(&mut self, time: Duration) -> Result<f64, SystemError> {
         let started = Instant::now();
         while self.ports.is_cluster() && !self.health().is_some_and(|health| health.whole) {
+            unless_stopped(&self.means.stop)?;
             self.look()?;
             if started.elapsed() > time {
                 return Err(self.unable("become whole", format!("its nodes still miss something after {} s", time.as_secs())));
@@ -190,7 +190,7 @@ impl System for PrivateNodes {
             self.spawn(index)?;
         }
         for node in &mut self.nodes {
-            node.wait_ready(self.protocol, until)?;
+            node.wait_ready(self.protocol, until, &self.means.stop)?;
         }
         self.away.clear();
         self.wait_until_whole(START_TIME_MAX)?;
@@ -235,7 +235,7 @@ impl System for PrivateNodes {
 
     fn settle(&mut self, timeout_s: f64) -> Result<Option<f64>, SystemError> {
         let whole = self.wait_until_whole(Duration::from_secs_f64(timeout_s))?;
-        let quiet = wait_until_quiet(&self.pids(), timeout_s - whole);
+        let quiet = quiet_unless_stopped(self.pids(), timeout_s - whole, &self.means.stop)?;
         let quiet = quiet.ok_or_else(|| self.unable("settle", format!("it still writes after {timeout_s} s")))?;
         Ok(Some(if whole > LOOK_EVERY.as_secs_f64() { whole + quiet } else { quiet }))
     }

@@ -1,12 +1,13 @@
 //! One process of this very binary, with a directory of its own.
 
-use crate::target::{Protocol, SystemError};
+use crate::target::{Protocol, SystemError, unless_stopped};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
@@ -150,9 +151,10 @@ impl Node {
         Err(if was_ready { SystemError::Ended { name: self.name(), why: words } } else { self.fails(words) })
     }
 
-    /// Waits until the process is ready.
-    pub(super) fn wait_ready(&mut self, protocol: Protocol, until: Instant) -> Result<(), SystemError> {
+    /// Waits until the process is ready, unless the run is to end.
+    pub(super) fn wait_ready(&mut self, protocol: Protocol, until: Instant, stop: &AtomicBool) -> Result<(), SystemError> {
         while self.ready().is_none() {
+            unless_stopped(stop)?;
             if Instant::now() > until {
                 self.kill();
                 return Err(self.fails(format!("it is not ready in time; {} may say why", self.log_path().display())));
