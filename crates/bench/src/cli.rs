@@ -4,7 +4,7 @@
 //! measured is in the report), 2 the command line or a study is wrong, 3 the environment, 130 interrupted.
 
 use crate::report::{self, ReportError};
-use crate::run::{Agents, Console, Options, RunError, html_path, json_path, write_html};
+use crate::run::{Agents, Console, Options, Ran, RunError, html_path, json_path, write_html};
 use crate::study::{self, Disturbance, Study, StudyError};
 use crate::target::{SpecError, TargetSpec};
 use base::{ParseSizeError, parse_size};
@@ -260,14 +260,18 @@ fn measure(arguments: RunArguments, tool: &str) -> Result<ExitCode, BenchError> 
         }
         eprintln!("tarndb bench: interrupted; writing the report of what was measured (again: end at once)");
     })?;
-    let report = crate::run::run(&options, Console::of_standard_error(), &stop)?;
+    let Ran { report, failure } = crate::run::run(&options, Console::of_standard_error(), &stop)?;
     print(&report::summary(&report, width()));
+    if let Some(failure) = failure {
+        return Err(failure.into());
+    }
     print(&format!("report: {}\npage:   {}", json_path(&options.out).display(), html_path(&options.out).display()));
     if stop.load(Ordering::Relaxed) {
         eprintln!("tarndb bench: interrupted; the same command with --out {} goes on", options.out.display());
         return Ok(ExitCode::from(INTERRUPTED));
     }
-    Ok(if report.complete { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
+    let logs_are_whole = report.targets.iter().flat_map(|target| &target.phases).all(|phase| phase.histogram_log_failure.is_none());
+    Ok(if report.complete && logs_are_whole { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
 }
 
 fn options(arguments: RunArguments, tool: &str) -> Result<Options, BenchError> {

@@ -149,6 +149,7 @@ fn phase(name: &str, kind: PhaseKind, started_s: f64, seconds: u32, shape: &Shap
         timeline,
         events: Vec::new(),
         histogram_log: Some(format!("{name}-{seed}.hlog")),
+        histogram_log_failure: None,
     }
 }
 
@@ -170,12 +171,14 @@ fn quiet(name: &str, kind: PhaseKind, started_s: f64, seconds: f64) -> PhaseRepo
         timeline: Vec::new(),
         events: Vec::new(),
         histogram_log: None,
+        histogram_log_failure: None,
     }
 }
 
 fn target(name: &str, server: &str, nodes: u32, phases: Vec<PhaseReport>) -> TargetReport {
     TargetReport {
         name: name.to_owned(),
+        given: name.to_owned(),
         protocol: "cql".to_owned(),
         address: "127.0.0.1:9042".to_owned(),
         server: server.to_owned(),
@@ -215,6 +218,7 @@ fn report(name: &str, title: &str, targets: Vec<TargetReport>) -> Report {
         ]),
         targets,
         ratios: Vec::new(),
+        settings: texts(&[("--memory", "2147483648 bytes"), ("--seed", "1")]),
     }
 }
 

@@ -36,6 +36,10 @@ pub struct Report {
     pub targets: Vec<TargetReport>,
     /// Ratios between targets beside the paper's.
     pub ratios: Vec<Ratio>,
+    /// Flags that figures depend on, beside scale and study: `--memory`, `--server-cpus`, `--load-cpus`, `--agent`, `--seed`. A run goes on only
+    /// with the same. Empty in reports of versions that did not keep them.
+    #[serde(default)]
+    pub settings: BTreeMap<String, String>,
 }
 
 /// A study as it was run.
@@ -107,6 +111,10 @@ pub struct Ratio {
 pub struct TargetReport {
     /// Name in this report, for example `tarndb`, `cassandra`.
     pub name: String,
+    /// What `--target` says of it, its options among it: without user and password, process and metrics. Empty in reports of versions that did not
+    /// keep it.
+    #[serde(default)]
+    pub given: String,
     /// Protocol, for example `cql`.
     pub protocol: String,
     /// Addresses of its nodes, comma between them, as clients have them at first.
@@ -180,6 +188,9 @@ pub struct PhaseReport {
     pub events: Vec<Event>,
     /// HdrHistogram log (version 2) beside `report.json`.
     pub histogram_log: Option<String>,
+    /// Why the histogram log is not whole, if it isn't; the figures here are.
+    #[serde(default)]
+    pub histogram_log_failure: Option<String>,
 }
 
 /// Something that was done to the target under load.

@@ -178,6 +178,7 @@ mod tests {
             timeline,
             events: Vec::new(),
             histogram_log: None,
+            histogram_log_failure: None,
         }
     }
 

@@ -46,6 +46,8 @@ pub(super) struct Load<'a> {
     pub(super) phase: &'a Phase,
     pub(super) pace: Pace,
     pub(super) end: End,
+    /// Share of its operations that may fail.
+    pub(super) failed_max: f64,
 }
 
 /// What came of it.

@@ -1,16 +1,19 @@
 //! Runs a study: each target in turn, phase by phase, with `report.json` written after each.
 //!
 //! What ends a run early (a signal, a target that dies, a full disk) never takes what was measured with it: phases that are over stand in
-//! the report, and the phase that was cut short does, too, marked as incomplete. A run whose report is incomplete goes on where it stopped
-//! when it is started again with the same directory.
+//! the report, and the phase that was cut short does, too, marked as incomplete, as does one whose operations mostly failed. A run whose
+//! report is incomplete goes on where it stopped when it is started again with the same directory and flags. When the report cannot be written
+//! the run ends, and the caller gets what was measured.
 
 mod aftermath;
 mod console;
 mod drive;
 mod environment;
+mod failing;
 mod measures;
 mod prometheus;
 mod ratios;
+mod resume;
 mod watch;
 
 pub use console::Console;
@@ -23,6 +26,7 @@ use base::format_size;
 use console::{Extent, Progress};
 pub use drive::Agents;
 use drive::{Driver, Load};
+use failing::{FILL_FAILED_MAX, Failing, RUN_FAILED_MAX};
 use load::cql::UnknownConsistency;
 use load::workload::{End, KeyChoice, Mix, OperationKind, Pace};
 use std::collections::BTreeMap;
@@ -67,10 +71,12 @@ pub struct Options {
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The directory of an earlier run.
-    #[error("{} holds the report of another run; choose another --out, or remove it", out.display())]
+    #[error("{} holds the report of another run: {differences}; choose another --out, or remove it", out.display())]
     OtherRun {
         /// Which.
         out: PathBuf,
+        /// What is other.
+        differences: String,
     },
     /// The directory of a run that is finished.
     #[error("{} holds a finished report: `tarndb bench report {}` shows it; choose another --out to run again", out.display(), out.display())]
@@ -114,6 +120,8 @@ enum TargetError {
     Target(#[from] load::target::TargetError),
     #[error("acknowledged writes are not there: {lost} rows lost, {stale} stale, {wrong} wrong among {compared} that were compared", lost = .0.lost, stale = .0.stale, wrong = .0.wrong, compared = .0.compared)]
     Invalid(Verified),
+    #[error(transparent)]
+    Failing(#[from] Failing),
     #[error("the target died: {0}")]
     Died(String),
     #[error("a load machine was lost: {0}")]
@@ -133,14 +141,23 @@ enum TargetError {
 /// Bytes on the device for each byte of data: room for what is being rewritten.
 const DISK_BY_DATA: u64 = 3;
 
+/// A run that has ended, wholly or not.
+#[derive(Debug)]
+pub struct Ran {
+    /// What was measured.
+    pub report: Report,
+    /// Why the run ended before its time, or why the files in its directory do not tell all of the report: a full disk, for example.
+    pub failure: Option<RunError>,
+}
+
 /// Runs a study; `stop` ends it early.
 ///
 /// # Errors
-/// When nothing could be measured or written. A target that failed is no error here: its report says so.
-pub fn run(options: &Options, console: Console, stop: &Arc<AtomicBool>) -> Result<Report, RunError> {
+/// When nothing could be measured. A target that failed is no error here: its report says so.
+pub fn run(options: &Options, console: Console, stop: &Arc<AtomicBool>) -> Result<Ran, RunError> {
     let started = Instant::now();
     make_directory(&options.out)?;
-    let mut report = match resumed(options)? {
+    let mut report = match resume::resumed(options)? {
         Some(report) => {
             console.say(&format!("going on with the run in {}", options.out.display()));
             report
@@ -154,14 +171,17 @@ pub fn run(options: &Options, console: Console, stop: &Arc<AtomicBool>) -> Resul
     }
     report::write_json(&json_path(&options.out), &report)?;
     let mut run = Run { options, console, stop, report: &mut report, started, seconds_before: before };
+    let mut failure = None;
     for at in 0..options.targets.len() {
-        run.target(at)?;
-        if stop.load(Ordering::Relaxed) {
+        failure = run.target(at).err();
+        if failure.is_some() || stop.load(Ordering::Relaxed) {
             break;
         }
     }
-    run.finish()?;
-    Ok(report)
+    run.conclude(failure.is_none());
+    // There may be room again: what was measured last is then not only in the caller's hands.
+    let written = run.write();
+    Ok(Ran { failure: failure.or(written.err()), report })
 }
 
 /// The truth of a run.
@@ -187,28 +207,6 @@ pub fn write_html(out: &Path, report: &Report) -> Result<(), RunError> {
 
 fn make_directory(path: &Path) -> Result<(), RunError> {
     fs::create_dir_all(path).map_err(|source| RunError::File { path: path.to_owned(), source })
-}
-
-/// The incomplete report of the same run, if the directory holds one.
-fn resumed(options: &Options) -> Result<Option<Report>, RunError> {
-    let out = options.out.clone();
-    if !json_path(&out).exists() {
-        return Ok(None);
-    }
-    let mut found = report::read_json(&json_path(&out))?;
-    let names: Vec<&str> = options.targets.iter().map(TargetSpec::name).collect();
-    let same_targets = found.targets.iter().all(|target| names.contains(&target.name.as_str()));
-    if found.study.file != options.study.file() || !same_targets {
-        return Err(RunError::OtherRun { out });
-    }
-    if found.complete {
-        return Err(RunError::Finished { out });
-    }
-    for target in &mut found.targets {
-        target.failure = None;
-        target.phases.retain(|phase| phase.complete);
-    }
-    Ok(Some(found))
 }
 
 fn blank(options: &Options) -> Report {
@@ -237,6 +235,7 @@ fn blank(options: &Options) -> Report {
         environment: environment::environment(&options.out, &options.server_cpus, &options.load_cpus),
         targets: Vec::new(),
         ratios: Vec::new(),
+        settings: resume::settings(options),
     }
 }
 
@@ -292,6 +291,7 @@ impl Run<'_> {
             None => {
                 self.report.targets.push(TargetReport {
                     name: spec.name().to_owned(),
+                    given: resume::given(spec),
                     protocol: spec.protocol().name().to_owned(),
                     address: String::new(),
                     server: String::new(),
@@ -305,12 +305,12 @@ impl Run<'_> {
             }
         };
         let directory = self.work_directory(spec.name());
-        let outcome = match self.phases(at, spec, &directory) {
-            Err(TargetError::Run(error)) => return Err(error),
-            other => other,
-        };
-        let keep = match outcome {
+        let keep = match self.phases(at, spec, &directory) {
             Ok(()) => false,
+            Err(TargetError::Run(error)) => {
+                self.report.targets[at].failure = Some(error.to_string());
+                return Err(error);
+            }
             Err(error) => {
                 self.console.say(&format!("{}: {error}", spec.name()));
                 self.report.targets[at].failure = Some(error.to_string());
@@ -406,6 +406,7 @@ impl Run<'_> {
             timeline: Vec::new(),
             events: Vec::new(),
             histogram_log: None,
+            histogram_log_failure: None,
         });
         let outcome = context.driver.follow(context.system).and_then(|()| match phase.kind {
             PhaseKind::Check => self.check(context),
@@ -436,12 +437,13 @@ impl Run<'_> {
         let mut rows = self.options.study.rows.clone();
         rows.count = phase.validate_rows();
         context.driver.create(&rows)?;
-        let fill = Load { mix: &filling(), phase, pace: Pace::Closed, end: End { operations: Some(rows.count), seconds: None } };
+        let end = End { operations: Some(rows.count), seconds: None };
+        let fill = Load { mix: &filling(), phase, pace: Pace::Closed, end, failed_max: FILL_FAILED_MAX };
         self.drive(context, at, "validate: filling", &fill)?;
         let mut mix = phase.mix.clone().expect("a study without it is refused");
         mix.verify = true;
         let end = End { operations: phase.operations, seconds: phase.seconds };
-        let load = Load { mix: &mix, phase, pace: Pace::Closed, end };
+        let load = Load { mix: &mix, phase, pace: Pace::Closed, end, failed_max: RUN_FAILED_MAX };
         self.drive(context, at, "validate", &load)?;
         let verified = self.last_phase(at).verified;
         context.driver.drop_dataset()?;
@@ -452,21 +454,21 @@ impl Run<'_> {
         let rows = &self.options.study.rows;
         context.driver.create(rows)?;
         let end = End { operations: Some(rows.count), seconds: None };
-        let load = Load { mix: &filling(), phase, pace: pace(phase), end };
+        let load = Load { mix: &filling(), phase, pace: pace(phase), end, failed_max: FILL_FAILED_MAX };
         self.drive(context, at, phase.name(), &load)
     }
 
     fn measured_run(&mut self, context: &mut Context<'_>, at: usize, phase: &Phase) -> Result<(), TargetError> {
         let mix = phase.mix.clone().expect("a study without it is refused");
         let end = End { operations: phase.operations, seconds: phase.seconds };
-        let load = Load { mix: &mix, phase, pace: pace(phase), end };
+        let load = Load { mix: &mix, phase, pace: pace(phase), end, failed_max: RUN_FAILED_MAX };
         self.drive(context, at, phase.name(), &load)
     }
 
     /// Reads every row that was loaded.
     fn verify(&mut self, context: &mut Context<'_>, at: usize, phase: &Phase) -> Result<(), TargetError> {
         let end = End { operations: Some(self.options.study.rows.count), seconds: None };
-        let load = Load { mix: &reading(), phase, pace: pace(phase), end };
+        let load = Load { mix: &reading(), phase, pace: pace(phase), end, failed_max: FILL_FAILED_MAX };
         self.drive(context, at, phase.name(), &load)?;
         all_right(self.last_phase(at).verified)
     }
@@ -547,15 +549,17 @@ impl Run<'_> {
         for (kind, example) in &measured.outcome.error_examples {
             self.console.say(&format!("{name}: {kind}, for example: {example}"));
         }
-        if let Some(error) = &measured.log_failure {
-            self.warn(format!("{name}, {title}: the histogram log is not whole: {error}"));
+        report.histogram_log_failure = measured.log_failure.as_ref().map(ToString::to_string);
+        if let Some(warning) = resume::log_warning(&name, report) {
+            self.console.say(&warning);
+            self.warn(warning);
         }
-        match (measured.failure, measured.outcome.ended) {
+        match (measured.failure, &measured.outcome.ended) {
             (Some(failure), _) => Err(failure.into()),
-            (None, load::Ended::TargetDied(why)) => Err(TargetError::Died(why)),
-            (None, load::Ended::AgentLost(why)) => Err(TargetError::AgentLost(why)),
+            (None, load::Ended::TargetDied(why)) => Err(TargetError::Died(why.clone())),
+            (None, load::Ended::AgentLost(why)) => Err(TargetError::AgentLost(why.clone())),
             (None, load::Ended::Stopped) => Err(TargetError::Interrupted),
-            (None, load::Ended::Finished) => Ok(()),
+            (None, load::Ended::Finished) => Ok(failing::check(title, &measured.outcome, load.failed_max)?),
         }
     }
 
@@ -593,12 +597,12 @@ impl Run<'_> {
         target.costs = measured.map(price).collect();
     }
 
-    fn finish(&mut self) -> Result<(), RunError> {
+    /// What the report says of the run as a whole.
+    fn conclude(&mut self, is_whole: bool) {
         let whole = |target: &TargetReport| target.failure.is_none() && target.phases.iter().all(|phase| phase.complete);
         self.report.complete =
-            !self.stopped() && self.report.targets.len() == self.options.targets.len() && self.report.targets.iter().all(whole);
-        let failures: Vec<String> =
-            self.report.targets.iter().filter_map(|target| Some(format!("{}: {}", target.name, target.failure.as_ref()?))).collect();
+            is_whole && !self.stopped() && self.report.targets.len() == self.options.targets.len() && self.report.targets.iter().all(whole);
+        let failures: Vec<String> = self.report.targets.iter().filter_map(resume::failure_warning).collect();
         self.report.warnings.retain(|warning| !failures.contains(warning));
         failures.into_iter().rev().for_each(|failure| self.report.warnings.insert(0, failure));
         self.report.ratios = ratios::ratios(&self.options.study, &self.report.targets);
@@ -606,9 +610,11 @@ impl Run<'_> {
             // Only what is resumed needs it.
             let _ = fs::remove_dir_all(self.options.out.join("work"));
         }
+    }
+
+    fn write(&mut self) -> Result<(), RunError> {
         self.save()?;
-        write_html(&self.options.out, self.report)?;
-        Ok(())
+        write_html(&self.options.out, self.report)
     }
 }
 
