@@ -1,11 +1,13 @@
 """Every command of `tarndb bench`, on a good day and on a bad one."""
 
+import contextlib
 import os
 import pathlib
 import shutil
 import signal
 import socket
 import subprocess
+import threading
 
 import pytest
 from cassandra.cluster import Cluster
@@ -185,6 +187,147 @@ def test_an_interrupted_run_keeps_what_it_has_and_goes_on(bench, study, tmp_path
     assert after["complete"] and phase_of(after, "second")["complete"]
     assert phase_of(after, "first") == phase_of(report, "first") and "tarndb · load" not in finished.err
     assert not [error for phase in after["targets"][0]["phases"] for error in phase["errors"]]
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (["--memory", "400MiB"], "--memory was 314572800 bytes and is 419430400 bytes now"),
+        (["--memory", "300MiB", "--seed", "7"], "--seed was 1 and is 7 now"),
+        (["--memory", "300MiB", "--server-cpus", "any", "--load-cpus", "any", "--scale", "0.5"], "--scale was 1 and is 0.5 now"),
+        (["--memory", "300MiB", "--target", "tarndb?nodes=2"], "--target was tarndb and is not given now"),
+    ],
+)
+def test_a_run_does_not_go_on_with_other_flags(bench, study, tmp_path, flags, says):
+    path = study([LOAD, run_phase(seconds=60)])
+    run = bench("run", path, "--memory", "300MiB", "--out", "out")
+    run.wait_for_line("· run")
+    run.interrupt()
+    assert run.end().code == 130
+    before = (tmp_path / "out" / "report.json").read_bytes()
+    other = bench("run", path, *flags, "--out", "out").end()
+    assert other.code == 2 and says in other.err and len(other.err.splitlines()) == 1, other.err
+    assert (tmp_path / "out" / "report.json").read_bytes() == before
+
+
+def test_a_run_that_goes_on_says_nothing_of_what_ended_it_before(bench, study, tmp_path):
+    path = study([LOAD, run_phase(seconds=3)])
+    run = bench("run", path, "--out", "out")
+    run.wait_for_line("· run")
+    run.interrupt()
+    assert run.end().code == 130 and "tarndb: interrupted" in report_of(tmp_path / "out")["warnings"]
+    finished = bench("run", path, "--out", "out").end()
+    assert finished.code == 0 and "nterrupted" not in finished.out, finished.err
+    report = report_of(tmp_path / "out")
+    assert report["complete"] and not [warning for warning in report["warnings"] if "nterrupted" in warning]
+
+
+@contextlib.contextmanager
+def refusing_writes(server):
+    """The address of a port that passes on Aerospike's protocol to a server, but answers writes with `device overload`."""
+    host, port = server.state()["aerospike"].split(":")
+
+    def serve(client):
+        with contextlib.suppress(OSError), client, socket.create_connection((host, int(port))) as upstream:
+            requests, replies = client.makefile("rb"), upstream.makefile("rb")
+            # Version, type (3: a message about records), length in 6 bytes; a message has its result at byte 5, and a bit for writes in byte 2.
+            while len(header := requests.read(8)) == 8:
+                body = requests.read(int.from_bytes(header[2:], "big"))
+                if header[1] == 3 and body[2] & 1:
+                    reply = bytes([22, 0, 0, 0, 0, 18]) + bytes(16)
+                    client.sendall(header[:2] + len(reply).to_bytes(6, "big") + reply)
+                else:
+                    upstream.sendall(header + body)
+                    header = replies.read(8)
+                    client.sendall(header + replies.read(int.from_bytes(header[2:], "big")))
+
+    def accept():
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=accept, daemon=True).start()
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_a_target_that_refuses_writes_fails_and_the_next_one_is_measured(bench, study, private_server, tmp_path):
+    path = study([LOAD, run_phase(seconds=1)])
+    with refusing_writes(private_server) as address:
+        targets = ["--target", f"refusing=aerospike://{address}", "--target", f"other=aerospike://{private_server.state()['aerospike']}"]
+        run = bench("run", path, *targets, "--out", "out").end()
+    says = "2000 of 2000 operations of load failed (100.0 %, at most 1 % may), most often `DEVICE_OVERLOAD`: 2000 times"
+    assert run.code == 1 and run.err.count(says) == 1, run.err
+    report = report_of(tmp_path / "out")
+    assert not report["complete"] and says in report["targets"][0]["failure"] and f"refusing: {says}" in report["warnings"]
+    assert [(phase["name"], phase["complete"]) for phase in report["targets"][0]["phases"]] == [("load", False)]
+    assert all(phase["complete"] for phase in report["targets"][1]["phases"]) and report["targets"][1]["failure"] is None
+
+
+def peer(tmp_path, server, **verbs):
+    """A peer whose server is there already, `settle` and `start` as told; `stop` says that it was called."""
+    directory = tmp_path / "peers" / "fake"
+    directory.mkdir(parents=True)
+    started = f'echo \'{{"pid": {server.state()["pid"]}, "address": "{server.state()["cql"]}"}}\''
+    scripts = {"start": started, "settle": "echo '{\"seconds\": 0}'", "stop": f"echo stop >> {tmp_path}/calls", **verbs}
+    cases = [f"{verb}) {script} ;;" for verb, script in scripts.items()]
+    script = directory / "fake.sh"
+    script.write_text("\n".join(["#!/usr/bin/env bash", 'case "$1" in', *cases, "esac"]) + "\n")
+    script.chmod(0o755)
+    return ["--target", "fake", "--peers", tmp_path / "peers"]
+
+
+def test_ctrl_c_does_not_wait_for_a_target_to_settle(bench, study, private_server, tmp_path):
+    # Longer than this test waits.
+    path = study([LOAD, {"kind": '"settle"', "timeout_s": 14400}, run_phase(seconds=1)])
+    run = bench("run", path, *peer(tmp_path, private_server, settle="sleep 14400"), "--out", "out")
+    run.wait_for_line("· settle")
+    run.interrupt()
+    run.end()
+    assert run.code == 130 and "goes on" in run.err, run.err
+    report = report_of(tmp_path / "out")
+    assert [(phase["name"], phase["complete"]) for phase in report["targets"][0]["phases"]] == [("load", True), ("settle", False)]
+    assert report["targets"][0]["failure"] == "interrupted"
+    assert (tmp_path / "calls").read_text() == "stop\n"
+
+
+def test_ctrl_c_while_a_private_node_settles_ends_the_run(bench, study, tmp_path):
+    path = study([LOAD, {"kind": '"settle"', "timeout_s": 14400}, run_phase(seconds=1)])
+    run = bench("run", path, "--out", "out")
+    run.wait_for_line("· settle")
+    run.interrupt()
+    assert run.end().code == 130
+    report = report_of(tmp_path / "out")
+    assert [(phase["name"], phase["complete"]) for phase in report["targets"][0]["phases"]] == [("load", True), ("settle", False)]
+
+
+# What a server that is being started leaves behind: a process in a session of its own, which is no child of the script's for long.
+LAUNCH = 'setsid sleep 14400 > /dev/null 2>&1 & echo $! > "$3.pid.partial"; mv "$3.pid.partial" "$3.pid"'
+END = 'kill "$(cat "$3.pid")"'
+
+
+def test_a_peer_whose_start_is_interrupted_is_stopped(bench, study, private_server, tmp_path):
+    path = study([LOAD, run_phase(seconds=1)])
+    run = bench("run", path, *peer(tmp_path, private_server, start=f"{LAUNCH}; sleep 14400", stop=END), "--out", "out")
+    named = tmp_path / "out" / "work" / "fake.pid"
+    while not named.exists():
+        assert run.process.poll() is None
+    pid = int(named.read_text())
+    assert is_alive(pid)
+    run.interrupt()
+    run.end()
+    assert run.code == 130 and report_of(tmp_path / "out")["targets"][0]["failure"] == "interrupted", run.err
+    while is_alive(pid):
+        pass
+
+
+def test_a_peer_whose_start_fails_is_stopped(bench, study, private_server, tmp_path):
+    path = study([LOAD, run_phase(seconds=1)])
+    run = bench("run", path, *peer(tmp_path, private_server, start=f"{LAUNCH}; echo it is not well >&2; exit 1", stop=END), "--out", "out").end()
+    assert run.code == 1 and "it is not well" in run.err, run.err
+    pid = int((tmp_path / "out" / "work" / "fake.pid").read_text())
+    while is_alive(pid):
+        pass
 
 
 def test_a_target_that_dies_leaves_what_was_measured(bench, study, private_server, tmp_path):
@@ -369,6 +512,53 @@ def test_a_full_disk_is_said_and_keeps_the_report_that_was_there(bench, study, t
     os.symlink("/dev/full", tmp_path / "out" / "report.json.partial")
     run = bench("run", path, "--out", "out").end()
     assert run.code == 3 and "No space left" in run.err, run.err
+
+
+def test_a_disk_that_fills_up_during_a_run_leaves_the_tables_on_the_terminal(bench, study, private_server, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", out], capture_output=True, text=True, check=False)
+    if mounted.returncode != 0:
+        pytest.skip(f"a small file system cannot be mounted: {mounted.stderr.strip()}")
+    try:
+        path = study([LOAD, run_phase(name='"first"', seconds=3), run_phase(name='"second"', seconds=60)])
+        run = bench("run", path, "--target", f"cql://{private_server.state()['cql']}", "--out", "out")
+        run.wait_for_line("· first")
+        with open(out / "full", "wb", buffering=0) as full, pytest.raises(OSError, match="No space left"):
+            while True:
+                full.write(bytes(4096))
+        run.end()
+        assert run.code == 3 and "cannot write" in run.err and "No space left" in run.err and "panicked" not in run.err, run.err
+        # The phase that was just measured is not in the report on the disk, so it is told.
+        assert [phase["name"] for phase in report_of(out)["targets"][0]["phases"]] == ["load"]
+        assert "  first, 3" in run.out and "second" not in run.out, run.out
+    finally:
+        subprocess.run(["umount", out], check=True)
+
+
+def test_a_report_that_cannot_be_written_any_more_ends_the_run_with_its_tables(bench, study, private_server, tmp_path):
+    path = study([LOAD, run_phase(name='"first"', seconds=3), run_phase(name='"second"', seconds=60)])
+    run = bench("run", path, "--target", f"cql://{private_server.state()['cql']}", "--out", "out")
+    run.wait_for_line("· first")
+    # Nothing can be written there, whoever tries.
+    (tmp_path / "out" / "report.json.partial").mkdir()
+    run.end()
+    assert run.code == 3 and "tarndb: cannot write" in run.err and "second" not in run.err, run.err
+    assert "  first, 3" in run.out and "report:" not in run.out, run.out
+    (tmp_path / "out" / "report.json.partial").rmdir()
+    assert [phase["name"] for phase in report_of(tmp_path / "out")["targets"][0]["phases"]] == ["load"]
+
+
+def test_a_histogram_log_that_is_not_whole_is_told_and_no_success(bench, study, private_server, tmp_path):
+    path = study([LOAD, run_phase(seconds=2)])
+    (tmp_path / "out").mkdir()
+    os.symlink("/dev/full", tmp_path / "out" / "server-run.hlog")
+    run = bench("run", path, "--target", f"server=cql://{private_server.state()['cql']}", "--out", "out").end()
+    told = [line for line in run.err.splitlines() if "histogram log is not whole" in line]
+    assert run.code == 1 and len(told) == 1 and "No space left" in told[0], run.err
+    report = report_of(tmp_path / "out")
+    assert report["complete"] and told[0] in report["warnings"]
+    assert "No space left" in phase_of(report, "run")["histogram_log_failure"] and phase_of(report, "load")["histogram_log_failure"] is None
 
 
 def children_of(pid):
