@@ -3,7 +3,7 @@
 #[path = "../examples/report_fixtures/generate.rs"]
 mod generate;
 
-use bench::report::model::SCHEMA;
+use bench::report::model::{SCHEMA, Verified};
 use bench::report::{Report, ReportError, compare_html, compare_text, html, labels, read_json, summary, verdict, warnings, write_json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -78,6 +78,17 @@ fn golden_report_is_still_read() {
     let phase = &read.targets[0].phases[0];
     assert_eq!((phase.operations[0].latency.p50, phase.timeline.len(), phase.events[0].figures["detected_s"]), (280.0, 5, 1.8));
     assert_eq!(phase.errors[0].count, 1_600);
+}
+
+#[test]
+fn reports_from_before_unknown_reads_were_counted_are_still_read() {
+    let path = directory("without-unknown").join("report.json");
+    let mut written = serde_json::to_value(made("resilience")).expect("a report is JSON");
+    let verified = written["targets"][0]["phases"][0]["verified"].as_object_mut().expect("every phase has it");
+    assert!(verified.remove("unknown").is_some());
+    fs::write(&path, written.to_string()).expect("there is room");
+    let read = read_json(&path).expect("the field may be missing");
+    assert_eq!(read.targets[0].phases[0].verified, Verified { compared: 3_400_000, ..Verified::default() });
 }
 
 /// Every `pub` field of the model and every field's kind is named in the page that documents `report.json`.
@@ -168,6 +179,34 @@ fn findings_are_not_said_twice() {
     report.warnings = all.clone();
     assert_eq!(warnings(&report), all);
     assert!(warnings(&made("aerospike-cassandra")).is_empty());
+}
+
+#[test]
+fn nothing_is_claimed_of_rows_of_which_nothing_was_known() {
+    let mut report = made("resilience");
+    let mut said = |verified: Verified| {
+        report.targets[0].phases[0].verified = verified;
+        (verdict(&report), warnings(&report).join("\n"), summary(&report, 160), html(&report))
+    };
+    let (claim, silence) = ("was lost, stale or wrong", "nothing is said of lost or stale ones");
+
+    let (verdict, warnings, _, _) = said(Verified { compared: 2_000, ..Verified::default() });
+    assert!(verdict.ends_with("None of 2,000 compared reads was lost, stale or wrong."), "{verdict}");
+    assert!(!warnings.contains(silence), "{warnings}");
+
+    let (verdict, warnings, _, _) = said(Verified { compared: 2_000, unknown: 3_000, ..Verified::default() });
+    let both = "None of 2,000 compared reads was lost, stale or wrong; 3,000 others were of rows of which nothing was known.";
+    assert!(verdict.ends_with(both), "{verdict}");
+    assert!(!warnings.contains(silence), "{warnings}");
+
+    let (verdict, warnings, text, page) = said(Verified { unknown: 3_000, ..Verified::default() });
+    assert!(warnings.contains("nothing was known of the rows that were read in run (3,000 reads)"), "{warnings}");
+    for part in [&verdict, &warnings, &text, &page] {
+        assert!(part.contains(silence) && !part.contains(claim), "{part}");
+    }
+
+    let (verdict, warnings, _, _) = said(Verified { compared: 2_000, lost: 1, unknown: 3_000, ..Verified::default() });
+    assert!(!verdict.contains(claim) && warnings.contains("1 of 2,000 compared reads in run were lost"), "{verdict}\n{warnings}");
 }
 
 #[test]

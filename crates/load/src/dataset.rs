@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Failed inserts whose rows are kept, in 8 MiB; with more, nothing is known of any row.
+const FAILED_INSERTS_MAX: usize = 1 << 20;
+
 /// One load machine's part of the rows that are inserted: those whose number leaves `index` when divided by `of`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -52,9 +55,10 @@ pub struct Dataset {
     next: AtomicU64,
     /// Own rows whose inserts have ended.
     ended: Window,
-    /// Inserts without an acknowledgement.
-    failed_inserts: AtomicU64,
-    /// Whether there may be writes that nobody kept account of: earlier loads', or updates of a load that did not verify.
+    /// Rows whose inserts had no acknowledgement: each may be there or not.
+    failed_inserts: Mutex<Vec<u64>>,
+    /// Whether there may be writes that nobody kept account of: earlier loads', updates of a load that did not verify, those of an account
+    /// that was given up, or more failed inserts than [`FAILED_INSERTS_MAX`].
     unaccounted: AtomicU64,
     versions: Mutex<Option<Arc<Versions>>>,
 }
@@ -86,7 +90,7 @@ impl Dataset {
             share,
             next: AtomicU64::new(own),
             ended: Window::new(own),
-            failed_inserts: AtomicU64::new(0),
+            failed_inserts: Mutex::default(),
             unaccounted: AtomicU64::new(u64::from(there > 0)),
             versions: Mutex::new(None),
         }
@@ -133,7 +137,12 @@ impl Dataset {
     /// An insert has ended.
     pub(crate) fn insert_ended(&self, number: u64, acknowledged: bool) {
         if !acknowledged {
-            self.failed_inserts.fetch_add(1, Relaxed);
+            let mut failed = self.failed_inserts.lock().unwrap_or_else(PoisonError::into_inner);
+            if failed.len() < FAILED_INSERTS_MAX {
+                failed.push(number);
+            } else {
+                self.unaccounted.store(1, Relaxed);
+            }
         }
         self.ended.done(number / self.share.of);
     }
@@ -150,16 +159,25 @@ impl Dataset {
     pub(crate) fn versions(&self, inserts: u64) -> Arc<Versions> {
         self.ended.advance();
         let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
-        let rows = (self.row_count() + inserts * self.share.of).max(self.rows.count);
-        // Nothing but acknowledged inserts: every row has its first version.
-        let as_inserted = self.unaccounted.load(Relaxed) == 0 && self.failed_inserts.load(Relaxed) == 0;
-        let pristine = if as_inserted { self.row_count() } else { 0 };
-        Arc::clone(versions.get_or_insert_with(|| Arc::new(Versions::new(rows, self.rows.fields, pristine))))
+        Arc::clone(versions.get_or_insert_with(|| Arc::new(self.account(inserts))))
     }
 
-    /// What a load that has not verified leaves of the account: nothing, since it wrote what is not in it.
+    fn account(&self, inserts: u64) -> Versions {
+        let rows = (self.row_count() + inserts * self.share.of).max(self.rows.count);
+        // Nothing but inserts: every row has its first version, but for those whose insert may not have happened.
+        let pristine = if self.unaccounted.load(Relaxed) == 0 { self.row_count() } else { 0 };
+        let account = Versions::new(rows, self.rows.fields, pristine);
+        let failed = self.failed_inserts.lock().unwrap_or_else(PoisonError::into_inner);
+        failed.iter().filter(|row| **row < pristine).for_each(|row| account.forget(*row));
+        account
+    }
+
+    /// What a load that writes without verifying leaves of the account: nothing, since it wrote what is not in it. Nor is a later account to
+    /// take what was written under this one for first versions.
     pub(crate) fn forget_versions(&self) {
-        *self.versions.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        if self.versions.lock().unwrap_or_else(PoisonError::into_inner).take().is_some() {
+            self.unaccounted.store(1, Relaxed);
+        }
     }
 }
 
@@ -196,6 +214,43 @@ mod tests {
         assert_eq!((dataset.row_count(), dataset.last(), dataset.inserts_left()), (2, 1, 8));
     }
 
+    /// Which of the first `count` rows something is known of.
+    fn known_rows(dataset: &Dataset, count: u64) -> Vec<u64> {
+        let versions = dataset.versions(0);
+        let is_known = |row: &u64| {
+            let mut known = [crate::versions::Acknowledged::default()];
+            versions.snapshot(*row, &mut known);
+            known[0].is_known()
+        };
+        (0..count).filter(is_known).collect()
+    }
+
+    #[test]
+    fn a_failed_insert_leaves_only_its_row_unknown() {
+        let dataset = Dataset::empty(rows(10), Share::ALL);
+        (0..10).for_each(|_| {
+            let row = dataset.next_insert();
+            dataset.insert_ended(row, row != 3 && row != 7);
+        });
+        assert_eq!(known_rows(&dataset, 10), [0, 1, 2, 4, 5, 6, 8, 9]);
+        let share = Dataset::empty(rows(10), Share { index: 1, of: 2 });
+        (0..5).for_each(|_| {
+            let row = share.next_insert();
+            share.insert_ended(row, row != 5);
+        });
+        assert!(!known_rows(&share, 10).contains(&5) && known_rows(&share, 10).len() == 9);
+    }
+
+    #[test]
+    fn more_failed_inserts_than_are_kept_leave_every_row_unknown() {
+        let count = FAILED_INSERTS_MAX as u64 + 2;
+        for (acknowledged, known) in [(2, 2), (1, 0)] {
+            let dataset = Dataset::empty(rows(count), Share::ALL);
+            (0..count).for_each(|row| dataset.insert_ended(dataset.next_insert(), row < acknowledged));
+            assert_eq!(known_rows(&dataset, count).len(), known, "{acknowledged} acknowledged");
+        }
+    }
+
     #[test]
     fn first_versions_are_known_only_if_nothing_else_was_written() {
         let fill = || {
@@ -203,15 +258,15 @@ mod tests {
             (0..10).for_each(|_| dataset.insert_ended(dataset.next_insert(), true));
             dataset
         };
-        let known = |dataset: &Dataset| {
-            let mut known = [crate::versions::Acknowledged::default()];
-            dataset.versions(0).snapshot(3, &mut known);
-            known[0].is_known()
-        };
+        let known = |dataset: &Dataset| known_rows(dataset, 10).contains(&3);
         assert!(known(&fill()));
         assert!(!known(&Dataset::filled(rows(10), Share::ALL)));
         let updated = fill();
         updated.updated_unaccounted();
         assert!(!known(&updated));
+        let given_up = fill();
+        assert!(known(&given_up));
+        given_up.forget_versions();
+        assert!(!known(&given_up), "it may have been written under the first account");
     }
 }

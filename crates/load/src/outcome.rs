@@ -90,10 +90,10 @@ pub struct Second {
     pub errors: u64,
 }
 
-/// Reads that were compared with what had been written.
+/// Reads of a load that verifies: those that were compared with what had been written, and those that could not be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verified {
-    /// All.
+    /// Reads of rows of which at least one field was known when the read was sent, and those that were found wrong though nothing was.
     pub compared: u64,
     /// Rows that were not there though their write had been acknowledged.
     pub lost: u64,
@@ -101,6 +101,8 @@ pub struct Verified {
     pub stale: u64,
     /// Rows with a value that was never written.
     pub wrong: u64,
+    /// Reads of rows of which nothing was known: not among those compared, and nothing is said of lost or stale ones.
+    pub unknown: u64,
 }
 
 impl std::ops::AddAssign for Verified {
@@ -109,6 +111,7 @@ impl std::ops::AddAssign for Verified {
         self.lost += other.lost;
         self.stale += other.stale;
         self.wrong += other.wrong;
+        self.unknown += other.unknown;
     }
 }
 

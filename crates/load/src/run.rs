@@ -88,7 +88,9 @@ pub(crate) fn run_parts(
             .map_or(if share > 0.0 { VERIFIED_INSERTS_MAX } else { 0 }, |total| (total as f64 * share * 1.1) as u64 + 1_000);
         Some(dataset.versions(if share > 0.0 { inserts } else { 0 }))
     } else {
-        dataset.forget_versions();
+        if Traffic::writes(&plan.mix) {
+            dataset.forget_versions();
+        }
         None
     };
     // Batches are a connection's own: what it sends follows its own replies.

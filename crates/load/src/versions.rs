@@ -62,7 +62,7 @@ pub(crate) struct Versions {
 }
 
 impl Versions {
-    /// For `rows` rows. With `pristine` they all have their first version, 0, which was acknowledged; else nothing is known of them.
+    /// For `rows` rows. Those below `pristine` have their first version, 0, which was acknowledged; nothing is known of the others.
     #[must_use]
     pub(crate) fn new(rows: u64, fields: u32, pristine: u64) -> Self {
         let fields = fields as usize;
@@ -72,6 +72,12 @@ impl Versions {
             rows: (0..rows).map(|_| AtomicU32::new(0)).collect(),
             acknowledged: (0..rows as usize * fields).map(acknowledged).collect(),
         }
+    }
+
+    /// Nothing is known of a row's fields any more.
+    pub(crate) fn forget(&self, row: u64) {
+        let start = row as usize * self.fields;
+        self.acknowledged[start..start + self.fields].iter().for_each(|cell| cell.store(0, Release));
     }
 
     /// How many rows it keeps account of.

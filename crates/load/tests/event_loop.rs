@@ -8,7 +8,7 @@ use load::cql::CqlSettings;
 use load::tables::Tables;
 use load::target::{Target, TargetError};
 use load::workload::{Clients, End, KeyChoice, Keys, Mix, OperationKind, Pace, Rows, Values};
-use load::{Control, Dataset, Ended, Histogram, Limits, LoadError, Observer, Outcome, Plan, Routing, Second, Share, run};
+use load::{Control, Dataset, Ended, Histogram, Limits, LoadError, Observer, Outcome, Plan, Routing, Second, Share, Verified, run};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -295,6 +295,65 @@ fn lost_stale_and_wrong_are_told_apart() {
         for (kind, number) in found {
             assert_eq!(number > 0, kind == expected, "{act:?}: {found:?}");
         }
+    }
+}
+
+/// Reads every row once, in order, and compares it with what is known of it.
+fn read_all(fake: &Fake, dataset: &Dataset) -> Outcome {
+    let count = dataset.rows().count;
+    load(fake, dataset, &plan(Mix { keys: KeyChoice::Sequential, ..mix(&[(OperationKind::Read, 1.0)], true) }, count))
+}
+
+/// Overwrites the first `count` rows.
+fn update_first(fake: &Fake, dataset: &Dataset, count: u64) {
+    let updates = Mix { keys: KeyChoice::Sequential, update_all_fields: true, ..mix(&[(OperationKind::Update, 1.0)], true) };
+    let outcome = load(fake, dataset, &plan(updates, count));
+    assert_eq!((outcome.replies(), &outcome.errors), (count, &BTreeMap::new()), "{:?}", outcome.error_examples);
+}
+
+#[test]
+fn a_failed_insert_does_not_hide_the_loss_of_other_rows() {
+    let fake = Fake::start(Box::new(|request| match request {
+        30 => Act::Refuse,
+        200 => Act::Remove,
+        _ => Act::Serve,
+    }));
+    let dataset = Dataset::empty(rows(100), Share::ALL);
+    let fill = Plan { end: End::default(), ..plan(mix(&[(OperationKind::Insert, 1.0)], false), 0) };
+    assert_eq!(load(&fake, &dataset, &fill).error_count(), 1);
+    let outcome = read_all(&fake, &dataset);
+    assert_eq!(outcome.errors, [("not found".to_owned(), 1)].into());
+    assert_eq!(outcome.verified, Verified { compared: 99, unknown: 1, ..Verified::default() });
+    // The server acknowledges the first of them and takes its row away.
+    update_first(&fake, &dataset, 8);
+    assert_eq!(read_all(&fake, &dataset).verified, Verified { compared: 99, lost: 1, unknown: 1, ..Verified::default() });
+}
+
+#[test]
+fn reads_of_which_nothing_is_known_are_not_compared() {
+    let fake = Fake::start(once(70, Act::Corrupt));
+    filled(&fake, 100);
+    // Another process filled it.
+    let dataset = Dataset::filled(rows(100), Share::ALL);
+    let found = read_all(&fake, &dataset).verified;
+    assert_eq!(found, Verified { compared: 1, wrong: 1, unknown: 99, ..Verified::default() }, "no write of the row made that value");
+    update_first(&fake, &dataset, 40);
+    let found = read_all(&fake, &dataset).verified;
+    assert_eq!(found, Verified { compared: 41, wrong: 1, unknown: 59, ..Verified::default() });
+}
+
+#[test]
+fn what_is_known_outlasts_loads_that_only_read() {
+    for (kind, known) in [(OperationKind::Read, 100), (OperationKind::Scan, 100), (OperationKind::Insert, 0), (OperationKind::Update, 0)] {
+        let fake = Fake::start(serve());
+        let dataset = filled(&fake, 100);
+        update_first(&fake, &dataset, 50);
+        load(&fake, &dataset, &plan(mix(&[(kind, 1.0)], false), 20));
+        assert_eq!(
+            read_all(&fake, &dataset).verified,
+            Verified { compared: known, unknown: 100 - known, ..Verified::default() },
+            "{kind:?}"
+        );
     }
 }
 

@@ -359,7 +359,7 @@ fn resilience() -> Report {
         vec![ErrorCount { kind: "connection lost".to_owned(), count: 1_600 }, ErrorCount { kind: "timeout".to_owned(), count: 800 }];
     run.operations[0].errors = 1_200;
     run.operations[1].errors = 1_200;
-    run.verified = Verified { compared: 3_400_000, lost: 0, stale: 0, wrong: 0 };
+    run.verified = Verified { compared: 3_400_000, unknown: 12_345, ..Verified::default() };
     report("resilience", "A node dies and comes back under load", vec![target("tarndb", "TarnDB 0.1.0", 3, vec![run])])
 }
 
@@ -370,11 +370,12 @@ fn incomplete() -> Report {
     made.ratios.truncate(1);
     made.targets[0].phases[4].resources.client_limited = true;
     made.targets[0].phases[4].resources.client_busiest = 0.987;
+    made.targets[0].phases[4].verified = Verified { unknown: 4_920_123, ..Verified::default() };
     let theirs = &mut made.targets[1];
     theirs.phases.truncate(3);
     theirs.phases[2].complete = false;
     theirs.phases[2].timeline.truncate(161);
-    theirs.phases[2].verified = Verified { compared: 1_000, lost: 2, stale: 1, wrong: 0 };
+    theirs.phases[2].verified = Verified { compared: 1_000, lost: 2, stale: 1, ..Verified::default() };
     theirs.failure = Some("127.0.0.1:9142 closed every connection 161 s into load; its log ends with OutOfMemoryError".to_owned());
     theirs.costs.clear();
     made

@@ -1,7 +1,7 @@
 //! What a reader must know first, in words: what the run found, and what makes it less than it seems.
 
 use super::figures::{count, duration, named, number, times, times_given};
-use super::model::{Event, PhaseKind, PhaseReport, Ratio, Report, TargetReport};
+use super::model::{Event, PhaseKind, PhaseReport, Ratio, Report, TargetReport, Verified};
 
 /// Share of requests from which on failures are a warning.
 const FAILED_SHARE: f64 = 0.001;
@@ -61,6 +61,15 @@ pub fn warnings(report: &Report) -> Vec<String> {
                     );
                 }
             }
+            if verified.compared == 0 && verified.unknown > 0 {
+                found(
+                    &mut all,
+                    format!(
+                        "{label}: nothing was known of the rows that were read in {name} ({} reads): nothing is said of lost or stale ones.",
+                        count(verified.unknown)
+                    ),
+                );
+            }
             let (errors, replies) = errors_and_replies(phase);
             if errors as f64 > (errors + replies) as f64 * FAILED_SHARE {
                 let share = number(errors as f64 / (errors + replies) as f64 * 100.0);
@@ -112,17 +121,35 @@ pub fn verdict(report: &Report) -> String {
                     said.push_str(&format!(" After {}: {}.", event.what, told.join(", ")));
                 }
             }
-            let compared: u64 = phases.clone().map(|phase| phase.verified.compared).sum();
-            let differ: u64 = phases.map(|phase| phase.verified.lost + phase.verified.stale + phase.verified.wrong).sum();
-            if compared > 0 && differ == 0 {
-                said.push_str(&format!(" None of {} compared reads was lost, stale or wrong.", count(compared)));
-            }
+            said.push_str(&verification(phases.map(|phase| phase.verified)));
             said
         }
         [.., _] => scaling(&best).unwrap_or_else(|| {
             let each: Vec<String> = best.iter().map(|(label, _, phase)| format!("{label} {}", number(phase.throughput))).collect();
             format!("Replies/s in {}: {}.", best[0].2.name, each.join(", "))
         }),
+    }
+}
+
+/// What comparing reads has shown of all phases together. Never that none was lost where none could have been found.
+fn verification(phases: impl Iterator<Item = Verified>) -> String {
+    let (mut compared, mut differ, mut unknown) = (0, 0, 0);
+    for verified in phases {
+        compared += verified.compared;
+        differ += verified.lost + verified.stale + verified.wrong;
+        unknown += verified.unknown;
+    }
+    match (compared, differ, unknown) {
+        (0, _, 0) => String::new(),
+        (0, _, _) => " Nothing was known of the rows that were read: nothing is said of lost or stale ones.".to_owned(),
+        (_, 0, 0) => format!(" None of {} compared reads was lost, stale or wrong.", count(compared)),
+        (_, 0, _) => format!(
+            " None of {} compared reads was lost, stale or wrong; {} others were of rows of which nothing was known.",
+            count(compared),
+            count(unknown)
+        ),
+        // The warnings say which.
+        (..) => String::new(),
     }
 }
 

@@ -247,10 +247,10 @@ pub struct ErrorCount {
     pub count: u64,
 }
 
-/// Reads that were compared with what had been written.
+/// Reads of a phase that verifies: those that were compared with what had been written, and those that could not be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verified {
-    /// All.
+    /// Reads of rows of which something was known, or that were found wrong though nothing was.
     pub compared: u64,
     /// Rows that were not there though their write had been acknowledged.
     pub lost: u64,
@@ -258,6 +258,9 @@ pub struct Verified {
     pub stale: u64,
     /// Rows with a value that was never written.
     pub wrong: u64,
+    /// Reads of rows of which nothing was known: not among those compared. 0 in reports from before they were counted apart.
+    #[serde(default)]
+    pub unknown: u64,
 }
 
 /// What a phase took. Absent: could not be read (a remote target without metrics).

@@ -30,8 +30,8 @@ pub(super) fn file(report: &mut PhaseReport, measured: &Measured, target_cpus: O
     report.operations = operations(measured);
     report.errors = outcome.errors.iter().map(|(kind, count)| ErrorCount { kind: kind.clone(), count: *count }).collect();
     report.errors.sort_by_key(|error| std::cmp::Reverse(error.count));
-    let load::Verified { compared, lost, stale, wrong } = outcome.verified;
-    report.verified = Verified { compared, lost, stale, wrong };
+    let load::Verified { compared, lost, stale, wrong, unknown } = outcome.verified;
+    report.verified = Verified { compared, lost, stale, wrong, unknown };
     report.timeline = timeline(measured);
     report.resources = resources(measured, target_cpus);
     let replies: Vec<f64> = report.timeline.iter().map(|second| second.operations.values().map(|one| one.replies as f64).sum()).collect();

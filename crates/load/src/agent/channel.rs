@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
 /// What is said and in which version: both sides must mean the same.
-const PROLOGUE: &[u8] = b"tarndb bench agent 2";
+const PROLOGUE: &[u8] = b"tarndb bench agent 3";
 /// A handshake's message: a key of 32 bytes and a seal of 16.
 const HANDSHAKE_BYTES: usize = 48;
 const PIECE_BYTES_MAX: usize = u16::MAX as usize;

@@ -329,18 +329,26 @@ function eventSection(all) {
       + "that nothing is missing any more. Lowest: the worst second's share of what was before. Longest: the slowest reply until the next event.") : null);
 }
 
+/** Whether a figure of a verification is bad news: rows that differ, or nothing but rows of which nothing was known. */
+function isAlarm(verified, field) {
+  if (field === "compared") return false;
+  return verified[field] > 0 && (field !== "unknown" || verified.compared === 0);
+}
+
 /** Errors and comparisons of all phases. */
 function troubleSection(all) {
   const phases = all.flatMap((series) => series.target.phases.map((phase) => ({ series, phase })));
   const left = [{ head: "Target", left: true }, { head: "Phase", left: true }];
   const errors = phases.flatMap(({ series, phase }) => phase.errors.map(({ kind, count: times }) => [series.label, phase.name, kind, cell(count(times), times)]));
-  const verified = phases.filter(({ phase }) => phase.verified.compared > 0).map(({ series, phase }) => [
-    series.label, phase.name, ...["compared", "lost", "stale", "wrong"].map((field) => cell(el("span", { class: field !== "compared" && phase.verified[field] > 0 ? "alarm" : null }, count(phase.verified[field])), phase.verified[field])),
+  const verified = phases.filter(({ phase }) => phase.verified.compared + phase.verified.unknown > 0).map(({ series, phase }) => [
+    series.label, phase.name, ...["compared", "lost", "stale", "wrong", "unknown"].map((field) => cell(el("span", { class: isAlarm(phase.verified, field) ? "alarm" : null }, count(phase.verified[field])), phase.verified[field])),
   ]);
   if (!errors.length && !verified.length) return null;
   return el("section", { id: "checks" }, el("h2", {}, "Errors, verification"),
     errors.length ? table("Errors by kind", [...left, { head: "Kind", left: true }, { head: "Count" }], errors) : el("p", { class: "caption" }, "No request failed."),
-    verified.length ? table("Reads compared with what had been written", [...left, { head: "Compared" }, { head: "Lost" }, { head: "Stale" }, { head: "Wrong" }], verified) : null);
+    verified.length ? table("Reads compared with what had been written", [...left, { head: "Compared" }, { head: "Lost" }, { head: "Stale" }, { head: "Wrong" }, { head: "Unknown" }], verified) : null,
+    phases.some(({ phase }) => phase.verified.unknown > 0) ? el("p", { class: "caption" },
+      "Unknown: reads of rows of which nothing was known, so that they say nothing of lost or stale ones; they are not among those compared.") : null);
 }
 
 /** The publication: what it ran on and what it found. */
