@@ -296,11 +296,13 @@ impl<'a> Worker<'a> {
             }
             for index in 0..self.connections.len() {
                 if self.connections[index].has_room() {
-                    if !self.fill(index, now_ns) {
-                        return drained;
-                    }
+                    let any_left = self.fill(index, now_ns);
+                    // Also the last ones, of which there may be fewer than there is room for.
                     if let Err(error) = self.connections[index].send_all() {
                         self.lose(index, &error);
+                    }
+                    if !any_left {
+                        return drained;
                     }
                 }
             }

@@ -86,6 +86,16 @@ fn a_load_in_batches_loses_nothing() {
 }
 
 #[test]
+fn operations_that_are_fewer_than_there_is_room_for_are_all_sent() {
+    let fake = Fake::start(serve());
+    let dataset = filled(&fake, 20);
+    for count in [1, 3, 5, 11] {
+        let outcome = load(&fake, &dataset, &plan(mix(&[(OperationKind::Read, 1.0)], false), count));
+        assert_eq!((outcome.replies(), outcome.error_count()), (count, 0));
+    }
+}
+
+#[test]
 fn connections_are_spread_over_the_cores_of_a_server_that_tells_them() {
     let fake = Fake::start_with_cores(serve(), 3);
     let mut plan = plan(mix(&[(OperationKind::Insert, 1.0)], false), 100);
