@@ -64,8 +64,8 @@ pub struct RunArguments {
     /// Name of a study, or path of a TOML file.
     study: String,
     /// What to run it against, several times for several: `tarndb` (private nodes, as many as the study says or `tarndb?nodes=N`;
-    /// `tarndb?protocol=aerospike` for that protocol), a peer such as `cassandra`, [NAME=]cql://[USER:PASSWORD@]HOST:PORT[,…][?nodes=N&pid=N&metrics=URL&consistency=LEVEL&table=OPTIONS], or
-    /// [NAME=]aerospike://HOST:PORT[,…][/NAMESPACE][?nodes=N&pid=N&metrics=URL].
+    /// `tarndb?protocol=aerospike` for that protocol), a peer such as `cassandra`, [NAME=]cql://[USER:PASSWORD@]HOST:PORT[,…][?nodes=N&pid=N&metrics=URL[,URL…]&consistency=LEVEL&table=OPTIONS], or
+    /// [NAME=]aerospike://HOST:PORT[,…][/NAMESPACE][?nodes=N&pid=N&metrics=URL[,URL…]].
     #[arg(long = "target", value_name = "TARGET", default_value = "tarndb")]
     targets: Vec<String>,
     /// Factor on the numbers of rows and operations; durations and rates stay.

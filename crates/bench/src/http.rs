@@ -28,8 +28,16 @@ impl Answer {
 /// # Errors
 /// When there is no answer in time.
 pub(crate) fn get(host: &str, path: &str, accept: &str) -> Result<Answer, Error> {
-    let address = host.to_socket_addrs()?.next().ok_or(ErrorKind::NotFound)?;
-    let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
+    exchange(host, path, accept).map_err(|error| match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            Error::new(ErrorKind::TimedOut, format!("no answer within {} ms", TIMEOUT.as_millis()))
+        }
+        _ => error,
+    })
+}
+
+fn exchange(host: &str, path: &str, accept: &str) -> Result<Answer, Error> {
+    let mut stream = connect(host)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
     // Version 1.0: the body ends with the connection and is not chunked.
@@ -38,4 +46,16 @@ pub(crate) fn get(host: &str, path: &str, accept: &str) -> Result<Answer, Error>
     stream.take(BODY_BYTES_MAX).read_to_string(&mut answer)?;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     Ok(Answer { status: head.lines().next().unwrap_or("").to_owned(), body: body.to_owned() })
+}
+
+/// To the first address of a name that listens: `localhost` has two.
+fn connect(host: &str) -> Result<TcpStream, Error> {
+    let mut failure = Error::from(ErrorKind::NotFound);
+    for address in host.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, TIMEOUT) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
 }

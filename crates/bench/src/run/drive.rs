@@ -9,7 +9,7 @@ use super::watch::{Reading, Source};
 use super::{Options, TargetError};
 use crate::report::model::Event as EventReport;
 use crate::study::{Event, Phase, Study};
-use crate::target::{Access, Protocol, System, SystemError, TargetSpec};
+use crate::target::{Access, MetricsError, Protocol, System, SystemError, TargetSpec};
 use load::aerospike::AerospikeSettings;
 use load::cql::CqlSettings;
 use load::tables::Tables;
@@ -60,6 +60,8 @@ pub(super) struct Measured {
     pub(super) failure: Option<SystemError>,
     /// Why the histogram log is not whole.
     pub(super) log_failure: Option<std::io::Error>,
+    /// Why readings of the target are missing.
+    pub(super) metrics_failure: Option<MetricsError>,
 }
 
 /// The client side of a target.
@@ -209,14 +211,14 @@ impl Driver {
             let attended = attendant.attend();
             (sender.join().expect("it has no reason to panic"), attended)
         });
-        let Attended { readings, events, failure } = attended;
+        let Attended { readings, events, failure, metrics_failure } = attended;
         let (outcome, failure) = match (outcome, failure) {
             // Why no load could be sent to it.
             (Err(_), Some(failure)) => return Err(failure.into()),
             (outcome, failure) => (outcome?, failure),
         };
         let log_failure = hear.finish().err();
-        Ok(Measured { outcome, plan, readings, events, failure, log_failure })
+        Ok(Measured { outcome, plan, readings, events, failure, log_failure, metrics_failure })
     }
 }
 
@@ -326,6 +328,7 @@ struct Attended {
     readings: Vec<Reading>,
     events: Vec<EventReport>,
     failure: Option<SystemError>,
+    metrics_failure: Option<MetricsError>,
 }
 
 impl Attendant<'_> {
@@ -359,7 +362,7 @@ impl Attendant<'_> {
                 if let Err(error) = self.system.disturb(event.disturbance, event.node) {
                     attended.failure.get_or_insert(error);
                 }
-                source = Source::of(self.system);
+                source.follow(self.system);
                 aftermath = Some(Aftermath::of(event.disturbance));
             }
             if let (Some(after), Some(event)) = (&mut aftermath, attended.events.last_mut())
@@ -371,6 +374,7 @@ impl Attendant<'_> {
         }
         let second = self.began.get().map_or(0.0, |began| began.elapsed().as_secs_f64());
         attended.readings.push(Reading { second, sample: source.sample() });
+        attended.metrics_failure = source.failure();
         attended
     }
 }

@@ -11,7 +11,6 @@ mod drive;
 mod environment;
 mod failing;
 mod measures;
-mod prometheus;
 mod ratios;
 mod resume;
 mod watch;
@@ -553,6 +552,13 @@ impl Run<'_> {
         if let Some(warning) = resume::log_warning(&name, report) {
             self.console.say(&warning);
             self.warn(warning);
+        }
+        if let Some(error) = &measured.metrics_failure {
+            // Once a target, with the first reason.
+            let what = format!("{name}: its metrics could not always be read, so its resources are not whole: ");
+            if !self.report.warnings.iter().any(|warning| warning.starts_with(&what)) {
+                self.warn(format!("{what}{error}"));
+            }
         }
         match (measured.failure, &measured.outcome.ended) {
             (Some(failure), _) => Err(failure.into()),

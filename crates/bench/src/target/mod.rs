@@ -3,11 +3,16 @@
 mod peer;
 mod private;
 mod process;
+mod prometheus;
 mod quiet;
 mod remote;
 mod spec;
 
 pub use process::{ProcessSample, process_sample, sum_of_processes};
+pub(crate) use prometheus::sample as metrics_sample;
+#[cfg(test)]
+pub(crate) use prometheus::tests::serve as serve_metrics;
+pub use prometheus::{MetricsError, MetricsUrl, read_metrics};
 pub use spec::{Access, Protocol, SpecError, TargetSpec};
 
 use crate::study::{Disturbance, Which};
@@ -70,6 +75,9 @@ pub enum SystemError {
         /// Why, and what to do.
         why: String,
     },
+    /// It has no metrics where it was said to have.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
     /// A command failed.
     #[error("`{command}` failed: {why}")]
     Command {
@@ -123,9 +131,9 @@ pub trait System: Send {
         None
     }
 
-    /// Address of its metrics in Prometheus's text format, if known.
-    fn metrics(&self) -> Option<&str> {
-        None
+    /// Addresses of its metrics in Prometheus's text format, if known: of each node, say.
+    fn metrics(&self) -> &[MetricsUrl] {
+        &[]
     }
 
     /// Options of the table that its makers advise.

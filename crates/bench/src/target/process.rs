@@ -1,9 +1,10 @@
-//! What a process of this machine takes, from `/proc`; and waiting for its device to become quiet.
+//! What a target takes: of processes of this machine, from `/proc`; and waiting for their device to become quiet.
 
+use io_linux::{ProcessFigures, network_namespace, process_figures};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Readings of a process.
+/// Readings of a process, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ProcessSample {
     /// CPU seconds, user and system, since it started.
@@ -16,48 +17,71 @@ pub struct ProcessSample {
     pub device_read: Option<u64>,
     /// Bytes that it had a device write.
     pub device_written: Option<u64>,
+    /// Bytes that came into its network namespace: all traffic there, loopback included.
+    pub network_received: Option<u64>,
+    /// Bytes that were sent from there.
+    pub network_sent: Option<u64>,
 }
 
-/// The kernel's clock ticks a second, the same on all Linux machines that have `/proc` in the usual build.
-const TICKS: f64 = 100.0;
-
-/// Reads what there is to read: nothing of a process that is gone, no device figures of somebody else's process.
-#[must_use]
-pub fn process_sample(pid: u32) -> ProcessSample {
-    let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
-    let (status, io, stat) = (read("status"), read("io"), read("stat"));
-    let field = |text: &str, name: &str| {
-        text.lines().find_map(|line| line.strip_prefix(name)).and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok())
-    };
-    // The name of the program, in parentheses, may hold anything.
-    let fields: Vec<f64> = stat.rsplit(')').next().unwrap_or("").split_whitespace().filter_map(|field| field.parse().ok()).collect();
-    // State, a letter, is not among them: user and system time are the 11th and 12th numbers.
-    let cpu_s = fields.get(10).zip(fields.get(11)).map(|(user, system)| (user + system) / TICKS);
-    ProcessSample {
-        cpu_s,
-        memory: field(&status, "VmRSS:").map(|kib| kib << 10),
-        memory_peak: field(&status, "VmHWM:").map(|kib| kib << 10),
-        device_read: field(&io, "read_bytes:"),
-        device_written: field(&io, "write_bytes:"),
-    }
-}
-
-/// Reads several; what none of them has is absent.
-#[must_use]
-pub fn sum_of_processes(pids: &[u32]) -> ProcessSample {
-    fn both<T: std::ops::Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option<T> {
-        match (one, other) {
-            (Some(one), Some(other)) => Some(one + other),
-            (one, other) => one.or(other),
+impl ProcessSample {
+    /// Both together; what neither has is absent.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        fn both<T: std::ops::Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option<T> {
+            match (one, other) {
+                (Some(one), Some(other)) => Some(one + other),
+                (one, other) => one.or(other),
+            }
+        }
+        Self {
+            cpu_s: both(self.cpu_s, other.cpu_s),
+            memory: both(self.memory, other.memory),
+            memory_peak: both(self.memory_peak, other.memory_peak),
+            device_read: both(self.device_read, other.device_read),
+            device_written: both(self.device_written, other.device_written),
+            network_received: both(self.network_received, other.network_received),
+            network_sent: both(self.network_sent, other.network_sent),
         }
     }
-    pids.iter().map(|pid| process_sample(*pid)).fold(ProcessSample::default(), |sum, one| ProcessSample {
-        cpu_s: both(sum.cpu_s, one.cpu_s),
-        memory: both(sum.memory, one.memory),
-        memory_peak: both(sum.memory_peak, one.memory_peak),
-        device_read: both(sum.device_read, one.device_read),
-        device_written: both(sum.device_written, one.device_written),
-    })
+}
+
+/// Reads what there is to read of a process.
+#[must_use]
+pub fn process_sample(pid: u32) -> ProcessSample {
+    let ProcessFigures {
+        cpu_s,
+        memory_bytes,
+        memory_peak_bytes,
+        device_read_bytes,
+        device_written_bytes,
+        network_received_bytes,
+        network_sent_bytes,
+    } = process_figures(pid);
+    ProcessSample {
+        cpu_s,
+        memory: memory_bytes,
+        memory_peak: memory_peak_bytes,
+        device_read: device_read_bytes,
+        device_written: device_written_bytes,
+        network_received: network_received_bytes,
+        network_sent: network_sent_bytes,
+    }
+}
+
+/// Reads several; what none of them has is absent. The traffic of a network namespace counts once, however many of them are in it.
+#[must_use]
+pub fn sum_of_processes(pids: &[u32]) -> ProcessSample {
+    let mut namespaces = Vec::new();
+    let samples = pids.iter().map(|pid| {
+        let namespace = network_namespace(*pid);
+        let mut sample = process_sample(*pid);
+        if namespace.is_none() || namespaces.contains(&namespace) {
+            (sample.network_received, sample.network_sent) = (None, None);
+        }
+        namespaces.push(namespace);
+        sample
+    });
+    samples.fold(ProcessSample::default(), ProcessSample::plus)
 }
 
 /// Writes a second that are no background work worth waiting for.
@@ -89,16 +113,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_has_memory_and_time_and_one_that_is_not_there_has_none() {
-        let started = Instant::now();
-        while process_sample(std::process::id()).cpu_s.unwrap() == 0.0 {
-            assert!(started.elapsed() < Duration::from_secs(60), "a loop takes CPU time");
-        }
-        let sample = process_sample(std::process::id());
-        assert!(sample.memory.unwrap() > 0 && sample.memory_peak.unwrap() >= sample.memory.unwrap());
+    fn memory_of_processes_is_summed_and_a_network_namespace_counts_once() {
+        let me = std::process::id();
+        let before = process_sample(me);
+        let sum = sum_of_processes(&[me, u32::MAX, me]);
+        assert!(sum.memory_peak.unwrap() > before.memory_peak.unwrap(), "twice as much");
+        // Others may send meanwhile: twice as much would be far more than that.
+        let after = process_sample(me);
+        assert!((before.network_sent..=after.network_sent).contains(&sum.network_sent), "{before:?} {sum:?} {after:?}");
         assert_eq!(process_sample(u32::MAX), ProcessSample::default());
-        let sum = sum_of_processes(&[std::process::id(), u32::MAX, std::process::id()]);
-        assert!(sum.memory_peak.unwrap() > sample.memory_peak.unwrap(), "twice as much");
         assert_eq!(sum_of_processes(&[]), ProcessSample::default());
     }
 }

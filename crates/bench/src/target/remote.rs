@@ -1,5 +1,6 @@
 //! A server that somebody else runs: it is neither started nor stopped, and disturbed only by commands that the user has given.
 
+use super::prometheus::{self, MetricsUrl};
 use super::quiet::quiet_unless_stopped;
 use super::{System, SystemError, run};
 use crate::study::{Disturbance, Which};
@@ -13,7 +14,9 @@ pub(super) struct Remote {
     name: String,
     address: String,
     pid: Option<u32>,
-    metrics: Option<String>,
+    metrics: Vec<MetricsUrl>,
+    /// Whether all metrics were there once: from then on a reading that fails is no reason to end.
+    is_checked: bool,
     commands: BTreeMap<Disturbance, String>,
     stop: Arc<AtomicBool>,
 }
@@ -23,16 +26,23 @@ impl Remote {
         name: &str,
         address: &str,
         pid: Option<u32>,
-        metrics: Option<String>,
+        metrics: Vec<MetricsUrl>,
         commands: BTreeMap<Disturbance, String>,
         stop: Arc<AtomicBool>,
     ) -> Self {
-        Self { name: name.to_owned(), address: address.to_owned(), pid, metrics, commands, stop }
+        Self { name: name.to_owned(), address: address.to_owned(), pid, metrics, is_checked: false, commands, stop }
     }
 }
 
 impl System for Remote {
+    /// Sees that its metrics are there: a run without the figures that were asked for would be in vain.
     fn start(&mut self) -> Result<(), SystemError> {
+        if !self.is_checked {
+            for url in &self.metrics {
+                prometheus::sample(url)?;
+            }
+            self.is_checked = true;
+        }
         Ok(())
     }
 
@@ -44,8 +54,8 @@ impl System for Remote {
         self.pid.into_iter().collect()
     }
 
-    fn metrics(&self) -> Option<&str> {
-        self.metrics.as_deref()
+    fn metrics(&self) -> &[MetricsUrl] {
+        &self.metrics
     }
 
     fn settings(&self) -> BTreeMap<String, String> {
@@ -85,4 +95,27 @@ impl System for Remote {
     }
 
     fn stop(&mut self) {}
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::target::serve_metrics;
+
+    const FIGURES: &str = "HTTP/1.0 200 OK\r\n\r\nprocess_cpu_seconds_total 1\n";
+
+    #[test]
+    fn a_server_without_the_metrics_that_were_named_is_refused_once() {
+        let (good, answers) = serve_metrics(vec![FIGURES, FIGURES]);
+        let (bad, wrong) = serve_metrics(vec!["HTTP/1.0 404 Not Found\r\n\r\n", FIGURES]);
+        let mut server = Remote::new("x", "127.0.0.1:1", None, vec![good, bad.clone()], BTreeMap::new());
+        let error = server.start().unwrap_err().to_string();
+        assert!(error.contains(&bad.to_string()) && error.contains("404") && error.lines().count() == 1, "{error}");
+        server.start().unwrap();
+        answers.join().unwrap();
+        wrong.join().unwrap();
+        // Nobody answers any more, which readings find out.
+        server.start().unwrap();
+    }
 }

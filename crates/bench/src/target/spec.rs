@@ -4,11 +4,13 @@
 //! tarndb[?key=value&…]                      private nodes of this very binary; keys: nodes, protocol (cql unless told)
 //! cassandra[?key=value&…]                   a peer that peers/cassandra/cassandra.sh starts, with `--key value` for each pair
 //! [NAME=]cql://[USER:PASSWORD@]HOST:PORT[,HOST:PORT…][?key=value&…]
-//!                                           a server that is there; keys: nodes, pid, metrics (a URL), consistency, table (a clause for WITH)
+//!                                           a server that is there; keys: nodes, pid, metrics (URL[,URL…]), consistency,
+//!                                           table (a clause for WITH)
 //! [NAME=]aerospike://HOST:PORT[,HOST:PORT…][/NAMESPACE][?key=value&…]
 //!                                           the same; namespace `test` unless told; keys: nodes, pid, metrics
 //! ```
 
+use super::prometheus::MetricsUrl;
 use crate::study::NODES_MAX;
 
 /// What a study is run against.
@@ -42,8 +44,8 @@ pub enum TargetSpec {
         nodes: u32,
         /// Its process, if it runs on this machine.
         pid: Option<u32>,
-        /// Where its metrics are.
-        metrics: Option<String>,
+        /// Where its metrics are; several are summed.
+        metrics: Vec<MetricsUrl>,
     },
 }
 
@@ -143,7 +145,7 @@ impl TargetSpec {
             access,
             nodes: u32::try_from(address.split(',').count()).unwrap_or(u32::MAX),
             pid: None,
-            metrics: None,
+            metrics: Vec::new(),
         };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').ok_or_else(|| wrong("after the ? stand key=value pairs with & between them"))?;
@@ -190,7 +192,7 @@ impl TargetSpec {
         match (key, access) {
             ("nodes", _) => *nodes = number("a number of nodes")?,
             ("pid", _) => *pid = Some(number("the number of a process")?),
-            ("metrics", _) => *metrics = Some(given.to_owned()),
+            ("metrics", _) => *metrics = metrics_urls(given)?,
             ("consistency", Access::Cql { consistency, .. }) => *consistency = Some(given.to_uppercase()),
             ("table", Access::Cql { table, .. }) => *table = Some(given.to_owned()),
             (_, access) => {
@@ -241,6 +243,15 @@ impl TargetSpec {
             Self::Peer { .. } | Self::Server { access: Access::Cql { .. }, .. } => Protocol::Cql,
             Self::Server { access: Access::Aerospike { .. }, .. } => Protocol::Aerospike,
         }
+    }
+}
+
+/// `URL[,URL…]`: one that stands there twice would count twice.
+fn metrics_urls(given: &str) -> Result<Vec<MetricsUrl>, String> {
+    let urls = given.split(',').map(MetricsUrl::parse).collect::<Result<Vec<_>, _>>()?;
+    match urls.iter().enumerate().find(|(at, url)| urls[..*at].contains(url)) {
+        Some((_, twice)) => Err(format!("metrics names {twice} twice")),
+        None => Ok(urls),
     }
 }
 
@@ -318,6 +329,15 @@ mod tests {
     }
 
     #[test]
+    fn metrics_of_several_nodes_are_separated_by_commas() {
+        let given = "cql://10.0.0.1:9042,10.0.0.2:9042?metrics=http://10.0.0.1:8080/metrics,http://10.0.0.2:8080/m?a=b&nodes=3";
+        let TargetSpec::Server { address, nodes, metrics, .. } = TargetSpec::parse(given).unwrap() else { panic!("a server") };
+        assert_eq!((address.as_str(), nodes), ("10.0.0.1:9042,10.0.0.2:9042", 3));
+        let shown: Vec<String> = metrics.iter().map(MetricsUrl::to_string).collect();
+        assert_eq!(shown, ["http://10.0.0.1:8080/metrics", "http://10.0.0.2:8080/m?a=b"]);
+    }
+
+    #[test]
     fn a_study_says_how_many_nodes_unless_the_target_does() {
         let names = |given: &str| -> Vec<(String, u32)> {
             let sized = TargetSpec::parse(given).unwrap().sized(&[3, 5]);
@@ -347,6 +367,10 @@ mod tests {
             ("cql://me@host:1", "USER:PASSWORD"),
             ("cql://me:secret@host:1?node=3", "did you mean `nodes`"),
             ("cql://me:secret@host:1?pid=x", "pid"),
+            ("cql://me:secret@host:1?metrics=htp://h:1/m", "`htp://h:1/m` is no address of metrics"),
+            ("cql://host:1?metrics=http://h:1/m,", "`` is no address of metrics"),
+            ("cql://host:1?metrics=http://h:1,http://i:1,http://h:1/metrics", "http://h:1/metrics twice"),
+            ("aerospike://host:1?metrics=http://me:secret@h:1/m", "password"),
             ("aerospike://me:secret@host:1", "users"),
             ("aerospike://host:1/", "namespace"),
             ("aerospike://host:1/a/b", "namespace"),
