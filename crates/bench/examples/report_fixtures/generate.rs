@@ -106,6 +106,8 @@ fn second(end: u32, shape: &Shape, mix: &[(&str, f64, f64)], seed: u64) -> Secon
         target_memory: Some((1_600_000_000.0 + 3.0e8 * (at / 60.0).min(1.0) + 1.2e8 * compacting) as u64),
         device_read: Some((rate * 480.0 + 9.0e7 * compacting) as u64),
         device_written: Some((rate * 620.0 + 8.0e7 * compacting) as u64),
+        target_network_received: Some((rate * 1_270.0) as u64),
+        target_network_sent: Some((rate * 1_290.0) as u64),
     }
 }
 
@@ -140,6 +142,8 @@ fn phase(name: &str, kind: PhaseKind, started_s: f64, seconds: u32, shape: &Shap
             target_memory_peak: timeline.iter().filter_map(|second| second.target_memory).max(),
             device_read: Some(timeline.iter().filter_map(|second| second.device_read).sum()),
             device_written: Some(timeline.iter().filter_map(|second| second.device_written).sum()),
+            target_network_received: Some(timeline.iter().filter_map(|second| second.target_network_received).sum()),
+            target_network_sent: Some(timeline.iter().filter_map(|second| second.target_network_sent).sum()),
             network_received: replies * 620,
             network_sent: replies * 580,
             client_cpu_s: replies as f64 * 2.4e-6,

@@ -274,6 +274,12 @@ pub struct Resources {
     pub device_read: Option<u64>,
     /// Bytes that the target had the device write.
     pub device_written: Option<u64>,
+    /// Bytes that the target's network namespace, or its machines, received: all traffic there, the load's own where it is in the same.
+    #[serde(default)]
+    pub target_network_received: Option<u64>,
+    /// Bytes that were sent from there.
+    #[serde(default)]
+    pub target_network_sent: Option<u64>,
     /// Bytes that the client received.
     pub network_received: u64,
     /// Bytes that the client sent.
@@ -303,6 +309,12 @@ pub struct Second {
     pub device_read: Option<u64>,
     /// Bytes that the target had the device write in it.
     pub device_written: Option<u64>,
+    /// Bytes that the target's network namespace, or its machines, received in it.
+    #[serde(default)]
+    pub target_network_received: Option<u64>,
+    /// Bytes that were sent from there in it.
+    #[serde(default)]
+    pub target_network_sent: Option<u64>,
 }
 
 /// One operation in a second.

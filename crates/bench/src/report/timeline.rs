@@ -26,6 +26,10 @@ pub(super) struct Columns {
     pub(super) device_read: Vec<Option<f64>>,
     /// Bytes a second to the device.
     pub(super) device_written: Vec<Option<f64>>,
+    /// Bytes a second that the target's network namespace received.
+    pub(super) target_network_received: Vec<Option<f64>>,
+    /// Bytes a second that were sent from there.
+    pub(super) target_network_sent: Vec<Option<f64>>,
 }
 
 /// One operation; latencies in microseconds.
@@ -94,6 +98,8 @@ impl Columns {
         self.cpu.push(sum(|second| second.target_cpu_s));
         self.device_read.push(sum(|second| second.device_read.map(|bytes| bytes as f64)));
         self.device_written.push(sum(|second| second.device_written.map(|bytes| bytes as f64)));
+        self.target_network_received.push(sum(|second| second.target_network_received.map(|bytes| bytes as f64)));
+        self.target_network_sent.push(sum(|second| second.target_network_sent.map(|bytes| bytes as f64)));
         self.memory.push(seconds.iter().filter_map(|second| second.target_memory).max().map(|bytes| round(bytes as f64)));
         for (name, operation) in &mut self.operations {
             operation.push(name, seconds, start, long);
@@ -157,6 +163,8 @@ mod tests {
             target_memory: None,
             device_read: None,
             device_written: Some(1000),
+            target_network_received: Some(3000),
+            target_network_sent: None,
         }
     }
 
@@ -195,6 +203,7 @@ mod tests {
         assert_eq!(read.p50_min, [Some(10.0), Some(10.0)]);
         assert_eq!(read.p999_max, [Some(160.0), Some(40.0)]);
         assert_eq!(columns.memory, [None, None]);
+        assert_eq!((columns.target_network_received[0], columns.target_network_sent[0]), (Some(2970.3), None));
         assert_eq!(columns.cpu[0], Some(0.49505));
     }
 

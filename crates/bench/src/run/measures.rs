@@ -125,6 +125,8 @@ fn timeline(measured: &Measured) -> Vec<Second> {
             target_memory: at_end.and_then(|end| end.memory),
             device_read: both.and_then(|(start, end)| rise(start.device_read, end.device_read)),
             device_written: both.and_then(|(start, end)| rise(start.device_written, end.device_written)),
+            target_network_received: both.and_then(|(start, end)| rise(start.network_received, end.network_received)),
+            target_network_sent: both.and_then(|(start, end)| rise(start.network_sent, end.network_sent)),
         }
     };
     measured.outcome.seconds.iter().map(second).collect()
@@ -164,6 +166,8 @@ fn resources(measured: &Measured, target_cpus: Option<usize>) -> Resources {
         target_memory_peak: readings.iter().filter_map(|reading| reading.sample.memory_peak.or(reading.sample.memory)).max(),
         device_read: sum(|sample| sample.device_read),
         device_written: sum(|sample| sample.device_written),
+        target_network_received: sum(|sample| sample.network_received),
+        target_network_sent: sum(|sample| sample.network_sent),
         network_received: outcome.bytes_received,
         network_sent: outcome.bytes_sent,
         client_cpu_s: outcome.client_cpu_s(),
@@ -283,7 +287,9 @@ mod tests {
                 target_cpu_s: None,
                 target_memory: None,
                 device_read: None,
-                device_written: None
+                device_written: None,
+                target_network_received: None,
+                target_network_sent: None,
             };
             18
         ];

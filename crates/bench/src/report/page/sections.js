@@ -79,6 +79,8 @@ function figureTable(name, shown) {
 function resourceTable(name, shown) {
   const rows = shown.map(({ series, phase }) => {
     const { resources } = phase;
+    const { target_network_received: received, target_network_sent: sent } = resources;
+    const targetNetwork = received == null && sent == null ? null : (received || 0) + (sent || 0);
     const replies = phase.operations.reduce((sum, operation) => sum + operation.replies, 0);
     const each = (value, show) => (value == null || !replies ? NONE : show(value / replies));
     return [
@@ -91,6 +93,7 @@ function resourceTable(name, shown) {
       cell(bytes(resources.target_memory_peak), resources.target_memory_peak),
       cell(each(resources.device_read, bytes), resources.device_read),
       cell(each(resources.device_written, bytes), resources.device_written),
+      cell(each(targetNetwork, bytes), targetNetwork),
       cell(each(resources.network_received + resources.network_sent, bytes), resources.network_received + resources.network_sent),
       cell(each(resources.client_cpu_s, (seconds) => latency(seconds * 1e6)), resources.client_cpu_s),
       cell(el("span", { class: resources.client_limited ? "alarm" : null }, percent(resources.client_busiest) + (resources.client_limited ? " limit" : "")), resources.client_busiest),
@@ -98,7 +101,7 @@ function resourceTable(name, shown) {
   });
   return table(`${name}: evenness and resources, each by reply`, [
     { head: "Target", left: true }, { head: "Took" }, { head: "Replies/s" }, { head: "Variation" }, { head: "Drift" }, { head: "Target CPU" }, { head: "Memory peak" },
-    { head: "Device read" }, { head: "Device write" }, { head: "Network" }, { head: "Client CPU" }, { head: "Busiest client thread" },
+    { head: "Device read" }, { head: "Device write" }, { head: "Target network" }, { head: "Client network" }, { head: "Client CPU" }, { head: "Busiest client thread" },
   ], rows);
 }
 
@@ -237,6 +240,8 @@ function phaseSection(all, name) {
     resourceChart(name, shown, "memory", "Target: resident memory", bytes, bytesShort),
     resourceChart(name, shown, "device_read", "Target: device reads", rate, bytesShort),
     resourceChart(name, shown, "device_written", "Target: device writes", rate, bytesShort),
+    resourceChart(name, shown, "target_network_received", "Target: network received", rate, bytesShort),
+    resourceChart(name, shown, "target_network_sent", "Target: network sent", rate, bytesShort),
   ]].map((parts) => parts.flat(Infinity).filter(Boolean));
   return el("section", { class: "phase", id: `phase-${phaseNames(all).indexOf(name)}`, "data-phase": name },
     el("h2", {}, name, el("small", {}, KIND_TEXT[shown[0].phase.kind] || "")),
