@@ -67,7 +67,33 @@ pub(crate) fn text(report: &Report) -> String {
         family(&mut out, "tarndb_cluster_stream_pending_bytes", "gauge", help, nodes);
         fills(&mut out, report);
     }
+    process(&mut out, std::process::id());
     out
+}
+
+/// What the process takes: the names that Prometheus's client libraries use, and devices, for which these have none. What the kernel does
+/// not tell is left out.
+fn process(out: &mut String, pid: u32) {
+    let mut one = |name: &str, kind: &str, help: &str, value: Option<String>| {
+        if let Some(value) = value {
+            family(out, name, kind, help, [(String::new(), value)]);
+        }
+    };
+    let figures = io_linux::process_figures(pid);
+    let seconds = |value: Option<f64>| value.map(|seconds| format!("{seconds:.2}"));
+    let whole = |value: Option<u64>| value.map(|value| value.to_string());
+    one("process_cpu_seconds_total", "counter", "CPU time, user and system.", seconds(figures.cpu_s));
+    one("process_resident_memory_bytes", "gauge", "Resident memory.", whole(figures.memory_bytes));
+    one("process_start_time_seconds", "gauge", "Start, in seconds since 1970.", seconds(io_linux::process_start_s(pid)));
+    one("process_open_fds", "gauge", "Open files and sockets.", whole(io_linux::process_open_files(pid)));
+    let help = "Bytes that the network namespace of the process has received, over all interfaces.";
+    one("process_network_receive_bytes_total", "counter", help, whole(figures.network_received_bytes));
+    let help = "Bytes that the network namespace of the process has sent, over all interfaces.";
+    one("process_network_transmit_bytes_total", "counter", help, whole(figures.network_sent_bytes));
+    let help = "Bytes that the process had devices read.";
+    one("tarndb_device_read_bytes_total", "counter", help, whole(figures.device_read_bytes));
+    let help = "Bytes that the process had devices write.";
+    one("tarndb_device_written_bytes_total", "counter", help, whole(figures.device_written_bytes));
 }
 
 /// What is sent to members that are to have slots of this one's.
@@ -139,6 +165,19 @@ mod tests {
                 None => assert_eq!(known.last().map(String::as_str), line.split(['{', ' ']).next(), "{line}"),
             }
         }
+    }
+
+    #[test]
+    fn a_benchmark_finds_what_the_process_takes() {
+        let text = text(&Report::default());
+        let read = bench::target::read_metrics(&text);
+        assert!(read.cpu_s.is_some() && read.memory > Some(0), "{text}");
+        assert!(read.network_received.is_some() && read.network_sent.is_some(), "{text}");
+        // Some sandboxes do not let a process read its own.
+        if std::fs::read_to_string("/proc/self/io").is_ok() {
+            assert!(read.device_read.is_some() && read.device_written.is_some(), "{text}");
+        }
+        assert!(text.contains("\nprocess_start_time_seconds 1") && text.contains("\nprocess_open_fds "), "{text}");
     }
 
     #[test]
