@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// A NoSQL database that the drivers people already use connect to.
 #[derive(Debug, Parser)]
-#[command(name = "tarndb", version, about, max_term_width = 120)]
+#[command(name = "tarndb", version = env!("TARNDB_BUILD"), about, max_term_width = 120)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         Command::Drain(arguments) => operate::drain(&arguments).map_err(Failure::from),
         Command::Remove(arguments) => operate::remove(&arguments).map_err(Failure::from),
         Command::Inspect(arguments) => inspect::run(&arguments).map_err(Failure::from),
-        Command::Bench(command) => bench::cli::run(command, concat!("tarndb ", env!("CARGO_PKG_VERSION"))).map_err(Failure::from),
+        Command::Bench(command) => bench::cli::run(command, concat!("tarndb ", env!("TARNDB_BUILD"))).map_err(Failure::from),
     };
     match outcome {
         Ok(code) => code,
