@@ -109,7 +109,7 @@ mod tests {
     fn a_server_without_the_metrics_that_were_named_is_refused_once() {
         let (good, answers) = serve_metrics(vec![FIGURES, FIGURES]);
         let (bad, wrong) = serve_metrics(vec!["HTTP/1.0 404 Not Found\r\n\r\n", FIGURES]);
-        let mut server = Remote::new("x", "127.0.0.1:1", None, vec![good, bad.clone()], BTreeMap::new());
+        let mut server = Remote::new("x", "127.0.0.1:1", None, vec![good, bad.clone()], BTreeMap::new(), Arc::default());
         let error = server.start().unwrap_err().to_string();
         assert!(error.contains(&bad.to_string()) && error.contains("404") && error.lines().count() == 1, "{error}");
         server.start().unwrap();
