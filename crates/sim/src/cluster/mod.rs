@@ -260,6 +260,8 @@ impl Run {
             }
             assert!(self.network.now_us() < until_us, "the cluster does not become whole: {}", describe(&mut self.network));
         }
+        // Who has just been removed serves nobody.
+        members::retire(&mut self.network);
         self.shop.pausing = true;
         let idle = |run: &mut Self| run.customers.iter().all(Customer::is_idle);
         (0..STEPS_MAX).find(|_| {
