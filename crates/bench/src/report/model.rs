@@ -200,7 +200,7 @@ pub struct Event {
     pub second: f64,
     /// What was done, for example `kill`.
     pub what: String,
-    /// What came of it: name (for example `detected_s`, `depth`, `recovered_s`) and figure.
+    /// What came of it: name (for example `noticed_s`, `lowest`, `recovered_after_s`) and figure.
     pub figures: BTreeMap<String, f64>,
 }
 
