@@ -119,7 +119,7 @@ def test_rows_are_spread_over_tables(bench, study, private_server, tmp_path, pro
     measured = phase_of(report, "run")
     assert measured["verified"]["compared"] > 1000 and not measured["errors"]
     assert [measured["verified"][what] for what in ("lost", "stale", "wrong")] == [0, 0, 0]
-    assert phase_of(report, "verify")["verified"] == {"compared": 2000, "lost": 0, "stale": 0, "wrong": 0}
+    assert phase_of(report, "verify")["verified"] == {"compared": 2000, "lost": 0, "stale": 0, "wrong": 0, "unknown": 0}
     inserted = next(operation["replies"] for operation in measured["operations"] if operation["operation"] == "insert")
     names = ["usertable", "usertable_1", "usertable_2"]
     assert inserted > 0
@@ -375,7 +375,7 @@ def test_a_cluster_loses_a_node_and_its_leader_and_nothing_else(bench, study, tm
     assert (target["name"], target["nodes"], len(target["address"].split(","))) == ("tarndb-3", 3, 3)
     assert "serves the row" in target["settings"]["client: requests go to"]
     measured, verified = phase_of(report, "run"), phase_of(report, "verify")
-    assert verified["verified"] == {"compared": 500, "lost": 0, "stale": 0, "wrong": 0}
+    assert verified["verified"] == {"compared": 500, "lost": 0, "stale": 0, "wrong": 0, "unknown": 0}
     assert [measured["verified"][what] for what in ("lost", "stale", "wrong")] == [0, 0, 0]
     assert measured["resources"]["target_cpu_s"] > 0
     figures = [event["figures"] for event in measured["events"]]
@@ -394,7 +394,7 @@ def test_a_cluster_grows_and_clients_follow(bench, study, tmp_path):
     assert run.code == 0, run.err
     report = report_of(tmp_path / "out")
     assert phase_of(report, "join")["events"][0]["figures"]["whole_s"] > 0
-    assert phase_of(report, "verify")["verified"] == {"compared": 500, "lost": 0, "stale": 0, "wrong": 0}
+    assert phase_of(report, "verify")["verified"] == {"compared": 500, "lost": 0, "stale": 0, "wrong": 0, "unknown": 0}
     assert phase_of(report, "run")["verified"]["compared"] > 0
 
 
@@ -414,7 +414,7 @@ def test_a_cluster_is_loaded_in_aerospikes_protocol(bench, study, tmp_path):
     assert run.code == 0, run.err
     report = report_of(tmp_path / "out")
     assert (report["targets"][0]["name"], report["targets"][0]["settings"]["--aerospike-replication-factor"]) == ("tarndb-aerospike-2", "2")
-    assert phase_of(report, "verify")["verified"] == {"compared": 2000, "lost": 0, "stale": 0, "wrong": 0}
+    assert phase_of(report, "verify")["verified"] == {"compared": 2000, "lost": 0, "stale": 0, "wrong": 0, "unknown": 0}
 
 
 def test_a_node_that_nobody_killed_ends_the_run_with_its_words(bench, study, tmp_path):
