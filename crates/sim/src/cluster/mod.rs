@@ -165,6 +165,8 @@ impl Run {
         self.progress("is whole");
         self.read_all();
         self.progress("is read");
+        // Who has been removed since then serves nobody.
+        members::retire(&mut self.network);
         self.read_everywhere();
         self.shop.ledger.check();
     }
@@ -260,8 +262,6 @@ impl Run {
             }
             assert!(self.network.now_us() < until_us, "the cluster does not become whole: {}", describe(&mut self.network));
         }
-        // Who has just been removed serves nobody.
-        members::retire(&mut self.network);
         self.shop.pausing = true;
         let idle = |run: &mut Self| run.customers.iter().all(Customer::is_idle);
         (0..STEPS_MAX).find(|_| {
