@@ -4,23 +4,45 @@
 use std::fs;
 use std::path::PathBuf;
 
-/// Figures of a process.
+/// Figures of a process, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ProcessFigures {
     /// CPU seconds, user and system, since it started.
     pub cpu_s: Option<f64>,
     /// Bytes resident now.
-    pub memory_bytes: Option<u64>,
+    pub memory: Option<u64>,
     /// The most bytes that were resident.
-    pub memory_peak_bytes: Option<u64>,
+    pub memory_peak: Option<u64>,
     /// Bytes that it had devices read: what a cache answered is not among them.
-    pub device_read_bytes: Option<u64>,
+    pub device_read: Option<u64>,
     /// Bytes that it had devices write.
-    pub device_written_bytes: Option<u64>,
+    pub device_written: Option<u64>,
     /// Bytes that all interfaces of its network namespace have received, loopback included: Linux does not count them by process.
-    pub network_received_bytes: Option<u64>,
+    pub network_received: Option<u64>,
     /// Bytes that they have sent; what goes over loopback is in both.
-    pub network_sent_bytes: Option<u64>,
+    pub network_sent: Option<u64>,
+}
+
+impl ProcessFigures {
+    /// Both together; what neither has is absent.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        fn both<T: std::ops::Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option<T> {
+            match (one, other) {
+                (Some(one), Some(other)) => Some(one + other),
+                (one, other) => one.or(other),
+            }
+        }
+        Self {
+            cpu_s: both(self.cpu_s, other.cpu_s),
+            memory: both(self.memory, other.memory),
+            memory_peak: both(self.memory_peak, other.memory_peak),
+            device_read: both(self.device_read, other.device_read),
+            device_written: both(self.device_written, other.device_written),
+            network_received: both(self.network_received, other.network_received),
+            network_sent: both(self.network_sent, other.network_sent),
+        }
+    }
 }
 
 /// Reads them: four small files.
@@ -32,12 +54,12 @@ pub fn process_figures(pid: u32) -> ProcessFigures {
     let network = network_bytes(&read(pid, "net/dev"));
     ProcessFigures {
         cpu_s,
-        memory_bytes: field(&status, "VmRSS:").map(|kib| kib << 10),
-        memory_peak_bytes: field(&status, "VmHWM:").map(|kib| kib << 10),
-        device_read_bytes: field(&io, "read_bytes:"),
-        device_written_bytes: field(&io, "write_bytes:"),
-        network_received_bytes: network.map(|(received, _)| received),
-        network_sent_bytes: network.map(|(_, sent)| sent),
+        memory: field(&status, "VmRSS:").map(|kib| kib << 10),
+        memory_peak: field(&status, "VmHWM:").map(|kib| kib << 10),
+        device_read: field(&io, "read_bytes:"),
+        device_written: field(&io, "write_bytes:"),
+        network_received: network.map(|(received, _)| received),
+        network_sent: network.map(|(_, sent)| sent),
     }
 }
 
@@ -112,7 +134,7 @@ mod tests {
             assert!(started.elapsed() < Duration::from_secs(60), "a loop takes CPU time");
         }
         let figures = process_figures(me);
-        assert!(figures.memory_bytes.unwrap() > 0 && figures.memory_peak_bytes.unwrap() >= figures.memory_bytes.unwrap());
+        assert!(figures.memory.unwrap() > 0 && figures.memory_peak.unwrap() >= figures.memory.unwrap());
         assert!(process_open_files(me).unwrap() >= 3 && network_namespace(me).is_some());
         let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
         let age_s = now_s - process_start_s(me).unwrap();

@@ -83,17 +83,17 @@ fn process(out: &mut String, pid: u32) {
     let seconds = |value: Option<f64>| value.map(|seconds| format!("{seconds:.2}"));
     let whole = |value: Option<u64>| value.map(|value| value.to_string());
     one("process_cpu_seconds_total", "counter", "CPU time, user and system.", seconds(figures.cpu_s));
-    one("process_resident_memory_bytes", "gauge", "Resident memory.", whole(figures.memory_bytes));
+    one("process_resident_memory_bytes", "gauge", "Resident memory.", whole(figures.memory));
     one("process_start_time_seconds", "gauge", "Start, in seconds since 1970.", seconds(io_linux::process_start_s(pid)));
     one("process_open_fds", "gauge", "Open files and sockets.", whole(io_linux::process_open_files(pid)));
     let help = "Bytes that the network namespace of the process has received, over all interfaces.";
-    one("process_network_receive_bytes_total", "counter", help, whole(figures.network_received_bytes));
+    one("process_network_receive_bytes_total", "counter", help, whole(figures.network_received));
     let help = "Bytes that the network namespace of the process has sent, over all interfaces.";
-    one("process_network_transmit_bytes_total", "counter", help, whole(figures.network_sent_bytes));
+    one("process_network_transmit_bytes_total", "counter", help, whole(figures.network_sent));
     let help = "Bytes that the process had devices read.";
-    one("tarndb_device_read_bytes_total", "counter", help, whole(figures.device_read_bytes));
+    one("tarndb_device_read_bytes_total", "counter", help, whole(figures.device_read));
     let help = "Bytes that the process had devices write.";
-    one("tarndb_device_written_bytes_total", "counter", help, whole(figures.device_written_bytes));
+    one("tarndb_device_written_bytes_total", "counter", help, whole(figures.device_written));
 }
 
 /// What is sent to members that are to have slots of this one's.

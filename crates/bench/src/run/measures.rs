@@ -3,7 +3,7 @@
 use super::drive::Measured;
 use super::watch::Reading;
 use crate::report::model::{ErrorCount, Event, Latency, OperationReport, PhaseReport, Resources, Second, SecondOperation, Verified};
-use crate::target::ProcessSample;
+use io_linux::ProcessFigures;
 use load::latency::{Summary, spectrum};
 use load::workload::{KeyChoice, OperationKind, Pace};
 use std::collections::BTreeMap;
@@ -133,7 +133,7 @@ fn timeline(measured: &Measured) -> Vec<Second> {
 }
 
 /// The reading that was made closest to a second, if one was made within half of one.
-fn nearest(readings: &[Reading], second: f64) -> Option<ProcessSample> {
+fn nearest(readings: &[Reading], second: f64) -> Option<ProcessFigures> {
     let at = readings.partition_point(|reading| reading.second < second);
     let near = readings[at.saturating_sub(1)..readings.len().min(at + 1)].iter();
     let closest = near.min_by(|one, other| (one.second - second).abs().total_cmp(&(other.second - second).abs()))?;
@@ -153,7 +153,7 @@ fn resources(measured: &Measured, target_cpus: Option<usize>) -> Resources {
     let (outcome, readings) = (&measured.outcome, &measured.readings);
     // Steps, not first and last reading: a target that was restarted counts from zero again.
     let steps = || readings.windows(2).map(|pair| (pair[0].sample, pair[1].sample));
-    let sum = |of: fn(&ProcessSample) -> Option<u64>| {
+    let sum = |of: fn(&ProcessFigures) -> Option<u64>| {
         let rises: Vec<u64> = steps().filter_map(|(before, after)| rise(of(&before), of(&after))).collect();
         (!rises.is_empty()).then(|| rises.iter().sum())
     };
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_reading_far_away_is_none() {
-        let reading = |second| Reading { second, sample: ProcessSample { memory: Some(second as u64), ..ProcessSample::default() } };
+        let reading = |second| Reading { second, sample: ProcessFigures { memory: Some(second as u64), ..ProcessFigures::default() } };
         let readings = [reading(0.0), reading(1.1), reading(4.0)];
         assert_eq!(nearest(&readings, 1.0).unwrap().memory, Some(1));
         assert_eq!(nearest(&readings, 0.4).unwrap().memory, Some(0));

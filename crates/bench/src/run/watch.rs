@@ -1,6 +1,7 @@
 //! Where the figures of a target come from while a phase runs.
 
-use crate::target::{MetricsError, MetricsUrl, ProcessSample, System, metrics_sample, sum_of_processes};
+use crate::target::{MetricsError, MetricsUrl, System, metrics_sample, sum_of_processes};
+use io_linux::ProcessFigures;
 
 /// Processes, metrics, or nothing.
 #[derive(Debug)]
@@ -31,11 +32,11 @@ impl Source {
     }
 
     /// A reading; what cannot be read is absent.
-    pub(super) fn sample(&mut self) -> ProcessSample {
+    pub(super) fn sample(&mut self) -> ProcessFigures {
         match self {
             Self::Processes(pids) => sum_of_processes(pids),
             Self::Metrics(metrics) => metrics.sample(),
-            Self::None => ProcessSample::default(),
+            Self::None => ProcessFigures::default(),
         }
     }
 
@@ -59,23 +60,23 @@ pub(super) struct Metrics {
 #[derive(Debug)]
 struct Node {
     url: MetricsUrl,
-    last: ProcessSample,
-    risen: ProcessSample,
+    last: ProcessFigures,
+    risen: ProcessFigures,
 }
 
 impl Metrics {
     fn of(urls: &[MetricsUrl]) -> Self {
-        let node = |url: &MetricsUrl| Node { url: url.clone(), last: ProcessSample::default(), risen: ProcessSample::default() };
+        let node = |url: &MetricsUrl| Node { url: url.clone(), last: ProcessFigures::default(), risen: ProcessFigures::default() };
         Self { nodes: urls.iter().map(node).collect(), failure: None }
     }
 
     /// Asks all nodes at once: one that does not answer must not hold up the others' readings. Absent if none answers.
-    fn sample(&mut self) -> ProcessSample {
+    fn sample(&mut self) -> ProcessFigures {
         let answers: Vec<_> = std::thread::scope(|scope| {
             let asked: Vec<_> = self.nodes.iter().map(|node| scope.spawn(|| metrics_sample(&node.url))).collect();
             asked.into_iter().map(|answer| answer.join().expect("it has no reason to panic")).collect()
         });
-        let (mut sum, mut answered) = (ProcessSample::default(), false);
+        let (mut sum, mut answered) = (ProcessFigures::default(), false);
         for (node, answer) in self.nodes.iter_mut().zip(answers) {
             let memory = match answer {
                 Ok(now) => {
@@ -88,14 +89,14 @@ impl Metrics {
                     None
                 }
             };
-            sum = sum.plus(ProcessSample { memory, ..node.risen });
+            sum = sum.plus(ProcessFigures { memory, ..node.risen });
         }
-        if answered { sum } else { ProcessSample::default() }
+        if answered { sum } else { ProcessFigures::default() }
     }
 }
 
 impl Node {
-    fn see(&mut self, now: ProcessSample) {
+    fn see(&mut self, now: ProcessFigures) {
         /// A counter that falls, or comes into being, starts again: from there on it may rise.
         fn add<T: Copy + PartialOrd + Default + std::ops::Add<Output = T> + std::ops::Sub<Output = T>>(
             risen: &mut Option<T>,
@@ -120,7 +121,7 @@ impl Node {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reading {
     pub(super) second: f64,
-    pub(super) sample: ProcessSample,
+    pub(super) sample: ProcessFigures,
 }
 
 #[cfg(test)]

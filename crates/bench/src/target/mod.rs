@@ -4,11 +4,10 @@ mod peer;
 mod private;
 mod process;
 mod prometheus;
-mod quiet;
 mod remote;
 mod spec;
 
-pub use process::{ProcessSample, process_sample, sum_of_processes};
+pub use process::sum_of_processes;
 pub(crate) use prometheus::sample as metrics_sample;
 #[cfg(test)]
 pub(crate) use prometheus::tests::serve as serve_metrics;

@@ -3,8 +3,8 @@
 //! A figure has several names: TarnDB's own and those of client libraries (`process_…`), and those of node_exporter for the whole machine.
 //! The first that an address has counts; its series are summed. What an address does not have stays absent.
 
-use super::process::ProcessSample;
 use crate::http;
+use io_linux::ProcessFigures;
 use std::fmt;
 
 /// Where metrics are: `http://HOST[:PORT][/PATH]`.
@@ -72,13 +72,13 @@ pub enum MetricsError {
 ///
 /// # Errors
 /// When there is no answer in time, a wrong one, or one that says nothing of the target.
-pub(crate) fn sample(url: &MetricsUrl) -> Result<ProcessSample, MetricsError> {
+pub(crate) fn sample(url: &MetricsUrl) -> Result<ProcessFigures, MetricsError> {
     let answer = http::get(&url.host, &url.path, "text/plain").map_err(|source| MetricsError::Io { url: url.clone(), source })?;
     if !answer.is_ok() {
         return Err(MetricsError::Status { url: url.clone(), status: answer.status });
     }
     let sample = read_metrics(&answer.body);
-    if sample == ProcessSample::default() {
+    if sample == ProcessFigures::default() {
         return Err(MetricsError::Unknown { url: url.clone() });
     }
     Ok(sample)
@@ -98,9 +98,9 @@ fn names() -> String {
 
 /// Reads what is known of a target from text in Prometheus's format.
 #[must_use]
-pub fn read_metrics(text: &str) -> ProcessSample {
+pub fn read_metrics(text: &str) -> ProcessFigures {
     let bytes = |names: &[&str]| figure(text, names).map(|bytes| bytes as u64);
-    ProcessSample {
+    ProcessFigures {
         cpu_s: figure(text, CPU),
         memory: bytes(MEMORY),
         memory_peak: None,

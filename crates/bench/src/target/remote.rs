@@ -1,7 +1,7 @@
 //! A server that somebody else runs: it is neither started nor stopped, and disturbed only by commands that the user has given.
 
+use super::process::wait_until_quiet;
 use super::prometheus::{self, MetricsUrl};
-use super::quiet::quiet_unless_stopped;
 use super::{System, SystemError, run};
 use crate::study::{Disturbance, Which};
 use std::collections::BTreeMap;
@@ -64,7 +64,7 @@ impl System for Remote {
 
     fn settle(&mut self, timeout_s: f64) -> Result<Option<f64>, SystemError> {
         let Some(pid) = self.pid else { return Ok(None) };
-        if let Some(seconds) = quiet_unless_stopped(vec![pid], timeout_s, &self.stop)? {
+        if let Some(seconds) = wait_until_quiet(&[pid], timeout_s, &self.stop)? {
             return Ok(Some(seconds));
         }
         Err(SystemError::Unable {

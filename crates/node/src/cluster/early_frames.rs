@@ -12,7 +12,7 @@ use cluster::wire::{BODY_BYTES_MAX, Kind};
 use io::Reactor;
 use std::collections::BTreeMap;
 
-/// Bytes of a member's frames that wait, at most: two of the largest.
+/// Bytes of a member's frames that wait, at most: the largest, and as much again.
 const WAITING_BYTES_MAX: usize = 2 * BODY_BYTES_MAX;
 
 /// All of a core.

@@ -4,7 +4,7 @@
 mod node;
 mod ports;
 
-use super::quiet::quiet_unless_stopped;
+use super::process::wait_until_quiet;
 use super::{Health, LOOK_EVERY, Means, Protocol, System, SystemError, unless_stopped};
 use crate::http;
 use crate::study::{Disturbance, Which};
@@ -235,7 +235,7 @@ impl System for PrivateNodes {
 
     fn settle(&mut self, timeout_s: f64) -> Result<Option<f64>, SystemError> {
         let whole = self.wait_until_whole(Duration::from_secs_f64(timeout_s))?;
-        let quiet = quiet_unless_stopped(self.pids(), timeout_s - whole, &self.means.stop)?;
+        let quiet = wait_until_quiet(&self.pids(), timeout_s - whole, &self.means.stop)?;
         let quiet = quiet.ok_or_else(|| self.unable("settle", format!("it still writes after {timeout_s} s")))?;
         Ok(Some(if whole > LOOK_EVERY.as_secs_f64() { whole + quiet } else { quiet }))
     }
