@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that the driver suites need and that are missing: a JDK and Maven (Java driver, YCSB), Go,
-# Node with npm, Chromium (reports), iproute2 (partitions), OpenSSL's headers (latte) and Python's venv. Needs root or sudo without a
+# Node with npm, Chromium (reports), iproute2 (partitions), nftables (lost packets), OpenSSL's headers (latte) and Python's venv. Needs root or sudo without a
 # password; else it says what to install and the suites that lack their tool are skipped. TARNDB_INSTALL=0 leaves the machine alone.
 set -euo pipefail
 . "$(dirname "$0")/steps.sh"
@@ -13,6 +13,7 @@ want() { # want PACKAGE COMMAND...: the package, unless the commands work
 }
 want python3-venv python3 -c 'import ensurepip, venv'
 want iproute2 ip -V
+want nftables nft --version
 want openjdk-17-jdk-headless javac -version
 want maven mvn -v
 want golang-go go version

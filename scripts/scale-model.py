@@ -45,13 +45,34 @@ def score(slot: int, place: int) -> int:
     return word ^ word >> 31
 
 
+def primaries(replicas: list[list[int]]) -> list[int]:
+    """Of each slot, given its replicas in rank: even over cores, as in the same file."""
+    load = collections.Counter((ranked[0], core(slot)) for slot, ranked in enumerate(replicas))
+    chosen = [ranked[0] for ranked in replicas]
+    goes_on = True
+    while goes_on:
+        goes_on = False
+        for slot, ranked in enumerate(replicas):
+            least = min(ranked, key=lambda node: load[node, core(slot)])
+            if load[least, core(slot)] + 1 < load[chosen[slot], core(slot)]:
+                load[chosen[slot], core(slot)] -= 1
+                load[least, core(slot)] += 1
+                chosen[slot] = least
+                goes_on = True
+    return chosen
+
+
+def core(slot: int) -> int:
+    return slot * CORES // SLOTS
+
+
 def loads(nodes: int, factor: int) -> list[tuple[int, int]]:
     """Of how many slots each core that has any is the primary, and a secondary."""
+    replicas = [heapq.nlargest(factor, range(1, nodes + 1), key=lambda node: score(slot, node)) for slot in range(SLOTS)]
     found = collections.defaultdict(lambda: [0, 0])
-    for slot in range(SLOTS):
-        best = heapq.nlargest(factor, range(1, nodes + 1), key=lambda node: score(slot, node))
-        for rank, node in enumerate(best):
-            found[node, slot * CORES // SLOTS][rank > 0] += 1
+    for slot, (ranked, primary) in enumerate(zip(replicas, primaries(replicas))):
+        for node in ranked:
+            found[node, core(slot)][node != primary] += 1
     return [tuple(load) for load in found.values()]
 
 

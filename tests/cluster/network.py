@@ -7,18 +7,25 @@ them, without a word to either side. It needs nothing of the kernel but namespac
 import functools
 import itertools
 import os
+import re
 import shutil
 import subprocess
 import threading
 
 numbers = itertools.count()
 NOBODY = "02:00:00:00:00:fe"
+LOSS = "table ip loss { chain arriving { type filter hook input priority 0; iif eth0 numgen random mod 100 < 5 counter drop; }; }"
 
 
-def run(*words, check: bool = True):
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+def run(*words, check: bool = True, given: str = ""):
+    done = subprocess.run(words, input=given, capture_output=True, text=True)
     assert not check or done.returncode == 0, f"{' '.join(words)}: {done.stderr.strip()}"
     return done
+
+
+def nft(space: str, command: str, check: bool = True):
+    """A command of nftables in a namespace."""
+    return run("ip", "netns", "exec", space, "nft", "-f", "-", check=check, given=command)
 
 
 @functools.cache
@@ -85,13 +92,14 @@ class Network:
             self.heal_one_way(other, node)
 
     def lose(self, nodes, stopping: threading.Event):
-        """Loses some of the packets between nodes until told to stop: with netem where the kernel has it, else in short bursts."""
-        loss = ("netem", "loss", "5%", "delay", "2ms", "1ms")
+        """Loses packets until told to stop: five of a hundred that come to any of the nodes, or, where nftables cannot do that, all between two of them in short bursts."""
         spaces = [self.members[node.number] for node in nodes]
-        if all(run("tc", "-n", space, "qdisc", "add", "dev", "eth0", "root", *loss, check=False).returncode == 0 for space in spaces):
+        if all(nft(space, LOSS, check=False).returncode == 0 for space in spaces):
             stopping.wait()
+            lost = [int(re.search(r"counter packets (\d+)", nft(space, "list table ip loss").stdout)[1]) for space in spaces]
             for space in spaces:
-                run("tc", "-n", space, "qdisc", "delete", "dev", "eth0", "root")
+                nft(space, "delete table ip loss")
+            assert all(lost), f"packets lost by each: {lost}"
             return
         pairs = [(one, other) for one in nodes for other in nodes if one is not other]
         for one, other in itertools.cycle(pairs):

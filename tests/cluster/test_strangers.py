@@ -17,7 +17,8 @@ from nodes import connect, until
 
 HELLO = 1
 # The latest version of the nodes' protocol that the binary knows.
-PROTOCOL_VERSION = 5
+PROTOCOL_VERSION = 6
+KNOWN = f"this node 4 to {PROTOCOL_VERSION}"
 
 
 def frame(kind: int, body: bytes, version: int = 1) -> bytes:
@@ -39,9 +40,9 @@ def garbage() -> bytes:
 STRANGERS = {
     "http": (b"GET / HTTP/1.1\r\nHost: tarn\r\n\r\n", "the peer is no TarnDB node"),
     "garbage": (garbage(), "the peer is no TarnDB node"),
-    "version": (frame(HELLO, hello(version=99, oldest=98)), "it speaks version 98 to 99 of the nodes' protocol, this node 4 to 5; upgrade this node first"),
-    "old-version": (frame(HELLO, hello(version=2)), "it speaks version 2 of the nodes' protocol, this node 4 to 5; upgrade it first"),
-    "outdated": (frame(HELLO, hello(version=4)), "it speaks version 4 of the nodes' protocol, and all members know version 5"),
+    "version": (frame(HELLO, hello(version=99, oldest=98)), f"it speaks version 98 to 99 of the nodes' protocol, {KNOWN}; upgrade this node first"),
+    "old-version": (frame(HELLO, hello(version=2)), f"it speaks version 2 of the nodes' protocol, {KNOWN}; upgrade it first"),
+    "outdated": (frame(HELLO, hello(version=4)), f"it speaks version 4 of the nodes' protocol, and all members know version {PROTOCOL_VERSION}"),
     "frame-version": (frame(HELLO, hello(), version=9), "frame version 9"),
     "name": (frame(HELLO, hello(name=b"other")), "belongs to cluster 'other'"),
     "length": (b"TNN1" + struct.pack("<BBHI", HELLO, 1, 0, 0xFFFF_FFFF) + bytes(4), ""),

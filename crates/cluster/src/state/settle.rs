@@ -89,7 +89,7 @@ impl State {
             return;
         }
         self.followed = Arc::clone(&self.members);
-        let (placement, up) = (self.placement.refreshed(&self.members), Up::of(&self.members));
+        let (placement, up) = (self.placement.refreshed(&self.members, self.protocol_version()), Up::of(&self.members));
         if placement.is_none() && up == *self.up {
             return;
         }

@@ -150,6 +150,9 @@ impl SlotMap {
 
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, CodecError> {
         let factor = reader.u8("factor")?;
+        if !(1..=FACTOR_MAX).contains(&factor) {
+            return Err(CodecError::Inconsistent { what: "factor" });
+        }
         let mut slots = Vec::with_capacity(SLOT_COUNT as usize);
         for _ in 0..SLOT_COUNT {
             let assignment = Assignment {

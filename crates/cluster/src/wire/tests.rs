@@ -155,27 +155,28 @@ fn no_bytes_make_the_readers_stumble() {
 #[test]
 fn strangers_are_told_why_they_are_refused() {
     let state = state();
+    let known = state.protocol_version();
+    let ours = Versions::new(known - 1, known);
     let answer = |change: fn(&mut Hello)| {
-        let mut hello = hello();
-        hello.incarnation = 21;
+        let mut hello = Hello { incarnation: 21, protocol_versions: Versions::new(3, known + 1), ..hello() };
         change(&mut hello);
-        accept(&hello, &me(), Versions::new(3, 4), 2, &state)
+        accept(&hello, &me(), ours, 2, &state)
     };
-    assert_eq!(answer(|_| {}), Ok(4), "the latest that both know");
-    assert_eq!(answer(|hello| hello.incarnation = 22), Ok(4), "a process that has just started, and is about to say so");
+    assert_eq!(answer(|_| {}), Ok(known), "the latest that both know");
+    assert_eq!(answer(|hello| hello.incarnation = 22), Ok(known), "a process that has just started, and is about to say so");
     assert_eq!(answer(|hello| hello.incarnation = 20), Err(Refusal::OldProcess { node: NodeId(2) }));
     assert!(matches!(answer(|hello| hello.cluster_name = "other".to_owned()), Err(Refusal::ClusterName { .. })));
     assert!(matches!(answer(|hello| hello.cluster_id = 8), Err(Refusal::ClusterId { .. })));
-    assert_eq!(answer(|hello| hello.node = Some(NodeId(9))), Ok(4), "it came while this node was away");
+    assert_eq!(answer(|hello| hello.node = Some(NodeId(9))), Ok(known), "it came while this node was away");
     assert_eq!(answer(|hello| hello.node = Some(NodeId(3))), Err(Refusal::Gone { node: NodeId(3) }));
     assert!(matches!(answer(|hello| hello.host_id = 9), Err(Refusal::OtherHost { .. })));
     assert_eq!(answer(|hello| hello.host_id = 1), Err(Refusal::Myself));
     assert_eq!(answer(|hello| hello.target_core = 2), Err(Refusal::NoSuchCore { core: 2, cores: 2 }));
     let joins: fn(&mut Hello) = |hello| (hello.node, hello.cluster_id, hello.host_id) = (None, 0, 77);
-    assert_eq!(answer(joins), Ok(4));
+    assert_eq!(answer(joins), Ok(known));
     let mut joiner = hello();
     joins(&mut joiner);
-    assert_eq!(accept(&joiner, &me(), Versions::new(3, 4), 2, &State::empty()), Err(Refusal::NotYetMember));
+    assert_eq!(accept(&joiner, &me(), ours, 2, &State::empty()), Err(Refusal::NotYetMember));
     let text = Refusal::Gone { node: NodeId(3) }.to_string();
     assert_eq!(text, "member 3 was removed from the cluster; empty its data directory to join as a new one");
 }
