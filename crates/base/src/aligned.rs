@@ -1,19 +1,22 @@
 //! A heap buffer aligned for direct I/O.
 //!
-//! Invariants: address and length are multiples of [`BLOCK_BYTES`]; the bytes are initialised from the start.
+//! Invariants: the address is a multiple of [`BLOCK_BYTES`], the length one of [`SECTOR_BYTES`]; the bytes are initialised from the start.
 #![allow(unsafe_code, reason = "an aligned allocation needs the raw allocator")]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// The unit of direct I/O: offsets, lengths and addresses are multiples of it.
+/// The unit of direct I/O that every device has: offsets, lengths and addresses are multiples of it.
 pub const BLOCK_BYTES: usize = 4096;
+/// The smallest unit of direct I/O that devices have.
+pub const SECTOR_BYTES: usize = 512;
 
-/// Owned bytes whose address and length are multiples of [`BLOCK_BYTES`].
+/// Owned bytes whose address is a multiple of [`BLOCK_BYTES`], and whose length is, unless it was made shorter.
 pub struct AlignedBuffer {
     start: NonNull<u8>,
     length: usize,
+    capacity: usize,
 }
 
 // SAFETY: the buffer owns its allocation alone, as `Box<[u8]>` does.
@@ -34,7 +37,22 @@ impl AlignedBuffer {
         // SAFETY: the layout has a non-zero size.
         let start = unsafe { alloc_zeroed(layout) };
         let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
-        Self { start, length }
+        Self { start, length, capacity: length }
+    }
+
+    /// How long it may be.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Makes it shorter, or as long as it was before.
+    ///
+    /// # Panics
+    /// If `length` is zero, more than was allocated, or not whole sectors.
+    pub fn set_length(&mut self, length: usize) {
+        assert!((1..=self.capacity).contains(&length) && length.is_multiple_of(SECTOR_BYTES), "{length} bytes of {}", self.capacity);
+        self.length = length;
     }
 
     fn layout(length: usize) -> Layout {
@@ -45,7 +63,7 @@ impl AlignedBuffer {
 impl Drop for AlignedBuffer {
     fn drop(&mut self) {
         // SAFETY: allocated in `zeroed` with this very layout and not freed since.
-        unsafe { dealloc(self.start.as_ptr(), Self::layout(self.length)) }
+        unsafe { dealloc(self.start.as_ptr(), Self::layout(self.capacity)) }
     }
 }
 
@@ -81,6 +99,16 @@ mod tests {
         assert_eq!(buffer.as_ptr() as usize % BLOCK_BYTES, 0);
         assert!(buffer.iter().all(|byte| *byte == 0));
         buffer[BLOCK_BYTES - 1] = 7;
+        assert_eq!(buffer[BLOCK_BYTES - 1], 7);
+    }
+
+    #[test]
+    fn a_buffer_that_was_made_shorter_can_be_as_long_as_before() {
+        let mut buffer = AlignedBuffer::zeroed(BLOCK_BYTES);
+        buffer[BLOCK_BYTES - 1] = 7;
+        buffer.set_length(3 * SECTOR_BYTES);
+        assert_eq!((buffer.len(), buffer.capacity()), (3 * SECTOR_BYTES, BLOCK_BYTES));
+        buffer.set_length(BLOCK_BYTES);
         assert_eq!(buffer[BLOCK_BYTES - 1], 7);
     }
 }

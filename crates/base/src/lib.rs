@@ -11,7 +11,7 @@ mod rng;
 mod size;
 mod time;
 
-pub use aligned::{AlignedBuffer, BLOCK_BYTES};
+pub use aligned::{AlignedBuffer, BLOCK_BYTES, SECTOR_BYTES};
 pub use checksum::{Checksum, checksum, checksum_parts};
 pub use compression::Compression;
 pub use ids::{CoreId, Epoch, NodeId, SLOT_COUNT, Slot, TableId, Token};

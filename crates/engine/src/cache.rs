@@ -18,11 +18,15 @@ use crate::segments::Usage;
 use crate::tags::Purpose;
 use base::{AlignedBuffer, BLOCK_BYTES};
 use io::DiskRequest;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// Bytes of a frame that one slice of eviction looks at.
 const SLICE_BYTES: usize = 256 << 10;
+/// Room for one more frame counts only when there is this part of another one as well: what operations hold comes and goes, and memory that is given back and
+/// taken again with it has to be made anew by the kernel.
+const SLACK_PART: usize = 2;
 
 /// A frame being evicted.
 struct Evicting {
@@ -62,6 +66,8 @@ pub(crate) struct Cache {
     frames: Vec<CacheFrame>,
     clock: VecDeque<SegmentId>,
     evicting: Option<Evicting>,
+    /// How many frames might be in memory when that was last looked at.
+    allowed: Cell<usize>,
 }
 
 impl Cache {
@@ -96,7 +102,11 @@ impl Engine {
     /// How many frames may be in memory now.
     pub(crate) fn frames_allowed(&self) -> usize {
         let left = self.config.memory_limit_bytes.saturating_sub(self.fixed_bytes());
-        (left / self.config.segment_bytes as usize).max(self.mirror_slots + FRAMES_EXTRA)
+        let segment_bytes = self.config.segment_bytes as usize;
+        let (now, surely) = (left / segment_bytes, left.saturating_sub(segment_bytes / SLACK_PART) / segment_bytes);
+        let allowed = self.cache.allowed.get().clamp(surely, now);
+        self.cache.allowed.set(allowed);
+        allowed.max(self.mirror_slots + FRAMES_EXTRA)
     }
 
     pub(crate) fn frames_held(&self) -> usize {

@@ -2,7 +2,7 @@
 
 use crate::error::OpenError;
 use crate::location::SegmentId;
-use base::BLOCK_BYTES;
+use base::{BLOCK_BYTES, SECTOR_BYTES};
 use io::FileId;
 
 /// Segments are never larger: a location has 19 bits of 16 bytes for an offset.
@@ -25,6 +25,8 @@ pub struct Config {
     pub file_bytes: u64,
     /// How long the file may become.
     pub capacity_bytes: u64,
+    /// Records are read by offsets and lengths that are multiples of this: a power of two from [`SECTOR_BYTES`] to [`BLOCK_BYTES`].
+    pub read_unit: usize,
     /// Bytes in a segment: a power of two from 16 KiB to 8 MiB. Fixed when the store is created.
     pub segment_bytes: u32,
     /// The budget of everything the engine keeps in memory: index, segment frames, cache, buffers. The stable memory is not counted.
@@ -58,6 +60,7 @@ impl Config {
             file: FileId(0),
             file_bytes,
             capacity_bytes,
+            read_unit: BLOCK_BYTES,
             segment_bytes: SEGMENT_BYTES_MAX,
             memory_limit_bytes,
             flush_interval_us: 100_000,
@@ -86,6 +89,9 @@ impl Config {
         let error = |field, value, requirement| Err(OpenError::Config { field, value, requirement });
         if !self.segment_bytes.is_power_of_two() || !(SEGMENT_BYTES_MIN..=SEGMENT_BYTES_MAX).contains(&self.segment_bytes) {
             return error("segment_bytes", segment, "a power of two from 16 KiB to 8 MiB");
+        }
+        if !self.read_unit.is_power_of_two() || !(SECTOR_BYTES..=BLOCK_BYTES).contains(&self.read_unit) {
+            return error("read_unit", self.read_unit as u64, "a power of two from 512 to 4096");
         }
         if self.capacity_bytes < 8 * segment {
             return error("capacity_bytes", self.capacity_bytes, "at least eight segments");

@@ -35,6 +35,12 @@ impl Miss {
         }
     }
 
+    /// The same records for one who will write them anew: they are not worth keeping.
+    #[must_use]
+    pub fn in_passing(self) -> Self {
+        Self { policy: CachePolicy::Bypass, ..self }
+    }
+
     /// Only the first of them, those that take `bytes_max` together; one at least.
     #[must_use]
     pub fn within(self, bytes_max: usize) -> Self {

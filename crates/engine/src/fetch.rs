@@ -21,6 +21,8 @@ use std::collections::{BTreeMap, VecDeque};
 const READS_IN_FLIGHT_MAX: usize = 256;
 /// Records that lie together are read together, up to this many bytes.
 const READ_BYTES_MAX: usize = 64 << 10;
+/// Unless more than this lies between them.
+const GAP_BYTES_MAX: usize = 2048;
 /// Buffers of up to this many blocks are kept for the next read.
 const POOLED_BLOCKS_MAX: usize = 4;
 /// Kept buffers of one block; of larger ones as many bytes.
@@ -35,7 +37,8 @@ struct Read {
     locations: Vec<Location>,
     /// The nonce of the segment when the read was issued: no two uses of a segment have the same.
     nonce: u64,
-    first_block: usize,
+    /// Where in the segment it begins.
+    start: usize,
 }
 
 /// A record that waits to be read.
@@ -100,19 +103,21 @@ impl Fetches {
         self.places.len() - self.free_places.len()
     }
 
-    fn take_buffer(&mut self, blocks: usize) -> AlignedBuffer {
-        if let Some(buffer) = self.pool.get_mut(blocks - 1).and_then(Vec::pop) {
-            return buffer;
-        }
-        self.buffer_bytes += blocks * BLOCK_BYTES;
-        AlignedBuffer::zeroed(blocks * BLOCK_BYTES)
+    fn take_buffer(&mut self, bytes: usize) -> AlignedBuffer {
+        let blocks = bytes.div_ceil(BLOCK_BYTES);
+        let mut buffer = self.pool.get_mut(blocks - 1).and_then(Vec::pop).unwrap_or_else(|| {
+            self.buffer_bytes += blocks * BLOCK_BYTES;
+            AlignedBuffer::zeroed(bytes)
+        });
+        buffer.set_length(bytes);
+        buffer
     }
 
     fn keep_buffer(&mut self, buffer: AlignedBuffer) {
-        let blocks = buffer.len() / BLOCK_BYTES;
+        let blocks = buffer.capacity() / BLOCK_BYTES;
         match self.pool.get_mut(blocks - 1) {
             Some(pool) if pool.len() < POOL_MAX / blocks => pool.push(buffer),
-            _ => self.buffer_bytes -= buffer.len(),
+            _ => self.buffer_bytes -= buffer.capacity(),
         }
     }
 
@@ -204,14 +209,16 @@ impl Engine {
         while self.fetches.in_flight() < READS_IN_FLIGHT_MAX
             && let Some(first) = self.fetches.queue.pop_front()
         {
-            let blocks_of = |at: Location| (at.offset() / BLOCK_BYTES, (at.offset() + at.padded()).div_ceil(BLOCK_BYTES));
+            let unit = self.config.read_unit;
+            let around = |at: Location| (at.offset() / unit * unit, (at.offset() + at.padded()).next_multiple_of(unit));
             let segment = first.location.segment();
-            let (first_block, mut end) = blocks_of(first.location);
+            let (start, mut end) = around(first.location);
             let mut locations = vec![first.location];
             while let Some(next) = self.fetches.queue.front().filter(|next| !first.alone && !next.alone) {
-                let (start, next_end) = blocks_of(next.location);
-                let joins = next.location.segment() == segment && (first_block..=end).contains(&start);
-                if !joins || (next_end.max(end) - first_block) * BLOCK_BYTES > READ_BYTES_MAX {
+                let (next_start, next_end) = around(next.location);
+                // What lies between costs less than another read.
+                let joins = next.location.segment() == segment && (start..=end + GAP_BYTES_MAX).contains(&next_start);
+                if !joins || next_end.max(end) - start > READ_BYTES_MAX {
                     break;
                 }
                 end = end.max(next_end);
@@ -225,9 +232,9 @@ impl Engine {
             let nonce = self.segments.get(segment).nonce;
             self.counters.device_reads += 1;
             self.counters.device_records += locations.len() as u64;
-            self.fetches.places[place] = Some(Read { locations, nonce, first_block });
-            let buffer = self.fetches.take_buffer(end - first_block);
-            let offset = u64::from(segment.0) * u64::from(self.config.segment_bytes) + (first_block * BLOCK_BYTES) as u64;
+            self.fetches.places[place] = Some(Read { locations, nonce, start });
+            let buffer = self.fetches.take_buffer(end - start);
+            let offset = u64::from(segment.0) * u64::from(self.config.segment_bytes) + start as u64;
             self.outbox.push((Purpose::Fetch(place as u64).tag(), DiskRequest::Read { file: self.config.file, offset, buffer }));
         }
     }
@@ -252,7 +259,7 @@ impl Engine {
                 Some(_) if several => self.fetches.queue.push_back(Queued { location, alone: true }),
                 Some(damage) => self.arrived(location, Err(damage)),
                 None => {
-                    let start = location.offset() - read.first_block * BLOCK_BYTES;
+                    let start = location.offset() - read.start;
                     let bytes = bytes.get(start..start + location.padded()).unwrap_or_default();
                     let salt = self.segments.salt(location.segment());
                     if let Some(record) = Record::plausible(bytes) {

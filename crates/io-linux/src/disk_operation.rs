@@ -1,7 +1,7 @@
 //! One disk operation: what was asked, how much of it is done, and the next step in the kernel's terms.
 
 use crate::volume::Volume;
-use base::{AlignedBuffer, BLOCK_BYTES};
+use base::{AlignedBuffer, BLOCK_BYTES, SECTOR_BYTES};
 use io::{DiskCompletion, DiskError, DiskRequest, DiskTag, FileId, WriteSource};
 use std::os::fd::RawFd;
 
@@ -58,7 +58,7 @@ impl Operation {
     /// A transfer, or a longer file.
     ///
     /// # Panics
-    /// When a transfer is not one of whole blocks inside its buffer and on one device: the asker's bug.
+    /// When a transfer is not one of whole blocks, or sectors if it is a read, inside its buffer and on one device: the asker's bug.
     pub(crate) fn new(tag: DiskTag, request: DiskRequest, volumes: &[Volume]) -> Self {
         let (file, action) = match request {
             DiskRequest::Read { file, offset, buffer } => (file, Action::Read { offset, buffer }),
@@ -91,8 +91,8 @@ impl Operation {
     }
 
     fn check(&self) {
-        let offset = match &self.action {
-            Action::Read { offset, .. } => *offset,
+        let (offset, unit) = match &self.action {
+            Action::Read { offset, .. } => (*offset, SECTOR_BYTES),
             Action::Write { offset, source } => {
                 let (buffer, range) = match source {
                     WriteSource::Owned(buffer, length) => (buffer, 0..*length),
@@ -100,13 +100,13 @@ impl Operation {
                 };
                 assert!(range.start <= range.end && range.end <= buffer.len(), "a write of {range:?} from a buffer of {}", buffer.len());
                 assert!(range.start.is_multiple_of(BLOCK_BYTES), "a write starts at a whole block of its buffer");
-                *offset
+                (*offset, BLOCK_BYTES)
             }
             Action::Sync { .. } | Action::Extend { .. } => return,
         };
         let length = self.length();
-        let whole = offset.is_multiple_of(BLOCK_BYTES as u64) && length.is_multiple_of(BLOCK_BYTES) && length > 0;
-        assert!(whole && length <= BYTES_MAX, "a transfer of {length} bytes at {offset} is not one of whole blocks");
+        let whole = offset.is_multiple_of(unit as u64) && length.is_multiple_of(unit) && length > 0;
+        assert!(whole && length <= BYTES_MAX, "a transfer of {length} bytes at {offset} is not one of whole units of {unit}");
     }
 
     /// How many bytes it transfers.

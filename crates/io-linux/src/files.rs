@@ -2,7 +2,9 @@
 
 use crate::errno::Errno;
 use crate::host::free_bytes_of;
+use base::{BLOCK_BYTES, SECTOR_BYTES};
 use io::DiskError;
+use rustix::fs::{AtFlags, StatxFlags, statx};
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -25,6 +27,8 @@ pub(crate) struct DataFile {
     kind: Kind,
     /// How many bytes have their space reserved.
     pub(crate) length: u64,
+    /// Offsets and lengths of reads are multiples of it.
+    pub(crate) read_unit: usize,
 }
 
 /// What a path named.
@@ -51,11 +55,12 @@ impl DataFile {
         let error = |source| FileError { path: path.to_owned(), source };
         let file = open_direct(OpenOptions::new().read(true).write(true).create(create).truncate(false), path, 0).map_err(error)?;
         let metadata = file.metadata().map_err(error)?;
+        let read_unit = read_unit_of(&file);
         if metadata.file_type().is_block_device() {
             let length = device_bytes(&file).map_err(|errno| error(errno.into()))?;
-            return Ok(Self { file, kind: Kind::Device, length });
+            return Ok(Self { file, kind: Kind::Device, length, read_unit });
         }
-        Ok(Self { file, kind: Kind::Regular, length: metadata.len() })
+        Ok(Self { file, kind: Kind::Regular, length: metadata.len(), read_unit })
     }
 
     pub(crate) fn descriptor(&self) -> RawFd {
@@ -93,6 +98,14 @@ pub(crate) fn open_direct(options: &mut OpenOptions, path: &Path, flags: libc::c
         }
         other => other,
     }
+}
+
+/// In which units direct I/O may read; whole blocks where the kernel does not say.
+fn read_unit_of(file: &File) -> usize {
+    let asked = StatxFlags::DIOALIGN;
+    let units = statx(file, c"", AtFlags::EMPTY_PATH, asked).ok().filter(|found| found.stx_mask & asked.bits() != 0);
+    let unit = units.map_or(0, |found| found.stx_dio_offset_align as usize);
+    if unit == 0 { BLOCK_BYTES } else { unit.next_power_of_two().clamp(SECTOR_BYTES, BLOCK_BYTES) }
 }
 
 /// How long an open block device is.

@@ -51,7 +51,7 @@ pub use disk::DiskPath;
 pub use entropy::fill_with_entropy;
 pub use files::FileError;
 pub use host::{boot_id, free_bytes, memory_bytes};
-pub use machine::{CoreEnv, ListenerOptions, Machine, Options, Pinning, Signals, StartError, start};
+pub use machine::{CoreEnv, ListenerOptions, Machine, OpenFile, Options, Pinning, Signals, StartError, start};
 pub use mapped::{MappedMemory, MappedMemoryError};
 pub use process::{ProcessFigures, network_namespace, process_figures, process_open_files, process_start_s};
 pub use reactor::LinuxReactor;

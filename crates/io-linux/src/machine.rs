@@ -129,10 +129,19 @@ pub struct CoreEnv {
     pub cores: u16,
     /// The time.
     pub now: Now,
-    /// The length in bytes of each of this core's files.
-    pub file_bytes: Vec<u64>,
+    /// This core's files.
+    pub files: Vec<OpenFile>,
     /// The addresses of the listeners, with the ports that were chosen.
     pub addresses: Vec<SocketAddr>,
+}
+
+/// One of a core's files.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenFile {
+    /// How long it is.
+    pub bytes: u64,
+    /// Offsets and lengths of reads must be multiples of it: 512 to 4096.
+    pub read_unit: usize,
 }
 
 impl CoreEnv {
@@ -285,13 +294,13 @@ impl<M: Send + 'static> Core<M> {
             tracing::warn!(core = core.0, cpu, errno = errno.0, "cannot pin a core to its CPU");
         }
         let volumes = self.files.iter().map(Volume::open).collect::<Result<Vec<_>, _>>()?;
-        let file_bytes = volumes.iter().map(Volume::length).collect();
+        let files = volumes.iter().map(|volume| OpenFile { bytes: volume.length(), read_unit: volume.read_unit() }).collect();
         let disk = DiskQueue::new(volumes, self.disk_in_flight_max, self.disk_path).map_err(|source| StartError::Core { source })?;
         let addresses = self.control.addresses();
         let reactor = LinuxReactor::new(self.control, self.mailbox, disk, self.blobs, self.new_memory);
         let event_loop = EventLoop::new(reactor, self.signals, self.connections_max);
         let event_loop = event_loop.map_err(|errno| StartError::Core { source: errno.into() })?;
-        Ok((event_loop, CoreEnv { core, cores, now: clock::read(), file_bytes, addresses }))
+        Ok((event_loop, CoreEnv { core, cores, now: clock::read(), files, addresses }))
     }
 }
 

@@ -5,6 +5,7 @@
 
 use crate::files::{DataFile, FileError};
 use crate::stripes::{Extent, Stripes};
+use base::BLOCK_BYTES;
 use io::DiskError;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
@@ -60,6 +61,11 @@ impl Volume {
     /// How long it is.
     pub(crate) fn length(&self) -> u64 {
         self.stripes.as_ref().map_or_else(|| self.parts[0].file.length, Stripes::bytes)
+    }
+
+    /// Offsets and lengths of reads are multiples of it.
+    pub(crate) fn read_unit(&self) -> usize {
+        self.parts.iter().map(|part| part.file.read_unit).max().unwrap_or(BLOCK_BYTES)
     }
 
     /// The device that holds a byte, and where.

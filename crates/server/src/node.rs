@@ -217,8 +217,11 @@ impl NodeParts {
                     let (aerospike, node) = (of(Protocol::Aerospike), of(Protocol::Node));
                     let _ = config.listening.set(Listening { cql: *cql, shard_aware_port, aerospike, node });
                 }
-                let file_bytes = environment.file_bytes.first().copied().unwrap_or(0);
-                let engine_config = engine_config(store, core.0, file_bytes, shard_capacity, shard_bytes, intervals);
+                let file = *environment.files.first().expect("a core has a file");
+                let engine_config = engine::Config {
+                    read_unit: file.read_unit,
+                    ..engine_config(store, core.0, file.bytes, shard_capacity, shard_bytes, intervals)
+                };
                 let tables: BTreeSet<TableId> =
                     schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values()).map(|table| table.id).collect();
                 let stored = shard::stored_tables(tables.iter().copied());

@@ -23,9 +23,9 @@ use std::collections::BTreeSet;
 /// The part of the engine's memory that deltas may take. Memory saves more reads of the device as deltas than as a cache of rows, which are larger.
 const MEMORY_PART: f64 = 0.5;
 /// What a delta takes besides its bytes: record header, alignment and index.
-const OVERHEAD_BYTES: usize = 96;
-/// Deltas whose mean size decides how many there may be.
-const MEAN_OVER: usize = 64;
+const OVERHEAD_BYTES: f64 = 96.0;
+/// As if there had been so many of the usual size before.
+const MEAN_OVER_LEAST: u64 = 64;
 /// How often they are counted.
 const COUNT_EVERY_US: u64 = 100_000;
 
@@ -38,7 +38,8 @@ pub fn stored_tables(tables: impl IntoIterator<Item = TableId>) -> BTreeSet<Tabl
 pub(crate) struct Deltas {
     /// At least as many as there are.
     count: Cell<u64>,
-    mean_bytes: Cell<usize>,
+    /// Of about as many as there are, the last that were written: first ones are small, and while there is no room only larger ones are written.
+    mean_bytes: Cell<f64>,
     /// Whether they were counted since the start.
     ready: bool,
     count_due_us: u64,
@@ -46,7 +47,7 @@ pub(crate) struct Deltas {
 
 impl Default for Deltas {
     fn default() -> Self {
-        Self { count: Cell::new(1), mean_bytes: Cell::new(256), ready: false, count_due_us: 0 }
+        Self { count: Cell::new(1), mean_bytes: Cell::new(256.0), ready: false, count_due_us: 0 }
     }
 }
 
@@ -59,14 +60,14 @@ impl Deltas {
 
     /// Whether there may be one more.
     pub(crate) fn has_room(&self, engine: &Engine) -> bool {
-        let bytes = self.count.get() * (self.mean_bytes.get() + OVERHEAD_BYTES) as u64;
-        self.ready && (bytes as f64) < engine.memory_limit_bytes() as f64 * MEMORY_PART && !engine.index_is_full()
+        let bytes = self.count.get() as f64 * (self.mean_bytes.get() + OVERHEAD_BYTES);
+        self.ready && bytes < engine.memory_limit_bytes() as f64 * MEMORY_PART && !engine.index_is_full()
     }
 
     /// One of so many bytes is being written.
     pub(crate) fn note(&self, bytes: usize) {
-        let mean = self.mean_bytes.get();
-        self.mean_bytes.set(mean - mean / MEAN_OVER + bytes / MEAN_OVER);
+        let (mean, over) = (self.mean_bytes.get(), self.count.get().max(MEAN_OVER_LEAST));
+        self.mean_bytes.set(mean + (bytes as f64 - mean) / over as f64);
         self.count.set(self.count.get() + 1);
     }
 

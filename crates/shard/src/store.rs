@@ -71,6 +71,11 @@ impl<'a> EngineStore<'a> {
         let (row, delta) = match (row, delta) {
             (Ok(row), Ok(delta)) => (row, delta),
             (row, delta) => {
+                // A row with a delta will be written whole.
+                let row = match (row, &delta) {
+                    (Err(ReadError::Miss(miss)), Ok(Some(_))) => Err(ReadError::Miss(miss.in_passing())),
+                    (row, _) => row,
+                };
                 // Both come from the device at once.
                 let stops = [row.err(), delta.err()].map(|error| error.map(|error| self.stop(error)));
                 let worst = stops.into_iter().flatten().max_by_key(|stop| *stop != Stop::Miss);

@@ -8,8 +8,8 @@
 //! writes and by [`Fault`]s; every fault that strikes is in [`Disk::events`].
 
 use crate::faults::{Fault, FaultEvent, Faults};
-use crate::tear::{Arrived, SECTOR_BYTES, tear};
-use base::{AlignedBuffer, BLOCK_BYTES, Rng};
+use crate::tear::{Arrived, tear};
+use base::{AlignedBuffer, BLOCK_BYTES, Rng, SECTOR_BYTES};
 use io::{DiskCompletion, DiskError, DiskRequest, DiskTag, WriteSource};
 use std::ops::Range;
 
@@ -149,10 +149,10 @@ impl Disk {
     /// When the engine asks for what no real disk would do: a bug of the caller.
     pub fn submit(&mut self, tag: DiskTag, request: DiskRequest) {
         match &request {
-            DiskRequest::Read { offset, buffer, .. } => self.check_range(*offset, buffer.len()),
+            DiskRequest::Read { offset, buffer, .. } => self.check_range(*offset, buffer.len(), SECTOR_BYTES),
             DiskRequest::Write { offset, source, .. } => {
                 let bytes = source_bytes(source).len();
-                self.check_range(*offset, bytes);
+                self.check_range(*offset, bytes, BLOCK_BYTES);
                 assert!(bytes > 0, "an empty write");
                 let range = *offset as usize..*offset as usize + bytes;
                 assert!(!self.is_being_written(&range), "two writes to the same place in flight");
@@ -163,9 +163,9 @@ impl Disk {
         self.in_flight.push(InFlight { tag, request, covers: self.unsynced.len(), due_us: None });
     }
 
-    fn check_range(&self, offset: u64, bytes: usize) {
+    fn check_range(&self, offset: u64, bytes: usize, unit: usize) {
         assert!(offset as usize + bytes <= self.current.len(), "a read or write past the end of the file");
-        assert!(offset.is_multiple_of(BLOCK_BYTES as u64) && bytes.is_multiple_of(BLOCK_BYTES), "a read or write of parts of blocks");
+        assert!(offset.is_multiple_of(unit as u64) && bytes.is_multiple_of(unit), "a read or write of parts of units of {unit}");
     }
 
     fn is_being_written(&self, range: &Range<usize>) -> bool {

@@ -1,9 +1,6 @@
 //! Writes that arrive in part, sector by sector.
 
-use base::Rng;
-
-/// What a device writes as a whole.
-pub(crate) const SECTOR_BYTES: usize = 512;
+use base::{Rng, SECTOR_BYTES};
 
 /// Whether everything arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

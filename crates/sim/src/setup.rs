@@ -97,6 +97,7 @@ impl Setup {
     pub(crate) fn engine_config(&self, core: u16, file_bytes: u64) -> Config {
         let mut config = Config::new(STORE, u32::from(core), file_bytes, self.capacity_bytes, self.memory_bytes);
         config.segment_bytes = self.segment_bytes;
+        config.read_unit = if self.seed.is_multiple_of(2) { base::SECTOR_BYTES } else { base::BLOCK_BYTES };
         config.checkpoint_bytes_min = self.checkpoint_bytes_min;
         config.leaf_rows_max = 8;
         config.page_rows_max = self.page_rows_max;

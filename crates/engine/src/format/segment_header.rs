@@ -20,12 +20,11 @@
 
 use crate::format::record::Salt;
 use crate::key::Sequence;
-use base::BLOCK_BYTES;
+use base::{BLOCK_BYTES, SECTOR_BYTES};
 
 /// Bytes of one copy of the header.
 pub(crate) const SEGMENT_HEADER_BYTES: usize = 64;
 /// What a device writes whole or not at all.
-const SECTOR_BYTES: usize = 512;
 /// Where the second copy is.
 pub(crate) const COPY_OFFSET: usize = 2048;
 const MAGIC: [u8; 8] = *b"TARNSEG1";

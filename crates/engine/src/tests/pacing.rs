@@ -13,7 +13,7 @@ const REQUESTS_A_TURN: usize = 3;
 /// Rows that the writer has ready for a turn: half a segment.
 const ROWS_A_TURN: u64 = 128;
 /// Turns in a window.
-const WINDOW: usize = 20;
+const WINDOW: usize = 30;
 
 /// A device with so many percent of it live, written over once.
 fn filled(fill: u64) -> (Shard, u64) {

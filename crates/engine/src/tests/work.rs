@@ -2,8 +2,9 @@
 
 use super::shard::{Shard, TABLE, config, key};
 use crate::write::RESERVE_PUT;
-use crate::{CachePolicy, Direction, Key, Kind, PartitionScan, ReadError, WriteBatch};
-use base::Token;
+use crate::{CachePolicy, Config, Direction, Key, Kind, PartitionScan, ReadError, WriteBatch};
+use base::{BLOCK_BYTES, Token};
+use io::DiskRequest;
 use std::ops::Bound;
 
 const SEGMENT: u32 = 32 << 10;
@@ -160,6 +161,33 @@ fn what_is_read_again_stays_in_memory() {
     }
     let share = reads as f64 / (50.0 * 200.0);
     assert!(share < 0.05, "{:.1} % of the hot reads went to the device", share * 100.0);
+}
+
+#[test]
+fn a_record_is_read_in_the_units_that_the_device_has() {
+    for unit in [512, 1024, BLOCK_BYTES] {
+        let mut shard = Shard::new(Config { read_unit: unit, ..config(SEGMENT, 256, 16 * SEGMENT as usize) });
+        for number in 0..4000 {
+            shard.put(number, &[1; 400]).unwrap();
+        }
+        shard.settle();
+        let (mut waiter, mut reads) = (0, 0);
+        for number in 0..500u64 {
+            let Err(ReadError::Miss(miss)) = shard.engine.get(&key(&number.to_be_bytes(), number), CachePolicy::Keep).map(|_| ()) else {
+                continue;
+            };
+            shard.engine.fetch(&miss, waiter);
+            for (_, request) in shard.engine.take_requests() {
+                let DiskRequest::Read { offset, buffer, .. } = request else { continue };
+                // The record is of 448 bytes, header and key included.
+                assert!(buffer.len() <= 448usize.next_multiple_of(unit) + unit, "{} bytes in units of {unit}", buffer.len());
+                assert!(offset.is_multiple_of(unit as u64) && buffer.len().is_multiple_of(unit));
+                reads += 1;
+            }
+            waiter += 1;
+        }
+        assert!(reads > 100, "{reads} of them were on the device");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use sim::{Bound, Client, Loss, Machine, Setup, Statement, int, seeds, text};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 const ROWS: i32 = 4_000;
 
@@ -96,6 +97,27 @@ fn updates_of_rows_on_the_device_read_nothing_and_are_seen_at_once() {
             world.rows.remove(&key);
         }
         world.check();
+    }
+}
+
+/// It is written whole, which leaves it in memory: a copy of what it was before would be one too many.
+#[test]
+fn a_row_that_was_read_for_its_delta_is_in_memory_once() {
+    for seed in seeds(3) {
+        let mut world = World::new(seed);
+        let read = |world: &mut World, keys: Range<i32>| {
+            let before = world.machine.engine(0).stats();
+            for key in keys {
+                let rows = world.call("SELECT a FROM ks.t WHERE k = ?", [int(key)]);
+                assert_eq!(rows, [[int(world.rows[&key].0)]]);
+            }
+            let after = world.machine.engine(0).stats();
+            (after.device_reads - before.device_reads, after.cache_inserts - before.cache_inserts)
+        };
+        (0..100).for_each(|key| world.update(key, key + 1));
+        assert_eq!(read(&mut world, 0..100), (100, 0), "seed {seed}: with deltas");
+        assert_eq!(read(&mut world, 100..200), (100, 100), "seed {seed}: without");
+        assert_eq!(read(&mut world, 0..200), (0, 0), "seed {seed}: again");
     }
 }
 
