@@ -223,6 +223,17 @@ class BenchStress(Bench):
     fields, field_bytes, all_fields = 5, 34, True
 
 
+class ScyllaLoop(Tool):
+    """The least that a tool on ScyllaDB's Rust driver can do (tests/drivers/rust/src/bin/scylla_loop.rs). It loads in the process that is measured."""
+
+    name = "scylla crate loop"
+    progress = re.compile(r"^operations (?P<operations>\d+)")
+
+    def run(self) -> list:
+        return [CACHE / "target-drivers/release/scylla_loop", self.address, self.options.rows, self.shape.in_flight, self.options.seconds,
+                self.shape.connections or 0]  # fmt: skip
+
+
 class Given(Tool):
     """Any other generator: `--given` is its command, in which {address}, {rows}, {in_flight} and {seconds} are filled in. It loads what it
     needs, and says `operations N` each second."""
@@ -236,7 +247,7 @@ class Given(Tool):
 
 
 # Our own come first: what others need is told against them.
-TOOLS = {"bench": Bench, "ycsb": Ycsb, "driver": DriverLoop, "bench-rows": BenchRows, "stress": StressA, "bench-stress": BenchStress,
+TOOLS = {"bench": Bench, "ycsb": Ycsb, "driver": DriverLoop, "scylla": ScyllaLoop, "bench-rows": BenchRows, "stress": StressA, "bench-stress": BenchStress,
          "stress-default": StressDefault, "given": Given}  # fmt: skip
 
 

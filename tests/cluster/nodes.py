@@ -78,6 +78,7 @@ class Node:
         self.directory, self.address, self.ports, self.flags, self.space = directory, address, ports, list(flags), space
         self.capacity, self.data_dir = capacity, directory / "data"
         self.log_path = directory / "log"
+        self.binary = servers.binary()
         self.process = None
         directory.mkdir(parents=True, exist_ok=True)
 
@@ -97,7 +98,7 @@ class Node:
         """Starts the process and waits until it serves clients."""
         assert not self.is_running
         command = [
-            servers.binary(), "start", "--data-dir", str(self.data_dir), "--listen", self.address,
+            self.binary, "start", "--data-dir", str(self.data_dir), "--listen", self.address,
             *(word for name, port in self.ports.items() for word in (f"--{name}-port", str(port))),
             "--http-port", "0", "--cores", str(CORES), "--pin", "off",
             "--memory-limit", MEMORY, "--capacity", self.capacity, *self.flags, *flags,
@@ -157,11 +158,11 @@ class Node:
 class Cluster:
     """Members that know each other. The first one founds it."""
 
-    def __init__(self, count: int = 3, flags=(), network=None):
+    def __init__(self, count: int = 3, flags=(), network=None, binary: str | None = None):
         runs = servers.ROOT / ".cache" / "run"
         runs.mkdir(parents=True, exist_ok=True)
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="cluster-", dir=runs))
-        self.network, self.flags = network, list(flags)
+        self.network, self.flags, self.binary = network, list(flags), binary or servers.binary()
         block = next(blocks) % (1 << 14)
         self.block = f"127.{64 + (block >> 8)}.{block & 255}"
         self.ports = dict(zip(("cql", "cql-shard-aware", "aerospike", "node"), random.sample(range(10_000, 30_000), 4), strict=True))
@@ -175,6 +176,7 @@ class Cluster:
         address, space = self.network.place(number) if self.network else (f"{self.block}.{number}", None)
         join = ["--join", ",".join(f"{node.address}:{self.ports['node']}" for node in self.nodes[:3])] if self.nodes else []
         node = Node(self.directory / f"node{number}", address, self.ports, ["--rack", f"rack{number}", *join, *self.flags, *flags], space, capacity)
+        node.binary = self.binary
         self.nodes.append(node)
         if start:
             node.start()

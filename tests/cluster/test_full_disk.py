@@ -3,6 +3,7 @@
 from cassandra import ConsistencyLevel
 
 from nodes import FAILURES, succeeds, until
+from test_operations import tarndb
 
 VALUE = b"\xa5" * (256 << 10)
 # A fifth more than the node's disk takes.
@@ -32,3 +33,5 @@ def test_a_full_disk_makes_no_answer_wrong(start_cluster):
             assert session.execute(select, (key,)).one().b == VALUE, f"row {key} is lost"
     assert len(acknowledged) > 600, f"{len(acknowledged)} rows acknowledged, {refused} refused"
     assert small.is_running, small.log_tail()
+    told = tarndb(small, "status")
+    assert told.returncode == 1 and "no room" in told.stdout, told.stdout + told.stderr

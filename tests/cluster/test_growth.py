@@ -34,11 +34,11 @@ def test_a_fourth_node_joins_under_load_and_takes_its_share(cluster):
 
 
 def test_the_factor_of_a_keyspace_grows_and_shrinks_under_load(start_cluster):
-    cluster = start_cluster()
+    cluster = start_cluster(5)
     cluster.create(factor=1)
     ledger = Ledger()
     with ledger.load(cluster, consistency=ConsistencyLevel.ONE) as session:
-        for factor in (2, 3, 1, 3):
+        for factor in (2, 5, 3, 1, 5):
             ledger.wait_for_writes(150)
             session.execute(f"ALTER KEYSPACE k WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': {factor}}}")
             cluster.settle()

@@ -1,6 +1,7 @@
 """What operators do on a day of maintenance shows drivers with their own retry policies no error, and does nothing twice."""
 
 import contextlib
+import os
 import threading
 import time
 
@@ -8,11 +9,14 @@ import pytest
 from cassandra import ConsistencyLevel
 from cassandra.policies import RetryPolicy
 
+import server as servers
 from history import History
 from ledger import Ledger
 from nodes import FAILURES, running, until
 from test_java import Application
-from test_operations import SECONDS_MAX, is_healthy, member, tarndb
+from test_operations import SECONDS_MAX, is_healthy, member, status, tarndb
+
+OLDER = os.environ.get("TARNDB_OLDER_BINARY")
 
 
 class Tally:
@@ -78,11 +82,12 @@ def assert_drivers_know(cluster, nodes):
             assert {host.address for host in session.cluster.metadata.all_hosts()} == {node.address for node in nodes}, f"by {node}"
 
 
-def restart_in_turn(cluster, progress):
+def restart_in_turn(cluster, progress, binary: str = servers.binary()):
     for node in cluster.nodes:
         progress()
         node.terminate()
         progress()
+        node.binary = binary
         node.start()
         cluster.settle()
         until("it is healthy", lambda node=node: is_healthy(node), SECONDS_MAX, 0.2)
@@ -92,6 +97,18 @@ def test_a_rolling_restart(cluster):
     with load_without_errors(cluster) as ledger:
         restart_in_turn(cluster, lambda: ledger.wait_for_writes(100))
     cluster.assert_members_agree(ledger.keys)
+
+
+@pytest.mark.skipif(not OLDER, reason="TARNDB_OLDER_BINARY names the program of a release before this one")
+def test_an_older_release_is_replaced_a_member_at_a_time(start_cluster):
+    cluster = start_cluster(binary=OLDER)
+    cluster.create()
+    older = status(cluster.nodes[0])["cluster"]["protocol_version"]
+    with load_without_errors(cluster) as ledger:
+        restart_in_turn(cluster, lambda: ledger.wait_for_writes(100))
+    cluster.assert_members_agree(ledger.keys)
+    newer = {status(node)["cluster"]["protocol_version"] for node in cluster.nodes}
+    assert len(newer) == 1 and newer.pop() >= older
 
 
 def test_a_member_is_drained_and_removed(start_cluster):

@@ -164,7 +164,7 @@ test("throughput can be read on a logarithmic axis", async () => {
 test("events are marked on every chart over time", async () => {
   const page = await open("resilience");
   const text = await page.$eval("#events", (section) => section.textContent);
-  for (const said of ["kill", "detected", "1.80 s", "restart"]) assert.ok(text.includes(said), text);
+  for (const said of ["kill", "noticed", "1.80 s", "restart"]) assert.ok(text.includes(said), text);
   assert.ok(await page.evaluate(() => charts.filter(({ spec }) => spec.x === "time").every(({ spec }) => spec.marks.length === 2)));
   await page.close();
 });

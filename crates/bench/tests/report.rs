@@ -76,7 +76,7 @@ fn golden_report_is_still_read() {
     let read = read_json(&path).expect("a report of schema 1 is read by every later version");
     assert_eq!((read.schema, read.study.name.as_str()), (1, "resilience"));
     let phase = &read.targets[0].phases[0];
-    assert_eq!((phase.operations[0].latency.p50, phase.timeline.len(), phase.events[0].figures["detected_s"]), (280.0, 5, 1.8));
+    assert_eq!((phase.operations[0].latency.p50, phase.timeline.len(), phase.events[0].figures["noticed_s"]), (280.0, 5, 1.8));
     assert_eq!(phase.errors[0].count, 1_600);
 }
 

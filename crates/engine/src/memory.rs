@@ -138,7 +138,7 @@ impl Memory {
     #[inline]
     pub(crate) fn touch_head(&self, location: Location) -> Option<u8> {
         let bytes = &self.frame_of(location.segment())?.bytes;
-        Some(bytes[location.offset()] ^ bytes[location.offset() + HEADER_BYTES])
+        Some(bytes.get(location.offset())? ^ bytes.get(location.offset() + HEADER_BYTES)?)
     }
 
     /// Records of resident tables are in the frame of a segment.

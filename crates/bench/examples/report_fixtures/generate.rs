@@ -356,8 +356,12 @@ fn resilience() -> Report {
         second.errors = if dip == 0.0 { 800 } else { 0 };
     }
     run.events = vec![
-        Event { second: 60.0, what: "kill".to_owned(), figures: map(&[("detected_s", 1.8), ("depth", 1.0), ("recovered_s", 29.5)]) },
-        Event { second: 120.0, what: "restart".to_owned(), figures: map(&[("serving_s", 2.4), ("caught_up_s", 12.0)]) },
+        Event {
+            second: 60.0,
+            what: "kill".to_owned(),
+            figures: map(&[("noticed_s", 1.8), ("served_s", 2.6), ("lowest", 0.0), ("silent_s", 3.0), ("recovered_after_s", 29.5)]),
+        },
+        Event { second: 120.0, what: "restart".to_owned(), figures: map(&[("ready_s", 2.4), ("whole_s", 12.0), ("lowest", 0.8)]) },
     ];
     run.errors =
         vec![ErrorCount { kind: "connection lost".to_owned(), count: 1_600 }, ErrorCount { kind: "timeout".to_owned(), count: 800 }];

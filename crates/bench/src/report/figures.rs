@@ -70,7 +70,7 @@ pub(super) fn duration(seconds: f64) -> String {
     }
 }
 
-/// A figure whose name tells its unit by its ending, as in events: `detected_s` as `detected 1.80 s`. `lowest` is a share, `errors` are
+/// A figure whose name tells its unit by its ending, as in events: `noticed_s` as `noticed 1.80 s`. `lowest` is a share, `errors` are
 /// counted.
 pub(super) fn named(name: &str, value: f64) -> String {
     let (name, figure) = match (name, name.strip_suffix("_s"), name.strip_suffix("_us")) {
@@ -110,9 +110,8 @@ mod tests {
         assert_eq!(latency(2_350_000.0), "2.35 s");
         assert_eq!(duration(7.25), "7.25 s");
         assert_eq!(duration(725.0), "12 min 5 s");
-        assert_eq!(named("caught_up_s", 12.0), "caught up 12 s");
+        assert_eq!(named("recovered_after_s", 12.0), "recovered after 12 s");
         assert_eq!(named("longest_us", 1_240.0), "longest 1.24 ms");
-        assert_eq!(named("depth", 1.0), "depth 1.00");
         assert_eq!(named("errors", 59.0), "errors 59");
         assert_eq!(named("lowest", 0.25), "lowest 25.0 %");
         assert_eq!(duration(43_200.0), "12 h");
