@@ -6,6 +6,8 @@
 use crate::report::model::{OperationReport, PhaseKind, PhaseReport, Ratio, TargetReport};
 use crate::study::Study;
 
+/// A run of this name comes before what is measured: it is compared only if a paper asks for it.
+const WARM_UP: &str = "warm-up";
 /// Percentiles that are compared if no paper asks for others.
 const PERCENTILES: [&str; 2] = ["p95", "p99"];
 
@@ -31,7 +33,7 @@ fn between(study: &Study, subject: &TargetReport, baseline: &TargetReport) -> Ve
     let paper = study.paper.as_ref().map(|paper| paper.ratios.as_slice()).unwrap_or_default();
     let mut measures: Vec<String> = paper.iter().map(|ratio| ratio.measure.clone()).collect();
     for phase in &subject.phases {
-        if !matches!(phase.kind, PhaseKind::Load | PhaseKind::Run) {
+        if !matches!(phase.kind, PhaseKind::Load | PhaseKind::Run) || phase.name == WARM_UP {
             continue;
         }
         let mut add = |measure: String| {
@@ -143,6 +145,7 @@ mod tests {
             vec![
                 phase("load", "load", 10.0, 100.0, 5.0),
                 phase("settle", "settle", 0.0, 0.0, 0.0),
+                phase("warm-up", "run", 10.0, 90.0, 500.0),
                 phase("run", "run", 10.0, 70.0, 1000.0),
             ],
         );
@@ -155,6 +158,7 @@ mod tests {
         assert_eq!(measured(&ratios, "run read p95"), Some(42.0));
         assert_eq!((measured(&ratios, "load throughput"), measured(&ratios, "load throughput with settling")), (Some(10.0), Some(20.0)));
         assert_eq!(measured(&ratios, "run update p95"), None, "it was not measured");
+        assert!(!ratios.iter().any(|ratio| ratio.measure.starts_with("warm-up")), "nor is what comes before");
         let run = ratios.iter().find(|ratio| ratio.measure == "run throughput").unwrap();
         assert_eq!((run.paper, run.subject_value, run.baseline_value, run.unit.as_str()), (Some(14.0), Some(70.0), Some(5.0), "ops/s"));
     }

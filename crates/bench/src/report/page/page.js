@@ -34,8 +34,8 @@
     scalingSection(all),
     eventSection(all),
     // What was measured before what prepared it.
-    ...["run", "load", "settle", "verify", "validate"].flatMap((kind) => phaseNames(all)
-      .filter((name) => withPhase(all, name)[0].phase.kind === kind)
+    ...["run", "warm-up", "load", "settle", "verify", "validate"].flatMap((kind) => phaseNames(all)
+      .filter((name) => kindOf(withPhase(all, name)[0].phase) === kind)
       .map((name) => (kind === "load" && name === firstLoad(all) ? [insertSection(all), phaseSection(all, name)] : phaseSection(all, name)))),
     costSection(all),
     troubleSection(all),

@@ -13,6 +13,11 @@ function phaseNames(all) {
   return [...new Set(all.flatMap(({ target }) => target.phases.map(({ name }) => name)))];
 }
 
+/** A run before the one that is measured is of a kind of its own here. */
+function kindOf(phase) {
+  return phase.kind === "run" && phase.name === "warm-up" ? "warm-up" : phase.kind;
+}
+
 function operationNames(shown) {
   return [...new Set(shown.flatMap(({ phase }) => phase.operations.map(({ operation }) => operation)))];
 }
@@ -218,6 +223,7 @@ function resourceChart(name, shown, field, title, format, axisFormat) {
 const KIND_TEXT = {
   check: "connects and makes the schema", validate: "a short run whose reads are compared with what was written", load: "fills the dataset",
   settle: "waits until compaction or defragmentation is done", "drop-caches": "empties the caches", run: "the load that is measured",
+  "warm-up": "the same before it is measured",
   verify: "reads every row once and compares it with what was acknowledged",
 };
 
@@ -244,7 +250,7 @@ function phaseSection(all, name) {
     resourceChart(name, shown, "target_network_sent", "Target: network sent", rate, bytesShort),
   ]].map((parts) => parts.flat(Infinity).filter(Boolean));
   return el("section", { class: "phase", id: `phase-${phaseNames(all).indexOf(name)}`, "data-phase": name },
-    el("h2", {}, name, el("small", {}, KIND_TEXT[shown[0].phase.kind] || "")),
+    el("h2", {}, name, el("small", {}, KIND_TEXT[kindOf(shown[0].phase)] || "")),
     operations.length ? [figureTable(name, shown), resourceTable(name, shown)] : null,
     grids.filter((parts) => parts.length).map((parts, at) => el("div", { class: at ? "grid small" : "grid" }, parts)));
 }
