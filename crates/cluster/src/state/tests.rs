@@ -424,7 +424,7 @@ fn primaries_by_core(cluster: &Cluster) -> Vec<usize> {
     }
     for (slot, assignment) in cluster.state.keyspaces["ks"].with_slots() {
         let core = slot.core(cluster.state.members[&assignment.primary].profile.cores);
-        *found.get_mut(&(assignment.primary, core.0)).unwrap() += 1;
+        *found.get_mut(&(assignment.primary, core.0)).expect("it is a member") += 1;
     }
     found.into_values().collect()
 }
@@ -437,7 +437,7 @@ fn primaries(cluster: &Cluster) -> Vec<NodeId> {
 #[test]
 fn primaries_are_even_over_cores() {
     for (count, factor) in [(3, 2), (3, 3), (6, 2), (12, 3)] {
-        let cores = |host: u32| if host % 3 == 0 { 4 } else { 8 };
+        let cores = |host: u32| if host.is_multiple_of(3) { 4 } else { 8 };
         let member = |host: u32| Profile { cores: cores(host), ..profile(host.into(), host.into()) };
         let mut cluster = Cluster { state: State::founded(7, "test".to_owned(), member(1), Schema::empty(), 1), index: 1 };
         for host in 2..=count {
@@ -446,13 +446,16 @@ fn primaries_are_even_over_cores() {
         cluster.set_factor("ks", factor);
         let by_core = primaries_by_core(&cluster);
         let share = SLOT_COUNT as usize / by_core.len();
-        assert!(*by_core.iter().max().unwrap() <= share + 2, "{count} members, factor {factor}, {share} each: {by_core:?}");
+        assert!(*by_core.iter().max().expect("it has members") <= share + 2, "{count} members, factor {factor}, {share} each: {by_core:?}");
         let before = primaries(&cluster);
         cluster.apply(&Command::Join { profile: member(count + 1), replaces: None });
         cluster.converge();
         let by_core = primaries_by_core(&cluster);
         let share = SLOT_COUNT as usize / by_core.len();
-        assert!(*by_core.iter().max().unwrap() <= share + 2, "{count} members and one, factor {factor}, {share} each: {by_core:?}");
+        assert!(
+            *by_core.iter().max().expect("it has members") <= share + 2,
+            "{count} members and one, factor {factor}, {share} each: {by_core:?}"
+        );
         let moved = before.iter().zip(primaries(&cluster)).filter(|(before, now)| **before != *now).count();
         let (own, part) = (usize::from(cores(count + 1)) * share, SLOT_COUNT as usize / 10);
         assert!((own..own + part).contains(&moved), "{count} members and one, factor {factor}: {moved}, {own} of them its own");
