@@ -354,7 +354,6 @@ impl Engine {
     pub(crate) fn warm_index(&self, bytes: &[u8], offset: usize, prefix: usize, looked_up: impl Fn(usize, &Record<'_>) -> bool) -> usize {
         let mut place = offset;
         let mut homes = [None; WARM_RECORDS];
-        touch_heads(bytes, offset, prefix);
         for home in &mut homes {
             let Some(record) = bytes.get(place + prefix..).and_then(Record::plausible) else { break };
             *home = self.index.home(record.table(), record.token()).filter(|_| looked_up(place + prefix, &record));
@@ -517,13 +516,4 @@ impl Engine {
         let wait = if self.is_short_of_space() { 0 } else { self.config.flush_interval_us / 2 };
         self.flush.due_at(now.monotonic_us.saturating_add(wait));
     }
-}
-
-/// Touches the headers of the next records at once, as `Engine::warm_index` reads each where the one before ends, if the first two are of one size: then the
-/// next ones are likely to be.
-fn touch_heads(bytes: &[u8], offset: usize, prefix: usize) {
-    let length_at = |at: usize| bytes.get(at + prefix..).and_then(Record::plausible).map(|record| prefix + padded(record.length()));
-    let Some(length) = length_at(offset).filter(|length| length_at(offset + length) == Some(*length)) else { return };
-    let heads = bytes[offset..].iter().skip(prefix).step_by(length).take(WARM_RECORDS);
-    std::hint::black_box(heads.fold(0, |sum, byte| sum ^ byte));
 }

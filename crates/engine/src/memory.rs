@@ -8,7 +8,7 @@
 //! suspect frames: images in which recovery has found damage, and in which a checkpoint's index may name what is damaged.
 
 use crate::error::Damage;
-use crate::format::record::{HEADER_BYTES, Record, Salt};
+use crate::format::record::{Record, Salt};
 use crate::location::{Location, RECORD_ALIGN, SegmentId};
 use base::AlignedBuffer;
 use std::cell::Cell;
@@ -132,13 +132,6 @@ impl Memory {
             Some(Frame { bytes, suspect: Some(salt), .. }) => verified(bytes, *salt, location),
             None => self.pinned(location),
         }
-    }
-
-    /// Bytes of a record's header and key, whatever they are, if it is in a frame: read for nothing but to have them in the processor's cache.
-    #[inline]
-    pub(crate) fn touch_head(&self, location: Location) -> Option<u8> {
-        let bytes = &self.frame_of(location.segment())?.bytes;
-        Some(bytes.get(location.offset())? ^ bytes.get(location.offset() + HEADER_BYTES)?)
     }
 
     /// Records of resident tables are in the frame of a segment.

@@ -51,12 +51,6 @@ impl Engine {
         }
     }
 
-    /// The same for the record of a partition's only row, if it is in memory: after `warm`, for this looks at what that has loaded.
-    #[inline]
-    pub fn warm_record(&self, table: TableId, token: Token) {
-        std::hint::black_box(self.index.only_record(table, token).and_then(|location| self.memory.touch_head(location)));
-    }
-
     /// Whether the partition has any row, tombstones included.
     ///
     /// # Errors

@@ -309,13 +309,9 @@ impl Shard {
         }
         for _ in 0..RERUNS_PER_TURN / WARM_OPERATIONS {
             let next = &self.ready[self.ready.len().saturating_sub(WARM_OPERATIONS)..];
-            let places = || next.iter().filter_map(|number| self.parked.get(*number)?.at);
-            for (table, token) in places() {
+            for (table, token) in next.iter().filter_map(|number| self.parked.get(*number)?.at) {
                 self.engine.warm(table, token);
                 self.engine.warm(companion(table), token);
-            }
-            if !self.deltas.is_empty() {
-                places().for_each(|(table, token)| self.engine.warm_record(companion(table), token));
             }
             for _ in 0..next.len() {
                 let Some(number) = self.ready.pop() else { break };

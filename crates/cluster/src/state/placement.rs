@@ -72,7 +72,9 @@ impl Placement {
         if self.is_even {
             let primaries = self.even_primaries(&targets);
             for (targets, primary) in targets.iter_mut().zip(primaries) {
-                targets[..=primary].rotate_right(1);
+                if let Some(before) = targets.get_mut(..=primary) {
+                    before.rotate_right(1);
+                }
             }
         }
         targets

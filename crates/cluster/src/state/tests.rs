@@ -463,6 +463,12 @@ fn primaries_are_even_over_cores() {
 }
 
 #[test]
+fn slots_without_members_belong_to_nobody() {
+    let placement = Placement::default().refreshed(&BTreeMap::new(), Versions::KNOWN.latest()).expect("there was none before");
+    assert!(placement.targets(7, 3).is_empty());
+}
+
+#[test]
 fn primaries_are_the_first_in_rank_while_a_member_does_not_know_better() {
     let older = knows(1, 1, 4, 5);
     let mut mixed = Cluster { state: State::founded(7, "test".to_owned(), older, Schema::empty(), 1), index: 1 };

@@ -98,14 +98,6 @@ impl Index {
         Some((slot, slot.home(tail(token))))
     }
 
-    /// The place of the only row at a token, whoever's it is.
-    #[inline]
-    pub(crate) fn only_record(&self, table: TableId, token: Token) -> Option<Location> {
-        let slot = self.table(table)?.slot(token.slot())?;
-        let entry = slot.at(slot.find(tail(token)).ok()?)?;
-        Some(entry.location).filter(|location| location.is_record())
-    }
-
     /// Points `key` to `location`, and says where it pointed before.
     ///
     /// The record that holds the key must be in memory (`find` did not answer `Missing`). A damaged record at the token is taken for
