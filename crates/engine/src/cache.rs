@@ -18,15 +18,13 @@ use crate::segments::Usage;
 use crate::tags::Purpose;
 use base::{AlignedBuffer, BLOCK_BYTES};
 use io::DiskRequest;
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// Bytes of a frame that one slice of eviction looks at.
 const SLICE_BYTES: usize = 256 << 10;
-/// Room for one more frame counts only when there is this part of another one as well: what operations hold comes and goes, and memory that is given back and
-/// taken again with it has to be made anew by the kernel.
-const SLACK_PART: usize = 2;
+/// Frames for what eviction keeps. Were they not there all the time, each frame evicted would be new memory taken and given back.
+const EVICTION_FRAMES: usize = 1;
 
 /// A frame being evicted.
 struct Evicting {
@@ -66,8 +64,6 @@ pub(crate) struct Cache {
     frames: Vec<CacheFrame>,
     clock: VecDeque<SegmentId>,
     evicting: Option<Evicting>,
-    /// How many frames might be in memory when that was last looked at.
-    allowed: Cell<usize>,
 }
 
 impl Cache {
@@ -99,26 +95,41 @@ impl Engine {
         self.index.bytes() + self.memory.pin_bytes() + self.pages.bytes() + buffers + background + recovery
     }
 
-    /// How many frames may be in memory now.
-    pub(crate) fn frames_allowed(&self) -> usize {
+    /// How many frames there is memory for now.
+    fn frames_most(&self) -> usize {
         let left = self.config.memory_limit_bytes.saturating_sub(self.fixed_bytes());
-        let segment_bytes = self.config.segment_bytes as usize;
-        let (now, surely) = (left / segment_bytes, left.saturating_sub(segment_bytes / SLACK_PART) / segment_bytes);
-        let allowed = self.cache.allowed.get().clamp(surely, now);
-        self.cache.allowed.set(allowed);
-        allowed.max(self.mirror_slots + FRAMES_EXTRA)
+        (left / self.config.segment_bytes as usize).max(self.frames_least())
+    }
+
+    /// Without so many nothing can be written.
+    fn frames_least(&self) -> usize {
+        self.mirror_slots + FRAMES_EXTRA
+    }
+
+    /// How many frames may be in use now: eviction has one of its own besides, but where there are as few as can be.
+    pub(crate) fn frames_allowed(&self) -> usize {
+        (self.frames_most() - EVICTION_FRAMES).max(self.frames_least())
+    }
+
+    /// How many more may come into use.
+    fn frames_to_spare(&self) -> usize {
+        self.frames_allowed().saturating_sub(self.memory.resident)
     }
 
     pub(crate) fn frames_held(&self) -> usize {
         self.memory.held()
     }
 
-    /// A frame without eviction: from the pool, or a new one if the budget has room. While a frame is being evicted its place counts as room.
+    /// A frame without eviction: from the pool, or a new one. Eviction has one of its own: it gives one back soon.
     fn take_spare_frame(&mut self, evicting: bool) -> Option<Rc<AlignedBuffer>> {
+        let allowed = self.frames_allowed() + if evicting { EVICTION_FRAMES } else { 0 };
+        if self.memory.resident >= allowed {
+            return None;
+        }
         if let Some(bytes) = self.memory.pool_take() {
             return Some(bytes);
         }
-        if self.frames_held() >= self.frames_allowed() + usize::from(evicting) {
+        if self.frames_held() >= allowed {
             return None;
         }
         self.memory.resident += 1;
@@ -131,6 +142,12 @@ impl Engine {
             if let Some(bytes) = self.take_spare_frame(false) {
                 return bytes;
             }
+            // Much is missing at once: `cache_tick` evicts the rest, a little at a time.
+            if self.memory.resident > self.frames_allowed() + EVICTION_FRAMES
+                && let Some(bytes) = self.memory.pool_take()
+            {
+                return bytes;
+            }
             if !self.evict_slice(usize::MAX) {
                 self.memory.resident += 1;
                 return Rc::new(AlignedBuffer::zeroed(self.config.segment_bytes as usize));
@@ -140,18 +157,17 @@ impl Engine {
 
     /// Evicts ahead of need, so that whoever wants a frame finds one.
     pub(crate) fn cache_tick(&mut self) -> bool {
-        let (held, allowed) = (self.frames_held(), self.frames_allowed());
+        let (held, most, allowed) = (self.frames_held(), self.frames_most(), self.frames_allowed());
         self.memory.pressed = held + 2 >= allowed;
-        if held > allowed {
-            self.memory.pool_shrink(self.memory.pool_len().saturating_sub(held - allowed));
+        if held > most {
+            self.memory.pool_shrink(self.memory.pool_len().saturating_sub(held - most));
         }
         if held + 1 < allowed && self.memory.begin_to_populate() {
             // Whoever wants the next frame does not touch its memory first: that takes milliseconds.
             let buffer = AlignedBuffer::zeroed(self.config.segment_bytes as usize);
             self.outbox.push((Purpose::Populate.tag(), DiskRequest::Populate { buffer }));
         }
-        let spare = self.memory.pool_len() + allowed.saturating_sub(self.frames_held());
-        spare == 0 && self.evict_slice(SLICE_BYTES) && self.memory.pool_len() == 0
+        self.frames_to_spare() == 0 && self.evict_slice(SLICE_BYTES) && self.frames_to_spare() == 0
     }
 
     /// Copies a record that came from the device into the cache and points the index to it.
@@ -167,7 +183,7 @@ impl Engine {
             self.index.relocate(&key, |at| at == device, copy);
             self.counters.cache_inserts += 1;
         }
-        if self.memory.pressed && self.memory.pool_len() == 0 {
+        if self.memory.pressed && self.frames_to_spare() == 0 {
             self.evict_slice(2 * (bytes.len() + RECORD_ALIGN));
         }
     }

@@ -283,7 +283,7 @@ impl Engine {
             self.counters.damaged_records += 1;
         }
         let (references, policy) = self.fetches.wake(location, true);
-        self.memory.pin(location, outcome.map(Into::into), references);
+        self.memory.pin(location, outcome, references);
         if let Ok(bytes) = outcome
             && policy == CachePolicy::Keep
         {

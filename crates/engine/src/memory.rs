@@ -73,9 +73,14 @@ impl Frame {
     }
 }
 
+/// Buffers of pins that are gone are kept for the next ones, so many of up to so many bytes: the allocator gives memory that is freed back to the kernel, which has
+/// to make it anew.
+const SPARE_PINS_MAX: usize = 256;
+const SPARE_PIN_BYTES_MAX: usize = 4 << 10;
+
 /// A record read from the device for an operation that will be run again.
 struct Pin {
-    bytes: Result<Box<[u8]>, Damage>,
+    bytes: Result<Vec<u8>, Damage>,
     references: u32,
 }
 
@@ -94,6 +99,8 @@ pub(crate) struct Memory {
     frames: Vec<Option<Frame>>,
     cache: Vec<Option<Frame>>,
     pins: BTreeMap<Location, Pin>,
+    spare_pins: Vec<Vec<u8>>,
+    /// Of pins, spare ones included.
     pin_bytes: usize,
     /// Frames that are resident, staging frames included, the pool excluded.
     pub(crate) resident: usize,
@@ -110,6 +117,7 @@ impl Memory {
             frames: Vec::new(),
             cache: Vec::new(),
             pins: BTreeMap::new(),
+            spare_pins: Vec::new(),
             pin_bytes: 0,
             resident: 0,
             pool: Vec::new(),
@@ -258,10 +266,30 @@ impl Memory {
     }
 
     /// Keeps a record for `references` waiting operations.
-    pub(crate) fn pin(&mut self, location: Location, bytes: Result<Box<[u8]>, Damage>, references: u32) {
-        let length = bytes.as_ref().map_or(0, |bytes| bytes.len());
-        if references > 0 && self.pins.insert(location, Pin { bytes, references }).is_none() {
-            self.pin_bytes += length;
+    pub(crate) fn pin(&mut self, location: Location, bytes: Result<&[u8], Damage>, references: u32) {
+        if references == 0 {
+            return;
+        }
+        let bytes = bytes.map(|bytes| {
+            let mut kept = self.spare_pins.pop().unwrap_or_default();
+            self.pin_bytes -= kept.capacity();
+            kept.extend_from_slice(bytes);
+            self.pin_bytes += kept.capacity();
+            kept
+        });
+        if let Some(former) = self.pins.insert(location, Pin { bytes, references }) {
+            self.release_pin(former);
+        }
+    }
+
+    /// A pin is not in the map any more.
+    fn release_pin(&mut self, pin: Pin) {
+        let Ok(mut bytes) = pin.bytes else { return };
+        if self.spare_pins.len() < SPARE_PINS_MAX && bytes.capacity() <= SPARE_PIN_BYTES_MAX {
+            bytes.clear();
+            self.spare_pins.push(bytes);
+        } else {
+            self.pin_bytes -= bytes.capacity();
         }
     }
 
@@ -277,7 +305,7 @@ impl Memory {
         let first = Location::record(segment, 0, RECORD_ALIGN);
         while let Some(location) = self.pins.range(first..).next().map(|(location, _)| *location).filter(|at| at.segment() == segment) {
             if let Some(pin) = self.pins.remove(&location) {
-                self.pin_bytes -= pin.bytes.map_or(0, |bytes| bytes.len());
+                self.release_pin(pin);
             }
         }
     }
@@ -289,7 +317,7 @@ impl Memory {
         if pin.references == 0
             && let Some(pin) = self.pins.remove(&location)
         {
-            self.pin_bytes -= pin.bytes.map_or(0, |bytes| bytes.len());
+            self.release_pin(pin);
         }
     }
 }

@@ -61,7 +61,7 @@ impl Pages {
     /// Memory of opened pages, buffers and copied rows.
     pub(crate) fn bytes(&self) -> usize {
         let kept = self.kept.borrow();
-        kept.bytes + kept.decoder.heap_bytes() + self.lent.bytes.get()
+        kept.bytes + kept.decoder.heap_bytes() + self.lent.bytes()
     }
 
     /// A copy that lives until the turn is over.
@@ -134,37 +134,73 @@ impl Kept {
 }
 
 /// Cells that are filled one after the other.
-type Shelf = Box<[OnceCell<Box<[u8]>>]>;
+type Shelf = Box<[OnceCell<Vec<u8>>]>;
 
-/// Bytes that can be added to while others are borrowed: shelves of cells, each shelf twice as long as the one before.
+/// Bytes that can be added to while others are borrowed: shelves of cells, each shelf twice as long as the one before. Short shelves and buffers
+/// are kept for the next turn, so that most turns allocate nothing.
 struct Lent {
     shelves: [OnceCell<Shelf>; Self::SHELVES],
     count: Cell<usize>,
+    /// Of what is lent.
     bytes: Cell<usize>,
+    spare: RefCell<Vec<Vec<u8>>>,
+    /// Of the spare buffers.
+    spare_bytes: Cell<usize>,
 }
 
 impl Default for Lent {
     fn default() -> Self {
-        Self { shelves: [const { OnceCell::new() }; Self::SHELVES], count: Cell::new(0), bytes: Cell::new(0) }
+        Self {
+            shelves: [const { OnceCell::new() }; Self::SHELVES],
+            count: Cell::new(0),
+            bytes: Cell::new(0),
+            spare: RefCell::default(),
+            spare_bytes: Cell::new(0),
+        }
     }
 }
 
 impl Lent {
     const SHELVES: usize = 48;
+    /// Shelves that stay.
+    const SHELVES_KEPT: usize = 7;
+    /// Buffers that stay, as many as cells of those shelves, and how large they may be.
+    const SPARE_MAX: usize = (1 << Self::SHELVES_KEPT) - 1;
+    const SPARE_BYTES_MAX: usize = 2 << 10;
+
+    /// What is lent, and what is kept for others.
+    fn bytes(&self) -> usize {
+        self.bytes.get() + self.spare_bytes.get()
+    }
 
     fn copy(&self, bytes: &[u8]) -> &[u8] {
         let number = self.count.get() + 1;
         self.count.set(number);
-        self.bytes.set(self.bytes.get() + bytes.len() + size_of::<Box<[u8]>>());
+        let mut kept = self.spare.borrow_mut().pop().unwrap_or_default();
+        self.spare_bytes.set(self.spare_bytes.get() - kept.capacity());
+        kept.extend_from_slice(bytes);
+        self.bytes.set(self.bytes.get() + kept.capacity() + size_of::<Vec<u8>>());
         let shelf = number.ilog2() as usize;
         let cells = self.shelves[shelf].get_or_init(|| (0..1usize << shelf).map(|_| OnceCell::new()).collect());
-        cells[number - (1 << shelf)].get_or_init(|| bytes.into())
+        cells[number - (1 << shelf)].get_or_init(|| kept)
     }
 
     fn clear(&mut self) {
-        if self.count.get() > 0 {
-            *self = Self::default();
+        if self.count.get() == 0 {
+            return;
         }
+        let (spare, spare_bytes) = (self.spare.get_mut(), self.spare_bytes.get_mut());
+        for shelf in &mut self.shelves[..Self::SHELVES_KEPT] {
+            for mut bytes in shelf.get_mut().into_iter().flatten().map_while(OnceCell::take) {
+                if bytes.capacity() <= Self::SPARE_BYTES_MAX && spare.len() < Self::SPARE_MAX {
+                    bytes.clear();
+                    *spare_bytes += bytes.capacity();
+                    spare.push(bytes);
+                }
+            }
+        }
+        self.shelves[Self::SHELVES_KEPT..].iter_mut().for_each(|shelf| drop(shelf.take()));
+        (self.count, self.bytes) = (Cell::new(0), Cell::new(0));
     }
 }
 
