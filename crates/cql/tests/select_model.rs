@@ -434,11 +434,11 @@ fn long_scans_run_in_bounded_pieces() {
         node.write(&format!("INSERT INTO t (k, c, v) VALUES ({}, {row}, 'x')", row % 2));
     }
     for (text, operations) in [
-        ("SELECT count(*) FROM t", 7..=12),
+        ("SELECT count(*) FROM t", 6..=12),
         ("SELECT c FROM t WHERE k = 0", 3..=4),
         ("SELECT c FROM t WHERE k = 0 AND c = 2", 1..=1),
         ("SELECT c FROM t WHERE k = 0 AND c > 2 LIMIT 10", 1..=1),
-        ("SELECT c FROM t WHERE v = 'y' ALLOW FILTERING", 7..=12),
+        ("SELECT c FROM t WHERE v = 'y' ALLOW FILTERING", 6..=12),
         ("SELECT c FROM t LIMIT 5", 1..=3),
     ] {
         let before = node.operations;

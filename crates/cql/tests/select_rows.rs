@@ -223,3 +223,45 @@ fn a_deletion_hides_rows_that_were_too_many_to_clean() {
     assert_eq!(node.select("SELECT DISTINCT k, s FROM t"), ["1 5"]);
     assert!(node.select("SELECT c FROM t WHERE k = 1 AND c IN (2200, 2250, 1)").is_empty());
 }
+
+/// Writes the four rows of each of 400 partitions (of the first 30, when that is much) anew, with a value of their own.
+fn rewrite(node: &mut Node) {
+    let round = node.operations;
+    let partitions = if node.memory == Memory::All { 400 } else { 30 };
+    for k in 0..partitions {
+        for c in 0..4 {
+            node.write(&format!("INSERT INTO t (k, c, v) VALUES ({k}, {c}, {round})"));
+        }
+    }
+}
+
+#[test]
+fn a_scan_reads_each_partition_at_one_time() {
+    for memory in [Memory::All, Memory::Nothing] {
+        let mut node = Node::new(2);
+        node.memory = memory;
+        node.define("CREATE TABLE t (k int, c int, v int, PRIMARY KEY (k, c))");
+        rewrite(&mut node);
+        let before = node.operations;
+        node.meanwhile = Some(rewrite);
+        let rows = node.select("SELECT k, v FROM t");
+        let rewritten: std::collections::BTreeSet<&String> = rows.iter().collect();
+        assert_eq!(rows.len(), rewritten.len() * 4, "with {memory:?} in memory, rows of a partition are of different times");
+        let values: std::collections::BTreeSet<&str> = rows.iter().filter_map(|row| row.split(' ').nth(1)).collect();
+        assert!(values.len() > 2, "the scan took one operation a core, of {}", node.operations - before);
+    }
+}
+
+#[test]
+fn a_partition_that_is_more_than_an_operation_reads_is_read_in_several() {
+    let mut node = Node::new(1);
+    node.define("CREATE TABLE t (k int, c int, PRIMARY KEY (k, c))");
+    for (k, rows) in [(1, 100), (2, 2_000), (3, 100)] {
+        for c in 0..rows {
+            node.write(&format!("INSERT INTO t (k, c) VALUES ({k}, {c})"));
+        }
+    }
+    let before = node.operations;
+    assert_eq!(node.select("SELECT count(*) FROM t"), ["2200"]);
+    assert!(node.operations - before <= 7, "{} operations", node.operations - before);
+}

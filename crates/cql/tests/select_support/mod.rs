@@ -38,6 +38,8 @@ pub(crate) struct Node {
     pub(crate) version: ProtocolVersion,
     pub(crate) wall_us: i64,
     pub(crate) operations: usize,
+    /// What others do before each operation of a statement that has several.
+    pub(crate) meanwhile: Option<fn(&mut Node)>,
     rows: BTreeMap<Key, Vec<u8>>,
     runs: u64,
 }
@@ -142,6 +144,7 @@ impl Node {
             version: ProtocolVersion::V5,
             wall_us: 1_700_000_000_000_000,
             operations: 0,
+            meanwhile: None,
             rows: BTreeMap::new(),
             runs: 0,
         };
@@ -152,8 +155,13 @@ impl Node {
     /// Runs a schema statement.
     pub(crate) fn define(&mut self, text: &str) {
         let parsed = cql::language::parse(text).unwrap();
-        let environment =
-            ddl::Environment { table_uuid: u128::from(self.schema.next_table.0), now_us: self.wall_us, data_center: "dc", nodes: 1 };
+        let environment = ddl::Environment {
+            table_uuid: u128::from(self.schema.next_table.0),
+            now_us: self.wall_us,
+            data_center: "dc",
+            nodes: 1,
+            role: None,
+        };
         let outcome = ddl::apply(&self.schema, Some("ks"), &parsed.statement, &environment).unwrap();
         self.schema = outcome.change.unwrap().schema;
     }
@@ -277,6 +285,10 @@ impl Node {
                     assert!(steps < 100_000, "{text} does not come to an end");
                     assert!(!parts.is_empty(), "{text} waits for nothing");
                     for part in parts {
+                        if let Some(others) = self.meanwhile.take() {
+                            others(self);
+                            self.meanwhile = Some(others);
+                        }
                         let mut result = Vec::new();
                         // As on another node: made again from the request and what the part says of itself.
                         let mut description = Vec::new();

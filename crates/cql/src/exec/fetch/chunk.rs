@@ -9,8 +9,8 @@
 //! | … | where it ended: a [`Cursor`] |
 //!
 //! A chunk ends after a number of rows or bytes ([`super::gather`]) whether it gave any or not, so that other requests on the
-//! shard do not wait for it. One of several partitions also ends where a row is not in memory, if it got anywhere; rows of one partition
-//! are read at once, so that what was written together is seen together.
+//! shard do not wait for it. One of several partitions also ends before a partition of which a row is not in memory, if it got anywhere; rows of one
+//! partition, up to that number, are read at once, so that what was written together is seen together.
 //!
 //! Invariant: the cursor lies after the last row that was given and before the next one there is, so a chunk from there on neither loses nor
 //! repeats a row.
@@ -175,7 +175,7 @@ impl Operation for Chunk {
             Extent::Ring { until } => gather.ring(store, until),
         };
         match outcome {
-            Err(Stop::Miss) if gather.advanced && self.extent != Extent::Partition => gather.end = Some(End::Early),
+            Err(Stop::Miss) if self.extent != Extent::Partition && gather.ends_early() => {}
             Err(stop) => return Err(stop),
             Ok(()) => {}
         }

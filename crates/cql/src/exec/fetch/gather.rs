@@ -9,11 +9,14 @@ use crate::wire::writer::write_short_bytes;
 use base::Token;
 use model::operation::{Direction, FIRST_ROW_BYTE, PartitionKey, Position, RANGE_DELETION_PREFIX, RowStore, ScannedRow, Stop, Visit};
 
-/// A chunk visits about this many rows at most.
+/// A chunk begins no partition after it has visited this many rows, and ends within one after twice as many: a partition of so many is read at one time.
 const VISITED_ROWS_MAX: u32 = 512;
 
-/// A chunk visits, and gives, about this many bytes at most.
+/// The same for bytes that it has visited or given.
 const VISITED_BYTES_MAX: usize = 1 << 20;
+
+/// What a chunk has visited in vain, when it ends before a partition that it has begun, is at most one in so many of its rows.
+const IN_VAIN: u32 = 4;
 
 /// The state of a running chunk.
 pub(super) struct Gather<'a> {
@@ -34,12 +37,24 @@ pub(super) struct Gather<'a> {
     pub(super) cursor: Cursor,
     /// Whether the cursor's partition has been entered: its deletions and static row are known.
     entered: bool,
+    /// How it was before the cursor's partition, if the chunk has begun it, and it may have more rows.
+    before: Option<Before>,
     cover: Cover,
     static_row: Vec<u8>,
     components: Components,
     scratch: Vec<u8>,
     /// Why it stops; `None` while it goes on, and at the end of the extent.
     pub(super) end: Option<End>,
+}
+
+/// See [`Gather::before`].
+struct Before {
+    cursor: Cursor,
+    given: u32,
+    visited: u32,
+    out_bytes: usize,
+    /// Whether ending there is progress.
+    advanced: bool,
 }
 
 impl<'a> Gather<'a> {
@@ -57,6 +72,7 @@ impl<'a> Gather<'a> {
             advanced: false,
             cursor: chunk.cursor.clone(),
             entered: false,
+            before: None,
             cover: Cover::default(),
             static_row: Vec::new(),
             components: Components::default(),
@@ -181,6 +197,7 @@ impl<'a> Gather<'a> {
             }
             // The rest of this partition is of no interest.
             self.cursor.place = Place::End;
+            self.before = None;
         }
     }
 
@@ -192,7 +209,14 @@ impl<'a> Gather<'a> {
             if self.end.is_some() || self.stop_before_more() {
                 return Visit::Stop;
             }
-            self.cursor = Cursor::start(token, bytes.to_vec());
+            let before = std::mem::replace(&mut self.cursor, Cursor::start(token, bytes.to_vec()));
+            self.before = (self.plan.table.clustering_len > 0).then_some(Before {
+                cursor: before,
+                given: self.given,
+                visited: self.visited,
+                out_bytes: self.out.len(),
+                advanced: self.advanced,
+            });
             self.entered = true;
             self.cover.clear();
             self.static_row.clear();
@@ -286,13 +310,31 @@ impl<'a> Gather<'a> {
         self.advanced = true;
         self.cursor.place = Place::End;
         self.entered = false;
+        self.before = None;
+    }
+
+    /// Rows that come next are not in memory: whether the chunk ends with what it has, or waits for them. It ends between partitions, so that batches are seen
+    /// whole.
+    pub(super) fn ends_early(&mut self) -> bool {
+        let visited = self.visited;
+        let (advanced, in_vain) = self.before.as_ref().map_or((self.advanced, 0), |before| (before.advanced, visited - before.visited));
+        let ends = advanced && in_vain * IN_VAIN <= visited;
+        if ends {
+            self.end = Some(End::Early);
+            if let Some(before) = self.before.take() {
+                (self.cursor, self.given) = (before.cursor, before.given);
+                self.out.truncate(before.out_bytes);
+            }
+        }
+        ends
     }
 
     /// Whether the chunk has done enough before it looks at anything else.
     fn stop_before_more(&mut self) -> bool {
         let full = self.given == self.chunk.rows_max && !self.chunk.peek;
         let bytes = self.visited_bytes + (self.out.len() - self.out_start);
-        let long = self.visited >= VISITED_ROWS_MAX || bytes >= VISITED_BYTES_MAX;
+        let factor = if self.before.is_some() { 2 } else { 1 };
+        let long = self.visited >= factor * VISITED_ROWS_MAX || bytes >= factor as usize * VISITED_BYTES_MAX;
         if full || (long && self.advanced) {
             self.end = Some(End::Early);
         }
