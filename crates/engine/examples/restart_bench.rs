@@ -95,7 +95,7 @@ impl Disk {
                     DiskRequest::Sync { .. } => (self.file.sync_data(), None),
                     DiskRequest::Extend { length, .. } => (self.file.set_len(length), None),
                     DiskRequest::Populate { buffer } => (Ok(()), Some(buffer)),
-                    DiskRequest::ReplaceBlob { .. } => unreachable!("the engine has no blobs"),
+                    DiskRequest::Compute { .. } | DiskRequest::ReplaceBlob { .. } => unreachable!("the engine has neither"),
                 };
                 let result = result.map_err(|error| DiskError::Device { code: error.raw_os_error().unwrap_or(0) });
                 engine.complete(clock.now(), DiskCompletion { tag, result, buffer });

@@ -11,6 +11,7 @@ use io::{DiskCompletion, DiskError, DiskTag};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -97,7 +98,8 @@ fn replace(directory: &Path, name: &str, bytes: &[u8]) -> std::io::Result<()> {
         return Err(std::io::Error::from_raw_os_error(libc::EINVAL));
     }
     let temporary = directory.join(format!("{name}~"));
-    let mut file = File::create(&temporary)?;
+    // The schema has hashes of passwords.
+    let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&temporary, directory.join(name))?;

@@ -48,8 +48,10 @@ pub fn lock_data_dir(path: &Path) -> Result<DataDirLock, DataDirError> {
         Err(TryLockError::WouldBlock) => return Err(in_use(path, &file)),
         Err(TryLockError::Error(source)) => return Err(io(source)),
     }
-    file.set_len(0).map_err(io)?;
-    writeln!(file, "{}", std::process::id()).map_err(io)?;
+    // For people who ask who has it. A full file system keeps no node from starting.
+    if let Err(error) = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())) {
+        tracing::warn!(path = %path.display(), %error, "the number of this process could not be written to the file LOCK");
+    }
     Ok(DataDirLock { _file: file })
 }
 

@@ -65,7 +65,9 @@ impl Operation {
             DiskRequest::Write { file, offset, source } => (file, Action::Write { offset, source }),
             DiskRequest::Extend { file, length } => (file, Action::Extend { length }),
             DiskRequest::Sync { .. } => unreachable!("a sync is an operation a device"),
-            DiskRequest::Populate { .. } | DiskRequest::ReplaceBlob { .. } => unreachable!("other threads do these"),
+            DiskRequest::Populate { .. } | DiskRequest::Compute { .. } | DiskRequest::ReplaceBlob { .. } => {
+                unreachable!("other threads do these")
+            }
         };
         let mut operation = Self { tag, file, part: 0, action, done: 0 };
         operation.check();

@@ -10,6 +10,9 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+/// Data files leave so much of a file system free.
+const FREE_BYTES_KEPT: u64 = 64 << 20;
+
 /// Why a shard's file could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot open the data file {}: {source}", path.display())]
@@ -69,7 +72,8 @@ impl DataFile {
 
     /// The outcome of extending that needs no work: it is as long already, a device, or larger than what is free.
     ///
-    /// The last is asked here because a filesystem may fill itself up entirely before it says that it cannot reserve so much.
+    /// The last is asked here because a filesystem may fill itself up entirely before it says that it cannot reserve so much, and because small files (the cluster's
+    /// metadata, the schema) need room too: data files must not take the last of it.
     pub(crate) fn extend_at_once(&self, length: u64) -> Option<Result<(), DiskError>> {
         if length <= self.length {
             return Some(Ok(()));
@@ -78,7 +82,7 @@ impl DataFile {
             return Some(Err(DiskError::Full));
         }
         let free = free_bytes_of(&self.file).ok()?;
-        (length - self.length > free).then_some(Err(DiskError::Full))
+        (length - self.length > free.saturating_sub(FREE_BYTES_KEPT)).then_some(Err(DiskError::Full))
     }
 
     /// Makes the file longer on a filesystem that cannot reserve space.

@@ -10,10 +10,10 @@ use crate::disk::{DiskPath, DiskQueue};
 use crate::entropy::fill_with_entropy;
 use crate::event_loop::EventLoop;
 use crate::files::FileError;
+use crate::helper;
 use crate::listener::Listener;
 use crate::mailbox::{Mailbox, mailboxes};
-use crate::new_memory;
-use crate::reactor::{Envelope, LinuxReactor};
+use crate::reactor::{Envelope, Helpers, LinuxReactor};
 use crate::signals::{SignalSource, exit_now};
 use crate::volume::{FileLayout, Volume};
 use base::CoreId;
@@ -183,10 +183,12 @@ where
     };
     let control = Arc::new(Control::new(factories.len(), bind(&options.listeners)?).map_err(|errno| core_error(errno.into()))?);
     let (blobs, blob_thread) = blobs::start_writer(options.blob_dir.clone(), Arc::clone(&control)).map_err(core_error)?;
-    let (new_memory, memory_thread) = new_memory::start(Arc::clone(&control)).map_err(core_error)?;
+    let (new_memory, memory_thread) = helper::start(helper::MEMORY, Arc::clone(&control)).map_err(core_error)?;
+    let (computing, computing_thread) = helper::start(helper::COMPUTING, Arc::clone(&control)).map_err(core_error)?;
+    let helpers = Helpers { blobs, new_memory, computing };
     let cpus = choose_cpus(options.pinning, factories.len());
     let (report, reports) = mpsc::channel();
-    let mut threads = vec![blob_thread, memory_thread];
+    let mut threads = vec![blob_thread, memory_thread, computing_thread];
     let mut go_ahead = Vec::new();
     for (factory, mailbox) in factories.into_iter().zip(mailboxes(cores)) {
         let number = usize::from(mailbox.core().0);
@@ -195,8 +197,7 @@ where
         let core = Core {
             mailbox,
             control: Arc::clone(&control),
-            blobs: blobs.clone(),
-            new_memory: new_memory.clone(),
+            helpers: helpers.clone(),
             files: options.files.get(number).cloned().unwrap_or_default(),
             cpu: cpus.as_ref().map(|cpus| cpus[number]),
             signals: signals.take(),
@@ -274,8 +275,7 @@ impl Machine {
 struct Core<M> {
     mailbox: Mailbox<Envelope<M>>,
     control: Arc<Control>,
-    blobs: blobs::BlobSender,
-    new_memory: new_memory::NewMemorySender,
+    helpers: Helpers,
     files: Vec<FileLayout>,
     cpu: Option<usize>,
     signals: Option<SignalSource>,
@@ -297,7 +297,7 @@ impl<M: Send + 'static> Core<M> {
         let files = volumes.iter().map(|volume| OpenFile { bytes: volume.length(), read_unit: volume.read_unit() }).collect();
         let disk = DiskQueue::new(volumes, self.disk_in_flight_max, self.disk_path).map_err(|source| StartError::Core { source })?;
         let addresses = self.control.addresses();
-        let reactor = LinuxReactor::new(self.control, self.mailbox, disk, self.blobs, self.new_memory);
+        let reactor = LinuxReactor::new(self.control, self.mailbox, disk, self.helpers);
         let event_loop = EventLoop::new(reactor, self.signals, self.connections_max);
         let event_loop = event_loop.map_err(|errno| StartError::Core { source: errno.into() })?;
         Ok((event_loop, CoreEnv { core, cores, now: clock::read(), files, addresses }))

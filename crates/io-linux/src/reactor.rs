@@ -9,8 +9,8 @@ use crate::connections::Connections;
 use crate::control::Control;
 use crate::disk::DiskQueue;
 use crate::entropy::fill_with_entropy;
+use crate::helper::{Job, Task, TaskSender};
 use crate::mailbox::Mailbox;
-use crate::new_memory::{NewMemory, NewMemorySender};
 use crate::outgoing;
 use crate::output_pool::OutputPool;
 use base::CoreId;
@@ -57,18 +57,19 @@ pub struct LinuxReactor<M> {
     /// Connections that could not even be begun: the handler has not heard of it.
     pub(crate) stillborn: Vec<ConnectionId>,
     pub(crate) disk: DiskQueue,
-    blobs: BlobSender,
-    new_memory: NewMemorySender,
+    helpers: Helpers,
+}
+
+/// Where a core sends what other threads do for it.
+#[derive(Clone)]
+pub(crate) struct Helpers {
+    pub(crate) blobs: BlobSender,
+    pub(crate) new_memory: TaskSender,
+    pub(crate) computing: TaskSender,
 }
 
 impl<M> LinuxReactor<M> {
-    pub(crate) fn new(
-        control: Arc<Control>,
-        mailbox: Mailbox<Envelope<M>>,
-        disk: DiskQueue,
-        blobs: BlobSender,
-        new_memory: NewMemorySender,
-    ) -> Self {
+    pub(crate) fn new(control: Arc<Control>, mailbox: Mailbox<Envelope<M>>, disk: DiskQueue, helpers: Helpers) -> Self {
         Self {
             now: clock::read(),
             slept_us: 0,
@@ -83,8 +84,7 @@ impl<M> LinuxReactor<M> {
             unwatched: Vec::new(),
             stillborn: Vec::new(),
             disk,
-            blobs,
-            new_memory,
+            helpers,
         }
     }
 
@@ -217,10 +217,13 @@ impl<M: Send + 'static> Reactor for LinuxReactor<M> {
         let core = self.mailbox.core();
         match request {
             DiskRequest::ReplaceBlob { name, bytes } => {
-                self.blobs.send(BlobRequest { core, tag, name, bytes }).expect("the blob thread outlives the cores");
+                self.helpers.blobs.send(BlobRequest { core, tag, name, bytes }).expect("the blob thread outlives the cores");
             }
             DiskRequest::Populate { buffer } => {
-                self.new_memory.send(NewMemory { core, tag, buffer }).expect("the memory thread outlives the cores");
+                self.helpers.new_memory.send(Task { core, tag, job: Job::Touch(buffer) }).expect("the memory thread outlives the cores");
+            }
+            DiskRequest::Compute { work } => {
+                self.helpers.computing.send(Task { core, tag, job: Job::Compute(work) }).expect("the computing thread outlives the cores");
             }
             request => self.disk.start(tag, request),
         }

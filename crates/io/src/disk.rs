@@ -1,6 +1,7 @@
 //! Disk operations: direct reads and writes of a shard's files, and small named blobs that are replaced as a whole.
 
 use base::AlignedBuffer;
+use std::fmt;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -19,6 +20,28 @@ pub enum WriteSource {
     Owned(AlignedBuffer, usize),
     /// A block-aligned range of a buffer that nobody changes any more.
     Shared(Rc<AlignedBuffer>, Range<usize>),
+}
+
+/// Work for another thread. What comes of it goes where it puts it.
+pub struct Work(Box<dyn FnOnce() + Send>);
+
+impl Work {
+    /// This.
+    #[must_use]
+    pub fn new(work: impl FnOnce() + Send + 'static) -> Self {
+        Self(Box::new(work))
+    }
+
+    /// Does it.
+    pub fn run(self) {
+        (self.0)();
+    }
+}
+
+impl fmt::Debug for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Work")
+    }
 }
 
 /// What can be asked of a disk. Offsets and lengths of `Read` and `Write` are multiples of [`base::BLOCK_BYTES`].
@@ -58,6 +81,11 @@ pub enum DiskRequest {
     Populate {
         /// Comes back with the completion, its bytes still zero.
         buffer: AlignedBuffer,
+    },
+    /// Do this on another thread: it takes milliseconds of computing. Not the disk's work either.
+    Compute {
+        /// What.
+        work: Work,
     },
     /// Atomically and durably replace the small blob `name` of this node (a rename after a sync). Blobs are read at start-up only.
     ReplaceBlob {

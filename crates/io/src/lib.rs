@@ -12,7 +12,7 @@ mod reactor;
 mod stable;
 
 pub use base::Now;
-pub use disk::{DiskCompletion, DiskError, DiskRequest, DiskTag, FileId, WriteSource};
+pub use disk::{DiskCompletion, DiskError, DiskRequest, DiskTag, FileId, Work, WriteSource};
 pub use network::{ConnectionId, ListenerId, Placement};
 pub use reactor::{Handler, Reactor, Turn};
 pub use stable::StableMemory;

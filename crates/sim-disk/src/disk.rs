@@ -157,7 +157,7 @@ impl Disk {
                 let range = *offset as usize..*offset as usize + bytes;
                 assert!(!self.is_being_written(&range), "two writes to the same place in flight");
             }
-            DiskRequest::Sync { .. } | DiskRequest::Extend { .. } | DiskRequest::Populate { .. } => {}
+            DiskRequest::Sync { .. } | DiskRequest::Extend { .. } | DiskRequest::Populate { .. } | DiskRequest::Compute { .. } => {}
             DiskRequest::ReplaceBlob { .. } => panic!("a blob is not of this file"),
         }
         self.in_flight.push(InFlight { tag, request, covers: self.unsynced.len(), due_us: None });
@@ -210,6 +210,10 @@ impl Disk {
             DiskRequest::Sync { .. } => (self.sync(covers, dice), None),
             DiskRequest::Extend { length, .. } => (self.extend(length as usize, dice), None),
             DiskRequest::Populate { buffer } => (Ok(()), Some(buffer)),
+            DiskRequest::Compute { work } => {
+                work.run();
+                (Ok(()), None)
+            }
             DiskRequest::ReplaceBlob { .. } => unreachable!("refused when submitted"),
         };
         Some(DiskCompletion { tag, result, buffer })

@@ -2,11 +2,12 @@
 
 use crate::scripted::{Event, Folder, Node};
 use base::{AlignedBuffer, BLOCK_BYTES, Rng};
-use io::{DiskCompletion, DiskError, DiskRequest, DiskTag, FileId, Reactor, Turn, WriteSource};
+use io::{DiskCompletion, DiskError, DiskRequest, DiskTag, FileId, Reactor, Turn, Work, WriteSource};
 use io_linux::{DiskPath, Extent, FileLayout, Options, read_blobs};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::mpsc;
+use std::sync::{Arc, OnceLock, mpsc};
 
 const FILE: FileId = FileId(0);
 
@@ -250,6 +251,23 @@ fn memory_that_is_asked_for_comes_back_as_zeros() {
 }
 
 #[test]
+fn work_is_done_on_another_thread_before_it_completes() {
+    run(Options::default(), || {
+        let who = Arc::new(OnceLock::new());
+        Box::new(move |reactor, completion| {
+            let Some(completion) = completion else {
+                let who = Arc::clone(&who);
+                reactor.submit(DiskTag(1), DiskRequest::Compute { work: Work::new(move || who.set(std::thread::current().id()).unwrap()) });
+                return false;
+            };
+            assert_eq!((completion.tag, completion.result), (DiskTag(1), Ok(())));
+            assert!(*who.get().unwrap() != std::thread::current().id());
+            true
+        })
+    });
+}
+
+#[test]
 fn a_replaced_blob_is_there_when_it_completes() {
     let folder = Folder::new();
     let directory = folder.0.join("blobs");
@@ -273,6 +291,8 @@ fn a_replaced_blob_is_there_when_it_completes() {
             }
             if matches!(&completion, Some(DiskCompletion { tag: DiskTag(2), .. })) {
                 assert_eq!(read_blobs(&directory).unwrap()["schema"], b"two");
+                let mode = std::fs::metadata(directory.join("schema")).unwrap().permissions().mode();
+                assert_eq!(mode & 0o777, 0o600, "for nobody else to read");
             }
             false
         })
