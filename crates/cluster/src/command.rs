@@ -226,8 +226,8 @@ pub enum Refused {
         /// How many.
         bytes: u64,
     },
-    /// The member's own storage has failed.
-    #[error("this member cannot store metadata any more; restart it when its disk is sound")]
+    /// The member's own storage is full or has failed.
+    #[error("this member cannot store the cluster's metadata: its file system is full, or its disk has failed; its log says which")]
     StorageFailed,
     /// Some commands are the leader's own.
     #[error("only the leader of the metadata group may propose this")]

@@ -12,6 +12,7 @@
 //! | 4 | the first one that may be mixed with later ones: hellos and members say which versions they know. Before, formats had numbers of their own, up to 3 |
 //! | 5 | a replica says that it has no room (frame 69) |
 //! | 6 | primaries are even over the members' cores: where slots belong is another result of the same commands |
+//! | 7 | the schema may have roles |
 
 use crate::codec::{CodecError, Reader, Writer};
 use std::fmt;
@@ -25,7 +26,7 @@ pub struct Versions {
 
 impl Versions {
     /// What this program knows.
-    pub const KNOWN: Self = Self::new(4, 6);
+    pub const KNOWN: Self = Self::new(4, 7);
 
     /// From `oldest` to `latest`.
     ///

@@ -28,7 +28,9 @@ pub(super) struct Group {
     snapshot_unsaved: bool,
     /// Messages whose blobs are stored.
     released: Vec<Message>,
-    failed: bool,
+    storage: Storage,
+    /// The node cannot act by what is decided, and looks again at this time.
+    held_until_us: Option<u64>,
     snapshots_sent: BTreeMap<u64, u64>,
 }
 
@@ -47,6 +49,20 @@ struct Flight {
     snapshot: Option<u64>,
     /// Whether the blob has been handed out.
     handed_out: bool,
+}
+
+/// How storing goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Storage {
+    Works,
+    /// There is no room. What is to be stored is handed out again at this time.
+    Full {
+        again_us: u64,
+        /// Nothing is sent, taken or decided meanwhile.
+        is_silent: bool,
+    },
+    /// It never works again.
+    Failed,
 }
 
 /// What one round of the state machine gives.
@@ -94,7 +110,8 @@ impl Group {
             unsaved: None,
             snapshot_unsaved: store_state,
             released: Vec::new(),
-            failed: false,
+            storage: Storage::Works,
+            held_until_us: None,
             snapshots_sent: BTreeMap::new(),
         };
         // What says that this data directory is a member's: it must be there before anything is said.
@@ -106,18 +123,59 @@ impl Group {
         group
     }
 
+    /// Whether what is decided can be stored, as far as is known.
+    pub(super) fn can_store(&self) -> bool {
+        self.storage == Storage::Works && self.held_until_us.is_none()
+    }
+
     pub(super) fn has_failed(&self) -> bool {
-        self.failed
+        self.storage == Storage::Failed
+    }
+
+    /// Whether nothing is sent, taken or decided, for now or for good.
+    pub(super) fn is_silent(&self) -> bool {
+        self.held_until_us.is_some() || matches!(self.storage, Storage::Failed | Storage::Full { is_silent: true, .. })
+    }
+
+    /// Nothing is sent, taken or decided from now on; none: it goes on.
+    pub(super) fn hold(&mut self, until_us: Option<u64>) {
+        self.held_until_us = until_us;
+    }
+
+    /// When there may be something to do for a member that is silent.
+    pub(super) fn look_again_us(&self) -> Option<u64> {
+        if self.has_failed() {
+            return None;
+        }
+        self.store_again_us().into_iter().chain(self.held_until_us).min()
     }
 
     /// Nothing is sent, stored or decided any more.
     pub(super) fn fail(&mut self) {
-        self.failed = true;
+        self.storage = Storage::Failed;
+    }
+
+    /// There is no room for the blob that was handed out: it is handed out again at `again_us`. Whether that was not known yet.
+    pub(super) fn not_stored(&mut self, again_us: u64, is_silent: bool) -> bool {
+        if let Some(flight) = &mut self.flight {
+            flight.handed_out = false;
+            self.snapshot_unsaved |= flight.snapshot.take().is_some();
+        }
+        let before = std::mem::replace(&mut self.storage, Storage::Full { again_us, is_silent });
+        before == Storage::Works
+    }
+
+    /// When what could not be stored is handed out again, if it waits for that.
+    pub(super) fn store_again_us(&self) -> Option<u64> {
+        match self.storage {
+            Storage::Full { again_us, .. } if self.flight.as_ref().is_none_or(|flight| !flight.handed_out) => Some(again_us),
+            _ => None,
+        }
     }
 
     pub(super) fn leader(&self) -> Option<NodeId> {
         let id = self.raw.raft.leader_id;
-        (id != 0 && !self.failed).then_some(NodeId(id as u32))
+        (id != 0 && !self.is_silent()).then_some(NodeId(id as u32))
     }
 
     pub(super) fn term(&self) -> u64 {
@@ -125,7 +183,7 @@ impl Group {
     }
 
     pub(super) fn is_leader(&self) -> bool {
-        self.raw.raft.state == StateRole::Leader && !self.failed
+        self.raw.raft.state == StateRole::Leader && !self.is_silent()
     }
 
     /// Whether the state has all that this member knows to be decided.
@@ -182,7 +240,7 @@ impl Group {
         let raft = &self.raw.raft;
         let log = &raft.raft_log;
         format!(
-            "{:?} in term {}, log {}..{}, committed {}, persisted {}, {:?}, failed {}, storing {} {} {}, progress {:?}",
+            "{:?} in term {}, log {}..{}, committed {}, persisted {}, {:?}, storage {:?}, storing {} {} {}, progress {:?}",
             raft.state,
             raft.term,
             log.first_index(),
@@ -190,7 +248,7 @@ impl Group {
             log.committed,
             log.persisted,
             self.raw.store().applied.group,
-            self.failed,
+            self.storage,
             self.flight.is_some(),
             self.unsaved.is_some(),
             self.snapshot_unsaved,
@@ -279,7 +337,7 @@ impl Group {
 
     /// Asks the state machine for what it has to do; none when there is nothing.
     pub(super) fn round(&mut self) -> Option<Round> {
-        if self.failed {
+        if self.is_silent() {
             return None;
         }
         if !self.raw.has_ready() {
@@ -339,8 +397,8 @@ impl Group {
     }
 
     /// The blob to store now, if there is one.
-    pub(super) fn take_write(&mut self, identity: &Identity) -> Option<(&'static str, Vec<u8>)> {
-        if self.failed {
+    pub(super) fn take_write(&mut self, identity: &Identity, now_us: u64) -> Option<(&'static str, Vec<u8>)> {
+        if self.has_failed() || self.store_again_us().is_some_and(|again_us| now_us < again_us) {
             return None;
         }
         if self.flight.is_none() && (self.unsaved.is_some() || self.snapshot_unsaved) {
@@ -362,19 +420,27 @@ impl Group {
         Some((LOG_BLOB, self.raw.store().encode(identity)))
     }
 
-    /// The blob that was handed out is stored. What waited for it is in the next round.
-    pub(super) fn written(&mut self, is_log: bool) {
-        let Some(flight) = self.flight.as_mut().filter(|flight| flight.handed_out && flight.snapshot.is_none() == is_log) else { return };
+    /// The blob that was handed out is stored. What waited for it is in the next round. Whether there is room again, after there was none.
+    pub(super) fn written(&mut self, is_log: bool) -> bool {
+        let Some(flight) = self.flight.as_mut().filter(|flight| flight.handed_out && flight.snapshot.is_none() == is_log) else {
+            return false;
+        };
         if let Some(index) = flight.snapshot.take() {
             flight.handed_out = false;
             self.raw.mut_store().snapshot_stored(index);
-            return;
+            // The log follows at once: only then is all that was promised stored.
+            if let Storage::Full { again_us, .. } = &mut self.storage {
+                *again_us = 0;
+            }
+            return false;
         }
         let stored = self.flight.take().expect("it is there").unsaved;
         if stored.ready > 0 {
             self.persisted(stored.ready);
         }
         self.released.extend(stored.messages);
+        let before = std::mem::replace(&mut self.storage, Storage::Works);
+        before != Storage::Works
     }
 
     /// After how many ticks this member stands for election. Those who lose a leader do so one after the other: two at once would share the votes, and a

@@ -199,7 +199,7 @@ impl Metadata {
     }
 
     pub(super) fn follow_role(&mut self) {
-        let (Some(group), Some(me)) = (&self.group, self.node()) else { return };
+        let (Some(group), Some(me)) = (self.group.as_ref().filter(|group| !group.is_silent()), self.node()) else { return };
         if !group.is_leader() {
             if self.leading.take().is_some() {
                 self.lease.lose();

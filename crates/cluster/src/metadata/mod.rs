@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Nothing that depends on a blob is sent or applied before the blob is stored. When one cannot be stored, or the cluster goes by a version of the nodes' protocol
-//! that this program does not know, the member falls silent: it neither votes nor holds a lease from then on, and the process may go on with what it knows.
+//! that this program does not know, the member falls silent: it neither votes nor holds a lease from then on, and the process may go on with what it knows. When there
+//! is only no room for a blob, it tries again each second, and is silent until it has stored it.
 
 mod group;
 mod leading;
@@ -38,7 +39,7 @@ use model::Schema;
 use proposals::Proposals;
 use raft::eraftpb::{ConfState, HardState};
 use std::sync::Arc;
-use timing::{STOPPED_US, TICK_US, Waits};
+use timing::{STOPPED_US, STORE_AGAIN_US, TICK_US, Waits};
 
 /// Identifies a proposal of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -76,6 +77,24 @@ pub enum Event {
         /// The blob's name.
         blob: String,
     },
+    /// There is no room for a blob. It is tried again each second, and nothing is decided here until it is stored.
+    StorageFull {
+        /// The blob's name.
+        blob: String,
+    },
+    /// There was no room, and all is stored now: this member goes on.
+    StorageWorks,
+}
+
+/// What became of a blob that was to be stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// It is stored.
+    Yes,
+    /// There is no room for it; the one that it replaces is still there.
+    Full,
+    /// Neither it nor another one can be stored.
+    Failed,
 }
 
 /// The blobs as a process finds them when it starts.
@@ -326,22 +345,24 @@ impl Metadata {
     pub fn turn(&mut self, now: Now) -> Option<u64> {
         self.observe(now);
         let now_us = self.now_us;
+        let group = self.group.as_mut()?;
+        if group.is_silent() {
+            return group.look_again_us();
+        }
         if now_us.saturating_sub(self.last_turn_us) > STOPPED_US
             && let Some(leading) = &mut self.leading
         {
             leading.was_stopped(now_us);
         }
         self.last_turn_us = now_us;
-        let group = self.group.as_mut()?;
-        if group.has_failed() {
-            return None;
-        }
         if now_us >= self.next_tick_us {
             group.tick();
             self.next_tick_us = now_us + TICK_US;
         }
-        self.propose_start();
-        self.propose_release();
+        if group.can_store() {
+            self.propose_start();
+            self.propose_release();
+        }
         self.progress();
         self.proposals.expire(now_us, &mut self.events);
         self.forward_proposals();
@@ -354,7 +375,7 @@ impl Metadata {
     /// A message from member `from`, which the connection vouches for. One that makes no sense is ignored.
     pub fn receive(&mut self, now: Now, from: NodeId, bytes: &[u8]) {
         self.observe(now);
-        if self.group.as_ref().is_none_or(Group::has_failed) {
+        if self.group.as_ref().is_none_or(Group::is_silent) {
             return;
         }
         match Envelope::decode(bytes, self.profile.protocol_versions) {
@@ -383,24 +404,68 @@ impl Metadata {
     /// The blobs to store, each in place of the one of its name; [`Metadata::written`] answers each.
     pub fn take_writes(&mut self) -> Vec<(String, Vec<u8>)> {
         match (&mut self.group, &self.identity) {
-            (Some(group), Some(identity)) => group.take_write(identity).into_iter().map(|(name, bytes)| (name.to_owned(), bytes)).collect(),
+            (Some(group), Some(identity)) => {
+                let write = group.take_write(identity, self.now_us);
+                write.into_iter().map(|(name, bytes)| (name.to_owned(), bytes)).collect()
+            }
             _ => Vec::new(),
         }
     }
 
-    /// The blob `name` is stored, or is not.
-    pub fn written<E>(&mut self, now: Now, name: &str, result: Result<(), E>) {
+    /// What became of the blob `name`.
+    pub fn written(&mut self, now: Now, name: &str, stored: Stored) {
         self.observe(now);
-        let Some(group) = &mut self.group else { return };
-        if group.has_failed() {
-            return;
-        }
-        match result {
-            Ok(()) => {
-                group.written(name == LOG_BLOB);
+        let Some(group) = self.group.as_mut().filter(|group| !group.has_failed()) else { return };
+        match stored {
+            Stored::Yes => {
+                if group.written(name == LOG_BLOB) {
+                    self.events.push(Event::StorageWorks);
+                }
                 self.progress();
             }
-            Err(_) => self.fall_silent(Event::StorageFailed { blob: name.to_owned() }),
+            Stored::Full => self.wait_for_room(name),
+            Stored::Failed => self.fall_silent(Event::StorageFailed { blob: name.to_owned() }),
+        }
+    }
+
+    /// Until there is room this member stands still, as if its process were stopped: what it has learned and cannot store, it must not act by. One that is alone
+    /// goes on: nothing is decided without it.
+    fn wait_for_room(&mut self, blob: &str) {
+        let is_alone = self.is_alone();
+        let again_us = self.now_us + STORE_AGAIN_US;
+        if self.group.as_mut().is_some_and(|group| group.not_stored(again_us, !is_alone)) {
+            self.events.push(Event::StorageFull { blob: blob.to_owned() });
+        }
+        // What was proposed may be decided later.
+        self.proposals.fail(&mut self.events);
+        if !is_alone {
+            self.stand_still();
+        }
+    }
+
+    /// A leader keeps what it knows of the others: for one, whom it has proposed to take for down.
+    fn stand_still(&mut self) {
+        self.lease.lose();
+        self.messages.clear();
+    }
+
+    /// This node cannot act by the newest state, as it cannot store what belongs to it; it looks again at `until_us`. Others take over what it serves meanwhile: by
+    /// what it acted by before, it must not go on. One that is alone does.
+    pub fn hold(&mut self, until_us: u64) {
+        if self.is_alone() {
+            return;
+        }
+        if let Some(group) = &mut self.group {
+            group.hold(Some(until_us));
+        }
+        self.proposals.fail(&mut self.events);
+        self.stand_still();
+    }
+
+    /// After [`Metadata::hold`]: it can.
+    pub fn go_on(&mut self) {
+        if let Some(group) = &mut self.group {
+            group.hold(None);
         }
     }
 
@@ -433,11 +498,13 @@ impl Metadata {
 
     /// A member that is alone and has nothing to do needs no timer.
     fn deadline(&self) -> Option<u64> {
+        let store_us = self.group.as_ref().and_then(Group::store_again_us);
         let idle = self.proposals.is_empty() && self.leading.as_ref().is_some_and(Leading::is_idle);
         if idle && self.is_alone() {
-            return None;
+            return store_us;
         }
-        Some(self.lease.next_heartbeat_us(self.leader().is_some() && self.leading.is_none()).min(self.next_tick_us))
+        let due_us = self.lease.next_heartbeat_us(self.leader().is_some() && self.leading.is_none()).min(self.next_tick_us);
+        Some(store_us.map_or(due_us, |store_us| due_us.min(store_us)))
     }
 
     /// Whether there is no other member, and never was one that may still count itself in.

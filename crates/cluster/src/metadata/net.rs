@@ -3,11 +3,11 @@
 
 use super::test_parts::{keyspace, profile};
 use super::timing::Waits;
-use super::{Blobs, Event, Metadata, ProposalId};
+use super::{Blobs, Event, Metadata, ProposalId, Stored};
 use crate::command::{Command, Outcome, SlotEpochs};
 use crate::envelope::Envelope;
 use crate::raft_log::LOG_BLOB;
-use crate::state::{Member, MemberState, Profile, State};
+use crate::state::{Assignment, Member, MemberState, Profile, State};
 use crate::versions::Versions;
 use crate::wire::link_version;
 use base::{Epoch, NodeId, Now, Rng, Slot};
@@ -62,7 +62,8 @@ pub(super) struct Machine {
     inbox: Vec<(u128, Vec<u8>)>,
     writing: Vec<(u64, String, Vec<u8>)>,
     pub(super) disk_us: u64,
-    pub(super) disk_fails: bool,
+    /// What becomes of what is stored.
+    pub(super) disk: Stored,
     schemas: BTreeMap<ProposalId, u128>,
     joins: BTreeMap<ProposalId, u128>,
     /// Term of each watched slot that this process is primary of, and from when it serves it.
@@ -131,7 +132,7 @@ impl Net {
             inbox: Vec::new(),
             writing: Vec::new(),
             disk_us: 500,
-            disk_fails: false,
+            disk: Stored::Yes,
             schemas: BTreeMap::new(),
             joins: BTreeMap::new(),
             serves: BTreeMap::new(),
@@ -162,7 +163,7 @@ impl Net {
         };
         metadata.waits = waits;
         machine.metadata = Some(metadata);
-        (machine.incarnation, machine.due_us, machine.disk_fails) = (incarnation, now_us, false);
+        (machine.incarnation, machine.due_us, machine.disk) = (incarnation, now_us, Stored::Yes);
         machine.serves.clear();
     }
 
@@ -234,12 +235,10 @@ impl Net {
             std::mem::take(&mut machine.writing).into_iter().partition(|(due_us, ..)| *due_us <= now_us);
         machine.writing = waiting;
         for (_, name, bytes) in done {
-            if machine.disk_fails {
-                metadata.written(now, &name, Err(()));
-            } else {
+            if machine.disk == Stored::Yes {
                 store(&mut machine.blobs, &name, bytes);
-                metadata.written::<()>(now, &name, Ok(()));
             }
+            metadata.written(now, &name, machine.disk);
         }
         // A timer that is due, or now and then one that is not.
         if machine.local_due(now_us) || self.rng.below(20) == 0 {
@@ -302,10 +301,11 @@ impl Net {
     fn observe(&mut self, host: u128, event: Event) {
         match event {
             Event::Applied { state } => self.applied(host, state),
-            Event::StorageFailed { .. } => {
-                let machine = &self.machines[&host];
-                assert_eq!(machine.metadata.as_ref().expect("it runs").lease_until_us(), 0);
+            Event::StorageFailed { .. } | Event::StorageFull { .. } => {
+                let metadata = self.machines[&host].metadata.as_ref().expect("it runs");
+                assert!(metadata.lease_until_us() == 0 || metadata.is_alone());
             }
+            Event::StorageWorks => {}
             Event::NotFollowed { why, .. } => assert!(self.liar.is_some(), "host {host}: {why}"),
             Event::Outdated { agreed } => assert!(self.liar.is_some(), "host {host} does not know version {agreed}"),
             Event::Done { proposal, outcome } => {
@@ -354,7 +354,7 @@ impl Net {
         for (keyspace, map) in &state.keyspaces {
             for slot in 0..WATCHED {
                 let assignment = map.at(Slot(slot));
-                if Some(assignment.primary) == me {
+                if me.is_some_and(|me| acts_as_primary(assignment, me)) {
                     let key = (keyspace.clone(), slot);
                     let wait_us = if assignment.handover_from.is_some() { self.waits.handover_us } else { 0 };
                     let fresh = (assignment.term, now_us + wait_us);
@@ -396,7 +396,7 @@ impl Net {
         let mut by_node: BTreeMap<NodeId, BTreeMap<String, Vec<(Slot, Epoch)>>> = BTreeMap::new();
         for (keyspace, map) in &state.keyspaces {
             for (slot, assignment) in map.with_slots() {
-                if Some(assignment.primary) == me
+                if me.is_some_and(|me| acts_as_primary(assignment, me))
                     && let Some(learner) = assignment.learners.iter().next()
                 {
                     let slots = by_node.entry(learner).or_default().entry(keyspace.clone()).or_default();
@@ -405,18 +405,17 @@ impl Net {
             }
         }
         for (node, keyspaces) in by_node {
-            let slots = keyspaces.into_iter().map(|(keyspace, slots)| SlotEpochs { keyspace, slots }).collect();
-            metadata.propose(Command::InSync { node, slots });
+            metadata.propose(Command::InSync { node, slots: slot_epochs(keyspaces) });
         }
-        let mut by_heir: BTreeMap<NodeId, Vec<SlotEpochs>> = BTreeMap::new();
-        for ((keyspace, map), me) in state.keyspaces.iter().zip(std::iter::repeat(me.unwrap_or(NodeId(0)))) {
-            for (slot, heir) in state.successors(keyspace, me) {
-                let slots = vec![(slot, map.at(slot).epoch)];
-                by_heir.entry(heir).or_default().push(SlotEpochs { keyspace: keyspace.clone(), slots });
+        let mut by_heir: BTreeMap<NodeId, BTreeMap<String, Vec<(Slot, Epoch)>>> = BTreeMap::new();
+        for (keyspace, map) in &state.keyspaces {
+            for (slot, heir) in me.map(|me| state.successors(keyspace, me)).into_iter().flatten() {
+                let slots = by_heir.entry(heir).or_default().entry(keyspace.clone()).or_default();
+                slots.push((slot, map.at(slot).epoch));
             }
         }
-        for (to, slots) in by_heir {
-            metadata.propose(Command::HandOver { to, slots });
+        for (to, keyspaces) in by_heir {
+            metadata.propose(Command::HandOver { to, slots: slot_epochs(keyspaces) });
         }
     }
 
@@ -469,6 +468,14 @@ impl Net {
         }
     }
 
+    /// From now on, if it was `before`. A disk that has failed stays so: the member is silent.
+    pub(super) fn change_disk(&mut self, host: u128, before: Stored, after: Stored) {
+        let machine = self.machines.get_mut(&host).expect("a machine");
+        if machine.disk == before {
+            machine.disk = after;
+        }
+    }
+
     /// Everybody is there and connected again.
     pub(super) fn heal(&mut self) {
         self.cuts.clear();
@@ -477,7 +484,8 @@ impl Net {
         for host in hosts {
             let machine = self.machines.get_mut(&host).expect("a machine");
             (machine.stopped_until_us, machine.disk_us) = (0, 500);
-            if machine.disk_fails {
+            let disk = std::mem::replace(&mut machine.disk, Stored::Yes);
+            if disk == Stored::Failed {
                 self.kill(host);
             }
             self.start(host);
@@ -582,4 +590,13 @@ fn check_progress(old: &State, new: &State) {
             assert!(after.term >= before.term && (after.term > before.term || after.primary == before.primary));
         }
     }
+}
+
+/// A primary that has restarted waits until it has let the others go.
+fn acts_as_primary(assignment: &Assignment, node: NodeId) -> bool {
+    assignment.primary == node && !assignment.restarted.contains(&node)
+}
+
+fn slot_epochs(keyspaces: BTreeMap<String, Vec<(Slot, Epoch)>>) -> Vec<SlotEpochs> {
+    keyspaces.into_iter().map(|(keyspace, slots)| SlotEpochs { keyspace, slots }).collect()
 }

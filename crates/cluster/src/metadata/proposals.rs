@@ -73,7 +73,7 @@ impl Metadata {
         self.proposals.last = number;
         let refused = match &self.group {
             _ if command.is_leaders() => Some(Refused::LeaderOnly),
-            Some(group) if group.has_failed() => Some(Refused::StorageFailed),
+            Some(group) if !group.can_store() => Some(Refused::StorageFailed),
             _ if self.proposals.pending.len() >= PENDING_MAX => {
                 Some(Refused::TooMany { what: "pending proposals", limit: PENDING_MAX as u32 })
             }

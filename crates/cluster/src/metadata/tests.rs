@@ -6,7 +6,7 @@ use super::timing::Waits;
 use super::*;
 use crate::command::Refused;
 use crate::envelope::Proposal;
-use crate::state::MemberState;
+use crate::state::{Member, MemberState};
 use crate::versions::Versions;
 use raft::eraftpb::{Entry, Message, MessageType};
 
@@ -26,7 +26,7 @@ fn store_all(metadata: &mut Metadata, blobs: &mut Blobs, now: Now) {
                 LOG_BLOB => blobs.log = bytes,
                 _ => blobs.snapshot = Some(bytes),
             }
-            metadata.written::<()>(now, &name, Ok(()));
+            metadata.written(now, &name, Stored::Yes);
         }
     }
 }
@@ -111,6 +111,27 @@ fn members_vote_as_soon_as_the_group_survives_the_loss_of_one_by_it() {
 }
 
 #[test]
+fn five_of_seven_vote_and_others_follow_those_that_are_gone() {
+    let mut net = Net::new(7, Waits::default());
+    (2..=7).for_each(|host| net.add(host));
+    net.run_ms(12_000);
+    converge(&mut net, 7);
+    let hosts_that_vote = |net: &Net| {
+        let (_, machine) = net.machines.iter().find(|(_, machine)| machine.metadata.is_some()).expect("one runs");
+        let voters = machine.metadata.as_ref().expect("it runs").voters();
+        let host_of = |node: &NodeId| net.newest().members[node].profile.host_id;
+        voters.iter().map(host_of).collect::<std::collections::BTreeSet<u128>>()
+    };
+    let before = hosts_that_vote(&net);
+    assert_eq!(before.len(), 5);
+    let gone: Vec<u128> = before.iter().copied().take(2).collect();
+    gone.iter().for_each(|host| net.kill(*host));
+    net.run_ms(30_000);
+    let after = hosts_that_vote(&net);
+    assert!(after.len() == 5 && !gone.iter().any(|host| after.contains(host)), "{before:?}, {gone:?} are gone, {after:?}");
+}
+
+#[test]
 fn nobody_gets_a_vote_while_a_core_may_act_by_a_lease_without_end() {
     let mut net = Net::new(3, Waits::default());
     net.run_ms(200);
@@ -187,7 +208,7 @@ fn run_seed(seed: u64, waits: Waits) -> u32 {
     for _ in 0..12 {
         let host = 1 + rng.below(u64::from(members as u32)) as u128;
         let other = 1 + rng.below(u64::from(members as u32)) as u128;
-        match rng.below(15) {
+        match rng.below(18) {
             0 | 1 => net.kill(host),
             2 => {
                 net.kill(host);
@@ -202,7 +223,9 @@ fn run_seed(seed: u64, waits: Waits) -> u32 {
                 }
             }
             8 => net.loss_percent = rng.below(30),
-            9 => net.machines.get_mut(&host).expect("a machine").disk_fails = true,
+            9 => net.machines.get_mut(&host).expect("a machine").disk = Stored::Failed,
+            14 | 15 => net.change_disk(host, Stored::Yes, Stored::Full),
+            16 => net.change_disk(host, Stored::Full, Stored::Yes),
             10 => net.machines.get_mut(&host).expect("a machine").disk_us = 500 + rng.below(400_000),
             11 => net.propose(other, Command::Drain { node: NodeId(host as u32) }),
             12 => net.cuts.clear(),
@@ -494,16 +517,84 @@ fn the_log_of_a_leader_without_followers_does_not_grow() {
     }
 }
 
+/// The member on this machine says nothing, and the others have taken over what it served.
+fn assert_silent(net: &Net, host: u128) {
+    let metadata = net.machines[&host].metadata.as_ref().expect("it runs");
+    assert_eq!((metadata.lease_until_us(), metadata.leader()), (0, None));
+    let is_up = metadata.node().and_then(|node| net.newest().member(node)).map(Member::is_up);
+    assert_eq!((net.newest().status().unavailable_slots, is_up), (0, Some(false)), "the others go on");
+}
+
 #[test]
 fn a_member_whose_disk_fails_is_silent() {
     let mut net = three(3, Waits::default());
     let leader = leader(&net);
-    net.machines.get_mut(&leader).expect("a machine").disk_fails = true;
+    net.machines.get_mut(&leader).expect("a machine").disk = Stored::Failed;
     net.change_schema(leader);
     net.run_ms(4_000);
-    let metadata = net.machines[&leader].metadata.as_ref().expect("it runs");
-    assert_eq!((metadata.lease_until_us(), metadata.leader()), (0, None));
-    assert_eq!(net.newest().status().unavailable_slots, 0, "the others go on");
+    assert_silent(&net, leader);
+}
+
+#[test]
+fn a_member_without_room_is_silent_until_there_is_some() {
+    for led in [true, false] {
+        let mut net = three(3, Waits::default());
+        let leader = leader(&net);
+        let full = if led { leader } else { leader % 3 + 1 };
+        net.machines.get_mut(&full).expect("a machine").disk = Stored::Full;
+        net.change_schema(leader);
+        net.run_ms(4_000);
+        assert_silent(&net, full);
+        // By the same process.
+        net.machines.get_mut(&full).expect("a machine").disk = Stored::Yes;
+        net.run_ms(1_500);
+        converge(&mut net, 3);
+    }
+}
+
+#[test]
+fn a_member_that_cannot_act_by_the_newest_state_is_silent_until_it_can() {
+    for led in [true, false] {
+        let mut net = three(4, Waits::default());
+        let leader = leader(&net);
+        let held = if led { leader } else { leader % 3 + 1 };
+        let with_held = |net: &mut Net, change: fn(&mut Metadata)| {
+            change(net.machines.get_mut(&held).and_then(|machine| machine.metadata.as_mut()).expect("it runs"));
+        };
+        with_held(&mut net, |metadata| metadata.hold(u64::MAX));
+        net.run_ms(4_000);
+        assert_silent(&net, held);
+        with_held(&mut net, Metadata::go_on);
+        net.run_ms(1_500);
+        converge(&mut net, 4);
+    }
+}
+
+#[test]
+fn a_member_that_is_alone_serves_without_room_and_takes_no_change() {
+    let mut blobs = Blobs::default();
+    let mut metadata = Metadata::found("test", profile(1, 11), Schema::empty(), at(0), 1);
+    store_all(&mut metadata, &mut blobs, at(1));
+    metadata.take_events();
+    let remove = || Command::Remove { node: NodeId(7), force: false };
+    let before = metadata.propose(remove());
+    let [(name, _)] = &metadata.take_writes()[..] else { panic!("one blob at a time") };
+    metadata.written(at(2), name, Stored::Full);
+    let events = metadata.take_events();
+    assert!(matches!(&events[..], [Event::StorageFull { .. }, Event::Done { proposal, outcome: Outcome::Unknown }] if *proposal == before));
+    assert_eq!(metadata.lease_until_us(), u64::MAX);
+    let meanwhile = metadata.propose(remove());
+    let refused = Outcome::Refused(Refused::StorageFailed);
+    assert!(matches!(&metadata.take_events()[..], [Event::Done { proposal, outcome }] if *proposal == meanwhile && *outcome == refused));
+    assert_eq!(metadata.turn(at(3)), Some(1_002_000), "it is tried again after a second");
+    assert!(metadata.take_writes().is_empty());
+    metadata.turn(at(1_002));
+    store_all(&mut metadata, &mut blobs, at(1_003));
+    assert!(metadata.take_events().iter().any(|event| matches!(event, Event::StorageWorks)));
+    metadata.propose(remove());
+    store_all(&mut metadata, &mut blobs, at(1_004));
+    let outcome = Outcome::Refused(Refused::NoSuchMember { node: NodeId(7) });
+    assert!(metadata.take_events().iter().any(|event| matches!(event, Event::Done { outcome: done, .. } if *done == outcome)));
 }
 
 /// How many of these runs break a promise.

@@ -35,6 +35,9 @@ pub(super) const VOTER_DOWN_US: u64 = 10_000_000;
 /// A snapshot that was not answered for this long is sent again.
 pub(super) const SNAPSHOT_RETRY_US: u64 = 2_000_000;
 
+/// Between two attempts to store what there was no room for.
+pub(super) const STORE_AGAIN_US: u64 = 1_000_000;
+
 /// The waits that keep leases apart. Tests shorten them, to see that they are needed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waits {

@@ -30,6 +30,8 @@ use std::sync::Arc;
 
 /// The most members that there may ever have been: ids are not used again.
 pub const MEMBERS_MAX: u32 = 4096;
+/// The version in which the schema has roles.
+const ROLES_SINCE: u16 = 7;
 /// The most keyspaces: the slot map of each takes about 50 KB in a snapshot.
 pub const KEYSPACES_MAX: u32 = 150;
 
@@ -286,13 +288,19 @@ impl State {
         Outcome::Done
     }
 
+    /// Whether every member knows what roles are.
+    #[must_use]
+    pub fn knows_roles(&self) -> bool {
+        self.protocol_version() >= ROLES_SINCE
+    }
+
     fn change_schema(&mut self, expected: u128, document: &[u8]) -> Outcome {
         let found = self.schema.version;
         if found != expected {
             return Outcome::Refused(Refused::SchemaChanged { found });
         }
         let schema = match schema_blob::decode(document) {
-            Ok(schema) if schema.version != found => schema,
+            Ok(schema) if schema.version != found && (schema.roles.is_empty() || self.knows_roles()) => schema,
             _ => return Outcome::Refused(Refused::BadSchema),
         };
         if !self.members.values().any(|member| member.state != MemberState::Removed) {

@@ -520,6 +520,19 @@ fn a_schema_from_another_version_is_refused() {
 }
 
 #[test]
+fn roles_wait_until_every_member_knows_them() {
+    let mut cluster = Cluster { state: State::founded(7, "test".to_owned(), knows(1, 1, 4, 6), Schema::empty(), 1), index: 1 };
+    cluster.apply(&Command::Join { profile: knows(2, 2, 4, 7), replaces: None });
+    let roles = BTreeMap::from([("jo".to_owned(), Arc::new(model::Role::default()))]);
+    let schema = Schema { version: 99, roles, ..Schema::clone(&cluster.state.schema) };
+    let change = Command::Schema { expected: cluster.state.schema.version, document: schema_blob::encode(&schema) };
+    assert_eq!(cluster.apply(&change), Outcome::Refused(Refused::BadSchema));
+    cluster.apply(&Command::Started { node: NodeId(1), previous: 1, profile: knows(1, 3, 4, 7) });
+    assert_eq!(cluster.apply(&change), Outcome::Done);
+    assert!(cluster.state.schema.roles.contains_key("jo"));
+}
+
+#[test]
 fn random_commands_keep_what_must_hold_and_then_all_converges() {
     for seed in 0..12 {
         let mut rng = Rng::new(seed);

@@ -174,7 +174,7 @@ fn strangers_are_told_why_they_are_refused() {
     assert_eq!(answer(|hello| hello.target_core = 2), Err(Refusal::NoSuchCore { core: 2, cores: 2 }));
     let joins: fn(&mut Hello) = |hello| (hello.node, hello.cluster_id, hello.host_id) = (None, 0, 77);
     assert_eq!(answer(joins), Ok(known));
-    let mut joiner = hello();
+    let mut joiner = Hello { protocol_versions: ours, ..hello() };
     joins(&mut joiner);
     assert_eq!(accept(&joiner, &me(), ours, 2, &State::empty()), Err(Refusal::NotYetMember));
     let text = Refusal::Gone { node: NodeId(3) }.to_string();

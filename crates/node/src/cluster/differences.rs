@@ -54,6 +54,8 @@ pub(crate) struct Differences {
     is_dirty: bool,
     /// Whether a slot has ceased to be held, or a member to be known, which is not stored yet.
     has_unstored_removal: bool,
+    /// Whether the last one could not be stored: nothing is urgent then.
+    has_failed: bool,
     storing: Option<Storing>,
     stored_at_us: u64,
 }
@@ -267,7 +269,8 @@ impl Differences {
             (self.committed, self.restored) = (committed, Some(committed));
             self.is_dirty = true;
         }
-        if self.storing.is_some() || !(self.has_unstored_removal || (self.is_dirty && is_due)) {
+        let is_urgent = self.has_unstored_removal && !self.has_failed;
+        if self.storing.is_some() || !(is_urgent || (is_due && (self.is_dirty || self.has_unstored_removal))) {
             return None;
         }
         self.storing = Some(Storing { has_removal: std::mem::take(&mut self.has_unstored_removal) });
@@ -279,7 +282,7 @@ impl Differences {
     /// When to call [`Differences::note`] again.
     pub(crate) fn due_us(&self) -> u64 {
         if self.has_unstored_removal && self.storing.is_none() {
-            return 0;
+            return if self.has_failed { self.stored_at_us + STORE_US } else { 0 };
         }
         self.samples.back().map_or(0, |(at_us, _)| at_us + SAMPLE_US)
     }
@@ -287,6 +290,7 @@ impl Differences {
     /// The blob is stored, or is not.
     pub(crate) fn stored(&mut self, is_stored: bool) {
         let Some(storing) = self.storing.take() else { return };
+        self.has_failed = !is_stored;
         if !is_stored {
             self.is_dirty = true;
             self.has_unstored_removal |= storing.has_removal;
@@ -374,7 +378,10 @@ mod tests {
         assert!(!kept.may_forget());
         kept.stored(false);
         assert!(!kept.may_forget());
-        assert!(kept.note(Reached::default(), 10_000_002).is_some());
+        assert!(kept.note(Reached::default(), 10_000_002).is_none(), "a disk that is full is not asked again and again");
+        let due_us = kept.due_us();
+        assert_eq!(due_us, 10_000_001 + STORE_US);
+        assert!(kept.note(Reached::default(), due_us).is_some());
         kept.stored(true);
         assert!(kept.may_forget());
     }

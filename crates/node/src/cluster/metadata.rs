@@ -10,7 +10,7 @@ use crate::message::Message;
 use crate::schema_changes::{METADATA_TAG, SchemaChanges};
 use base::{CoreId, NodeId, Now};
 use cluster::wire::{Hello, Join, JoinReply, Kind, RefusalMessage, link_version};
-use cluster::{Blobs, Command, Event, Member, MemberState, Metadata, Outcome, Profile, ProposalId, Refused, State, Versions};
+use cluster::{Blobs, Command, Event, Member, MemberState, Metadata, Outcome, Profile, ProposalId, Refused, State, Stored, Versions};
 use cql::wire::Event as ClientEvent;
 use io::{ConnectionId, DiskError, DiskRequest, Reactor};
 use shard::Durability;
@@ -233,6 +233,14 @@ impl Core {
                      release is started"
                 );
             }
+            Event::StorageFull { blob } => {
+                tracing::error!(
+                    blob,
+                    "no space left on the device for the cluster's metadata; until there is, a member of several is primary of nothing, and one that is alone \
+                     takes no change of its schema; it is tried again each second"
+                );
+            }
+            Event::StorageWorks => tracing::info!("the cluster's metadata is stored, there is room again; this member goes on"),
             Event::StorageFailed { blob } => {
                 tracing::error!(
                     blob,
@@ -296,10 +304,25 @@ impl Core {
         let now = reactor.now();
         let Some(core) = self.cluster.as_mut().and_then(|cluster| cluster.metadata.as_mut()) else { return };
         let (Some(name), Some(metadata)) = (core.writing.pop_front(), core.metadata.as_mut()) else { return };
-        if let Err(error) = result {
-            tracing::error!(blob = name, %error, "the cluster's metadata could not be stored");
+        let stored = match result {
+            Ok(()) => Stored::Yes,
+            Err(DiskError::Full) => Stored::Full,
+            Err(error) => {
+                tracing::error!(blob = name, %error, "the cluster's metadata could not be stored");
+                Stored::Failed
+            }
+        };
+        metadata.written(now, &name, stored);
+    }
+
+    /// On core 0: what belongs to the newest state could not be stored, and is tried again at this time; or it is stored.
+    pub(crate) fn hold_metadata(&mut self, until_us: Option<u64>) {
+        let metadata = self.cluster.as_mut().and_then(|cluster| cluster.metadata.as_mut()?.metadata.as_mut());
+        match (metadata, until_us) {
+            (Some(metadata), Some(until_us)) => metadata.hold(until_us),
+            (Some(metadata), None) => metadata.go_on(),
+            (None, _) => {}
         }
-        metadata.written(now, &name, result.clone());
     }
 
     /// On core 0: brings the newest state to all cores: its schema first, so that everybody knows the tables that views name.
