@@ -6,7 +6,7 @@
 #   make fix           formatting and what clippy can mend
 #   make drivers       the driver suites only; SUITES="python go" chooses
 #   make sim           the simulator over SEEDS=20000 seeds from SEED=1; `make test` takes 2,000
-#   make sim-clusters  the same for clusters: SEEDS=5000 seeds of several nodes each; `make test` takes 1,500
+#   make sim-clusters  the same for clusters: SEEDS=5000 seeds of several nodes each; `make test` takes 1,200
 #   make peer-cassandra   an Apache Cassandra on 127.0.0.1:9142, for TARNDB_TEST_CQL=127.0.0.1:9142 make drivers
 #   make bench         a first report of `tarndb bench` in three minutes; ARGS="ycsb-b --duration 30s" chooses
 #   make bench-loopback, make microbench   CPU time beside Redis over sockets, figures in process

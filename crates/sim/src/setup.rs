@@ -131,6 +131,7 @@ impl Setup {
             }
         });
         NodeConfig {
+            requires_login: false,
             cluster_name: "machine".to_owned(),
             data_center: "datacenter1".to_owned(),
             rack: "rack1".to_owned(),

@@ -35,9 +35,20 @@ struct Line {
 struct Waiting {
     stream: i16,
     asked: Asked,
+    /// Of a read of several rows: the others.
+    wide: Option<Wide>,
     /// A read that any replica may answer.
     anywhere: bool,
     asked_us: u64,
+}
+
+/// A read of several rows.
+struct Wide {
+    others: Vec<Asked>,
+    statement: Statement,
+    page: Option<u32>,
+    /// Of the pages so far.
+    rows: Vec<Vec<Bound>>,
 }
 
 /// A client.
@@ -126,14 +137,22 @@ impl Customer {
         }
         let Some((row, operation)) = shop.choose() else { return };
         let consistency = shop.consistency(&operation);
-        let statement = statement(row, &operation, consistency);
+        let wide = shop.others(row, &operation);
         let asked = shop.ledger.ask(row, operation);
         let anywhere = matches!(operation, Operation::Read(_)) && consistency == Consistency::One;
+        let (statement, wide) = match wide {
+            None => (statement(row, &operation, consistency), None),
+            Some((others, page)) => {
+                let statement = selection(row, &others, page, consistency);
+                let others = others.into_iter().map(|row| shop.ledger.ask(row, operation)).collect();
+                (statement.clone(), Some(Wide { others, statement, page, rows: Vec::new() }))
+            }
+        };
         let stream = line.client.send(machine, &statement);
-        self.waiting = Some(Waiting { stream, asked, anywhere, asked_us: now_us });
+        self.waiting = Some(Waiting { stream, asked, wide, anywhere, asked_us: now_us });
     }
 
-    fn listen(&mut self, network: &mut Network, shop: &mut Shop, waiting: Waiting) {
+    fn listen(&mut self, network: &mut Network, shop: &mut Shop, mut waiting: Waiting) {
         let Some(line) = &mut self.line else { return };
         let Some(machine) = network.machine(line.node) else { return };
         let Some(reply) = line.client.poll(machine, waiting.stream) else {
@@ -159,15 +178,46 @@ impl Customer {
                     self.give_up(network, shop);
                 }
             }
-            reply => {
-                let told = told(&waiting.asked.operation, waiting.asked.row, reply);
-                match told {
-                    Operation::Read(value) if waiting.anywhere => shop.ledger.seen_anywhere(waiting.asked.row, value),
-                    told => shop.ledger.answer(waiting.asked, told),
+            Reply::Rows { rows, paging_state } if waiting.wide.is_some() => {
+                let Some(wide) = &mut waiting.wide else { return };
+                wide.rows.extend(rows);
+                if let (Some(size), Some(_)) = (wide.page, &paging_state) {
+                    waiting.stream = line.client.send(machine, &wide.statement.clone().page(size, paging_state));
+                    waiting.asked_us = network.now_us();
+                    self.waiting = Some(waiting);
+                    return;
+                }
+                for asked in std::iter::once(waiting.asked).chain(wide.others.iter().copied()) {
+                    let of_key = wide.rows.iter().filter(|row| row[0] == int(asked.row.key)).map(|row| vec![row[1].clone()]);
+                    let reply = Reply::Rows { rows: of_key.collect(), paging_state: None };
+                    answer(shop, asked, waiting.anywhere, reply);
                 }
             }
+            reply => answer(shop, waiting.asked, waiting.anywhere, reply),
         }
     }
+}
+
+/// A row's operation has been answered.
+fn answer(shop: &mut Shop, asked: Asked, anywhere: bool, reply: Reply) {
+    match told(&asked.operation, asked.row, reply) {
+        Operation::Read(value) if anywhere => shop.ledger.seen_anywhere(asked.row, value),
+        told => shop.ledger.answer(asked, told),
+    }
+}
+
+/// Reads several rows: some by their keys, or a page of the whole table.
+fn selection(row: RowId, others: &[RowId], page: Option<u32>, consistency: Consistency) -> Statement {
+    let (table, column) = (row.table(), if row.table == Table::Counts { "n" } else { "v" });
+    let statement = match page {
+        Some(size) => Statement::new(format!("SELECT k, {column} FROM {table}")).page(size, None),
+        None => {
+            let keys: Vec<Bound> = std::iter::once(&row).chain(others).map(|row| int(row.key)).collect();
+            let marks = vec!["?"; keys.len()].join(", ");
+            Statement::new(format!("SELECT k, {column} FROM {table} WHERE k IN ({marks})")).bind(keys)
+        }
+    };
+    statement.with(consistency)
 }
 
 /// The statement that does an operation.

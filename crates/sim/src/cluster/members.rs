@@ -107,7 +107,7 @@ impl Members {
     fn alter(&mut self, network: &mut Network, shop: &Shop) -> &'static str {
         let keyspace = shop.factors[self.dice.below(shop.factors.len() as u64) as usize];
         let Some(state) = newest_state(network) else { return "nothing" };
-        let most = state.members.values().filter(|member| member.is_placeable()).count().min(3);
+        let most = state.members.values().filter(|member| member.is_placeable()).count().min(5);
         let factor = 1 + self.dice.below(most as u64);
         let text = format!("ALTER KEYSPACE r{keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': {factor}}}");
         let node = self.dice.below(network.len() as u64) as usize;

@@ -95,7 +95,7 @@ pub fn run_cluster_seed(seed: u64, planted: Option<node::Planted>) -> ClusterOut
     let nodes = [1, 2, 3, 3, 3, 3, 3, 5][dice.below(8) as usize];
     let factors = match dice.below(4) {
         0 if nodes > 1 => vec![1, nodes.min(3)],
-        1 => vec![1 + dice.below(u64::from(nodes.min(3))) as u8],
+        1 => vec![1 + dice.below(u64::from(nodes)) as u8],
         _ => vec![nodes.min(3)],
     };
     let mut network = Network::new(seed, Box::new(Machine::boot));

@@ -14,6 +14,10 @@ const TWINS_ONCE_IN: u64 = 4;
 const KEYS: [u64; 3] = [4, 8, 32];
 /// Of so many operations, one reads at ONE.
 const ANYWHERE: u64 = 10;
+/// Of so many reads, one asks for several rows.
+const WIDE: u64 = 32;
+/// Pages of reads that ask for a whole table: one row, some, all.
+const PAGES: [u32; 3] = [1, 5, 5000];
 
 /// What is shared by all clients.
 pub(super) struct Shop {
@@ -91,6 +95,20 @@ impl Shop {
             _ => Operation::Write(new),
         };
         Some((row, operation))
+    }
+
+    /// What a read asks for besides its row: mostly nothing, or some rows of the table by their keys, or all of it in pages of so many rows.
+    pub(super) fn others(&mut self, row: RowId, operation: &Operation) -> Option<(Vec<RowId>, Option<u32>)> {
+        let is_wide = matches!(operation, Operation::Read(_)) && row.table != Table::Twins && !self.closed && self.dice.below(WIDE) == 0;
+        if !is_wide {
+            return None;
+        }
+        // A page may end between the two rows of a pair, and the next one begin after they were written again.
+        let pages = if row.table == Table::Pairs { &PAGES[2..] } else { &PAGES[..] };
+        let page = (self.dice.below(2) == 0).then(|| pages[self.dice.below(pages.len() as u64) as usize]);
+        let dice = &mut self.dice;
+        let others = (0..self.keys as i32).filter(|key| *key != row.key && (page.is_some() || dice.below(3) == 0));
+        Some((others.map(|key| RowId { key, ..row }).collect(), page))
     }
 
     /// At which level an operation is asked for: reads at ONE may be answered by a replica that lags, all others are linearizable.

@@ -26,6 +26,8 @@ enum End {
     /// Nothing gets through from one to the other, or only slowly.
     Obstruction(usize, usize),
     Pause(usize),
+    /// There is no room on the file system.
+    FullDisk(usize),
     /// There is no process; somebody watches over it, and starts it again.
     Absence(usize),
 }
@@ -75,7 +77,7 @@ impl Trouble {
         let count = network.len() as u64;
         let node = self.dice.below(count) as usize;
         let other = (node + 1 + self.dice.below(count.max(2) - 1) as usize) % network.len();
-        let name = match self.dice.below(28) {
+        let name = match self.dice.below(29) {
             0 | 1 => self.kill(network, node, Loss::Process),
             // What is acknowledged with this durability may be lost with the power.
             2 | 3 if self.durability == Durability::Device => self.kill(network, node, Loss::Power),
@@ -107,6 +109,7 @@ impl Trouble {
                 "mend"
             }
             22..=26 => self.members.change(network, shop),
+            27 => self.fill_disk(network, node),
             _ => self.heal(network),
         };
         *self.counts.entry(name).or_default() += 1;
@@ -124,6 +127,7 @@ impl Trouble {
             match end {
                 End::Obstruction(from, to) => network.mend(from, to),
                 End::Pause(node) => network.resume(node),
+                End::FullDisk(node) => empty_disk(network, node),
                 End::Absence(node) if network.machine(node).is_none() => self.start_one(network, node),
                 End::Absence(_) => {}
             }
@@ -214,6 +218,16 @@ impl Trouble {
         "slow disk"
     }
 
+    /// Blobs cannot be stored; the log has the room that it has taken. Now and then there is enough for one.
+    fn fill_disk(&mut self, network: &mut Network, node: usize) -> &'static str {
+        let of_hundred = if self.dice.below(3) == 0 { 60 } else { 100 };
+        if let Some(machine) = network.machine(node) {
+            machine.fail_blobs(of_hundred);
+        }
+        self.end_later(network, [End::FullDisk(node)]);
+        "full disk"
+    }
+
     fn light_fuse(&mut self, network: &mut Network, node: usize) -> &'static str {
         let bytes = 1 + self.dice.below(20_000) as usize;
         if let Some(machine) = network.machine(node) {
@@ -242,7 +256,15 @@ impl Trouble {
                     machine.quench_fuse(core);
                 }
             }
+            empty_disk(network, node);
         }
         "heal"
+    }
+}
+
+/// There is room again.
+fn empty_disk(network: &mut Network, node: usize) {
+    if let Some(machine) = network.machine(node) {
+        machine.fail_blobs(0);
     }
 }
