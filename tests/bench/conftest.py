@@ -17,10 +17,10 @@ SECONDS_MAX = 120
 class Run:
     """A process of `tarndb bench` and its directory."""
 
-    def __init__(self, *arguments, cwd):
+    def __init__(self, *arguments, cwd, stderr=subprocess.PIPE, env=None):
         self.cwd = pathlib.Path(cwd)
         command = [servers.binary(), "bench", *map(str, arguments)]
-        self.process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=stderr, env=env, text=True)
 
     def end(self):
         """Waits; itself, with `code`, `out` and `err`."""
@@ -47,8 +47,8 @@ def bench(tmp_path):
     """`tarndb bench` with a directory of the test's own; processes that a failing test leaves are ended."""
     runs = []
 
-    def start(*arguments):
-        runs.append(Run(*arguments, cwd=tmp_path))
+    def start(*arguments, **options):
+        runs.append(Run(*arguments, cwd=tmp_path, **options))
         return runs[-1]
 
     yield start
@@ -89,6 +89,15 @@ def phase_of(report, name, target=0):
 def private_server(tmp_path):
     """A TarnDB server that is not the tool's."""
     server = servers.Server(tmp_path / "server")
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def guarded_server(tmp_path):
+    """One that asks for a name and a password."""
+    server = servers.Server(tmp_path / "guarded", ["--authentication", "password"])
     server.start()
     yield server
     server.stop()

@@ -3,6 +3,8 @@
 import contextlib
 import os
 import pathlib
+import pty
+import re
 import shutil
 import signal
 import socket
@@ -491,6 +493,56 @@ def test_wrong_input_is_one_clear_line(bench, arguments, code, says):
     run = bench(*arguments, *(["--out", "out"] if arguments[0] == "run" else [])).end()
     assert run.code == code and says in run.err, (run.code, run.err)
     assert "panicked" not in run.err
+
+
+def test_credentials_are_used_and_not_shown(bench, study, guarded_server, tmp_path):
+    address = guarded_server.state()["cql"]
+    path = study([{"kind": '"check"'}, LOAD, run_phase(seconds=1)])
+    run = bench("run", path, "--target", f"cql://cassandra:cassandra@{address}", "--out", "out").end()
+    assert run.code == 0, run.err
+    assert phase_of(report_of(tmp_path / "out"), "load")["operations"][0]["replies"] == 2000
+    assert "cassandra:cassandra" not in (tmp_path / "out" / "report.json").read_text() + (tmp_path / "out" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(("user", "says"), [("cassandra:wr0ng@", "incorrect"), ("nobody:wr0ng@", "incorrect"), ("", "asks for user and password")])
+def test_wrong_credentials_are_one_clear_line(bench, study, guarded_server, tmp_path, user, says):
+    run = bench("run", study([LOAD, run_phase(seconds=1)]), "--target", f"cql://{user}{guarded_server.state()['cql']}", "--out", "out").end()
+    assert run.code == 1
+    (line,) = [line for line in run.err.splitlines() if says in line]
+    assert "panicked" not in run.err and "wr0ng" not in run.err + (tmp_path / "out" / "report.json").read_text()
+    failure = report_of(tmp_path / "out")["targets"][0]["failure"]
+    assert says in failure and failure in line
+
+
+def on_a_terminal(bench, kind, *arguments):
+    """Runs it with a terminal as its standard error; the run, and what the terminal was sent."""
+    terminal, ours = pty.openpty()
+    run = bench(*arguments, stderr=ours, env={**os.environ, "TERM": kind})
+    os.close(ours)
+    seen = bytearray()
+    # Read while it runs: a terminal holds little. The end of the other side is an error here.
+    with contextlib.suppress(OSError):
+        while piece := os.read(terminal, 4096):
+            seen += piece
+    os.close(terminal)
+    return run.end(), seen.decode(errors="replace")
+
+
+def test_a_terminal_sees_bars(bench, study):
+    path = study([{"kind": '"check"'}, LOAD, run_phase(seconds=3)])
+    run, text = on_a_terminal(bench, "xterm", "run", path, "--out", "out")
+    assert run.code == 0
+    assert "\x1b[" in text, "a line is drawn over"
+    assert re.search(r"run.*?━+╸?.*?\d+ %.*?left.*?[\d,]+ ops/s", text, re.DOTALL), text[-3000:]
+
+
+def test_a_pipe_and_a_dumb_terminal_see_lines(bench, study):
+    path = study([LOAD, run_phase(seconds=1)])
+    piped = bench("run", path, "--out", "piped").end()
+    dumb, text = on_a_terminal(bench, "dumb", "run", path, "--out", "dumb")
+    for run, lines in [(piped, piped.err), (dumb, text.replace("\r\n", "\n"))]:
+        assert run.code == 0 and "\x1b[" not in lines and "\r" not in lines
+        assert re.search(r"^[^:\n]+ · load$", lines, re.MULTILINE), "each phase says that it begins"
 
 
 def test_an_unreachable_and_a_silent_target_are_told_apart(bench, study, tmp_path):

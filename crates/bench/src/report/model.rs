@@ -153,6 +153,22 @@ pub enum PhaseKind {
     Verify,
 }
 
+impl PhaseKind {
+    /// As studies and reports spell it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Check => "check",
+            Self::Validate => "validate",
+            Self::Load => "load",
+            Self::Settle => "settle",
+            Self::DropCaches => "drop-caches",
+            Self::Run => "run",
+            Self::Verify => "verify",
+        }
+    }
+}
+
 /// A phase on a target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseReport {
@@ -166,6 +182,9 @@ pub struct PhaseReport {
     pub seconds: f64,
     /// Whether it ended by itself.
     pub complete: bool,
+    /// Of a settle phase: nothing is known of the target's background work, so it was not waited for.
+    #[serde(default)]
+    pub unknown: bool,
     /// What it was told: threads, connections, in flight, pace, distribution, rows. Name and value as a person reads them.
     pub settings: BTreeMap<String, String>,
     /// Replies a second, all operations together, errors excluded.

@@ -175,6 +175,7 @@ mod tests {
             started_s: 0.0,
             seconds: timeline.len() as f64,
             complete: true,
+            unknown: false,
             settings: BTreeMap::new(),
             throughput: 0.0,
             operations: Vec::new(),

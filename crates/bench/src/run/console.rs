@@ -2,7 +2,6 @@
 //! error; standard output is for the closing table.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 /// Between two plain lines.
@@ -11,9 +10,9 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 /// Where progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Console {
-    /// A terminal.
+    /// A terminal that can draw a line over.
     Bars,
-    /// A file or a pipe.
+    /// A file, a pipe, or a terminal that only prints (no `TERM`, or `dumb`).
     Lines,
 }
 
@@ -21,7 +20,7 @@ impl Console {
     /// What standard error is.
     #[must_use]
     pub fn of_standard_error() -> Self {
-        if std::io::stderr().is_terminal() { Self::Bars } else { Self::Lines }
+        if ProgressDrawTarget::stderr().is_hidden() { Self::Lines } else { Self::Bars }
     }
 
     /// A line that stays.

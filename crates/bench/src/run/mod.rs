@@ -278,8 +278,7 @@ impl Run<'_> {
     }
 
     fn work_directory(&self, name: &str) -> PathBuf {
-        let plain: String = name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
-        self.options.out.join("work").join(plain)
+        self.options.out.join("work").join(plain(name))
     }
 
     /// Everything on one target; its failure goes into the report.
@@ -394,6 +393,7 @@ impl Run<'_> {
             started_s,
             seconds: 0.0,
             complete: false,
+            unknown: false,
             settings: BTreeMap::new(),
             throughput: 0.0,
             operations: Vec::new(),
@@ -485,6 +485,7 @@ impl Run<'_> {
                 self.report.targets[at].phases.last_mut().expect("the phase was begun").seconds = seconds;
             }
             Ok(None) => {
+                self.report.targets[at].phases.last_mut().expect("the phase was begun").unknown = true;
                 progress.end("nothing is known of its background work; not waited for");
                 self.warn(format!(
                     "{name}: it could not be told when its background work was done, so phase {} did not wait",
@@ -527,11 +528,7 @@ impl Run<'_> {
             (None, None) => Extent::Unknown,
         };
         let mut progress: Progress = self.console.begin(&name, title, extent);
-        let log = format!(
-            "{}-{}.hlog",
-            self.work_directory(&name).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
-            load.phase.name()
-        );
+        let log = format!("{}-{}.hlog", plain(&name), load.phase.name());
         let driven = context.driver.drive(load, context.system, self.options, self.stop, &self.options.out.join(&log), &mut progress);
         let measured = match driven {
             Ok(measured) => measured,
@@ -651,6 +648,11 @@ fn filling() -> Mix {
         update_all_fields: true,
         verify: false,
     }
+}
+
+/// A target's name as a part of a file's.
+fn plain(name: &str) -> String {
+    name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect()
 }
 
 fn pace(phase: &Phase) -> Pace {

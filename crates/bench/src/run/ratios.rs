@@ -71,7 +71,7 @@ fn value(target: &TargetReport, measure: &str) -> Option<f64> {
     }
     if let Some(name) = measure.strip_suffix(" throughput with settling") {
         let (at, load) = phase(target, name)?;
-        let settle = target.phases.get(at + 1).filter(|next| next.kind == PhaseKind::Settle && next.complete)?;
+        let settle = target.phases.get(at + 1).filter(|next| next.kind == PhaseKind::Settle && next.complete && !next.unknown)?;
         return Some(load.throughput * load.seconds / (load.seconds + settle.seconds));
     }
     let (rest, percentile) = measure.rsplit_once(' ')?;
@@ -161,6 +161,22 @@ mod tests {
         assert!(!ratios.iter().any(|ratio| ratio.measure.starts_with("warm-up")), "nor is what comes before");
         let run = ratios.iter().find(|ratio| ratio.measure == "run throughput").unwrap();
         assert_eq!((run.paper, run.subject_value, run.baseline_value, run.unit.as_str()), (Some(14.0), Some(70.0), Some(5.0), "ops/s"));
+    }
+
+    #[test]
+    fn settling_that_nobody_saw_end_is_not_counted() {
+        let study = find("aerospike-cassandra").unwrap();
+        let sides = |change: fn(&mut PhaseReport)| {
+            ["tarndb", "cassandra"].map(|name| {
+                let mut target = target(name, 1, vec![phase("load", "load", 10.0, 100.0, 5.0), phase("settle", "settle", 5.0, 0.0, 0.0)]);
+                change(&mut target.phases[1]);
+                target
+            })
+        };
+        let with_settling = |change| measured(&ratios(&study, &sides(change)), "load throughput with settling");
+        assert_eq!(with_settling(|_| ()), Some(1.0));
+        assert_eq!(with_settling(|settle| settle.unknown = true), None);
+        assert_eq!(with_settling(|settle| settle.complete = false), None);
     }
 
     #[test]

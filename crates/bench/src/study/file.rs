@@ -1,6 +1,6 @@
 //! The schema of a study's file.
 
-use super::StudyError;
+use super::{StudyError, sense};
 use crate::report::model::{PaperResult, PhaseKind};
 use load::Routing;
 use load::workload::{Clients, Mix, Rows};
@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 const SETTLE_SECONDS: f64 = 3600.0;
 /// Nodes that the tool starts at most.
 pub(crate) const NODES_MAX: u32 = 64;
+/// So much of a line that is no study's is shown.
+const LINE_LETTERS_MAX: usize = 120;
 /// Rows of a validation unless told.
 const VALIDATE_ROWS: u64 = 1000;
 
@@ -238,15 +240,7 @@ impl Phase {
     /// Its name in reports.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.name.as_deref().unwrap_or(match self.kind {
-            PhaseKind::Check => "check",
-            PhaseKind::Validate => "validate",
-            PhaseKind::Load => "load",
-            PhaseKind::Settle => "settle",
-            PhaseKind::DropCaches => "drop-caches",
-            PhaseKind::Run => "run",
-            PhaseKind::Verify => "verify",
-        })
+        self.name.as_deref().unwrap_or(self.kind.name())
     }
 
     /// How long a settle phase waits.
@@ -268,8 +262,13 @@ impl Study {
     /// # Errors
     /// When a key is unknown or missing, or a value makes no sense.
     pub fn parse(name: &str, file: &str) -> Result<Self, StudyError> {
-        let study: Self = toml::from_str(file).map_err(|source| StudyError::Syntax { name: name.to_owned(), source: Box::new(source) })?;
-        study.validate().map_err(|what| StudyError::Invalid { name: name.to_owned(), what })?;
+        let study: Self = toml::from_str(file).map_err(|error| {
+            let before = error.span().map_or(0, |span| span.start.min(file.len()));
+            let line = file.bytes().take(before).filter(|byte| *byte == b'\n').count() + 1;
+            let text: String = file.lines().nth(line - 1).unwrap_or_default().trim().chars().take(LINE_LETTERS_MAX).collect();
+            StudyError::Syntax { name: name.to_owned(), line, what: format!("{}: {text}", error.message().replace('\n', " ")) }
+        })?;
+        sense::check(&study).map_err(|what| StudyError::Invalid { name: name.to_owned(), what })?;
         Ok(study)
     }
 
@@ -322,81 +321,6 @@ impl Study {
     fn invalid(&self, what: String) -> StudyError {
         StudyError::Invalid { name: self.name.clone(), what }
     }
-
-    fn validate(&self) -> Result<(), String> {
-        const VALUE_BYTES_MAX: u64 = 1 << 20;
-        let Rows { count, fields, field_bytes, .. } = self.rows;
-        if count == 0 || fields == 0 || field_bytes == 0 {
-            return Err("rows need a count, fields and field_bytes of at least 1".to_owned());
-        }
-        if u64::from(fields) * u64::from(field_bytes) > VALUE_BYTES_MAX {
-            return Err(format!("rows of {fields} fields of {field_bytes} bytes are larger than the 1 MiB that a row may have here"));
-        }
-        if self.nodes.each().is_empty() || self.nodes.each().iter().any(|nodes| !(1..=NODES_MAX).contains(nodes)) {
-            return Err(format!("nodes is a number from 1 to {NODES_MAX}, or a list of such numbers"));
-        }
-        if self.memory_of_data.is_some_and(|part| !(part.is_finite() && part > 0.0)) {
-            return Err("memory_of_data is a part of the data, for example 0.125".to_owned());
-        }
-        if self.phases.is_empty() {
-            return Err("there are no phases".to_owned());
-        }
-        if self.phases.iter().all(|phase| phase.kind != PhaseKind::Load) {
-            return Err("no phase is of kind \"load\": there would be no rows to ask for".to_owned());
-        }
-        let mut names: Vec<&str> = self.phases.iter().map(Phase::name).collect();
-        names.sort_unstable();
-        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(format!("two phases are called {}: give one a name", twice[0]));
-        }
-        self.phases.iter().try_for_each(|phase| validate_phase(phase, self.clients))
-    }
-}
-
-fn validate_phase(phase: &Phase, clients: Clients) -> Result<(), String> {
-    let name = phase.name();
-    let wrong = |what: &str| Err(format!("phase {name}: {what}"));
-    let Clients { threads, connections, in_flight } = phase.clients.unwrap_or(clients);
-    if threads == 0 || connections < threads || in_flight == 0 || in_flight > 1 << 14 {
-        return wrong("clients need at least one thread, a connection for each thread, and 1 to 16,384 requests in flight");
-    }
-    if phase.seconds.is_some_and(|seconds| !(seconds.is_finite() && seconds > 0.0)) {
-        return wrong("seconds must be more than 0");
-    }
-    if phase.rate.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
-        return wrong("rate is operations a second, more than 0");
-    }
-    let runs = matches!(phase.kind, PhaseKind::Run | PhaseKind::Validate);
-    match (&phase.mix, runs) {
-        (None, true) => return wrong("it needs a mix: operations and keys"),
-        (Some(_), false) => return wrong("only phases of kind run and validate have a mix"),
-        (Some(mix), true) => {
-            let weights: Vec<f64> = mix.operations.values().copied().collect();
-            if weights.iter().any(|weight| !(weight.is_finite() && *weight >= 0.0)) || weights.iter().sum::<f64>() <= 0.0 {
-                return wrong("the weights of operations are numbers from 0, not all of them 0");
-            }
-        }
-        (None, false) => {}
-    }
-    if phase.kind == PhaseKind::Run && phase.seconds.is_none() && phase.operations.is_none() {
-        return wrong("it never ends: give it seconds or operations");
-    }
-    if phase.kind == PhaseKind::Verify && (phase.seconds.is_some() || phase.operations.is_some()) {
-        return wrong("it reads every row once: it has neither seconds nor operations");
-    }
-    if phase.kind == PhaseKind::Validate && phase.operations.is_none() {
-        return wrong("it needs a number of operations");
-    }
-    if !phase.events.is_empty() && phase.kind != PhaseKind::Run {
-        return wrong("only phases of kind run have events");
-    }
-    if phase.events.iter().any(|event| !(event.at_s.is_finite() && event.at_s >= 0.0)) {
-        return wrong("events happen at a number of seconds from 0");
-    }
-    if phase.events.windows(2).any(|pair| pair[0].at_s > pair[1].at_s) {
-        return wrong("events stand in the order in which they happen");
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -500,13 +424,64 @@ mix = { operations = { read = 1 }, keys = { distribution = "uniform" } }
             ("count = 1000", "count = 0", "count"),
             ("connections = 1", "connections = 0", "connection"),
             ("read = 1 ", "read = 0 ", "weights"),
-            ("kind = \"run\"", "kind = \"settle\"", "mix"),
+            ("kind = \"run\"", "kind = \"settle\"", "mix is for phases of kind run, validate"),
             ("kind = \"run\"", "kind = \"load\"", "two phases"),
+            ("kind = \"run\"", "kind = \"run\"\ntimeout_s = 5", "timeout_s is for phases of kind settle, not run"),
+            ("kind = \"load\"", "kind = \"load\"\n[[phases]]\nkind = \"settle\"\ntimeout_s = -4", "more than 0"),
+            ("kind = \"load\"", "kind = \"load\"\n[[phases]]\nkind = \"settle\"\ntimeout_s = inf", "at most a year"),
+            (
+                "kind = \"load\"",
+                "kind = \"load\"\n[[phases]]\nkind = \"settle\"\nseconds = 4",
+                "seconds is for phases of kind run, validate",
+            ),
+            ("kind = \"load\"", "kind = \"verify\"\n[[phases]]\nkind = \"load\"", "before the load"),
+            ("kind = \"run\"", "kind = \"run\"\nname = \"80/20\"", "letters, digits"),
+            ("kind = \"run\"", "kind = \"run\"\nname = \"../out\"", "letters, digits"),
+            ("name = \"small\"", "name = \"a/b\"", "letters, digits"),
+            ("name = \"small\"", "name = \"small\"\nconsistency = \"MOST\"", "MOST"),
+            ("name = \"small\"", "name = \"small\"\nreplication = 0", "replication"),
+            ("name = \"small\"", "name = \"small\"\ncompare = [\"a\", \"a\"]", "two targets"),
+            ("name = \"small\"", "name = \"small\"\ncost = { node_hour = -1 }", "node_hour"),
+            ("field_bytes = 10", "field_bytes = 10, field_bytes_min = 11", "field_bytes_min"),
+            ("\"uniform\"", "\"zipfian\", constant = 1.0", "between 0 and 1"),
+            ("\"uniform\"", "\"scrambled-zipfian\", constant = nan", "between 0 and 1"),
+            ("\"uniform\"", "\"gaussian\", deviations = 0", "deviations"),
+            ("\"uniform\"", "\"hotspot\", rows = 1.5", "hotspot"),
+            ("\"uniform\"", "\"exponential\", percentile = 100", "percentile"),
+            ("keys = {", "scan_rows_max = 0, keys = {", "scan_rows_max"),
+            ("operations = 500", "seconds = 5\nevents = [{ at_s = 5, do = \"kill-node\" }]", "never happens"),
         ] {
             let wrong = SMALL.replacen(from, to, 1);
             assert_ne!(wrong, SMALL);
             let error = Study::parse("small", &wrong).unwrap_err().to_string();
-            assert!(error.contains(says), "{error}");
+            assert!(error.contains(says) && !error.contains('\n'), "{error}");
         }
+        let verified = SMALL.replacen("field_bytes = 10", "field_bytes = 7", 1).replacen("keys = {", "verify = true, keys = {", 1);
+        assert!(Study::parse("small", &verified).unwrap_err().to_string().contains("8 bytes or more"));
+    }
+
+    #[test]
+    fn a_paper_s_measures_are_some_that_the_study_has() {
+        let with = |measure: &str| {
+            let paper =
+                format!("[paper]\ncitation = \"c\"\nurl = \"u\"\nsetup = \"s\"\nratios = [{{ measure = \"{measure}\", value = 2 }}]\n");
+            Study::parse("small", &format!("{SMALL}{paper}"))
+        };
+        for known in
+            ["load throughput", "load throughput with settling", "load insert p50", "run throughput", "run read p99.9", "run read max"]
+        {
+            with(known).unwrap();
+        }
+        for unknown in ["throughput", "walk throughput", "run throughput with settling", "run update p95", "run read p90", "load read p95"]
+        {
+            let error = with(unknown).unwrap_err().to_string();
+            assert!(error.contains(unknown) && error.contains("PHASE throughput"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_study_is_said_on_one_line() {
+        let error = Study::parse("small.toml", &SMALL.replace("field_bytes", "field_byte")).unwrap_err().to_string();
+        assert!(error.starts_with("small.toml, line 5: unknown field `field_byte`") && !error.contains('\n'), "{error}");
     }
 }

@@ -4,6 +4,7 @@
 //! the study in a report repeats the run without flags.
 
 mod file;
+mod sense;
 mod shipped;
 
 pub(crate) use file::NODES_MAX;
@@ -35,12 +36,14 @@ pub enum StudyError {
         source: std::io::Error,
     },
     /// No study.
-    #[error("{name} is no study: {source}")]
+    #[error("{name}, line {line}: {what}")]
     Syntax {
         /// Name or path.
         name: String,
-        /// Where and why.
-        source: Box<toml::de::Error>,
+        /// Where.
+        line: usize,
+        /// Why.
+        what: String,
     },
     /// A study that cannot be run.
     #[error("study {name}: {what}")]

@@ -12,6 +12,7 @@
 
 use super::prometheus::MetricsUrl;
 use crate::study::NODES_MAX;
+use load::cql::ConsistencyLevel;
 
 /// What a study is run against.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -193,7 +194,11 @@ impl TargetSpec {
             ("nodes", _) => *nodes = number("a number of nodes")?,
             ("pid", _) => *pid = Some(number("the number of a process")?),
             ("metrics", _) => *metrics = metrics_urls(given)?,
-            ("consistency", Access::Cql { consistency, .. }) => *consistency = Some(given.to_uppercase()),
+            ("consistency", Access::Cql { consistency, .. }) => {
+                let level = given.to_uppercase();
+                level.parse::<ConsistencyLevel>().map_err(|error| error.to_string())?;
+                *consistency = Some(level);
+            }
             ("table", Access::Cql { table, .. }) => *table = Some(given.to_owned()),
             (_, access) => {
                 let of_cql: &[&str] = if matches!(access, Access::Cql { .. }) { &["consistency", "table"] } else { &[] };

@@ -57,6 +57,10 @@ impl MemoryDisk {
                 buffer = Some(target);
                 Ok(())
             }
+            DiskRequest::Compute { work } => {
+                work.run();
+                Ok(())
+            }
             DiskRequest::Sync { .. } | DiskRequest::ReplaceBlob { .. } => Ok(()),
         };
         DiskCompletion { tag, result, buffer }

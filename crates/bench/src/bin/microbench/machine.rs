@@ -139,6 +139,7 @@ fn connection(index: u16) -> ConnectionId {
 
 fn node_config(now: Now) -> NodeConfig {
     NodeConfig {
+        requires_login: false,
         cluster_name: "microbench".to_owned(),
         data_center: "datacenter1".to_owned(),
         rack: "rack1".to_owned(),

@@ -264,7 +264,9 @@ function insertSection(all) {
       const next = phases.slice(at + 1).findIndex(({ kind }) => kind !== "settle");
       const settles = phases.slice(at + 1, next < 0 ? undefined : at + 1 + next);
       const settling = settles.reduce((sum, { seconds }) => sum + seconds, 0);
-      return [{ series, load, settling, settled: settles.length > 0, with: (load.throughput * load.seconds) / (load.seconds + settling) }];
+      // Only what was waited for to its end counts.
+      const settled = settles.length > 0 && settles.every(({ complete, unknown }) => complete && !unknown);
+      return [{ series, load, settling, settled, with: (load.throughput * load.seconds) / (load.seconds + settling) }];
     });
   });
   if (!rows.length) return null;
