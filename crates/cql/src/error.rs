@@ -42,6 +42,9 @@ pub enum CqlError {
         /// For people.
         message: String,
     },
+    /// 0x0100: nobody by this name and password.
+    #[error("{0}")]
+    BadCredentials(String),
     /// 0x2100: not allowed.
     #[error("{0}")]
     Unauthorized(String),

@@ -2,7 +2,7 @@
 //!
 //! The modules in the order in which a request passes through them: [`session`] and [`wire`] (bytes to requests), [`language`] (text to a
 //! tree), [`plan`] (a tree against a schema), [`exec`] (a plan with its values, on a shard), [`reply`] (the answer as a frame). Beside them
-//! [`value`] knows the bytes of one value, [`ddl`] changes schemas, [`system`] and [`describe`] show them.
+//! [`value`] knows the bytes of one value, [`ddl`] changes schemas, [`system`] and [`describe`] show them, [`roles`] knows who may log in.
 
 pub mod ddl;
 pub mod describe;
@@ -11,6 +11,7 @@ pub mod exec;
 pub mod language;
 pub mod plan;
 pub mod reply;
+pub mod roles;
 pub mod session;
 pub mod system;
 pub mod value;

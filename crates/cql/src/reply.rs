@@ -52,6 +52,7 @@ pub fn write_error(out: &mut Vec<u8>, version: ProtocolVersion, stream: StreamId
         CqlError::Invalid(_) => ErrorKind::Invalid,
         CqlError::Config(_) => ErrorKind::Config,
         CqlError::AlreadyExists { keyspace, table, .. } => ErrorKind::AlreadyExists { keyspace, table },
+        CqlError::BadCredentials(_) => ErrorKind::BadCredentials,
         CqlError::Unauthorized(_) => ErrorKind::Unauthorized,
         CqlError::Unprepared(id) => ErrorKind::Unprepared { id },
         CqlError::Protocol(_) => ErrorKind::Protocol,

@@ -1,15 +1,20 @@
 //! One client connection: from received bytes to requests, from plain reply frames to bytes to send. No I/O.
 //!
 //! The session answers what concerns only the connection (STARTUP, OPTIONS, REGISTER, broken frames) and hands every statement to its
-//! [`Server`]. A statement's reply may come at once or later; replies may come in any order.
+//! [`Server`], and before any the name and password of the client where the server asks for them. A statement's reply may come at once or
+//! later; replies may come in any order.
+//!
+//! Invariant: where the server asks for credentials, no statement reaches it before [`Session::log_in`].
 
 use crate::CqlError;
 use crate::reply;
 use crate::wire::{
     Compression, CompressionWorkspace, Direction, Event, EventKind, Frame, FrameDecoder, FrameEncoder, Opcode, ProtocolVersion, Request,
-    StreamId, StringList, StringMap, TABLETS_ROUTING, WireError, write_supported, write_unsupported_version,
+    StreamId, StringList, StringMap, TABLETS_ROUTING, WireError, write_auth_token, write_authenticate, write_supported,
+    write_unsupported_version,
 };
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// What the session cannot answer itself.
 pub trait Server {
@@ -22,8 +27,50 @@ pub trait Server {
     /// Why not.
     fn admit(&self) -> Result<(), CqlError>;
 
+    /// The class by which drivers choose how to log in; none where nobody has to.
+    fn authenticator(&self) -> Option<&'static str>;
+
+    /// Finds out whether the client is who it says. The answer comes later: [`Session::log_in`], or an error.
+    ///
+    /// # Errors
+    /// When it is not even looked at.
+    fn authenticate(&mut self, stream: StreamId, credentials: Credentials<'_>) -> Result<(), CqlError>;
+
     /// A statement (QUERY, PREPARE, EXECUTE or BATCH). Appends the plain reply frame to `out`, or nothing when the reply comes later.
     fn statement(&mut self, client: &mut Client, stream: StreamId, request: Request<'_>, out: &mut Vec<u8>);
+}
+
+/// What is longer is nobody's name and password; it is not kept while others are being checked.
+const CREDENTIALS_BYTES_MAX: usize = 4 << 10;
+
+/// A name and a password.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Credentials<'a> {
+    /// Who it says it is.
+    pub role: &'a str,
+    /// What only that one should know.
+    pub password: &'a str,
+}
+
+impl<'a> Credentials<'a> {
+    /// What a client sends to [`crate::roles::AUTHENTICATOR`]: SASL's PLAIN (RFC 4616), as whom it acts, who it is and its password, with a zero byte between.
+    fn decode(token: Option<&'a [u8]>) -> Result<Self, CqlError> {
+        let malformed = |what: &str| {
+            CqlError::BadCredentials(format!("{what}: log in with a name and a password, as PlainTextAuthProvider of drivers does"))
+        };
+        let token = token.unwrap_or_default();
+        if token.len() > CREDENTIALS_BYTES_MAX {
+            return Err(malformed("The credentials are too long"));
+        }
+        let text = std::str::from_utf8(token).map_err(|_| malformed("The credentials are not UTF-8"))?;
+        let mut parts = text.rsplitn(3, '\0');
+        match (parts.next(), parts.next(), parts.next()) {
+            (Some(""), Some(_), Some(_)) => Err(CqlError::BadCredentials("Password must not be empty".to_owned())),
+            (Some(_), Some(""), Some(_)) => Err(CqlError::BadCredentials("Authentication ID must not be empty".to_owned())),
+            (Some(password), Some(role), Some(_)) => Ok(Self { role, password }),
+            _ => Err(malformed("The credentials are not in the form of SASL's PLAIN")),
+        }
+    }
 }
 
 /// What statements need to know of the connection, and may change.
@@ -31,6 +78,8 @@ pub trait Server {
 pub struct Client {
     /// The connection's protocol version.
     pub version: ProtocolVersion,
+    /// As whom it has logged in; none where nobody has to.
+    pub role: Option<Arc<str>>,
     /// The keyspace that USE chose.
     pub keyspace: Option<String>,
     /// Where the client is.
@@ -51,7 +100,7 @@ impl Client {
     #[must_use]
     pub fn elsewhere(version: ProtocolVersion, keyspace: Option<String>) -> Self {
         let address = (std::net::Ipv4Addr::UNSPECIFIED, 0).into();
-        Self { version, keyspace, address, wants_tablets: false, in_flight: 0, reply_bytes: REPLY_BYTES_FIRST }
+        Self { version, role: None, keyspace, address, wants_tablets: false, in_flight: 0, reply_bytes: REPLY_BYTES_FIRST }
     }
 
     /// How large the replies that are still to come may be together.
@@ -89,6 +138,10 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     New,
+    /// The client has been asked who it is.
+    Asked,
+    /// What it has said is being checked.
+    Checking,
     Ready,
 }
 
@@ -174,27 +227,55 @@ impl Session {
                 outgoing.write(out, &mut workspaces.outgoing, |out| ready_request(&frame, client, registered, server, out));
                 continue;
             }
+            if *phase != Phase::New {
+                outgoing.write(out, &mut workspaces.outgoing, |out| unknown_request(&frame, client, phase, server, out));
+                continue;
+            }
             match new_request(&frame, server, out) {
                 Handshake::Answered => {}
                 Handshake::Start { compression, wants_tablets } => {
                     let version = client.version;
                     client.wants_tablets = wants_tablets;
-                    // READY itself still goes out in the old form.
+                    // The answer itself still goes out in the old form.
                     if let Err(error) = frames.startup_agreed(version, compression) {
                         reply::write_error(out, version, stream, &CqlError::Protocol(error.to_string()));
                         verdict = Verdict::Close;
                         break;
                     }
-                    reply::write_frame(out, version, stream, Opcode::Ready, |_| {});
+                    *phase = match server.authenticator() {
+                        None => {
+                            reply::write_frame(out, version, stream, Opcode::Ready, |_| {});
+                            Phase::Ready
+                        }
+                        Some(class) => {
+                            reply::write_frame(out, version, stream, Opcode::Authenticate, |body| write_authenticate(body, class));
+                            Phase::Asked
+                        }
+                    };
                     let agreed = outgoing.encoder.startup_agreed(version, compression);
                     debug_assert!(agreed.is_ok(), "the decoder agreed to the same");
                     outgoing.plain = compression.is_none() && version < ProtocolVersion::V5;
-                    *phase = Phase::Ready;
                 }
             }
         }
         outgoing.flush(out, &mut workspaces.outgoing);
         verdict
+    }
+
+    /// What came of [`Server::authenticate`]: from now on the client is this role, or may try again. The reply is given by
+    /// [`Session::append_late_reply`], like that of a statement.
+    pub fn log_in(&mut self, stream: StreamId, outcome: Result<Arc<str>, CqlError>, reply: &mut Vec<u8>) {
+        let version = self.client.version;
+        match outcome {
+            Ok(role) => {
+                (self.phase, self.client.role) = (Phase::Ready, Some(role));
+                reply::write_frame(reply, version, stream, Opcode::AuthSuccess, |body| write_auth_token(body, None));
+            }
+            Err(error) => {
+                self.phase = Phase::Asked;
+                reply::write_error(reply, version, stream, &error);
+            }
+        }
     }
 
     /// Whether [`Session::receive`] would serve another request.
@@ -336,6 +417,30 @@ fn write_options(version: ProtocolVersion, stream: StreamId, server: &impl Serve
             supported.iter().map(|(name, values)| (name.as_str(), values.iter().map(String::as_str).collect::<Vec<_>>())),
         );
     });
+}
+
+/// A request of a client that has to log in first.
+fn unknown_request(frame: &Frame<'_>, client: &mut Client, phase: &mut Phase, server: &mut impl Server, out: &mut Vec<u8>) {
+    let (version, stream) = (frame.header.version, frame.header.stream);
+    let outcome = match (Request::decode(frame), &*phase) {
+        (Ok((_, Request::Options)), _) => return write_options(version, stream, server, out),
+        (Ok((_, Request::AuthResponse(token))), Phase::Asked) => {
+            Credentials::decode(token).and_then(|credentials| server.authenticate(stream, credentials)).map(|()| {
+                client.in_flight += 1;
+                *phase = Phase::Checking;
+            })
+        }
+        (Ok((_, other)), Phase::Asked) => {
+            Err(CqlError::Protocol(format!("Unexpected message {}, expecting AUTH_RESPONSE", other.opcode().name())))
+        }
+        (Ok((_, other)), _) => {
+            Err(CqlError::Protocol(format!("Unexpected message {} before AUTH_RESPONSE has been answered", other.opcode().name())))
+        }
+        (Err(error), _) => Err(CqlError::Protocol(error.to_string())),
+    };
+    if let Err(error) = outcome {
+        reply::write_error(out, version, stream, &error);
+    }
 }
 
 #[inline]

@@ -56,13 +56,14 @@ fn outcome_lines(outcome: &Outcome) -> Vec<String> {
     lines.push(match &outcome.change {
         None => "void".to_owned(),
         Some(change) => {
-            let kind = match change.event.change {
+            let event = change.event.as_ref().expect("a change of keyspaces is told");
+            let kind = match event.change {
                 ChangeKind::Created => "CREATED",
                 ChangeKind::Updated => "UPDATED",
                 ChangeKind::Dropped => "DROPPED",
             };
-            let keyspace = &change.event.keyspace;
-            match &change.event.target {
+            let keyspace = &event.keyspace;
+            match &event.target {
                 SchemaEventTarget::Keyspace => format!("{kind}\tKEYSPACE\t{keyspace}"),
                 SchemaEventTarget::Table(name) => format!("{kind}\tTABLE\t{keyspace}\t{name}"),
                 SchemaEventTarget::Type(name) => format!("{kind}\tTYPE\t{keyspace}\t{name}"),

@@ -125,6 +125,7 @@ fn every_value_of_every_row_is_one_of_its_columns_type_and_every_key_is_there() 
     }
     let expected = [
         "system.local",
+        "system_auth.roles",
         "system_schema.columns",
         "system_schema.dropped_columns",
         "system_schema.keyspaces",
@@ -185,7 +186,7 @@ fn the_schema_tables_show_the_schema_and_the_systems_own() {
         .iter()
         .map(|row| text(&keyspaces, row, "keyspace_name").unwrap().to_owned())
         .collect();
-    assert_eq!(names, ["system", "system_schema", "system_traces", "shop"]);
+    assert_eq!(names, ["system", "system_auth", "system_schema", "system_traces", "shop"]);
     let columns = system::table("system_schema", "columns").unwrap();
     let all = session.system_rows("system_schema", "columns");
     let mut orders: Vec<String> = Vec::new();

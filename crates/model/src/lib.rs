@@ -7,5 +7,7 @@ mod schema;
 pub mod schema_blob;
 mod types;
 
-pub use schema::{Column, ColumnId, ColumnKind, DroppedColumn, KeptOption, Keyspace, Order, Replication, Schema, Table, TableOptions};
+pub use schema::{
+    Column, ColumnId, ColumnKind, DroppedColumn, KeptOption, Keyspace, Order, Replication, Role, Schema, Table, TableOptions,
+};
 pub use types::{DataType, Frozen, TYPE_DEPTH_MAX, TYPE_PARTS_MAX, UserType};

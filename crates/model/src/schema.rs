@@ -3,7 +3,7 @@
 use crate::record_set::RecordSet;
 use crate::types::{DataType, UserType};
 use base::TableId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Everything that is declared on this node or cluster.
@@ -15,6 +15,21 @@ pub struct Schema {
     pub next_table: TableId,
     /// By name.
     pub keyspaces: BTreeMap<String, Arc<Keyspace>>,
+    /// Who may log in, by name. Empty until the first role is made: what there is then is for the protocols to say.
+    pub roles: BTreeMap<String, Arc<Role>>,
+}
+
+/// Somebody who may log in, or a group of such.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Role {
+    /// Whether it may log in.
+    pub can_login: bool,
+    /// Whether it may do everything.
+    pub is_superuser: bool,
+    /// Its password as bcrypt stores it: `$2b$cost$salt and hash`. Without one it cannot log in.
+    pub password_hash: Option<String>,
+    /// The roles that it has been granted, by name.
+    pub member_of: BTreeSet<String>,
 }
 
 /// A keyspace (namespace, database).
@@ -192,7 +207,7 @@ impl Schema {
     /// A schema without user keyspaces.
     #[must_use]
     pub fn empty() -> Self {
-        Self { version: 0, next_table: TableId(1), keyspaces: BTreeMap::new() }
+        Self { version: 0, next_table: TableId(1), keyspaces: BTreeMap::new(), roles: BTreeMap::new() }
     }
 
     /// The table `keyspace.table`.

@@ -19,6 +19,8 @@ pub struct NodeConfig {
     pub rack: String,
     /// This node's identity, made at first start.
     pub host_id: u128,
+    /// Whether clients have to log in as a role.
+    pub requires_login: bool,
     /// What is spoken on each listener, in the order in which they were opened; CQL on all others.
     pub protocols: Vec<Protocol>,
     /// What Aerospike clients are told.

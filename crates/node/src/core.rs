@@ -7,6 +7,7 @@ use crate::cluster::{Asker, ClusterCore, Forward, MetadataBlobs};
 use crate::config::NodeConfig;
 use crate::connections::{Connection, Connections};
 use crate::coordination::PART_BYTES_FIRST;
+use crate::logins::{COMPUTE_TAGS, Logins};
 use crate::message::Message;
 use crate::protocol::cql::{BatchLogs, CoreStatements, Ring, SharedStatements};
 use crate::protocol::{Protocol, Session, Workspaces};
@@ -57,6 +58,7 @@ pub struct Core {
     pub(crate) refusals: Vec<(ConnectionId, Vec<u8>)>,
     pub(crate) marks: Marks,
     pub(crate) batches: BatchLogs,
+    pub(crate) logins: Logins,
     /// Without a cluster.
     pub(crate) ring: Ring,
     pub(crate) cluster: Option<Box<ClusterCore>>,
@@ -132,6 +134,7 @@ impl Core {
             refusals: Vec::new(),
             marks: Marks::default(),
             batches: BatchLogs::default(),
+            logins: Logins::default(),
             ring: Ring::default(),
             cluster,
             send_away_until_us: None,
@@ -257,6 +260,13 @@ impl Core {
 
     fn be_ready(&mut self) {
         if let Some(on_ready) = self.on_ready.take() {
+            if self.config.requires_login && self.schema.roles.is_empty() {
+                let role = cql::roles::DEFAULT_ROLE;
+                tracing::warn!(
+                    role,
+                    "there is one role, with the password that everybody knows: ALTER ROLE cassandra WITH PASSWORD = '...'"
+                );
+            }
             on_ready();
         }
     }
@@ -319,6 +329,8 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
     fn completed(&mut self, reactor: &mut R, completion: DiskCompletion) {
         if completion.tag.0 < NODE_TAGS {
             self.shard.completed(reactor.now(), completion);
+        } else if completion.tag.0 >= NODE_TAGS + COMPUTE_TAGS {
+            self.computed(reactor, completion.tag.0 - NODE_TAGS - COMPUTE_TAGS);
         } else {
             self.blob_written(reactor, DiskTag(completion.tag.0 - NODE_TAGS), &completion.result);
         }
@@ -394,6 +406,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         self.finish_parked(reactor);
         self.continue_delayed(now.monotonic_us);
         self.continue_requests(reactor);
+        self.answer_logins(reactor);
         self.resume(reactor);
         self.send_away(reactor);
         self.workspaces.trim();
@@ -408,7 +421,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         }
         self.report_progress(reactor);
         let has_room = !self.continuations.is_empty() && self.has_room_for_parts();
-        if has_room || !self.refusals.is_empty() || self.shard.has_runnable() || cluster_due_us == Some(0) {
+        if has_room || self.logins.has_answers() || !self.refusals.is_empty() || self.shard.has_runnable() || cluster_due_us == Some(0) {
             return Turn::Again;
         }
         // What the cluster's share has written or received may have to be flushed.

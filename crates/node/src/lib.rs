@@ -7,6 +7,7 @@ mod config;
 mod connections;
 mod coordination;
 mod core;
+mod logins;
 mod message;
 mod protocol;
 mod requests;

@@ -130,6 +130,8 @@ pub enum SchemaAction {
     Statement {
         /// The connection's keyspace.
         keyspace: Option<String>,
+        /// As whom its client has logged in.
+        role: Option<Arc<str>>,
         /// The statement.
         statement: Box<cql::language::ast::Statement>,
     },

@@ -224,18 +224,23 @@ impl Core {
                 let update = SchemaUpdate { schema, dropped: Vec::new(), truncated: Vec::new(), events };
                 Ok(Resolved::Change { update, warnings: Vec::new(), store: true })
             }
-            SchemaAction::Statement { keyspace, statement } => {
+            SchemaAction::Statement { keyspace, role, statement } => {
                 let environment = ddl::Environment {
                     table_uuid: random_uuid(reactor),
                     now_us: reactor.now().wall_us,
                     data_center: &self.config.data_center,
                     nodes: self.cluster.as_ref().map_or(1, |cluster| cluster.view.peers.len() + 1),
+                    role: role.as_deref(),
                 };
                 let outcome = ddl::apply(&self.schema, keyspace.as_deref(), statement, &environment).map_err(CqlError::from)?;
                 let Some(change) = outcome.change else { return Ok(Resolved::Unchanged) };
                 let ddl::Change { schema, event, dropped } = change;
+                if !schema.roles.is_empty() && self.cluster.as_ref().is_some_and(|cluster| !cluster.newest_state().knows_roles()) {
+                    let message = "Roles can be made once every member of the cluster runs a program that knows them";
+                    return Err(CqlError::invalid(message).into());
+                }
                 Ok(Resolved::Change {
-                    update: SchemaUpdate { schema, dropped, truncated: Vec::new(), events: vec![event] },
+                    update: SchemaUpdate { schema, dropped, truncated: Vec::new(), events: event.into_iter().collect() },
                     warnings: outcome.warnings,
                     store: true,
                 })
@@ -266,12 +271,17 @@ impl Core {
         match (tag.0, result) {
             (METADATA_TAG, result) => self.metadata_written(reactor, result),
             (DIFFERENCES_TAG, result) => self.differences_stored(result),
-            (SCHEMA_TAG, Ok(())) => self.publish(reactor),
+            (SCHEMA_TAG, Ok(())) => {
+                self.hold_metadata(None);
+                self.publish(reactor);
+            }
             (SCHEMA_TAG, Err(error)) if self.cluster.is_some() => {
-                tracing::error!(%error, "the schema could not be stored; until it is, this member does not follow the cluster");
+                tracing::error!(%error, "the schema could not be stored; until it is, this member does not follow the cluster, and a member of several is primary of nothing");
+                let due_us = reactor.now().monotonic_us + SCHEMA_AGAIN_US;
                 if let Some(changes) = &mut self.changes {
-                    changes.store_due_us = Some(reactor.now().monotonic_us + SCHEMA_AGAIN_US);
+                    changes.store_due_us = Some(due_us);
                 }
+                self.hold_metadata(Some(due_us));
             }
             (SCHEMA_TAG, Err(error)) => {
                 tracing::error!(%error, "the schema could not be stored; the change is refused");
@@ -332,6 +342,7 @@ impl Core {
     pub(crate) fn apply_schema<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, update: &SchemaUpdate) {
         self.schema = Arc::clone(&update.schema);
         self.statements.schema_changed(&self.schema);
+        self.follow_roles(reactor);
         for table in &update.dropped {
             self.shard.drop_table(*table);
             self.part_bytes_of.remove(table);

@@ -1,7 +1,7 @@
 //! The configuration of a node: every setting with a value, checked.
 
 use crate::devices::{DEVICES_MAX, DeviceSpec};
-use crate::settings::{Durability, Pin, Settings, Size};
+use crate::settings::{Authentication, Durability, Pin, Settings, Size};
 use base::NodeId;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::ops::RangeInclusive;
@@ -50,6 +50,9 @@ pub(crate) enum ConfigError {
     /// A namespace's name is not one.
     #[error("aerospike_namespaces has `{0}`: a name is 1 to 31 letters, digits, `_`, `-` or `$`, not one of the system's, and listed once")]
     Namespace(String),
+    /// There is no login by their protocol.
+    #[error("aerospike_namespaces cannot be given with authentication: Aerospike clients cannot log in")]
+    NamespacesWithLogin,
     /// Members tell each other where they are.
     #[error("with clustering, listen must be the address at which other nodes and clients reach this node, not all addresses")]
     NoAddress,
@@ -119,6 +122,7 @@ pub(crate) struct Config {
     pub(crate) replaces: Option<NodeId>,
     /// `None`: links between nodes are not encrypted.
     pub(crate) node_tls: Option<TlsFiles>,
+    pub(crate) authentication: Authentication,
     pub(crate) cluster_name: String,
     pub(crate) data_center: String,
     pub(crate) rack: String,
@@ -161,6 +165,8 @@ impl Config {
     /// Checks settings and fills in defaults.
     pub(crate) fn new(settings: Settings, host: Host) -> Result<Self, ConfigError> {
         let join = settings.join.map_or_else(Vec::new, without_empty);
+        let authentication = settings.authentication.unwrap_or(Authentication::None);
+        let namespaces = settings.aerospike_namespaces.map(without_empty);
         let config = Self {
             node_port: settings.node_port.or((!join.is_empty()).then_some(7000)),
             join: join.iter().map(|address| resolve(address)).collect::<Result<_, _>>()?,
@@ -170,6 +176,7 @@ impl Config {
                 ("node_key", settings.node_key),
                 ("node_ca", settings.node_ca),
             ])?,
+            authentication,
             cluster_name: settings.cluster_name.unwrap_or_else(|| "TarnDB".to_owned()),
             data_center: settings.data_center.unwrap_or_else(|| "datacenter1".to_owned()),
             rack: settings.rack.unwrap_or_else(|| "rack1".to_owned()),
@@ -178,7 +185,10 @@ impl Config {
             cql_port: settings.cql_port.unwrap_or(9042),
             cql_shard_aware_port: settings.cql_shard_aware_port.unwrap_or(19042),
             aerospike_port: settings.aerospike_port.unwrap_or(3000),
-            aerospike_namespaces: settings.aerospike_namespaces.map_or_else(|| vec!["test".to_owned()], without_empty),
+            aerospike_namespaces: match authentication {
+                Authentication::None => namespaces.unwrap_or_else(|| vec!["test".to_owned()]),
+                Authentication::Password => namespaces.unwrap_or_default(),
+            },
             aerospike_replication_factor: settings.aerospike_replication_factor.unwrap_or(2),
             http_port: settings.http_port.unwrap_or(8080),
             cores: settings.cores,
@@ -213,6 +223,9 @@ impl Config {
             check_devices(devices, self.capacity)?;
         }
         check_namespaces(&self.aerospike_namespaces)?;
+        if self.authentication != Authentication::None && !self.aerospike_namespaces.is_empty() {
+            return Err(ConfigError::NamespacesWithLogin);
+        }
         let mut ports =
             vec![("cql_port", self.cql_port), ("cql_shard_aware_port", self.cql_shard_aware_port), ("http_port", self.http_port)];
         if !self.aerospike_namespaces.is_empty() {
@@ -349,5 +362,9 @@ mod tests {
         Config::new(Settings { cql_port: Some(0), http_port: Some(0), ..Settings::default() }, HOST).unwrap();
         let off = Settings { aerospike_namespaces: namespaces(&[""]), http_port: Some(3000), ..Settings::default() };
         assert!(Config::new(off, HOST).unwrap().aerospike_namespaces.is_empty(), "without namespaces nobody listens");
+        let with_login = || Settings { authentication: Some(Authentication::Password), ..Settings::default() };
+        assert!(Config::new(with_login(), HOST).unwrap().aerospike_namespaces.is_empty(), "who cannot log in is not let in");
+        let error = refused(Settings { aerospike_namespaces: namespaces(&["test"]), ..with_login() });
+        assert!(error.contains("Aerospike clients cannot log in"), "{error}");
     }
 }

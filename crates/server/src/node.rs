@@ -143,6 +143,7 @@ impl NodeParts {
                 data_center: config.data_center.clone(),
                 rack: config.rack.clone(),
                 host_id: identity::host_id(data_dir.identity),
+                requires_login: config.authentication == settings::Authentication::Password,
                 protocols: protocols(config),
                 cluster: config.node_port.map(|_| ClusterConfig {
                     join: config.join.clone(),

@@ -66,6 +66,9 @@ pub(crate) struct Settings {
     /// The rack's name: replicas of a row are placed in different racks where there are several [default: rack1].
     #[arg(long, value_name = "NAME", env = "TARNDB_RACK")]
     pub(crate) rack: Option<String>,
+    /// Whether clients have to log in as a role; Aerospike clients cannot, and their port is off then [default: none].
+    #[arg(long, value_enum, value_name = "HOW", env = "TARNDB_AUTHENTICATION")]
+    pub(crate) authentication: Option<Authentication>,
     /// How many cores to use, 1 to 1024 [default: as the data directory was made, at first the CPUs this process may use].
     #[arg(long, value_name = "N", env = "TARNDB_CORES")]
     pub(crate) cores: Option<u16>,
@@ -122,6 +125,7 @@ impl Settings {
             cluster_name: self.cluster_name.or(other.cluster_name),
             data_center: self.data_center.or(other.data_center),
             rack: self.rack.or(other.rack),
+            authentication: self.authentication.or(other.authentication),
             cores: self.cores.or(other.cores),
             memory_limit: self.memory_limit.or(other.memory_limit),
             capacity: self.capacity.or(other.capacity),
@@ -151,6 +155,16 @@ pub(crate) enum Durability {
     Memory,
     /// When the device has it.
     Device,
+}
+
+/// Who is served.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Authentication {
+    /// Everybody.
+    None,
+    /// Who gives the name of a role and its password.
+    Password,
 }
 
 /// Where threads run.

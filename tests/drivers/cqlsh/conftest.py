@@ -4,8 +4,11 @@ import os
 import re
 import shlex
 import subprocess
+import tempfile
 
 import pytest
+
+import server
 
 HOST, PORT = os.environ["TARNDB_TEST_CQL"].rsplit(":", 1)
 KEYSPACE = "shell"
@@ -15,9 +18,10 @@ class Output:
     """What one run of cqlsh printed and how it ended."""
 
     def __init__(self, finished):
-        # cqlsh remarks that it was made for another release; that is no answer of the server's.
-        self.out = re.sub(r"WARNING: cqlsh was built against .*\n+", "", finished.stdout)
-        self.errors = re.sub(r"WARNING: cqlsh was built against .*\n+", "", finished.stderr).strip()
+        # cqlsh remarks that it was made for another release, and that others may see what it was given; that is no answer of the server's.
+        remarks = r"WARNING: cqlsh was built against .*\n+|Warning: Using a password .*\n+Recommendation: .*\n*"
+        self.out = re.sub(remarks, "", finished.stdout)
+        self.errors = re.sub(remarks, "", finished.stderr).strip()
         self.status = finished.returncode
 
     def lines(self):
@@ -31,11 +35,11 @@ def cqlsh(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     (home / "cqlshrc").touch()
 
-    def run(commands, *arguments, keyspace=KEYSPACE, fails=False):
-        place = ["-k", keyspace] if keyspace else []
+    def run(commands, *arguments, keyspace=KEYSPACE, place=(HOST, PORT), fails=False):
+        uses = ["-k", keyspace] if keyspace else []
         finished = subprocess.run(
             [os.environ["TARNDB_CQLSH"], "--no-color", "--disable-history", "--request-timeout=30",
-             "--cqlshrc", str(home / "cqlshrc"), *place, *arguments, HOST, PORT],
+             "--cqlshrc", str(home / "cqlshrc"), *uses, *arguments, *place],
             input=commands.rstrip().rstrip(";") + ";\n", text=True, capture_output=True, timeout=120, cwd=home, env={**os.environ, "HOME": str(home)},
         )
         output = Output(finished)
@@ -53,6 +57,16 @@ def keyspace(cqlsh):
     cqlsh(f"DROP KEYSPACE IF EXISTS {KEYSPACE}; CREATE KEYSPACE {KEYSPACE} WITH replication = {replication};", keyspace=None)
     yield
     cqlsh(f"DROP KEYSPACE {KEYSPACE};", keyspace=None)
+
+
+@pytest.fixture(scope="module")
+def guarded():
+    """Host and port of a server of its own, which asks for a name and a password."""
+    runs = server.ROOT / ".cache" / "run"
+    runs.mkdir(parents=True, exist_ok=True)
+    private = server.Server(tempfile.mkdtemp(prefix="cqlsh-", dir=runs), ["--authentication", "password"])
+    yield private.start().rsplit(":", 1)
+    private.stop()
 
 
 @pytest.fixture(scope="session")

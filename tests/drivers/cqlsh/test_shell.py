@@ -113,6 +113,18 @@ def test_every_protocol_version(cqlsh, version):
     assert f"Native protocol v{version}" in out and "local" in out
 
 
+def test_roles_log_in_with_user_and_password(cqlsh, guarded):
+    def ask(commands, user, password, **options):
+        return cqlsh(commands, "-u", user, "-p", password, keyspace=None, place=guarded, **options)
+
+    ask("CREATE ROLE jo WITH PASSWORD = 'secret' AND LOGIN = true", "cassandra", "cassandra")
+    listed = ask("LIST ROLES", "cassandra", "cassandra")
+    assert [line.split("|")[0].strip() for line in listed.lines() if "ALL" in line] == ["cassandra", "jo"], listed.out
+    assert "2100" in ask("CREATE ROLE al", "jo", "secret", fails=True).errors
+    assert "incorrect" in ask("LIST ROLES", "jo", "Secret", fails=True).errors
+    assert "requires authentication" in cqlsh("LIST ROLES", keyspace=None, place=guarded, fails=True).errors
+
+
 @pytest.mark.parametrize("how", ["kill", "term"])
 def test_rows_and_descriptions_survive_a_restart(cqlsh, restart, how):
     cqlsh(f"CREATE TABLE kept_{how} (k int PRIMARY KEY, v text) WITH comment = 'kept';"

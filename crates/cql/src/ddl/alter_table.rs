@@ -50,7 +50,7 @@ pub(super) fn drop(context: &Context<'_>, statement: &ast::DropTable) -> Result<
     let event = SchemaEvent { change: ChangeKind::Dropped, target, keyspace: keyspace.name.clone() };
     let mut schema = context.schema.clone();
     schema.keyspaces.insert(keyspace.name.clone(), Arc::new(keyspace));
-    Ok(context.with_schema(schema, event, vec![table.id]))
+    Ok(context.with_schema(schema, Some(event), vec![table.id]))
 }
 
 fn check_declared(table: &Table) -> Result<(), DdlError> {

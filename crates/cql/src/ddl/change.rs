@@ -20,6 +20,8 @@ pub struct Environment<'a> {
     pub data_center: &'a str,
     /// How many nodes it has.
     pub nodes: usize,
+    /// As whom the client has logged in; none where nobody has to.
+    pub role: Option<&'a str>,
 }
 
 /// What a schema statement came to.
@@ -37,8 +39,8 @@ pub struct Outcome {
 pub struct Change {
     /// The new schema.
     pub schema: Arc<Schema>,
-    /// The result of the statement, and what registered clients are told.
-    pub event: SchemaEvent,
+    /// The result of the statement, and what registered clients are told; none of roles, whose result is void.
+    pub event: Option<SchemaEvent>,
     /// Tables that are gone: their rows can be forgotten.
     pub dropped: Vec<TableId>,
 }
@@ -127,11 +129,11 @@ impl<'a> Context<'a> {
         let name = keyspace.name.clone();
         let mut schema = self.schema.clone();
         schema.keyspaces.insert(name.clone(), Arc::new(keyspace));
-        self.with_schema(schema, SchemaEvent { change, target, keyspace: name }, Vec::new())
+        self.with_schema(schema, Some(SchemaEvent { change, target, keyspace: name }), Vec::new())
     }
 
     /// The outcome in which `schema` takes the place of the former.
-    pub(super) fn with_schema(&self, mut schema: Schema, event: SchemaEvent, dropped: Vec<TableId>) -> Outcome {
+    pub(super) fn with_schema(&self, mut schema: Schema, event: Option<SchemaEvent>, dropped: Vec<TableId>) -> Outcome {
         schema.version = content_version(&schema);
         Outcome { change: Some(Change { schema: Arc::new(schema), event, dropped }), warnings: Vec::new() }
     }

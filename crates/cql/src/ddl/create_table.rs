@@ -55,7 +55,7 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateTable) -> Res
     schema.next_table = TableId(next_table);
     let event = SchemaEvent { change: ChangeKind::Created, target: SchemaEventTarget::Table(name), keyspace: keyspace.name.clone() };
     schema.keyspaces.insert(keyspace.name.clone(), Arc::new(keyspace));
-    Ok(context.with_schema(schema, event, Vec::new()))
+    Ok(context.with_schema(schema, Some(event), Vec::new()))
 }
 
 /// The table that a statement of the system's own declares.

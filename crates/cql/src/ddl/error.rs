@@ -291,8 +291,41 @@ pub enum DdlError {
     Unsupported(&'static str),
     #[error("You have to be logged in and not anonymous to perform this request")]
     Anonymous,
-    #[error("org.apache.cassandra.auth.CassandraRoleManager doesn't support PASSWORD")]
-    RolePassword,
+
+    // Roles.
+    #[error("Role name can't be an empty string, nor have a zero byte")]
+    RoleName,
+    #[error("{0} already exists")]
+    RoleExists(String),
+    #[error("{0} doesn't exist")]
+    UnknownRole(String),
+    #[error("Role {0} doesn't exist")]
+    UnknownAlteredRole(String),
+    #[error("You are not authorized to view roles granted to {0} ")]
+    HiddenRole(String),
+    #[error("User {role} has no {permission} permission on {resource} or any of its parents")]
+    NotPermitted { role: String, permission: &'static str, resource: String },
+    #[error("You aren't allowed to alter your own superuser status or that of a role granted to you")]
+    OwnSuperuser,
+    #[error("You aren't allowed to alter {0}")]
+    OwnOption(&'static str),
+    #[error("Cannot DROP primary role for current login")]
+    OwnRole,
+    #[error("There would be no superuser left who can log in")]
+    LastSuperuser,
+    #[error("{member} is a member of {group}")]
+    IsMember { member: String, group: String },
+    #[error("{member} is not a member of {group}")]
+    IsNotMember { member: String, group: String },
+    #[error("Invalid hashed password value. Please use jBCrypt.")]
+    HashedPassword,
+    #[error("A password has 1 to {} bytes, none of which is zero", crate::roles::PASSWORD_BYTES_MAX)]
+    Password,
+    #[error("org.apache.cassandra.auth.CassandraRoleManager doesn't support {0}")]
+    RoleOption(&'static str),
+    #[error("{0} is not supported by {1}")]
+    NoAuthorizer(&'static str, &'static str),
+
     #[error("This is not a schema statement")]
     NotASchemaStatement,
 }
@@ -325,7 +358,12 @@ impl DdlError {
             | Self::NotADouble { .. }
             | Self::NotFreezable(_)
             | Self::UnknownClass { .. } => DdlErrorKind::Syntax,
-            Self::SystemKeyspace(_) | Self::Anonymous => DdlErrorKind::Unauthorized,
+            Self::SystemKeyspace(_)
+            | Self::Anonymous
+            | Self::HiddenRole(_)
+            | Self::NotPermitted { .. }
+            | Self::OwnSuperuser
+            | Self::OwnOption(_) => DdlErrorKind::Unauthorized,
             Self::KeyspaceExists(_) | Self::TableExists { .. } => DdlErrorKind::AlreadyExists,
             Self::TableName { .. }
             | Self::TableNameLength { .. }

@@ -6,7 +6,7 @@
 //!
 //! Invariants of every schema that comes out: a column's type has no more levels than [`model::TYPE_DEPTH_MAX`]; nothing that is one
 //! value (a key, an element) holds anything multi-cell; tables and columns never get an id that was used before; user types in tables
-//! and in other types are the ones the keyspace has now; `version` follows from the content, so equal schemas have equal versions.
+//! and in other types are the ones the keyspace has now; those of [`crate::roles`]; `version` follows from the content, so equal schemas have equal versions.
 
 mod alter_table;
 mod change;
@@ -18,6 +18,7 @@ mod number;
 mod options;
 mod property;
 mod replication;
+mod role;
 mod types;
 mod unsupported;
 mod user_type;
@@ -33,6 +34,7 @@ pub(crate) use number::java_double;
 
 use crate::language::ast::Statement;
 use model::Schema;
+use role::Asker;
 
 /// The id from which on tables are the system's; ids of user tables stay below.
 pub const SYSTEM_TABLE_IDS_FROM: u32 = 0xFFFF_0000;
@@ -45,6 +47,17 @@ pub const SYSTEM_TABLE_IDS_FROM: u32 = 0xFFFF_0000;
 /// Whatever Cassandra refuses, and what TarnDB does not do yet.
 pub fn apply(schema: &Schema, keyspace: Option<&str>, statement: &Statement, environment: &Environment<'_>) -> Result<Outcome, DdlError> {
     let context = change::Context { schema, keyspace, environment };
+    if let Some(name) = environment.role {
+        let asker = Asker { context: &context, name };
+        match statement {
+            Statement::CreateRole(create) => return asker.create(create),
+            Statement::AlterRole(alter) => return asker.alter(alter),
+            Statement::DropRole(drop) => return asker.drop(drop),
+            Statement::GrantRole(grant) => return asker.grant(grant),
+            Statement::RevokeRole(revoke) => return asker.revoke(revoke),
+            _ => {}
+        }
+    }
     match statement {
         Statement::CreateKeyspace(create) => keyspace::create(&context, create),
         Statement::AlterKeyspace(alter) => keyspace::alter(&context, alter),

@@ -4,6 +4,9 @@ use super::DdlError;
 use super::change::{Context, Outcome};
 use crate::language::ast::{AlterRole, Identifier, RoleOption, Statement};
 
+/// Cassandra's, without permissions.
+const AUTHORIZER: &str = "AllowAllAuthorizer";
+
 /// The answer to a schema statement that is none of keyspaces, tables and user types.
 pub(super) fn answer(context: &Context<'_>, statement: &Statement) -> Result<Outcome, DdlError> {
     use Statement as S;
@@ -13,6 +16,7 @@ pub(super) fn answer(context: &Context<'_>, statement: &Statement) -> Result<Out
     };
     let absent = |if_exists: bool, error: DdlError| if if_exists { Ok(Outcome::unchanged()) } else { Err(error) };
     let text = |name: &Identifier| name.as_str().to_owned();
+    let is_known = context.environment.role.is_some();
     match statement {
         S::CopyTable(copy) => {
             keyspace(&copy.name.keyspace)?;
@@ -63,7 +67,12 @@ pub(super) fn answer(context: &Context<'_>, statement: &Statement) -> Result<Out
             let error = DdlError::UnknownTrigger { keyspace, table: text(&drop.table.name), name: text(&drop.name) };
             absent(drop.if_exists, error)
         }
-        S::AlterRole(alter) if sets_password(alter) => Err(DdlError::RolePassword),
+        S::GrantPermissions(_) if is_known => Err(DdlError::NoAuthorizer("GRANT operation", AUTHORIZER)),
+        S::RevokePermissions(_) if is_known => Err(DdlError::NoAuthorizer("REVOKE operation", AUTHORIZER)),
+        S::ListPermissions(_) if is_known => Err(DdlError::NoAuthorizer("LIST PERMISSIONS operation", AUTHORIZER)),
+        S::AddIdentity(_) if is_known => Err(DdlError::Unsupported("ADD IDENTITY")),
+        S::DropIdentity(_) if is_known => Err(DdlError::Unsupported("DROP IDENTITY")),
+        S::AlterRole(alter) if sets_password(alter) => Err(DdlError::RoleOption("PASSWORD")),
         S::CreateRole(_)
         | S::AlterRole(_)
         | S::DropRole(_)

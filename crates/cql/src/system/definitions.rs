@@ -25,10 +25,11 @@ pub(super) const DEFINITIONS: &[Definition] = &[
     Definition { name: "system_traces", listing: Listing::Ordinary, replication_factor: Some(2), tables: SYSTEM_TRACES },
     Definition { name: "system_views", listing: Listing::Virtual, replication_factor: None, tables: SYSTEM_VIEWS },
     Definition { name: "system_virtual_schema", listing: Listing::Virtual, replication_factor: None, tables: SYSTEM_VIRTUAL_SCHEMA },
+    Definition { name: "system_auth", listing: Listing::Ordinary, replication_factor: Some(1), tables: SYSTEM_AUTH },
 ];
 
 /// Names of keyspaces that Cassandra has and TarnDB keeps free.
-pub(super) const RESERVED: &[&str] = &["system_auth", "system_distributed"];
+pub(super) const RESERVED: &[&str] = &["system_distributed"];
 
 const SYSTEM: &[&str] = &[
     r#"CREATE TABLE "IndexInfo" (table_name text, index_name text, value blob, PRIMARY KEY (table_name, index_name))
@@ -117,6 +118,14 @@ const SYSTEM_SCHEMA: &[&str] = &[
         memtable_flush_period_in_ms int, min_index_interval int, read_repair text, read_repair_chance double,
         speculative_retry text, where_clause text, PRIMARY KEY (keyspace_name, view_name))
         WITH comment = 'view definitions' AND gc_grace_seconds = 604800",
+];
+
+/// cqlsh shows what LIST gives by the first of them.
+const SYSTEM_AUTH: &[&str] = &[
+    "CREATE TABLE roles (role text PRIMARY KEY, can_login boolean, is_superuser boolean, member_of set<text>, salted_hash text)
+        WITH comment = 'role definitions' AND gc_grace_seconds = 7776000",
+    "CREATE TABLE role_members (role text, member text, PRIMARY KEY (role, member))
+        WITH comment = 'role memberships lookup table' AND gc_grace_seconds = 7776000",
 ];
 
 const SYSTEM_TRACES: &[&str] = &[

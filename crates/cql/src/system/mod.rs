@@ -13,7 +13,8 @@ mod catalog;
 mod definitions;
 mod node_tables;
 mod node_view;
-mod row;
+mod role_tables;
+pub(crate) mod row;
 mod schema_tables;
 
 pub use catalog::{Catalog, catalog, is_system_keyspace, is_virtual_keyspace, keyspace, table};
@@ -41,6 +42,8 @@ pub fn rows(table: &Table, view: &NodeView<'_>, visit: &mut dyn FnMut(SystemRow)
         ("system", "local") => node_tables::local(view, &mut rows),
         ("system", "peers") => node_tables::peers(view, &mut rows),
         ("system", "peers_v2") => node_tables::peers_v2(view, &mut rows),
+        ("system_auth", "roles") => role_tables::roles(view.schema, &mut rows),
+        ("system_auth", "role_members") => role_tables::role_members(view.schema, &mut rows),
         ("system_views", "clients") => node_tables::clients(view, &mut rows),
         ("system_views", "settings") => node_tables::settings(view, &mut rows),
         ("system_schema", "keyspaces") => schema_tables::keyspaces(view.schema, &mut rows),

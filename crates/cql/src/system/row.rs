@@ -40,7 +40,7 @@ impl<'a> RowBuilder<'a> {
     }
 }
 
-pub(super) fn text(value: impl AsRef<str>) -> Option<Vec<u8>> {
+pub(crate) fn text(value: impl AsRef<str>) -> Option<Vec<u8>> {
     Some(value.as_ref().as_bytes().to_vec())
 }
 
@@ -56,7 +56,7 @@ pub(super) fn double(value: f64) -> Option<Vec<u8>> {
     Some(value.to_be_bytes().to_vec())
 }
 
-pub(super) fn boolean(value: bool) -> Option<Vec<u8>> {
+pub(crate) fn boolean(value: bool) -> Option<Vec<u8>> {
     Some(vec![u8::from(value)])
 }
 
@@ -84,7 +84,7 @@ pub(super) fn text_map(entries: &BTreeMap<String, String>) -> Option<Vec<u8>> {
 }
 
 /// A map from entries by ascending key.
-pub(super) fn pairs<'a>(entries: impl ExactSizeIterator<Item = (&'a str, &'a str)>) -> Option<Vec<u8>> {
+pub(crate) fn pairs<'a>(entries: impl ExactSizeIterator<Item = (&'a str, &'a str)>) -> Option<Vec<u8>> {
     let count = i32::try_from(entries.len()).expect("a map of the schema is smaller than a frame");
     let mut out = count.to_be_bytes().to_vec();
     for (key, value) in entries {

@@ -13,13 +13,15 @@ use std::sync::{Arc, LazyLock};
 pub struct Session {
     pub schema: Arc<Schema>,
     pub keyspace: Option<String>,
+    /// Who has logged in.
+    pub role: Option<String>,
     /// Counts statements: the source of ids and times.
     pub statements: u64,
 }
 
 impl Session {
     pub fn new() -> Self {
-        Self { schema: Arc::new(Schema::empty()), keyspace: None, statements: 0 }
+        Self { schema: Arc::new(Schema::empty()), keyspace: None, role: None, statements: 0 }
     }
 
     /// Runs a schema statement.
@@ -35,6 +37,7 @@ impl Session {
             now_us: 1_700_000_000_000_000 + self.statements as i64,
             data_center: "datacenter1",
             nodes: 1,
+            role: self.role.as_deref(),
         };
         let outcome = ddl::apply(&self.schema, self.keyspace.as_deref(), &statement, &environment)?;
         if let Some(change) = &outcome.change {

@@ -2,9 +2,11 @@
 //!
 //! Names of fields and variants are the format: a rename needs a new format number.
 
-use super::{FORMAT, Inconsistency, SchemaBlobError};
+use super::{FORMAT, FORMAT_WITHOUT_ROLES, Inconsistency, SchemaBlobError};
 use crate::record_set::{Bin, RecordSet};
-use crate::schema::{Column, ColumnId, ColumnKind, DroppedColumn, KeptOption, Keyspace, Order, Replication, Schema, Table, TableOptions};
+use crate::schema::{
+    Column, ColumnId, ColumnKind, DroppedColumn, KeptOption, Keyspace, Order, Replication, Role, Schema, Table, TableOptions,
+};
 use crate::types::{DataType, Frozen, TYPE_DEPTH_MAX, UserType};
 use base::TableId;
 use serde::{Deserialize, Serialize};
@@ -24,6 +26,19 @@ pub(super) struct SchemaDocument {
     pub(super) version: String,
     next_table: u32,
     keyspaces: Vec<KeyspaceDocument>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    roles: BTreeMap<String, RoleDocument>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RoleDocument {
+    login: bool,
+    superuser: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    password_hash: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    member_of: BTreeSet<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -147,10 +162,11 @@ pub(super) fn hex(value: u128) -> String {
 impl SchemaDocument {
     pub(super) fn of(schema: &Schema) -> Self {
         Self {
-            format: FORMAT,
+            format: if schema.roles.is_empty() { FORMAT_WITHOUT_ROLES } else { FORMAT },
             version: hex(schema.version),
             next_table: schema.next_table.0,
             keyspaces: schema.keyspaces.values().map(|keyspace| KeyspaceDocument::of(keyspace)).collect(),
+            roles: schema.roles.iter().map(|(name, role)| (name.clone(), RoleDocument::of(role))).collect(),
         }
     }
 
@@ -165,7 +181,22 @@ impl SchemaDocument {
                 return Err(fault(&former.name, Inconsistency::NameTwice));
             }
         }
-        Ok(Schema { version, next_table: TableId(self.next_table), keyspaces })
+        let roles: BTreeMap<String, Arc<Role>> = self.roles.into_iter().map(|(name, role)| (name, Arc::new(role.into_role()))).collect();
+        if let Some((name, _)) = roles.iter().find(|(_, role)| role.member_of.iter().any(|other| !roles.contains_key(other))) {
+            return Err(SchemaBlobError::UnknownRole { role: name.clone() });
+        }
+        Ok(Schema { version, next_table: TableId(self.next_table), keyspaces, roles })
+    }
+}
+
+impl RoleDocument {
+    fn of(role: &Role) -> Self {
+        let Role { can_login, is_superuser, password_hash, member_of } = role.clone();
+        Self { login: can_login, superuser: is_superuser, password_hash, member_of }
+    }
+
+    fn into_role(self) -> Role {
+        Role { can_login: self.login, is_superuser: self.superuser, password_hash: self.password_hash, member_of: self.member_of }
     }
 }
 

@@ -25,6 +25,12 @@ pub enum SchemaBlobError {
     /// It is not the JSON that its format promises.
     #[error("the schema is not what its format promises: {0}")]
     Json(#[from] serde_json::Error),
+    /// A role has been granted one that is not there.
+    #[error("the schema contradicts itself: the role {role} has been granted one that is not there")]
+    UnknownRole {
+        /// The role.
+        role: String,
+    },
     /// Its parts contradict each other.
     #[error("the schema contradicts itself in {keyspace}.{name}: {fault}")]
     Inconsistent {

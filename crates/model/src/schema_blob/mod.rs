@@ -2,7 +2,7 @@
 //!
 //! | part | content |
 //! |---|---|
-//! | document | JSON, indented: `format`, `version`, `next_table`, `keyspaces`; keyspaces, types and tables by name |
+//! | document | JSON, indented: `format`, `version`, `next_table`, `keyspaces`, and `roles` if there are any; all of them by name |
 //! | last line | `crc32 xxxxxxxx`: the checksum of every byte before it, hexadecimal |
 //!
 //! Equal schemas give equal bytes. [`decode`] takes bytes from a disk: it checks the checksum first, then the format, then that the
@@ -17,8 +17,10 @@ pub use error::{Inconsistency, SchemaBlobError};
 use crate::schema::Schema;
 use document::{FormatOnly, SchemaDocument};
 
-/// The format that [`encode`] writes, and the newest that [`decode`] reads.
-pub const FORMAT: u32 = 1;
+/// The newest format that [`decode`] reads.
+pub const FORMAT: u32 = 2;
+/// What [`encode`] writes for a schema without roles: programs that know none read it.
+const FORMAT_WITHOUT_ROLES: u32 = 1;
 
 const CHECKSUM_PREFIX: &[u8] = b"crc32 ";
 /// `crc32 `, eight digits, a line feed.

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::record_set::NewBin;
-use crate::schema::{Column, ColumnId, ColumnKind, DroppedColumn, KeptOption, Keyspace, Order, Replication, Table, TableOptions};
+use crate::schema::{Column, ColumnId, ColumnKind, DroppedColumn, KeptOption, Keyspace, Order, Replication, Role, Table, TableOptions};
 use crate::types::{DataType, Frozen, UserType};
 use base::TableId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 fn column(id: u16, name: &str, kind: ColumnKind, order: Order, data_type: DataType) -> Column {
@@ -75,7 +75,8 @@ fn full() -> Schema {
         tables: BTreeMap::from([(table.name.clone(), Arc::new(table))]),
         types: BTreeMap::from([(inner.name.clone(), Arc::clone(&inner)), (outer.name.clone(), Arc::clone(&outer))]),
     };
-    Schema { version: 0x1234, next_table: TableId(8), keyspaces: BTreeMap::from([(keyspace.name.clone(), Arc::new(keyspace))]) }
+    let keyspaces = BTreeMap::from([(keyspace.name.clone(), Arc::new(keyspace))]);
+    Schema { version: 0x1234, next_table: TableId(8), keyspaces, roles: BTreeMap::new() }
 }
 
 /// `document` with a checksum that is right.
@@ -131,8 +132,8 @@ fn every_cut_is_found() {
 
 #[test]
 fn a_newer_format_is_named_even_if_its_fields_are_unknown() {
-    let error = decode(&sealed("{\"format\": 2, \"galaxies\": []}\n")).unwrap_err();
-    assert!(matches!(error, SchemaBlobError::Newer { found: 2, supported: FORMAT }), "{error}");
+    let error = decode(&sealed("{\"format\": 3, \"galaxies\": []}\n")).unwrap_err();
+    assert!(matches!(error, SchemaBlobError::Newer { found: 3, supported: FORMAT }), "{error}");
 }
 
 #[test]
@@ -184,6 +185,25 @@ fn the_content_does_not_depend_on_the_version() {
     assert_eq!(content(&other), content(&full()));
     assert_ne!(encode(&other), encode(&full()));
     assert_ne!(content(&full()), content(&Schema::empty()));
+}
+
+/// A group, and somebody in it.
+fn with_roles() -> Schema {
+    let group = Role { is_superuser: true, ..Role::default() };
+    let member_of = BTreeSet::from(["staff".to_owned()]);
+    let somebody = Role { can_login: true, is_superuser: false, password_hash: Some("$2b$10$salt".to_owned()), member_of };
+    let roles = BTreeMap::from([("staff".to_owned(), Arc::new(group)), ("Jo".to_owned(), Arc::new(somebody))]);
+    Schema { roles, ..full() }
+}
+
+#[test]
+fn roles_survive_the_round_trip_and_need_a_program_that_knows_them() {
+    assert_eq!(decode(&encode(&with_roles())).unwrap(), with_roles());
+    assert!(document_of(&with_roles()).contains("\"format\": 2"));
+    assert!(document_of(&full()).contains("\"format\": 1"), "what older programs can read");
+    assert_ne!(content(&with_roles()), content(&full()));
+    let error = decode(&sealed(&document_of(&with_roles()).replace("\"staff\": {", "\"stuff\": {"))).unwrap_err();
+    assert!(matches!(&error, SchemaBlobError::UnknownRole { role } if role == "Jo"), "{error}");
 }
 
 /// A record set beside the tables.

@@ -14,10 +14,12 @@ use ::aerospike::exec::{RecordCoordinator, Shape};
 use ::aerospike::session as aerospike_session;
 use ::cql::CqlError;
 use ::cql::session as cql_session;
+use ::cql::wire::StreamId;
 use io::{ConnectionId, Reactor};
 use model::operation::{Coordinator, Standing, Step};
 use shard::ShardError;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// What is spoken on a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +120,22 @@ impl Session {
         match self {
             Self::Cql(session) => session.buffered_bytes(),
             Self::Aerospike(session) => session.buffered_bytes(),
+        }
+    }
+
+    /// As whom its client has logged in.
+    pub(crate) fn role(&self) -> Option<&str> {
+        match self {
+            Self::Cql(session) => session.client().role.as_deref(),
+            Self::Aerospike(_) => None,
+        }
+    }
+
+    /// See [`cql_session::Session::log_in`].
+    pub(crate) fn log_in(&mut self, stream: StreamId, outcome: Result<Arc<str>, CqlError>, reply: &mut Vec<u8>) {
+        match self {
+            Self::Cql(session) => session.log_in(stream, outcome, reply),
+            Self::Aerospike(_) => unreachable!("nobody logs in by its protocol"),
         }
     }
 

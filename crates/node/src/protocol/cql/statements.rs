@@ -17,9 +17,9 @@ use cql::exec::{
 use cql::language::has_more_tokens;
 use cql::plan::{self, BatchKind, Prepared, Statement};
 use cql::reply::ResultColumn;
-use cql::session::{Client, Server};
+use cql::session::{Client, Credentials, Server};
 use cql::wire::{self, Consistency, Opcode, QueryParameters, ResultColumns, StreamId, WriteType};
-use cql::{Asked, CqlError, reply, system};
+use cql::{Asked, CqlError, reply, roles, system};
 use io::{ConnectionId, Reactor};
 use model::operation::{Context, Operation};
 use shard::{Access, Outcome, ShardError};
@@ -58,6 +58,14 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
         // A driver would take a node without a cluster for the whole of it.
         let is_serving = self.core.cluster.as_ref().is_none_or(|cluster| cluster.view.is_current);
         if is_serving { Ok(()) } else { Err(CqlError::Bootstrapping) }
+    }
+
+    fn authenticator(&self) -> Option<&'static str> {
+        self.core.config.requires_login.then_some(roles::AUTHENTICATOR)
+    }
+
+    fn authenticate(&mut self, stream: StreamId, credentials: Credentials<'_>) -> Result<(), CqlError> {
+        self.core.check_credentials(self.reactor, (self.connection, stream), credentials)
     }
 
     fn statement(&mut self, client: &mut Client, stream: StreamId, request: wire::Request<'_>, out: &mut Vec<u8>) {
@@ -281,7 +289,23 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
                 return Ok(Progress::Replied);
             }
             Statement::Truncate(table) => SchemaAction::Truncate(vec![table.id]),
-            Statement::Schema(statement) => SchemaAction::Statement { keyspace: prepared.keyspace.clone(), statement: statement.clone() },
+            Statement::Schema(statement) => {
+                let (keyspace, role) = (prepared.keyspace.clone(), client.role.clone());
+                if let Some(role) = &role {
+                    if let Some(listing) = roles::list(statement, &self.core.schema, role) {
+                        let roles::Listing { table, columns, rows } = listing?;
+                        reply::write_rows(out, header.version, header.stream, roles::LISTING_KEYSPACE, table, &columns, &rows);
+                        return Ok(Progress::Replied);
+                    }
+                    if roles::password_of(statement)?.is_some() {
+                        self.check_waiting()?;
+                        let request = Request::single(self.connection, Reply::Cql(header), REQUEST_BYTES);
+                        self.core.hash_password(self.reactor, request, keyspace, role, statement)?;
+                        return Ok(Progress::Waiting);
+                    }
+                }
+                SchemaAction::Statement { keyspace, role, statement: statement.clone() }
+            }
             Statement::Select(_) | Statement::Modify(_) | Statement::Batch(_) => {
                 return Err(CqlError::Server("a statement about rows was not given to a shard".to_owned()));
             }

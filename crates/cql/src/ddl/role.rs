@@ -1,0 +1,165 @@
+//! CREATE, ALTER and DROP ROLE, GRANT and REVOKE of roles, by somebody who has logged in.
+
+use super::DdlError;
+use super::change::{Context, Outcome};
+use crate::language::ast::{AlterRole, CreateRole, DropRole, GrantRole, RevokeRole, RoleOption};
+use crate::roles::{Roles, is_hash};
+use model::Role;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Who asks, and the roles as they are.
+pub(super) struct Asker<'a> {
+    pub(super) context: &'a Context<'a>,
+    pub(super) name: &'a str,
+}
+
+impl Asker<'_> {
+    fn roles(&self) -> Roles<'_> {
+        Roles::of(self.context.schema)
+    }
+
+    fn must_be_superuser(&self, permission: &'static str, role: Option<&str>) -> Result<(), DdlError> {
+        if self.roles().is_superuser(self.name) {
+            return Ok(());
+        }
+        let resource = role.map_or_else(|| "<all roles>".to_owned(), |role| format!("<role {role}>"));
+        Err(DdlError::NotPermitted { role: self.name.to_owned(), permission, resource })
+    }
+
+    fn must_exist(&self, role: &str) -> Result<(), DdlError> {
+        self.roles().get(role).map(|_| ()).ok_or_else(|| DdlError::UnknownRole(role.to_owned()))
+    }
+
+    /// The schema with these roles, unless nobody could manage them any more.
+    fn with_roles(&self, roles: BTreeMap<String, Arc<Role>>) -> Result<Outcome, DdlError> {
+        let after = Roles(&roles);
+        let is_manageable =
+            |name: &String| after.is_superuser(name) && after.with_login(name).is_some_and(|role| role.password_hash.is_some());
+        if !roles.keys().any(is_manageable) {
+            return Err(DdlError::LastSuperuser);
+        }
+        let mut schema = self.context.schema.clone();
+        schema.roles = roles;
+        Ok(self.context.with_schema(schema, None, Vec::new()))
+    }
+
+    /// The roles with one of them changed.
+    fn with_role(&self, name: &str, role: Role) -> Result<Outcome, DdlError> {
+        let mut roles = self.roles().0.clone();
+        if roles.get(name).is_some_and(|former| **former == role) {
+            return Ok(Outcome::unchanged());
+        }
+        roles.insert(name.to_owned(), Arc::new(role));
+        self.with_roles(roles)
+    }
+
+    pub(super) fn create(&self, create: &CreateRole) -> Result<Outcome, DdlError> {
+        let name = create.name.as_str();
+        self.must_be_superuser("CREATE", None)?;
+        if name.is_empty() || name.contains('\0') {
+            return Err(DdlError::RoleName);
+        }
+        let mut role = Role::default();
+        set_options(&mut role, &create.options)?;
+        match self.roles().get(name) {
+            None => self.with_role(name, role),
+            Some(_) if create.if_not_exists => Ok(Outcome::unchanged()),
+            Some(_) => Err(DdlError::RoleExists(name.to_owned())),
+        }
+    }
+
+    pub(super) fn alter(&self, alter: &AlterRole) -> Result<Outcome, DdlError> {
+        let name = alter.name.as_str();
+        if name != self.name {
+            self.must_be_superuser("ALTER", Some(name))?;
+        }
+        let mut role = match self.roles().get(name) {
+            Some(role) => Role::clone(role),
+            None if alter.if_exists => return Ok(Outcome::unchanged()),
+            None => return Err(DdlError::UnknownAlteredRole(name.to_owned())),
+        };
+        let is_superuser = self.roles().is_superuser(self.name);
+        for option in &alter.options {
+            match option {
+                RoleOption::Superuser(_) if self.roles().granted(self.name, true).contains(name) => return Err(DdlError::OwnSuperuser),
+                RoleOption::Login(_) if !is_superuser => return Err(DdlError::OwnOption("login")),
+                _ => {}
+            }
+        }
+        set_options(&mut role, &alter.options)?;
+        self.with_role(name, role)
+    }
+
+    pub(super) fn drop(&self, drop: &DropRole) -> Result<Outcome, DdlError> {
+        let name = drop.name.as_str();
+        self.must_be_superuser("DROP", Some(name))?;
+        if name == self.name {
+            return Err(DdlError::OwnRole);
+        }
+        if drop.if_exists && self.roles().get(name).is_none() {
+            return Ok(Outcome::unchanged());
+        }
+        self.must_exist(name)?;
+        let mut roles = self.roles().0.clone();
+        roles.remove(name);
+        for role in roles.values_mut().filter(|role| role.member_of.contains(name)) {
+            Arc::make_mut(role).member_of.remove(name);
+        }
+        self.with_roles(roles)
+    }
+
+    pub(super) fn grant(&self, grant: &GrantRole) -> Result<Outcome, DdlError> {
+        let (role, grantee) = (grant.role.as_str(), grant.grantee.as_str());
+        self.must_be_superuser("AUTHORIZE", Some(role))?;
+        self.must_exist(role)?;
+        self.must_exist(grantee)?;
+        for (member, group) in [(grantee, role), (role, grantee)] {
+            if self.roles().granted(member, true).contains(group) {
+                return Err(DdlError::IsMember { member: member.to_owned(), group: group.to_owned() });
+            }
+        }
+        self.with_member_of(grantee, |member_of| member_of.insert(role.to_owned()))
+    }
+
+    pub(super) fn revoke(&self, revoke: &RevokeRole) -> Result<Outcome, DdlError> {
+        let (role, revokee) = (revoke.role.as_str(), revoke.revokee.as_str());
+        self.must_be_superuser("AUTHORIZE", Some(role))?;
+        self.must_exist(role)?;
+        self.must_exist(revokee)?;
+        if !self.roles().granted(revokee, false).contains(role) || role == revokee {
+            return Err(DdlError::IsNotMember { member: revokee.to_owned(), group: role.to_owned() });
+        }
+        self.with_member_of(revokee, |member_of| member_of.remove(role))
+    }
+
+    fn with_member_of(
+        &self,
+        name: &str,
+        change: impl FnOnce(&mut std::collections::BTreeSet<String>) -> bool,
+    ) -> Result<Outcome, DdlError> {
+        let mut role = self.roles().get(name).map(|role| Role::clone(role)).unwrap_or_default();
+        change(&mut role.member_of);
+        self.with_role(name, role)
+    }
+}
+
+fn set_options(role: &mut Role, options: &[RoleOption]) -> Result<(), DdlError> {
+    for option in options {
+        match option {
+            RoleOption::HashedPassword(hash) if is_hash(hash) => role.password_hash = Some(hash.to_string()),
+            RoleOption::HashedPassword(_) => return Err(DdlError::HashedPassword),
+            // `roles::set_hash` has replaced it.
+            RoleOption::Password(_) => return Err(DdlError::Unsupported("a password that has not been hashed")),
+            RoleOption::GeneratedPassword => return Err(DdlError::Unsupported("GENERATED PASSWORD")),
+            RoleOption::Superuser(is_superuser) => role.is_superuser = *is_superuser,
+            RoleOption::Login(can_login) => role.can_login = *can_login,
+            RoleOption::Options(_) => return Err(DdlError::RoleOption("OPTIONS")),
+            RoleOption::Datacenters(_) => {
+                return Err(DdlError::NoAuthorizer("ACCESS TO DATACENTERS operations", "AllowAllNetworkAuthorizer"));
+            }
+            RoleOption::Cidrs(_) => return Err(DdlError::NoAuthorizer("ACCESS FROM CIDRS operations", "AllowAllCIDRAuthorizer")),
+        }
+    }
+    Ok(())
+}
