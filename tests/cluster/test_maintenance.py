@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import threading
 import time
 
@@ -125,6 +126,20 @@ def test_a_member_is_drained_and_removed(start_cluster):
         assert (removed.returncode, removed.stdout) == (0, "member 3 is removed\n"), removed.stderr
         until("the others know it", lambda: member(one, 3) is None and member(two, 3) is None, SECONDS_MAX, 0.2)
         ledger.wait_for_writes(100)
+
+
+def test_a_member_is_replaced_by_one_with_an_empty_disk(cluster):
+    third = cluster.nodes[2]
+    with load_without_errors(cluster) as ledger:
+        ledger.wait_for_writes(200)
+        third.terminate()
+        shutil.rmtree(third.data_dir)
+        ledger.wait_for_writes(100)
+        third.start("--replaces", "3")
+        cluster.settle()
+        until("it is healthy", lambda: is_healthy(third), SECONDS_MAX, 0.2)
+        ledger.wait_for_writes(100)
+    cluster.assert_members_agree(ledger.keys)
 
 
 def test_a_fourth_node_joins_and_the_first_one_goes(cluster):
