@@ -10,8 +10,7 @@ use crate::message::Message;
 use crate::schema_changes::{METADATA_TAG, SchemaChanges};
 use base::{CoreId, NodeId, Now};
 use cluster::wire::{Hello, Join, JoinReply, Kind, RefusalMessage, link_version};
-use cluster::{Blobs, Command, Event, Member, MemberState, Metadata, Outcome, Profile, ProposalId, Refused, State, Stored, Versions};
-use cql::wire::Event as ClientEvent;
+use cluster::{Blobs, Command, Event, Metadata, Outcome, Profile, ProposalId, Refused, State, Stored, Versions};
 use io::{ConnectionId, DiskError, DiskRequest, Reactor};
 use shard::Durability;
 use std::collections::{BTreeMap, VecDeque};
@@ -515,39 +514,6 @@ impl Core {
                 let refusal = RefusalMessage { code: 0, text };
                 cluster.answer(reactor, connection, Kind::REFUSAL.0, |body| body.extend_from_slice(&refusal.encode()));
             }
-        }
-    }
-
-    /// Tells people and drivers what has become of members.
-    pub(super) fn note_members<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, before: &Arc<BTreeMap<NodeId, Member>>) {
-        let Some(cluster) = &self.cluster else { return };
-        let view = Arc::clone(&cluster.view);
-        if Arc::ptr_eq(before, &view.state.members) {
-            return;
-        }
-        for member in view.state.members.values() {
-            let former = before.get(&member.id).map(|member| member.state);
-            if former == Some(member.state) {
-                continue;
-            }
-            if self.core == CoreId(0) {
-                tracing::info!(node = member.id.0, address = member.profile.node_address, state = member.state.name(), "member");
-            }
-            if member.id == view.me {
-                continue;
-            }
-            let Ok(address) = member.profile.cql_address.parse() else { continue };
-            if former.is_none() {
-                self.broadcast(reactor, &ClientEvent::NewNode(address));
-            }
-            let event = match member.state {
-                MemberState::Up | MemberState::Draining => ClientEvent::Up(address),
-                // It serves its clients to the end, which they will see.
-                MemberState::Ending => continue,
-                MemberState::Down => ClientEvent::Down(address),
-                MemberState::Removed => ClientEvent::RemovedNode(address),
-            };
-            self.broadcast(reactor, &event);
         }
     }
 }

@@ -14,6 +14,7 @@
 //! knows of; what it acknowledges, every member in sync of its view has.
 
 mod agreeing;
+mod announcements;
 mod channel;
 mod differences;
 mod early_frames;
@@ -384,7 +385,7 @@ impl Core {
         let unanswered = cluster.links.take_forwards(|node| !view.is_peer_up(node));
         self.serve_slots(&changes.gained);
         self.agreed(&changes.changed);
-        self.note_members(reactor, &members);
+        self.announce_members(reactor, &members);
         if is_removed(&view.state.members, view.me) && !is_removed(&members, view.me) {
             self.send_clients_away(reactor);
         }

@@ -1,12 +1,13 @@
 //! What the metadata means to this node: who serves which slot, and where they are. Made on core 0, shared by all cores, never changed.
 
+use super::announcements::members_by_address;
 use crate::protocol::cql::Ring;
 use base::{CoreId, Epoch, NodeId, Slot, TableId};
 use cluster::{Assignment, Identity, Member, MemberState, Profile, SlotMap, State};
 use cql::system::PeerView;
 use model::operation::batch_log;
 use shard::KeyspaceNumber;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
@@ -169,7 +170,7 @@ impl View {
 
     /// A range of the ring is that of the slot's primary in a keyspace with the largest factor there is, or anybody's without keyspaces. A member that is the primary of
     /// nothing - it has just joined, is drained, or was away - has one token next to the ring's beginning, and so next to nothing: drivers take one without tokens for none,
-    /// and close its connections under requests that have not been answered.
+    /// and close its connections under requests that have not been answered. A member whose address a later one has is not shown, for drivers take the first they find.
     fn new_ring(&self) -> Ring {
         let widest = self.keyspaces.iter().filter_map(|keyspace| keyspace.slots.as_deref()).max_by_key(|slots| slots.factor);
         let mut tokens: BTreeMap<NodeId, Vec<i64>> = BTreeMap::new();
@@ -178,8 +179,9 @@ impl View {
             tokens.entry(owner).or_default().push(Slot(slot).last_token().0);
         }
         let mut tokens_of = |node: NodeId| tokens.remove(&node).unwrap_or_else(|| vec![i64::MIN + i64::from(node.0)]);
-        let peers = self.state.members.values().filter(|member| member.id != self.me && self.peers.contains_key(&member.id));
-        let peers = peers.filter_map(|member| {
+        let shown: BTreeSet<NodeId> =
+            members_by_address(&self.state.members).into_values().filter(|id| self.peers.contains_key(id)).collect();
+        let peers = shown.into_iter().filter_map(|id| self.state.member(id)).filter_map(|member| {
             let Profile { host_id, data_center, rack, cql_address, node_address, .. } = &member.profile;
             Some(PeerView {
                 host_id: *host_id,
