@@ -15,7 +15,10 @@ set -euo pipefail
 all=(python-cassandra python-scylla cqlsh rust java go node latte aerospike-python aerospike-java aerospike-go aerospike-rust aerospike-node aerospike-cql ycsb ycsb-generators abuse crash cluster report bench)
 # These start what they need themselves.
 serverless=(ycsb-generators abuse crash cluster report bench)
+# These wait more than they compute: the others run meanwhile, if there are any.
+waiting=(cluster crash bench)
 is_serverless() { [[ " ${serverless[*]} " == *" $1 "* ]]; }
+is_waiting() { [[ " ${waiting[*]} " == *" $1 "* ]]; }
 directory_of() {
   case $1 in
     python-*) echo "$root/tests/drivers/python" ;;
@@ -44,6 +47,7 @@ run_directory=$(mktemp -d "$cache/run/drivers-XXXXXX")
 export TARNDB_SUITE_LOGS="$run_directory/log"
 mkdir -p "$TARNDB_SUITE_LOGS"
 server="" # directory of the private server that runs now
+beside="" # process that runs the suites of the other lane
 stop_server() {
   [[ -n $server ]] || return 0
   local directory=$server
@@ -52,6 +56,8 @@ stop_server() {
 }
 finish() {
   stop_server || true
+  [[ -z $beside ]] || kill "$beside" 2> /dev/null || true
+  [[ -z $beside ]] || wait "$beside" || true
   cp "$TARNDB_SUITE_LOGS"/* "$cache/log/" 2> /dev/null || true
   rm -rf "$run_directory/log"
   # A server that died by itself leaves its log and data here, to be looked at.
@@ -64,7 +70,8 @@ run_suite() { # run_suite NAME: 0 passed, 77 skipped, else failed; the log is .c
   directory=$(directory_of "$name")
   log="$TARNDB_SUITE_LOGS/$name.log"
   say "$name: $(sed -n '2s/^# *//p' "$directory/run.sh")"
-  TARNDB_SUITE=$name bash "$directory/install.sh" || return $?
+  # One at a time: suites share what they install.
+  TARNDB_SUITE=$name flock "$cache/install.lock" bash "$directory/install.sh" || return $?
   export TARNDB_SUITE=$name
   if [[ -n ${TARNDB_TEST_CQL:-} ]]; then
     # A server of somebody else's: Cassandra, unless it is said not to be a peer.
@@ -91,23 +98,48 @@ run_logged() {
   return "$status"
 }
 
-failed=0
-results="$TARNDB_SUITE_LOGS/drivers.txt"
-: > "$results"
+# run_lane RESULTS SUITE...: runs them one after the other, and writes a line for each into RESULTS.
+run_lane() {
+  local results=$1 failed=0 name began status took last
+  shift
+  : > "$results"
+  for name in "$@"; do
+    began=$SECONDS
+    status=0
+    run_suite "$name" || status=$?
+    took="$((SECONDS - began)) s"
+    last=$(grep -aE '[0-9]+ passed' "$TARNDB_SUITE_LOGS/$name.log" 2> /dev/null | tail -1 || true)
+    case $status in
+      0) printf '%-17s %s (%s)\n' "$name" "${last:-no closing line}" "$took" >> "$results" ;;
+      77) printf '%-17s %s\n' "$name" "skipped: a tool is missing, see above" >> "$results" ;;
+      *)
+        printf '%-17s %s (%s, status %s)\n' "$name" "FAILED: ${last:-no closing line}" "$took" "$status" >> "$results"
+        failed=1 ;;
+    esac
+  done
+  return "$failed"
+}
+
+ours=() others=()
 for name in "${suites[@]}"; do
-  began=$SECONDS
-  status=0
-  run_suite "$name" || status=$?
-  took="$((SECONDS - began)) s"
-  last=$(grep -aE '[0-9]+ passed' "$TARNDB_SUITE_LOGS/$name.log" 2> /dev/null | tail -1 || true)
-  case $status in
-    0) printf '%-17s %s (%s)\n' "$name" "${last:-no closing line}" "$took" >> "$results" ;;
-    77) printf '%-17s %s\n' "$name" "skipped: a tool is missing, see above" >> "$results" ;;
-    *)
-      printf '%-17s %s (%s, status %s)\n' "$name" "FAILED: ${last:-no closing line}" "$took" "$status" >> "$results"
-      failed=1 ;;
-  esac
+  if is_waiting "$name"; then others+=("$name"); else ours+=("$name"); fi
 done
+results="$run_directory/results"
+failed=0
+if (( ${#ours[@]} > 0 && ${#others[@]} > 0 )); then
+  say "${others[*]}: beside the others; what they say follows at the end"
+  (trap 'stop_server || true' EXIT; run_lane "$results.others" "${others[@]}") > "$TARNDB_SUITE_LOGS/beside.log" 2>&1 &
+  beside=$!
+  run_lane "$results" "${ours[@]}" || failed=1
+  wait "$beside" || failed=1
+  beside=""
+  cat "$TARNDB_SUITE_LOGS/beside.log"
+  cat "$results.others" >> "$results"
+else
+  run_lane "$results" "${suites[@]}" || failed=1
+fi
+rm -f "$results.others"
+mv "$results" "$TARNDB_SUITE_LOGS/drivers.txt"
 say "driver suites"
-cat "$results"
+cat "$TARNDB_SUITE_LOGS/drivers.txt"
 exit "$failed"
