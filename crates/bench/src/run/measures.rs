@@ -34,11 +34,9 @@ pub(super) fn file(report: &mut PhaseReport, measured: &Measured, target_cpus: O
     report.verified = Verified { compared, lost, stale, wrong, unknown };
     report.timeline = timeline(measured);
     report.resources = resources(measured, target_cpus);
-    let replies: Vec<f64> = report.timeline.iter().map(|second| second.operations.values().map(|one| one.replies as f64).sum()).collect();
-    // The last second may be a short one.
-    let whole = &replies[..replies.len().saturating_sub(1)];
-    report.variation = variation(whole);
-    report.drift = drift(whole);
+    let replies = replies_of_whole_seconds(&report.timeline);
+    report.variation = variation(&replies);
+    report.drift = drift(&replies);
     report.events = measured.events.clone();
     for at in 0..report.events.len() {
         let until = report.events.get(at + 1).map_or(f64::INFINITY, |next| next.second);
@@ -46,6 +44,12 @@ pub(super) fn file(report: &mut PhaseReport, measured: &Measured, target_cpus: O
         let dip = dip(&replies, &report.timeline, steady, &report.events[at], until);
         report.events[at].figures.extend(dip);
     }
+}
+
+/// Replies in each second but the last, which may be a short one.
+fn replies_of_whole_seconds(timeline: &[Second]) -> Vec<f64> {
+    let whole = &timeline[..timeline.len().saturating_sub(1)];
+    whole.iter().map(|second| second.operations.values().map(|one| one.replies as f64).sum()).collect()
 }
 
 fn name(kind: OperationKind) -> &'static str {
@@ -206,20 +210,21 @@ fn mean(values: &[f64]) -> f64 {
 /// seconds).
 fn dip(replies: &[f64], timeline: &[Second], steady_until: f64, event: &Event, until: f64) -> BTreeMap<String, f64> {
     let at = event.second as usize;
-    let end = replies.len().min(until.min(replies.len() as f64) as usize);
+    let end = (until as usize).max(at);
     let before = mean(&replies[..(steady_until as usize).min(replies.len())]);
     let mut figures = BTreeMap::from([("before".to_owned(), before)]);
     if at >= replies.len() || before <= 0.0 {
         return figures;
     }
     let after = &replies[at..];
-    let own = &replies[at..end.max(at)];
+    let own = &replies[at..end.min(replies.len())];
+    let seconds = &timeline[at..end.min(timeline.len())];
     let low = |value: &f64| *value < before * RECOVERED_SHARE;
     figures.insert("lowest".to_owned(), own.iter().copied().fold(f64::INFINITY, f64::min).min(before) / before);
     figures.insert("silent_s".to_owned(), own.iter().filter(|value| **value == 0.0).count() as f64);
-    let longest = timeline[at..end.max(at)].iter().flat_map(|second| second.operations.values()).map(|one| one.max).fold(0.0, f64::max);
+    let longest = seconds.iter().flat_map(|second| second.operations.values()).map(|one| one.max).fold(0.0, f64::max);
     figures.insert("longest_us".to_owned(), longest);
-    figures.insert("errors".to_owned(), timeline[at..end.max(at)].iter().map(|second| second.errors as f64).sum());
+    figures.insert("errors".to_owned(), seconds.iter().map(|second| second.errors as f64).sum());
     if let Some(shows) = own.iter().position(low) {
         figures.insert("shows_after_s".to_owned(), shows as f64);
         let back = after[shows..].windows(RECOVERED_SECONDS).position(|window| !window.iter().any(low));
@@ -275,24 +280,25 @@ mod tests {
         assert_eq!(nearest(&readings, 4.5).unwrap().memory, Some(4));
     }
 
+    fn second(replies: u64, max: f64, errors: u64) -> Second {
+        Second {
+            second: 0.0,
+            operations: BTreeMap::from([("read".to_owned(), SecondOperation { replies, max, ..SecondOperation::default() })]),
+            errors,
+            target_cpu_s: None,
+            target_memory: None,
+            device_read: None,
+            device_written: None,
+            target_network_received: None,
+            target_network_sent: None,
+        }
+    }
+
     #[test]
     fn a_dip_has_depth_length_and_an_end() {
         let mut replies = vec![100.0; 10];
         replies.extend([0.0, 0.0, 0.0, 40.0, 95.0, 100.0, 100.0, 100.0]);
-        let timeline = vec![
-            Second {
-                second: 0.0,
-                operations: BTreeMap::from([("read".to_owned(), SecondOperation { max: 1500.0, ..SecondOperation::default() })]),
-                errors: 2,
-                target_cpu_s: None,
-                target_memory: None,
-                device_read: None,
-                device_written: None,
-                target_network_received: None,
-                target_network_sent: None,
-            };
-            18
-        ];
+        let timeline = vec![second(0, 1500.0, 2); 18];
         let event = Event { second: 9.2, what: "kill-node".to_owned(), figures: BTreeMap::new() };
         let figures = dip(&replies, &timeline, 9.2, &event, f64::INFINITY);
         let expected = [
@@ -307,5 +313,14 @@ mod tests {
         assert_eq!(figures, expected.map(|(name, value)| (name.to_owned(), value)).into());
         let never = dip(&[100.0, 0.0, 0.0, 0.0, 0.0], &timeline[..5], 1.0, &Event { second: 1.0, ..event }, f64::INFINITY);
         assert!(!never.contains_key("recovered_after_s"));
+    }
+
+    #[test]
+    fn a_last_second_that_is_short_is_no_dip() {
+        let mut timeline = vec![second(100, 0.0, 0); 10];
+        timeline.push(second(1, 0.0, 3));
+        let event = Event { second: 5.0, what: "start-node".to_owned(), figures: BTreeMap::new() };
+        let figures = dip(&replies_of_whole_seconds(&timeline), &timeline, 5.0, &event, f64::INFINITY);
+        assert_eq!((figures["lowest"], figures["errors"], figures.get("shows_after_s")), (1.0, 3.0, None));
     }
 }
