@@ -2,7 +2,7 @@
 
 use crate::error::OpenError;
 use crate::location::SegmentId;
-use base::{BLOCK_BYTES, SECTOR_BYTES};
+use base::{BLOCK_BYTES, SECTOR_BYTES, TableId};
 use io::FileId;
 
 /// Segments are never larger: a location has 19 bits of 16 bytes for an offset.
@@ -27,6 +27,9 @@ pub struct Config {
     pub capacity_bytes: u64,
     /// Records are read by offsets and lengths that are multiples of this: a power of two from [`SECTOR_BYTES`] to [`BLOCK_BYTES`].
     pub read_unit: usize,
+    /// The first table id that was not given out yet. Records of lower ids that are no table's are those of dropped tables, and dead;
+    /// records of this one and higher ids are of tables that whoever opens the shard does not know, and it is not opened.
+    pub next_table: TableId,
     /// Bytes in a segment: a power of two from 16 KiB to 8 MiB. Fixed when the store is created.
     pub segment_bytes: u32,
     /// The budget of everything the engine keeps in memory: index, segment frames, cache, buffers. The stable memory is not counted.
@@ -47,6 +50,9 @@ pub struct Config {
     pub page_row_bytes_max: usize,
 }
 
+/// The bits of a table id that say which of a table's companions it is.
+const COMPANION_BITS: u32 = 3 << 30;
+
 /// Seven days.
 const SCRUB_INTERVAL_US: u64 = 7 * 24 * 3600 * 1_000_000;
 
@@ -61,6 +67,7 @@ impl Config {
             file_bytes,
             capacity_bytes,
             read_unit: BLOCK_BYTES,
+            next_table: TableId(u32::MAX),
             segment_bytes: SEGMENT_BYTES_MAX,
             memory_limit_bytes,
             flush_interval_us: 100_000,
@@ -71,6 +78,11 @@ impl Config {
             page_bytes_max: 16 << 10,
             page_row_bytes_max: 512,
         }
+    }
+
+    /// Whether a record of a table that was not given to `open` belongs to one that was dropped.
+    pub(crate) fn was_dropped(&self, table: TableId) -> bool {
+        table.0 & !COMPANION_BITS < self.next_table.0
     }
 
     /// Stable memory that gives `mirrors` open or not yet durable segments a place. Three is the least that keeps writers going.

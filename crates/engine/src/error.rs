@@ -207,10 +207,30 @@ pub enum OpenError {
         /// Its version.
         version: u16,
     },
+    /// There are rows of tables that whoever opened the shard does not know, although it knows which ids have been given out.
+    #[error(
+        "{records} records belong to {} tables that the schema does not know (ids {}): the schema is older than the data. Nothing was \
+         changed. Restore the schema that the data was written with (both copies of schema.json), or start with --accept-data-loss to \
+         delete these rows",
+        tables.len(),
+        ids(tables)
+    )]
+    UnknownTables {
+        /// Which.
+        tables: Vec<TableId>,
+        /// How many records, old versions of rows included.
+        records: u64,
+    },
     /// The device failed during recovery where nothing can stand in.
     #[error("the device failed during recovery: {error}")]
     Device {
         /// The failure.
         error: DiskError,
     },
+}
+
+/// The first few ids.
+fn ids(tables: &[TableId]) -> String {
+    let shown: Vec<String> = tables.iter().take(8).map(|table| table.0.to_string()).collect();
+    shown.join(", ") + if tables.len() > shown.len() { ", …" } else { "" }
 }

@@ -42,7 +42,7 @@ mod stripes;
 mod volume;
 
 pub use allocator::Allocator;
-pub use blobs::{BlobError, read_blobs};
+pub use blobs::{BlobDirectories, BlobError, BlobStore, read_blobs, replace_file};
 pub use child::bind_to_this_process;
 pub use cpus::{available_cpus, run_on_cpus};
 pub use data_dir::{DataDirError, DataDirLock, lock_data_dir, look_into_data_dir};

@@ -2,7 +2,7 @@
 //!
 //! Everything that can fail for reasons of the environment fails before the first handler is made, as a typed error.
 
-use crate::blobs;
+use crate::blobs::{self, BlobStore};
 use crate::clock;
 use crate::control::{Accepting, Control};
 use crate::cpus::{available_cpus, pin_this_thread};
@@ -19,7 +19,6 @@ use crate::volume::{FileLayout, Volume};
 use base::CoreId;
 use io::{Handler, Now, Placement};
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
@@ -60,8 +59,8 @@ pub struct Options {
     pub listeners: Vec<ListenerOptions>,
     /// For each core the files whose order gives them their [`io::FileId`]. May be shorter than the number of cores.
     pub files: Vec<Vec<FileLayout>>,
-    /// Where blobs are; created when missing. Without it, replacing a blob is an error.
-    pub blob_dir: Option<PathBuf>,
+    /// Where blobs are kept. Without it, replacing a blob is an error.
+    pub blob_store: Option<BlobStore>,
     /// How many connections one core serves; more are accepted and closed at once.
     pub connections_max: u32,
     /// How many disk operations of one core the kernel has at once, 1 to 4,096; more wait.
@@ -79,7 +78,7 @@ impl Default for Options {
         Self {
             listeners: Vec::new(),
             files: Vec::new(),
-            blob_dir: None,
+            blob_store: None,
             connections_max: 10_000,
             disk_in_flight_max: 128,
             disk_path: DiskPath::Ring,
@@ -182,7 +181,7 @@ where
         Signals::Ignore => None,
     };
     let control = Arc::new(Control::new(factories.len(), bind(&options.listeners)?).map_err(|errno| core_error(errno.into()))?);
-    let (blobs, blob_thread) = blobs::start_writer(options.blob_dir.clone(), Arc::clone(&control)).map_err(core_error)?;
+    let (blobs, blob_thread) = blobs::start_writer(options.blob_store.clone(), Arc::clone(&control)).map_err(core_error)?;
     let (new_memory, memory_thread) = helper::start(helper::MEMORY, Arc::clone(&control)).map_err(core_error)?;
     let (computing, computing_thread) = helper::start(helper::COMPUTING, Arc::clone(&control)).map_err(core_error)?;
     let helpers = Helpers { blobs, new_memory, computing };

@@ -6,12 +6,17 @@
 //! One core is one thread: a [`Reactor`] drives one [`Handler`] and calls it with everything that happened; the handler answers by
 //! calling the reactor. Neither is ever shared between threads; cores speak by messages.
 
+mod blob;
 mod disk;
 mod network;
 mod reactor;
 mod stable;
 
 pub use base::Now;
+pub use blob::{
+    BLOB_COPIES, Blob, BlobCopy, BlobFault, BlobOwner, BlobRepair, BlobSealer, BlobsLost, MANIFEST_BLOB, RecoveredBlobs, Sealed,
+    choose_copy, is_blob_name, open_blob, recover_blobs, seal_blob,
+};
 pub use disk::{DiskCompletion, DiskError, DiskRequest, DiskTag, FileId, Work, WriteSource};
 pub use network::{ConnectionId, ListenerId, Placement};
 pub use reactor::{Handler, Reactor, Turn};

@@ -3,8 +3,8 @@
 //! | path | content |
 //! |---|---|
 //! | `LOCK` | locked by the process that uses the directory; holds its id |
-//! | `layout.toml` | number of cores, capacity and devices, written at the end of the first start's preparations |
-//! | `blobs/` | small files replaced as a whole: schema, identity |
+//! | `layout.toml`, `layout-copy.toml` | number of cores, capacity and devices, written at the end of the first start's preparations |
+//! | `blobs/`, `blobs-copy/` | small files replaced as a whole: schema, identity (`small_files`) |
 //! | `shard-N.data` | the log of core N's shard, opened for direct I/O; not there when the data is on devices |
 //! | `shard-N.buffer` | the stable memory of core N's shard |
 
@@ -12,19 +12,24 @@ use crate::config::{CAPACITY_LEAST, CORES, Config};
 use crate::devices::{DeviceSpec, Devices, DevicesError, Wanted};
 use crate::identity;
 use crate::settings::Size;
-use io_linux::{DataDirError, DataDirLock, FileLayout, free_bytes, lock_data_dir};
+use crate::small_files::{self, LAYOUT, LAYOUT_COPY, SmallFiles};
+use io::{BlobFault, BlobsLost, seal_blob};
+use io_linux::{BlobError, BlobStore, DataDirError, DataDirLock, FileLayout, free_bytes, lock_data_dir, replace_file};
 use serde::Deserialize;
-use std::io::Write;
+use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// The file that holds what was fixed.
-const LAYOUT: &str = "layout.toml";
 /// The layout of a node with files of its own.
 const FORMAT_FILES: u32 = 1;
 /// The layout of a node with devices.
 const FORMAT_DEVICES: u32 = 2;
 /// The share of the free space that a new node takes, in percent.
 const CAPACITY_PERCENT: u64 = 80;
+
+/// What to do when small files have no good copy.
+const RESTORE: &str = "Nothing was changed. Restore both copies from a backup of this directory; or, if this is a member of a cluster, \
+                       move the directory away and replace the member by an empty one (docs/reference/operations.md, `When files of the data directory are lost`)";
 
 /// Why a data directory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -85,10 +90,43 @@ pub(crate) enum LayoutError {
     /// The devices.
     #[error(transparent)]
     Devices(#[from] DevicesError),
-    /// The identity is damaged.
-    #[error("the identity in {} is damaged; restore it from a backup: without it the data cannot be read", path.display())]
-    Identity {
-        /// The directory of blobs.
+    /// The small files cannot be read or mended.
+    #[error(transparent)]
+    Blobs(#[from] BlobError),
+    /// Small files without a good copy.
+    #[error("{}: {lost}. {RESTORE}", path.display())]
+    BlobsLost {
+        /// The directory.
+        path: PathBuf,
+        /// Which.
+        lost: BlobsLost,
+    },
+    /// There is no identity where there is data.
+    #[error("{} has data, and neither blobs/identity nor blobs-copy/identity is there or good: without it the data cannot be read. {RESTORE}", path.display())]
+    IdentityLost {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// There is no layout where there is data.
+    #[error("{} has data, and neither {LAYOUT} nor {LAYOUT_COPY} is there: they say how many cores and how much space the data was laid out for. {RESTORE}", path.display())]
+    LayoutLost {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// No copy of the layout is good.
+    #[error("{} {first}, and its copy {LAYOUT_COPY} {second}. {RESTORE}", path.display())]
+    LayoutDamaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        first: BlobFault,
+        /// What is wrong with its copy.
+        second: BlobFault,
+    },
+    /// The files of two nodes are mixed.
+    #[error("as many small files in {} belong to one node as to another; remove those of the other node", path.display())]
+    TwoNodes {
+        /// The directory.
         path: PathBuf,
     },
     /// There is too little room for a new node.
@@ -112,6 +150,10 @@ pub(crate) struct DataDir {
     pub(crate) capacity: Size,
     /// The node's; its low half is the store id of the shards.
     pub(crate) identity: u128,
+    /// The small files' contents.
+    pub(crate) blobs: BTreeMap<String, Vec<u8>>,
+    /// Where they are kept.
+    pub(crate) blob_store: BlobStore,
     devices: Option<Devices>,
 }
 
@@ -131,23 +173,22 @@ impl DataDir {
     /// Locks the directory; makes it when it is new.
     pub(crate) fn open(config: &Config, cpus: usize) -> Result<Self, LayoutError> {
         let lock = lock_data_dir(&config.data_dir)?;
-        let path = config.data_dir.join(LAYOUT);
-        let made = read_layout(&config.data_dir)?;
+        let small_files = small_files::read(&config.data_dir)?;
+        let (made, generation) =
+            (layout_of(&config.data_dir, &small_files)?, small_files.layout.as_ref().map_or(0, |layout| layout.generation));
         let mut layout = match &made {
             Some(made) => reuse(made, config)?,
             None => design(config, cpus)?,
         };
-        let blobs = config.data_dir.join("blobs");
-        let identity = identity::read_or_make(&blobs).map_err(|source| match source.kind() {
-            std::io::ErrorKind::InvalidData => LayoutError::Identity { path: blobs },
-            _ => LayoutError::Io { path: blobs, source },
-        })?;
+        let needs_repair = small_files.layout_needs_repair;
+        let (identity, blobs, blob_store) = small_files.open()?;
         let devices = open_devices(config, made.as_ref(), &mut layout, identity)?;
-        if made.is_none_or(|made| made != layout) {
-            write(&config.data_dir, &path, &layout).map_err(|source| LayoutError::Io { path, source })?;
+        if needs_repair || made.is_none_or(|made| made != layout) {
+            write(&config.data_dir, identity, generation + 1, &layout)
+                .map_err(|source| LayoutError::Io { path: config.data_dir.join(LAYOUT), source })?;
         }
         let (cores, capacity) = (layout.cores, layout.capacity);
-        Ok(Self { _lock: lock, path: config.data_dir.clone(), cores, capacity, identity, devices })
+        Ok(Self { _lock: lock, path: config.data_dir.clone(), cores, capacity, identity, blobs, blob_store, devices })
     }
 
     /// What a core's shard is kept in.
@@ -156,10 +197,6 @@ impl DataDir {
             Some(devices) => devices.layout(core),
             None => FileLayout::Whole(shard_file(&self.path, core)),
         }
-    }
-
-    pub(crate) fn blobs(&self) -> PathBuf {
-        self.path.join("blobs")
     }
 
     /// The file behind a shard's stable memory.
@@ -173,14 +210,10 @@ pub(crate) fn shard_file(directory: &Path, core: u16) -> PathBuf {
     directory.join(format!("shard-{core}.data"))
 }
 
-/// Reads what was fixed when the directory was made; `None` if it was not, yet.
-pub(crate) fn read_layout(directory: &Path) -> Result<Option<Layout>, LayoutError> {
-    let path = directory.join(LAYOUT);
-    match std::fs::read_to_string(&path) {
-        Ok(text) => parse(&path, &text).map(Some),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(LayoutError::Io { path, source }),
-    }
+/// What was fixed when the directory was made; `None` if it was not, yet.
+pub(crate) fn layout_of(directory: &Path, small_files: &SmallFiles) -> Result<Option<Layout>, LayoutError> {
+    let Some(blob) = &small_files.layout else { return Ok(None) };
+    parse(&directory.join(LAYOUT), &String::from_utf8_lossy(&blob.content)).map(Some)
 }
 
 fn parse(path: &Path, text: &str) -> Result<Layout, LayoutError> {
@@ -245,17 +278,16 @@ fn design(config: &Config, cpus: usize) -> Result<Layout, LayoutError> {
     Ok(Layout { format: FORMAT_FILES, cores, capacity, devices: Vec::new() })
 }
 
-fn write(directory: &Path, path: &Path, layout: &Layout) -> std::io::Result<()> {
-    let temporary = directory.join("layout.toml~");
-    let mut file = std::fs::File::create(&temporary)?;
-    write!(file, "format = {}\ncores = {}\ncapacity = {}\n", layout.format, layout.cores, layout.capacity.0)?;
+/// Writes both copies.
+fn write(directory: &Path, identity: u128, generation: u64, layout: &Layout) -> std::io::Result<()> {
+    let mut text = format!("format = {}\ncores = {}\ncapacity = {}\n", layout.format, layout.cores, layout.capacity.0);
     if !layout.devices.is_empty() {
         let paths: Vec<toml::Value> = layout.devices.iter().map(|path| path.to_string_lossy().into_owned().into()).collect();
-        writeln!(file, "devices = {}", toml::Value::from(paths))?;
+        let _ = writeln!(text, "devices = {}", toml::Value::from(paths));
     }
-    file.sync_all()?;
-    std::fs::rename(&temporary, path)?;
-    std::fs::File::open(directory)?.sync_all()
+    let sealed = seal_blob(identity::owner(identity), LAYOUT, generation, text.as_bytes());
+    replace_file(directory, LAYOUT_COPY, &sealed)?;
+    replace_file(directory, LAYOUT, &sealed)
 }
 
 #[cfg(test)]
@@ -264,6 +296,7 @@ mod tests {
     use super::*;
     use crate::config::Host;
     use crate::settings::Settings;
+    use io::open_blob;
 
     struct Folder(PathBuf);
 
@@ -309,14 +342,112 @@ mod tests {
         assert_eq!(folder.open(Settings::default()).unwrap().capacity, Size(2 << 30));
     }
 
+    /// A directory as versions before seals left it.
+    fn unseal(folder: &Folder, layout: &str) {
+        std::fs::remove_file(folder.0.join(LAYOUT_COPY)).unwrap();
+        std::fs::write(folder.0.join(LAYOUT), layout).unwrap();
+    }
+
     #[test]
     fn a_damaged_or_newer_layout_is_refused() {
         let folder = Folder::new("damaged");
         drop(folder.open(Settings::default()).unwrap());
-        let path = folder.0.join("layout.toml");
-        std::fs::write(&path, "format = 1\ncores =").unwrap();
+        unseal(&folder, "format = 1\ncores =");
         assert!(matches!(folder.open(Settings::default()).unwrap_err(), LayoutError::Damaged { .. }));
-        std::fs::write(&path, "format = 3\ncores = 3\ncapacity = 1").unwrap();
+        std::fs::write(folder.0.join(LAYOUT), "format = 3\ncores = 3\ncapacity = 1").unwrap();
         assert!(matches!(folder.open(Settings::default()).unwrap_err(), LayoutError::Format { found: 3, .. }));
+    }
+
+    #[test]
+    fn one_copy_of_the_layout_is_enough_and_the_other_is_mended() {
+        for (copy, name) in [LAYOUT, LAYOUT_COPY].into_iter().enumerate() {
+            let folder = Folder::new(&format!("layout-{copy}"));
+            let made = folder.open(Settings::default()).unwrap();
+            let (cores, identity) = (made.cores, made.identity);
+            drop(made);
+            let path = folder.0.join(name);
+            let good = std::fs::read_to_string(&path).unwrap();
+            let damages =
+                [None, Some(String::new()), Some(good.replace("cores = 3", "cores = 2")), Some(good[..good.len() - 9].to_owned())];
+            for damage in damages {
+                match damage {
+                    Some(text) => std::fs::write(&path, text).unwrap(),
+                    None => std::fs::remove_file(&path).unwrap(),
+                }
+                let again = folder.open(Settings::default()).unwrap();
+                assert_eq!((again.cores, again.identity), (cores, identity));
+                assert!(open_blob(LAYOUT, &std::fs::read(&path).unwrap()).is_ok());
+            }
+        }
+    }
+
+    #[test]
+    fn a_directory_with_data_is_never_taken_for_a_new_one() {
+        let folder = Folder::new("data");
+        drop(folder.open(Settings::default()).unwrap());
+        std::fs::write(folder.0.join("shard-0.data"), b"x").unwrap();
+        for name in [LAYOUT, LAYOUT_COPY] {
+            std::fs::remove_file(folder.0.join(name)).unwrap();
+        }
+        let error = folder.open(Settings::default()).unwrap_err();
+        assert!(matches!(error, LayoutError::LayoutLost { .. }), "{error}");
+        for name in ["blobs", "blobs-copy"] {
+            std::fs::remove_dir_all(folder.0.join(name)).unwrap();
+        }
+        let error = folder.open(Settings::default()).unwrap_err();
+        assert!(matches!(error, LayoutError::IdentityLost { .. }), "{error}");
+        assert!(!folder.0.join("blobs").exists(), "nothing was made");
+    }
+
+    #[test]
+    fn a_blob_that_was_there_and_has_no_good_copy_ends_the_start() {
+        let folder = Folder::new("lost");
+        let mut made = folder.open(Settings::default()).unwrap();
+        made.blob_store.replace("schema.json", b"{}").unwrap();
+        drop(made);
+        std::fs::remove_file(folder.0.join("blobs/schema.json")).unwrap();
+        assert_eq!(folder.open(Settings::default()).unwrap().blobs["schema.json"], b"{}");
+        std::fs::remove_file(folder.0.join("blobs/schema.json")).unwrap();
+        std::fs::write(folder.0.join("blobs-copy/schema.json"), b"").unwrap();
+        let error = folder.open(Settings::default()).unwrap_err().to_string();
+        assert!(error.contains("`schema.json` is missing, and its copy is cut short"), "{error}");
+    }
+
+    #[test]
+    fn a_first_start_that_was_cut_off_goes_on_with_its_identity() {
+        let folder = Folder::new("first");
+        let identity = folder.open(Settings::default()).unwrap().identity;
+        for name in [LAYOUT, LAYOUT_COPY, "blobs/manifest", "blobs-copy/manifest", "blobs-copy/identity"] {
+            std::fs::remove_file(folder.0.join(name)).unwrap();
+        }
+        assert_eq!(folder.open(Settings::default()).unwrap().identity, identity);
+    }
+
+    #[test]
+    fn files_of_another_node_are_told_from_those_of_this_one() {
+        let (folder, other) = (Folder::new("this"), Folder::new("other"));
+        let identity = folder.open(Settings::default()).unwrap().identity;
+        drop(other.open(Settings { cores: Some(1), ..Settings::default() }).unwrap());
+        for name in [LAYOUT, LAYOUT_COPY, "blobs/identity", "blobs-copy/identity", "blobs/manifest", "blobs-copy/manifest"] {
+            std::fs::copy(other.0.join(name), folder.0.join(name)).unwrap();
+            let opened = folder.open(Settings::default()).unwrap();
+            assert_eq!((opened.identity, opened.cores), (identity, 3), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_directory_from_before_seals_is_used_and_sealed() {
+        let folder = Folder::new("before");
+        let identity = folder.open(Settings::default()).unwrap().identity;
+        unseal(&folder, "format = 1\ncores = 3\ncapacity = 1073741824\n");
+        std::fs::remove_dir_all(folder.0.join("blobs-copy")).unwrap();
+        std::fs::remove_file(folder.0.join("blobs/manifest")).unwrap();
+        std::fs::write(folder.0.join("blobs/identity"), identity::encode(identity)).unwrap();
+        std::fs::write(folder.0.join("blobs/schema.json"), b"{}").unwrap();
+        for _ in 0..2 {
+            let opened = folder.open(Settings::default()).unwrap();
+            assert_eq!((opened.identity, &opened.blobs["schema.json"][..]), (identity, &b"{}"[..]));
+        }
+        assert!(open_blob("schema.json", &std::fs::read(folder.0.join("blobs-copy/schema.json")).unwrap()).is_ok());
     }
 }

@@ -20,7 +20,7 @@ use crate::node::NodeError;
 use crate::node_tls::NodeTlsError;
 use crate::operate::OperateError;
 use crate::settings_file::SettingsFileError;
-use io_linux::{BlobError, StartError};
+use io_linux::StartError;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
@@ -53,9 +53,6 @@ pub(crate) enum Failure {
     /// The data directory.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// The small files.
-    #[error(transparent)]
-    Blobs(#[from] BlobError),
     /// What the node is made from.
     #[error(transparent)]
     Node(#[from] NodeError),
@@ -112,9 +109,16 @@ impl Failure {
                 | DevicesError::TooLittle { .. } => USAGE,
                 _ => ENVIRONMENT,
             },
-            Self::Layout(LayoutError::Damaged { .. } | LayoutError::Identity { .. })
+            Self::Layout(
+                LayoutError::Damaged { .. }
+                | LayoutError::BlobsLost { .. }
+                | LayoutError::IdentityLost { .. }
+                | LayoutError::LayoutLost { .. }
+                | LayoutError::LayoutDamaged { .. }
+                | LayoutError::TwoNodes { .. },
+            )
             | Self::Node(NodeError::Damaged { .. } | NodeError::Schema(_)) => CORRUPTION,
-            Self::Node(_) | Self::Layout(_) | Self::Blobs(_) | Self::Start(_) | Self::Http { .. } => ENVIRONMENT,
+            Self::Node(_) | Self::Layout(_) | Self::Start(_) | Self::Http { .. } => ENVIRONMENT,
         })
     }
 }

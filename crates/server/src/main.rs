@@ -15,6 +15,7 @@ mod node_tls;
 mod operate;
 mod settings;
 mod settings_file;
+mod small_files;
 mod start;
 mod status;
 

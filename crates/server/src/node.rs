@@ -100,14 +100,8 @@ struct Intervals {
 
 impl NodeParts {
     /// Reads the parts, making what is missing in a new data directory.
-    pub(crate) fn open(
-        config: &Config,
-        data_dir: &DataDir,
-        blobs: &BTreeMap<String, Vec<u8>>,
-        board: Arc<Board>,
-        tls: Option<tls::Config>,
-    ) -> Result<Self, NodeError> {
-        let (cores, tls) = (data_dir.cores, tls.map(Arc::new));
+    pub(crate) fn open(config: &Config, data_dir: &DataDir, board: Arc<Board>, tls: Option<tls::Config>) -> Result<Self, NodeError> {
+        let (cores, blobs, tls) = (data_dir.cores, &data_dir.blobs, tls.map(Arc::new));
         let schema = match blobs.get(SCHEMA_BLOB) {
             Some(bytes) => schema_blob::decode(bytes)?,
             None => Schema::empty(),
@@ -221,6 +215,7 @@ impl NodeParts {
                 let file = *environment.files.first().expect("a core has a file");
                 let engine_config = engine::Config {
                     read_unit: file.read_unit,
+                    next_table: schema.next_table,
                     ..engine_config(store, core.0, file.bytes, shard_capacity, shard_bytes, intervals)
                 };
                 let tables: BTreeSet<TableId> =

@@ -51,8 +51,7 @@ fn start_cores(
     tls: Option<tls::Config>,
     ready: Sender<()>,
 ) -> Result<Machine, Failure> {
-    let blobs = io_linux::read_blobs(&data_dir.blobs())?;
-    tracing::info!(cores = data_dir.cores, capacity = %data_dir.capacity, memory_limit = %config.memory_limit, blobs = blobs.len(), "starting");
+    tracing::info!(cores = data_dir.cores, capacity = %data_dir.capacity, memory_limit = %config.memory_limit, blobs = data_dir.blobs.len(), "starting");
     let spread = |port| ListenerOptions { address: SocketAddr::new(config.listen, port), placement: Placement::Spread };
     let mut listeners =
         vec![spread(config.cql_port), ListenerOptions { placement: Placement::ByClientPort, ..spread(config.cql_shard_aware_port) }];
@@ -65,7 +64,7 @@ fn start_cores(
     let options = Options {
         listeners,
         files: (0..data_dir.cores).map(|core| vec![data_dir.file(core)]).collect(),
-        blob_dir: Some(data_dir.blobs()),
+        blob_store: Some(data_dir.blob_store.clone()),
         connections_max: config.connections_per_core,
         pinning: match config.pin {
             Pin::Cpus => Pinning::InOrder,
@@ -74,7 +73,7 @@ fn start_cores(
         signals: Signals::Drain,
         ..Options::default()
     };
-    let parts = NodeParts::open(config, data_dir, &blobs, board, tls)?;
+    let parts = NodeParts::open(config, data_dir, board, tls)?;
     Ok(io_linux::start(options, parts.into_factories(ready))?)
 }
 

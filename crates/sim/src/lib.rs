@@ -13,6 +13,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a surprise here is the failure of the test that runs the simulation")]
 
+mod blobs;
 mod cells;
 mod client;
 mod cluster;

@@ -14,11 +14,14 @@ pub enum Planted {
     ForgottenDeletes,
     /// Truncations are not durable: the mark is not stored before the client hears of it.
     ForgottenTruncations,
+    /// Of a blob's two copies the older one counts.
+    StaleBlobs,
 }
 
 impl Planted {
     /// All.
-    pub const ALL: [Self; 4] = [Self::SkippedFlush, Self::EarlyAcknowledgement, Self::ForgottenDeletes, Self::ForgottenTruncations];
+    pub const ALL: [Self; 5] =
+        [Self::SkippedFlush, Self::EarlyAcknowledgement, Self::ForgottenDeletes, Self::ForgottenTruncations, Self::StaleBlobs];
 
     /// The stable memory as the engine gets it.
     pub(crate) fn stable(planted: Option<Self>, inner: Stable) -> Box<dyn StableMemory> {

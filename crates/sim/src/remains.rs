@@ -1,11 +1,11 @@
 //! What is left of a machine, and what may happen to it before the next one starts on it.
 
+use crate::blobs::Blobs;
 use crate::setup::{MIRRORS, Setup};
 use crate::trace::Trace;
 use base::Rng;
 use io::Now;
 use sim_disk::{Disk, Faults, Stable};
-use std::collections::BTreeMap;
 
 /// How a machine ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Loss {
 pub struct Remains {
     pub(crate) disks: Vec<Disk>,
     pub(crate) stables: Vec<Stable>,
-    pub(crate) blobs: BTreeMap<String, Vec<u8>>,
+    pub(crate) blobs: Blobs,
     /// How often the power has come.
     pub(crate) boot: u64,
     pub(crate) now: Now,
@@ -33,7 +33,7 @@ impl Remains {
         Self {
             disks: (0..setup.cores).map(|_| Disk::new()).collect(),
             stables: (0..setup.cores).map(|_| Stable::new(stable_bytes)).collect(),
-            blobs: BTreeMap::new(),
+            blobs: Blobs::new(setup.seed),
             boot: 1,
             now: Now { monotonic_us: 1, wall_us: 1_700_000_000_000_000 },
             trace: Trace::new(),

@@ -8,7 +8,8 @@
 //!
 //! Invariant: a checkpoint with anything wrong in it is not used at all: the index is emptied again and the whole log is read.
 
-use super::{Engine, Phase};
+use super::{Engine, Phase, Recovery};
+use crate::config::Config;
 use crate::format::checkpoint::{Chunks, Commit, Item, Malformed, SegmentState, Stamp, read_chunk};
 use crate::index::Restore;
 use crate::location::{Location, SegmentId};
@@ -48,6 +49,16 @@ struct Reader {
     states: Vec<SegmentState>,
     rows: u64,
     ended: bool,
+}
+
+/// Counts rows of a table that nobody knows.
+fn note_unknown(config: &Config, recovery: Option<&mut Recovery>, table: Option<TableId>, rows: u64) {
+    if let Some((recovery, table)) = recovery.zip(table)
+        && !recovery.tables.contains_key(&table)
+        && !config.was_dropped(table)
+    {
+        *recovery.unknown.entry(table).or_default() += rows;
+    }
 }
 
 /// Whether a place of the stream is that of a record which is still there.
@@ -181,7 +192,7 @@ impl Engine {
     }
 
     fn load_item(&mut self, reader: &mut Reader, item: Item<'_>) -> Result<(), Malformed> {
-        let Self { index, segments, config, .. } = self;
+        let Self { index, segments, config, recovery, .. } = self;
         #[cfg(test)]
         let planted = self.planted;
         if reader.ended {
@@ -213,7 +224,9 @@ impl Engine {
                 self.choose_table(reader)?;
             }
             Item::Cells { slot, cells } => {
-                reader.rows += (cells.len() / crate::format::checkpoint::CELL_BYTES) as u64;
+                let rows = (cells.len() / crate::format::checkpoint::CELL_BYTES) as u64;
+                reader.rows += rows;
+                note_unknown(config, recovery.as_mut(), reader.named_table, rows);
                 if reader.table.is_some() {
                     index.restore_cells(&mut reader.restore, slot, cells, &mut keep)?;
                 }
@@ -224,12 +237,15 @@ impl Engine {
                 }
             }
             Item::Rows(bytes) => {
-                reader.rows += u64::from(bytes.first_chunk().map_or(0, |rows| u32::from_le_bytes(*rows)));
+                let rows = u64::from(bytes.first_chunk().map_or(0, |rows| u32::from_le_bytes(*rows)));
+                reader.rows += rows;
+                note_unknown(config, recovery.as_mut(), reader.named_table, rows);
                 if reader.table.is_some() {
                     index.restore_rows(&mut reader.restore, bytes, &mut keep)?;
                 }
             }
             Item::Pages(bytes) => {
+                note_unknown(config, recovery.as_mut(), reader.named_table, 1);
                 if reader.table.is_some() {
                     index.restore_pages(&mut reader.restore, bytes, &mut keep)?;
                 }
@@ -306,8 +322,9 @@ impl Engine {
 
     /// There is no checkpoint, or not one that can be used: the whole log is read.
     fn end_without_checkpoint(&mut self) -> Phase {
-        if let Some(recovery) = &self.recovery {
+        if let Some(recovery) = &mut self.recovery {
             self.index.reset(recovery.tables.keys().copied());
+            recovery.unknown.clear();
         }
         self.segments.forget_live();
         self.free_stale_checkpoints(&[]);

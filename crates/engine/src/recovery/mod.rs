@@ -126,6 +126,8 @@ pub(crate) struct Recovery {
     gather: Gather,
     /// What headers say of other segments.
     vouched: Vouched,
+    /// Records of tables that nobody knows, by table.
+    unknown: BTreeMap<TableId, u64>,
     error: Option<OpenError>,
 }
 
@@ -151,6 +153,7 @@ impl Recovery {
             settling: Vec::new(),
             gather: Gather::new(memory_limit_bytes),
             vouched: Vouched::default(),
+            unknown: BTreeMap::new(),
             error: None,
         }
     }

@@ -1,6 +1,7 @@
 //! Reading the used segments and putting their records into the index.
 
 use super::{Engine, Item, Phase, keyed_hash};
+use crate::error::OpenError;
 use crate::format::page::PageView;
 use crate::format::record::{self, FLAG_CONTINUES, FLAG_STARTS, HEADER_BYTES, Record, Salt};
 use crate::format::segment_header::HeaderState;
@@ -59,6 +60,13 @@ impl Engine {
             let recovery = self.recovery.as_mut()?;
             let Some(first) = recovery.items.front() else {
                 self.end_gathering();
+                let unknown = std::mem::take(&mut self.recovery.as_mut()?.unknown);
+                if !unknown.is_empty() {
+                    // Before anything is written: their segments would count as empty.
+                    let records = unknown.values().sum();
+                    self.recovery_failed(OpenError::UnknownTables { tables: unknown.into_keys().collect(), records });
+                    return None;
+                }
                 return Some(Phase::Collisions);
             };
             if first.load.is_some_and(|serial| !self.loads.is_done(serial)) {
@@ -267,8 +275,14 @@ impl Engine {
             self.log.saw_sequence(record.sequence());
             self.progress.records += 1;
             let Some(recovery) = &mut self.recovery else { return };
-            // Records of tables that are gone, or from before their truncation, are dead.
-            if recovery.tables.get(&record.table()).is_none_or(|mark| record.sequence() < *mark) {
+            let Some(mark) = recovery.tables.get(&record.table()) else {
+                if !self.config.was_dropped(record.table()) {
+                    *recovery.unknown.entry(record.table()).or_default() += 1;
+                }
+                continue;
+            };
+            // Records from before a truncation are dead.
+            if record.sequence() < *mark {
                 continue;
             }
             self.segments.add_purgeable(segment, purgeable(&record, location));

@@ -35,10 +35,14 @@ impl Shard {
     }
 
     /// Opens an engine and waits until it is ready or cannot become so.
-    pub(super) fn over(mut config: Config, disk: Disk, stable: Stable) -> Self {
+    pub(super) fn over(config: Config, disk: Disk, stable: Stable) -> Self {
+        Self::over_tables(config, disk, stable, BTreeMap::from([(TABLE, Sequence(0))]))
+    }
+
+    /// The same with other tables.
+    pub(super) fn over_tables(mut config: Config, disk: Disk, stable: Stable, tables: BTreeMap<TableId, Sequence>) -> Self {
         config.file_bytes = disk.len();
         let now = Now { monotonic_us: 1, wall_us: 1_000_000_000 };
-        let tables = BTreeMap::from([(TABLE, Sequence(0))]);
         let engine = Engine::open(config.clone(), Box::new(stable.clone()), &tables, now).unwrap();
         let mut shard = Self { engine, disk, stable, config, now, rng: Rng::new(5), tables, reads: 0, waiter: 0 };
         for _ in 0..100_000 {

@@ -2,9 +2,10 @@
 
 use super::shard::{Shard, TABLE, config, key};
 use crate::write::RESERVE_PUT;
-use crate::{CachePolicy, Config, Direction, Key, Kind, PartitionScan, ReadError, WriteBatch};
-use base::{BLOCK_BYTES, Token};
+use crate::{CachePolicy, Config, Direction, Key, Kind, OpenError, PartitionScan, ReadError, WriteBatch};
+use base::{BLOCK_BYTES, TableId, Token};
 use io::DiskRequest;
+use std::collections::BTreeMap;
 use std::ops::Bound;
 
 const SEGMENT: u32 = 32 << 10;
@@ -312,6 +313,41 @@ fn a_dropped_table_gives_its_space_back() {
     shard.engine.drop_table(TABLE);
     shard.settle();
     assert!(shard.engine.stats().index_bytes < 1000, "{} bytes of index are left", shard.engine.stats().index_bytes);
+}
+
+/// Rows of a table, and then the shard opened by somebody who does not know that table; after a clean end if `checkpoint`.
+fn opened_without_the_table(next_table: u32, checkpoint: bool) -> Shard {
+    let mut shard = Shard::new(config(SEGMENT, 24, 1 << 20));
+    for number in 0..50 {
+        shard.put(number, &[1; 900]).unwrap();
+    }
+    if checkpoint {
+        shard.shut_down();
+    }
+    let Shard { engine, disk, stable, config, .. } = shard;
+    drop(engine);
+    Shard::over_tables(Config { next_table: TableId(next_table), ..config }, disk, stable, BTreeMap::new())
+}
+
+#[test]
+fn rows_of_a_table_that_nobody_knows_are_kept() {
+    for checkpoint in [false, true] {
+        let shard = opened_without_the_table(TABLE.0, checkpoint);
+        assert_eq!(shard.engine.recovery_error(), Some(&OpenError::UnknownTables { tables: vec![TABLE], records: 50 }));
+        let Shard { engine, disk, stable, config, .. } = shard;
+        drop(engine);
+        let mut shard = Shard::over(config, disk, stable);
+        assert_eq!(shard.all().len(), 50, "nothing was purged");
+    }
+}
+
+#[test]
+fn rows_of_a_table_that_was_dropped_are_dead() {
+    for checkpoint in [false, true] {
+        let shard = opened_without_the_table(TABLE.0 + 1, checkpoint);
+        assert!(shard.engine.is_ready());
+        assert_eq!(shard.engine.stats().live_bytes, 0);
+    }
 }
 
 #[test]

@@ -2,8 +2,10 @@
 
 use crate::scripted::{Event, Folder, Node};
 use base::{AlignedBuffer, BLOCK_BYTES, Rng};
-use io::{DiskCompletion, DiskError, DiskRequest, DiskTag, FileId, Reactor, Turn, Work, WriteSource};
-use io_linux::{DiskPath, Extent, FileLayout, Options, read_blobs};
+use io::{
+    BlobOwner, DiskCompletion, DiskError, DiskRequest, DiskTag, FileId, Reactor, RecoveredBlobs, Sealed, Turn, Work, WriteSource, open_blob,
+};
+use io_linux::{BlobStore, DiskPath, Extent, FileLayout, Options};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -271,9 +273,11 @@ fn work_is_done_on_another_thread_before_it_completes() {
 fn a_replaced_blob_is_there_when_it_completes() {
     let folder = Folder::new();
     let directory = folder.0.join("blobs");
-    let copy = directory.clone();
-    run(Options { blob_dir: Some(directory), ..Options::default() }, move || {
-        let directory = copy.clone();
+    let directories = [directory.clone(), folder.0.join("blobs-copy")];
+    let owner = BlobOwner(1);
+    let store = BlobStore::open(directories, owner, &RecoveredBlobs::default()).unwrap();
+    run(Options { blob_store: Some(store), ..Options::default() }, move || {
+        let directory = directory.clone();
         Box::new(move |reactor, completion| {
             match completion {
                 None => {
@@ -290,7 +294,8 @@ fn a_replaced_blob_is_there_when_it_completes() {
                 Some(ref completion) => assert_eq!(completion.result, Ok(())),
             }
             if matches!(&completion, Some(DiskCompletion { tag: DiskTag(2), .. })) {
-                assert_eq!(read_blobs(&directory).unwrap()["schema"], b"two");
+                let bytes = std::fs::read(directory.join("schema")).unwrap();
+                assert_eq!(open_blob("schema", &bytes).unwrap(), Sealed { owner, generation: 2, content: b"two" });
                 let mode = std::fs::metadata(directory.join("schema")).unwrap().permissions().mode();
                 assert_eq!(mode & 0o777, 0o600, "for nobody else to read");
             }

@@ -3,7 +3,7 @@
 use super::InspectError;
 use crate::data_dir;
 use crate::devices::superblock::{self, Head, Superblock};
-use crate::identity;
+use crate::small_files::{self, SmallFiles};
 use base::{AlignedBuffer, BLOCK_BYTES, TableId};
 use engine::{SegmentHead, Sequence};
 use io_linux::{Access, DataDirLock, Device};
@@ -77,12 +77,11 @@ impl Sources {
     /// Everything that a data directory names.
     pub(super) fn of_data_dir(path: &Path) -> Result<Self, InspectError> {
         let lock = io_linux::look_into_data_dir(path)?;
-        let layout = data_dir::read_layout(path)?.ok_or_else(|| InspectError::NoDataDir { path: path.to_owned() })?;
-        let blobs = path.join("blobs");
-        let io = |path: &Path, source| InspectError::Io { path: path.to_owned(), source };
-        let identity = identity::read(&blobs).map_err(|source| io(&blobs, source))?;
-        let identity = identity.ok_or_else(|| InspectError::NoDataDir { path: path.to_owned() })?;
-        let mut all = Self { locks: vec![lock], tables: Some(read_tables(&blobs, layout.cores)?), ..Self::default() };
+        let small_files = small_files::read(path)?;
+        let no_data_dir = || InspectError::NoDataDir { path: path.to_owned() };
+        let layout = data_dir::layout_of(path, &small_files)?.ok_or_else(no_data_dir)?;
+        let identity = small_files.identity.ok_or_else(no_data_dir)?;
+        let mut all = Self { locks: vec![lock], tables: Some(read_tables(path, &small_files, layout.cores)?), ..Self::default() };
         if layout.devices.is_empty() {
             for core in 0..layout.cores {
                 all.add(&data_dir::shard_file(path, core), Some((identity as u64, u32::from(core))))?;
@@ -170,21 +169,17 @@ fn probe(device: &Device) -> std::io::Result<Option<(u64, u32, u32)>> {
 }
 
 /// Tables and truncation marks of a data directory.
-fn read_tables(blobs: &Path, cores: u16) -> Result<Tables, InspectError> {
-    let read = |name: &str| match std::fs::read(blobs.join(name)) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        other => other.map(Some).map_err(|source| InspectError::Io { path: blobs.join(name), source }),
-    };
-    let schema = read(node::SCHEMA_BLOB)?.map(|bytes| schema_blob::decode(&bytes)).transpose()?;
+fn read_tables(path: &Path, small_files: &SmallFiles, cores: u16) -> Result<Tables, InspectError> {
+    let schema = small_files.blob(node::SCHEMA_BLOB).map(schema_blob::decode).transpose()?;
     let keyspaces = schema.iter().flat_map(|schema| schema.keyspaces.values());
     let tables = keyspaces.flat_map(|keyspace| keyspace.tables.values()).map(|table| table.id);
     let exist = shard::stored_tables(tables).into_iter().collect();
     let mut marks = BTreeMap::new();
     for core in 0..cores {
         let name = node::truncations_blob(base::CoreId(core));
-        if let Some(bytes) = read(&name)? {
-            let damaged = || InspectError::Io { path: blobs.join(&name), source: std::io::ErrorKind::InvalidData.into() };
-            marks.insert(u32::from(core), shard::decode_truncations(&bytes).ok_or_else(damaged)?);
+        if let Some(bytes) = small_files.blob(&name) {
+            let damaged = || InspectError::Io { path: path.join("blobs").join(&name), source: std::io::ErrorKind::InvalidData.into() };
+            marks.insert(u32::from(core), shard::decode_truncations(bytes).ok_or_else(damaged)?);
         }
     }
     Ok(Tables { exist, marks })

@@ -188,13 +188,26 @@ fn a_first_start_that_was_cut_off_goes_on_at_the_next() {
     let server = Server::start(start(&folder, &flags));
     end(server);
     // As if the first device alone had been formatted.
-    fs::remove_file(folder.0.join("data/layout.toml")).unwrap();
+    let remove_layout = || {
+        fs::remove_file(folder.0.join("data/layout.toml")).unwrap();
+        fs::remove_file(folder.0.join("data/layout-copy.toml")).unwrap();
+    };
+    let remove_buffer = || fs::remove_file(folder.0.join("data/shard-0.buffer")).unwrap();
+    remove_layout();
+    remove_buffer();
     fs::remove_file(&two).unwrap();
     let server = Server::start(start(&folder, &flags));
     write_rows(&server, 1);
     end(server);
     // The same with data: the second device is not new but lost.
-    fs::remove_file(folder.0.join("data/layout.toml")).unwrap();
+    remove_layout();
+    let (code, message) = refused(start(&folder, &flags));
+    assert!(code == 4 && message.contains("neither layout.toml nor layout-copy.toml is there"), "{message}");
+    // And as if nothing but the devices were there.
+    remove_buffer();
+    for directory in ["blobs", "blobs-copy"] {
+        fs::remove_file(folder.0.join("data").join(directory).join("schema.json")).unwrap();
+    }
     fs::remove_file(&two).unwrap();
     let (code, message) = refused(start(&folder, &flags));
     assert!(code == 3 && message.contains("is new or empty, but it should hold device 1"), "{message}");

@@ -79,7 +79,7 @@ fn found_after_power_loss(name: &str, flags: &[&str]) -> (u64, u64) {
     let copy = second.0.join("device");
     copy_direct(&device, &copy);
     fs::create_dir_all(second.0.join("data/blobs")).unwrap();
-    for name in ["layout.toml", "blobs/identity", "blobs/schema.json"] {
+    for name in ["layout.toml", "blobs/identity", "blobs/schema.json", "blobs/manifest"] {
         fs::copy(first.0.join("data").join(name), second.0.join("data").join(name)).unwrap();
     }
     let server = Server::start(start(&second, &["--devices", copy.to_str().unwrap()]));

@@ -84,8 +84,8 @@ impl Machine {
     }
 
     /// As [`Machine::restart`], without waiting until it is ready.
-    pub fn boot(setup: &Setup, remains: Remains) -> Self {
-        let blobs = &remains.blobs;
+    pub fn boot(setup: &Setup, mut remains: Remains) -> Self {
+        let blobs = remains.blobs.restart(setup.planted);
         let schema = Arc::new(blobs.get(SCHEMA_BLOB).map_or_else(Schema::empty, |bytes| schema_blob::decode(bytes).unwrap()));
         let statements = Arc::new(SharedStatements::new(1 << 20));
         // Another one with each start: time goes on between any two.
@@ -102,7 +102,8 @@ impl Machine {
             let stored = shard::stored_tables(tables.iter().copied());
             let marks = stored.iter().map(|table| (*table, truncations.get(table).copied().unwrap_or_default())).collect();
             let stable = Planted::stable(setup.planted, stable.clone());
-            let engine = Engine::open(setup.engine_config(core.0, disk.len()), stable, &marks, now).unwrap();
+            let engine_config = engine::Config { next_table: schema.next_table, ..setup.engine_config(core.0, disk.len()) };
+            let engine = Engine::open(engine_config, stable, &marks, now).unwrap();
             let nonce = (dice.next_u64() >> 16) | (u64::from(core.0) << 48);
             Core::new(CoreParts {
                 core,

@@ -7,6 +7,7 @@ mod boot;
 mod timed;
 mod turns;
 
+use crate::blobs::Blobs;
 use crate::connection::{Connection, Phase};
 use crate::planted::Planted;
 use crate::reactor::{Asked, SimReactor};
@@ -49,7 +50,7 @@ pub struct Machine<H = Core> {
     stations: Vec<Station<H>>,
     mail: BTreeMap<(u16, u16), VecDeque<Message>>,
     blob_queue: VecDeque<(u16, DiskTag, String, Vec<u8>)>,
-    blobs: BTreeMap<String, Vec<u8>>,
+    blobs: Blobs,
     boot: u64,
     now: Now,
     dice: Rng,
@@ -239,7 +240,7 @@ impl<H: Handler<SimReactor>> Machine<H> {
 
     fn store_blob(&mut self, name: String, bytes: Vec<u8>) {
         if self.planted != Some(Planted::ForgottenTruncations) || name == SCHEMA_BLOB {
-            self.blobs.insert(name, bytes);
+            self.blobs.store(&name, bytes);
         }
     }
 
