@@ -8,3 +8,4 @@ mod harness;
 mod inspect;
 mod operator;
 mod rows;
+mod small_files;
