@@ -2,8 +2,8 @@
 #   make run           build and start a single node on loopback, data in ./tarndb-data (ARGS="--cores 2" adds flags)
 #   make cluster       build and start three nodes, 127.0.0.1 to 127.0.0.3, data in ./tarndb-cluster; Ctrl-C ends them
 #   make test          everything: check, cargo tests, real drivers; stops at the first stage that fails
-#   make check         formatting, lints, crate edges; never writes
-#   make fix           formatting and what clippy can mend
+#   make check         formatting, lints, crate edges, licences and advisories of dependencies; never writes
+#   make fix           formatting, what clippy can mend, THIRD-PARTY-NOTICES
 #   make drivers       the driver suites only; SUITES="python go" chooses
 #   make sim           the simulator over SEEDS=20000 seeds from SEED=1; `make test` takes 2,000
 #   make sim-clusters  the same for clusters: SEEDS=5000 seeds of several nodes each; `make test` takes 1,200
@@ -41,11 +41,14 @@ check:
 	cargo fmt --manifest-path tests/drivers/rust/Cargo.toml --check
 	scripts/check-edges.py
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	scripts/deny.sh
+	scripts/notices.py --check
 
 fix:
 	cargo fmt --all
 	cargo fmt --manifest-path tests/drivers/rust/Cargo.toml
 	cargo clippy --workspace --all-targets --fix --allow-dirty --allow-staged
+	scripts/notices.py
 
 drivers: build
 	@scripts/drivers.sh $(SUITES)

@@ -8,7 +8,7 @@ use crate::command::Refused;
 use crate::envelope::Proposal;
 use crate::state::{Member, MemberState};
 use crate::versions::Versions;
-use raft::eraftpb::{Entry, Message, MessageType};
+use raft::eraftpb::{Entry, EntryType, Message, MessageType};
 
 fn at(ms: u64) -> Now {
     Now { monotonic_us: ms * 1000, wall_us: 0 }
@@ -454,6 +454,34 @@ fn what_is_written_in_an_unknown_version_is_not_followed() {
     let later = Envelope::Forward(Vec::new()).encode(Versions::KNOWN.latest() + 1);
     metadata.receive(at(2), NodeId(2), &later);
     assert!(matches!(&metadata.take_events()[..], [Event::NotFollowed { .. }]));
+}
+
+/// The library's decoder of protocol buffers runs out of stack on groups within groups (RUSTSEC-2024-0437), which ends the process. It
+/// decodes what a proposal says of a change of the group; proposals come from this process alone, and entries of others are never decoded.
+#[test]
+fn groups_within_groups_never_reach_the_librarys_decoder() {
+    const NESTED: usize = 4 << 20;
+    let mut blobs = Blobs::default();
+    let mut metadata = Metadata::found("test", profile(1, 11), Schema::empty(), at(0), 1);
+    store_all(&mut metadata, &mut blobs, at(1));
+    let index = metadata.state().version + 1;
+    // A field of number 15 that is no field of a change begins a group, in which one begins, and so on.
+    let mut entry = Entry { term: 9, index, data: vec![0x7b; NESTED].into(), context: vec![2, 2, 0, 0, 0].into(), ..Entry::default() };
+    entry.set_entry_type(EntryType::EntryConfChange);
+    let mut message = |kind, term| {
+        let mut message = Message { from: 2, to: 1, term, index: index - 1, log_term: 1, commit: index, ..Message::default() };
+        message.entries = vec![entry.clone()].into();
+        message.set_msg_type(kind);
+        metadata.receive(at(2), NodeId(2), &Envelope::Group(Box::new(message)).encode(Versions::KNOWN.latest()));
+        store_all(&mut metadata, &mut blobs, at(3));
+        metadata.take_events();
+        metadata.group.as_ref().map(|group| group.raw.raft.raft_log.applied).unwrap_or_default()
+    };
+    let before = message(MessageType::MsgPropose, 1);
+    assert_eq!(message(MessageType::MsgPropose, 0), before, "a proposal is nothing that another process sends");
+    assert_eq!(message(MessageType::MsgAppend, 9), index, "a change of the group is applied by its context");
+    let restored = Metadata::restore(&blobs, "test", profile(1, 12), at(1000), 2);
+    assert!(restored.is_ok(), "what is stored is not decoded by the library, either: {:?}", restored.err());
 }
 
 /// A leader writes nothing that it does not know all members to read.
