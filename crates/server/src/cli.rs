@@ -27,6 +27,9 @@ pub(crate) enum Command {
     /// Run published benchmarks against this or another database and draw the result.
     #[command(subcommand)]
     Bench(bench::cli::BenchCommand),
+    /// Print the licences and copyright notices of everything in this binary that others wrote.
+    #[command(visible_alias = "licenses")]
+    Licences,
 }
 
 /// Which node is asked.

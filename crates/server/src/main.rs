@@ -22,7 +22,11 @@ mod status;
 use clap::Parser;
 use cli::{Cli, Command};
 use exit::Failure;
+use std::io::Write;
 use std::process::ExitCode;
+
+/// What `scripts/notices.py` collects.
+const NOTICES: &str = include_str!("../../../THIRD-PARTY-NOTICES");
 
 #[global_allocator]
 static ALLOCATOR: io_linux::Allocator = io_linux::Allocator;
@@ -36,6 +40,11 @@ fn main() -> ExitCode {
         Command::Drain(arguments) => operate::drain(&arguments).map_err(Failure::from),
         Command::Remove(arguments) => operate::remove(&arguments).map_err(Failure::from),
         Command::Inspect(arguments) => inspect::run(&arguments).map_err(Failure::from),
+        Command::Licences => {
+            // Whoever reads it may have seen enough.
+            let _ = std::io::stdout().write_all(NOTICES.as_bytes());
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Bench(command) => bench::cli::run(command, concat!("tarndb ", env!("TARNDB_BUILD"))).map_err(Failure::from),
     };
     match outcome {

@@ -110,3 +110,24 @@ fn another_number_of_cores_than_the_data_was_made_for_is_refused() {
     assert!(code == 2 && message.contains("laid out for 2 cores"), "{message}");
     assert_eq!(Server::start(start(&folder, &[])).field("cores"), "2");
 }
+
+#[test]
+fn the_binary_prints_the_licences_of_what_others_wrote_in_it() {
+    for name in ["licences", "licenses"] {
+        let printed = tarndb(&[name]).output().unwrap();
+        assert!(printed.status.success() && printed.stderr.is_empty());
+        let text = String::from_utf8(printed.stdout).unwrap();
+        for part in [
+            "raft 0.7.0",
+            "ring 0.17.14",
+            "uPlot 1.6.32",
+            "Rust's standard library",
+            "jemalloc",
+            "Permission is hereby granted",
+            "Apache License",
+        ] {
+            assert!(text.contains(part), "{name} does not print {part:?}");
+        }
+        assert!(!text.contains("GNU GENERAL PUBLIC LICENSE"), "a licence that is not taken");
+    }
+}
