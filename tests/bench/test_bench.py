@@ -1,6 +1,7 @@
 """Every command of `tarndb bench`, on a good day and on a bad one."""
 
 import contextlib
+import json
 import os
 import pathlib
 import pty
@@ -23,6 +24,8 @@ READS = '{ operations = { read = 0.5, update = 0.5 }, keys = { distribution = "u
 ALL = READS.replace("update = 0.5", "update = 0.3, insert = 0.1, read-modify-write = 0.1")
 VERIFIED = READS.replace(" }, keys", " }, verify = true, keys")
 LOAD = {"kind": '"load"'}
+# What goes on just now, on a terminal and in a line.
+LIVE = r"[\d,]+ ops/s, p50 [\d.]+ [µm]?s, p99 [\d.]+ [µm]?s, max [\d.]+ [µm]?s, 0 errors"
 
 
 def run_phase(**more):
@@ -171,6 +174,37 @@ def test_two_targets_have_ratios_and_reports_can_be_compared(bench, study, priva
     assert report["targets"][1]["server"].startswith("TarnDB 0."), "its own version, not the one of Cassandra that its tables claim"
     compared = bench("compare", "out", "out").end()
     assert compared.code == 0 and (tmp_path / "compare.html").exists()
+    assert "≠" not in compared.out and json.loads((tmp_path / "compare.json").read_text())["alike"]
+
+
+def test_unlike_runs_are_marked_and_other_studies_are_refused(bench, study, tmp_path):
+    """By the terminal, the page and the file for programs."""
+    path = study([LOAD, run_phase(seconds=2)])
+    for out, flags in [("first", []), ("second", ["--scale", "0.5", "--duration", "1s", "--memory", "300MiB"])]:
+        run = bench("run", path, *flags, "--out", out).end()
+        assert run.code == 0, run.err
+    compared = bench("compare", "first", "second").end()
+    assert compared.code == 0, compared.err
+    for what in [r"scale ≠ +1 +0\.5", r"duration of run ≠ +2 s +1 s", r"--memory ≠ +the study's +314572800 bytes"]:
+        assert re.search(f"^{what}$", compared.out, re.MULTILINE), compared.out
+    assert "second: tarndb ≠" in compared.out and "first: tarndb ≠" not in compared.out
+    figures = json.loads((tmp_path / "compare.json").read_text())
+    assert not figures["alike"] and [run["like_first"] for run in figures["runs"]] == [True, False]
+    assert {"scale", "duration of run", "--memory"} <= {difference["what"] for difference in figures["differences"]}
+    assert {one["operation"] for one in figures["runs"][1]["figures"]} == {"insert", "read", "update"}
+    assert '"what":"scale"' in (tmp_path / "compare.html").read_text()
+
+    other = study([LOAD, run_phase(seconds=1)], name="another")
+    assert bench("run", other, "--out", "third").end().code == 0
+    (tmp_path / "compare.html").unlink()
+    refused = bench("compare", "first", "third").end()
+    assert refused.code == 2 and len(refused.err.splitlines()) == 1 and not (tmp_path / "compare.html").exists()
+    assert "study: small (first), another (third)" in refused.err and "--force" in refused.err, refused.err
+    forced = bench("compare", "first", "third", "--force", "--out", "forced.html").end()
+    assert forced.code == 0 and re.search(r"^study ≠ +small +another$", forced.out, re.MULTILINE), forced.out
+    assert (tmp_path / "forced.html").exists() and (tmp_path / "forced.json").exists()
+    report = bench("report", "second").end()
+    assert re.match(r"small: 1\.\d+ s at 50 % of the study's size, one node, \d+ CPUs? .*GiB of memory$", " ".join(report.out.split("small\n")[0].split())), report.out
 
 
 def test_an_interrupted_run_keeps_what_it_has_and_goes_on(bench, study, tmp_path):
@@ -533,16 +567,17 @@ def test_a_terminal_sees_bars(bench, study):
     run, text = on_a_terminal(bench, "xterm", "run", path, "--out", "out")
     assert run.code == 0
     assert "\x1b[" in text, "a line is drawn over"
-    assert re.search(r"run.*?━+╸?.*?\d+ %.*?left.*?[\d,]+ ops/s", text, re.DOTALL), text[-3000:]
+    assert re.search(rf"run.*?━+╸?.*?\d+ %.*?left.*?{LIVE}", text, re.DOTALL), text[-3000:]
 
 
 def test_a_pipe_and_a_dumb_terminal_see_lines(bench, study):
-    path = study([LOAD, run_phase(seconds=1)])
+    path = study([LOAD, run_phase(seconds=4)])
     piped = bench("run", path, "--out", "piped").end()
     dumb, text = on_a_terminal(bench, "dumb", "run", path, "--out", "dumb")
     for run, lines in [(piped, piped.err), (dumb, text.replace("\r\n", "\n"))]:
         assert run.code == 0 and "\x1b[" not in lines and "\r" not in lines
         assert re.search(r"^[^:\n]+ · load$", lines, re.MULTILINE), "each phase says that it begins"
+        assert re.search(rf"^tarndb · run: [\d,]+ operations, {LIVE}, \d+ seconds? left$", lines, re.MULTILINE), lines
 
 
 def test_an_unreachable_and_a_silent_target_are_told_apart(bench, study, tmp_path):

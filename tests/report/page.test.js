@@ -45,7 +45,7 @@ for (const name of names) {
     for (const bar of await page.$$eval(".bar", (bars) => bars.map((bar) => bar.getBoundingClientRect().width * bar.getBoundingClientRect().height))) assert.ok(bar > 0, "a bar is empty");
     await page.close();
   });
-  for (const width of [400, 1600]) {
+  for (const width of [390, 1600]) {
     test(`${name}: ${width} pixels wide does not scroll sideways`, async () => {
       const page = await open(name, { width });
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), "it does");
@@ -53,6 +53,64 @@ for (const name of names) {
     });
   }
 }
+
+test("the headline names what was run, not what a publication did", async () => {
+  const page = await open("aerospike-cassandra");
+  const headline = await page.$eval("h1", (title) => title.textContent);
+  assert.strictEqual(headline, "10 min at 1 % of the published size, one node, 2 CPUs (AMD EPYC 9R14), 31.0 GiB of memory");
+  assert.strictEqual(await page.$eval(".title", (title) => title.textContent), "Twelve hours of reads and updates");
+  await page.close();
+});
+
+test("axes of what flows are per second", async () => {
+  const page = await open("aerospike-cassandra");
+  const axes = await page.evaluate(() => charts.map(({ spec, chart: u }) => ({ title: spec.title, labels: u.axes[1]._values.filter((label) => label && label !== "0") })));
+  const flows = axes.filter(({ title }) => /device|network|a second/.test(title));
+  for (const wanted of ["Target: device reads", "Target: device writes", "Target: network received", "Target: network sent"]) {
+    const { labels } = flows.find(({ title }) => title === wanted);
+    for (const label of labels) assert.match(label, /^[\d.]+ [KMG]?i?B\/s$/, wanted);
+  }
+  for (const { title, labels } of flows) {
+    assert.ok(labels.length > 0, title);
+    for (const label of labels) assert.ok(label.endsWith("/s"), `${title}: ${label}`);
+  }
+  await page.close();
+});
+
+test("durations have digits that say something", async () => {
+  for (const name of names) {
+    const page = await open(name);
+    const text = await page.evaluate(() => document.body.innerText);
+    assert.doesNotMatch(text, /(^|[^\d.])0\.\d+ s\b/, name);
+    await page.close();
+  }
+  const page = await open("aerospike-cassandra");
+  const started = await page.$eval("#repeat .events tbody tr td:nth-of-type(2)", (cell) => [cell.textContent, cell.dataset.value]);
+  assert.deepStrictEqual(started, ["0 s", "7.81e-7"]);
+  await page.close();
+});
+
+test("on a phone every column of a table can be reached within its box", async () => {
+  for (const name of ["aerospike-cassandra", "griddb-scaleout", "resilience", "compare", "compare-unlike"]) {
+    const page = await open(name, { width: 390 });
+    await page.evaluate(() => document.querySelectorAll("details").forEach((element) => { element.open = true; }));
+    const boxes = await page.$$eval(".scroll", (all) => all.map((box) => {
+      box.scrollLeft = 1e6;
+      const { right } = box.getBoundingClientRect();
+      const cells = [...box.querySelectorAll("tr")].map((row) => row.lastElementChild).filter((cell) => cell.offsetParent);
+      return {
+        caption: box.getAttribute("aria-label"), right, hidden: [...box.querySelectorAll("th, td")].filter((cell) => !cell.offsetParent).length,
+        beyond: Math.max(...cells.map((cell) => cell.getBoundingClientRect().right)) - right, cut: [...box.querySelectorAll("tbody th")].filter((cell) => cell.scrollWidth > cell.clientWidth + 1).length,
+      };
+    }));
+    for (const { caption, right, hidden, beyond, cut } of boxes) {
+      assert.ok(right <= 390 && beyond <= 1, `${name}, ${caption}: ends at ${right}, cells ${beyond} beyond`);
+      assert.deepStrictEqual([hidden, cut], [0, 0], `${name}, ${caption}: ${hidden} cells are hidden, ${cut} names are cut off`);
+    }
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= 390), `${name} scrolls sideways`);
+    await page.close();
+  }
+});
 
 test("the tables hold the figures of report.json", async () => {
   for (const name of ["aerospike-cassandra", "griddb-scaleout", "resilience", "incomplete", "long"]) {
@@ -105,7 +163,7 @@ test("nothing of a report becomes markup or a script", async () => {
   assert.ok((await page.title()).startsWith("</script><script>"), "the title is text");
   assert.strictEqual(await page.$$eval("img, main script", (all) => all.length), 0);
   assert.deepStrictEqual(await page.$$eval("a", (all) => all.map((a) => a.protocol).filter((protocol) => protocol !== "file:")), []);
-  assert.ok((await page.$eval("h1", (title) => title.textContent)).includes("onerror"));
+  for (const place of ["h1", ".title"]) assert.ok((await page.$eval(place, (title) => title.textContent)).includes("onerror"), place);
   await page.close();
 });
 
@@ -184,6 +242,20 @@ test("a comparison shows every run and its factor", async () => {
   const shown = new Set(await figures(page));
   for (const name of ["aerospike-cassandra", "improved"]) for (const { latency } of report(name).targets[0].phases[4].operations) assert.ok(shown.has(latency.p99));
   await page.close();
+});
+
+test("a comparison of unlike runs says first what differs, and marks every figure of theirs", async () => {
+  const page = await open("compare-unlike");
+  const text = await page.$eval(".differences", (section) => section.innerText);
+  for (const part of ["Not the same", "scale ≠", "0.01", "duration of run ≠", "2 min 30 s", "memory ≠", "7.0 GiB", "version of the tool"]) assert.ok(text.includes(part), `${part} is not in ${text}`);
+  const above = await page.evaluate(() => document.querySelector(".differences").getBoundingClientRect().bottom <= document.querySelector("#compare").getBoundingClientRect().top);
+  assert.ok(above);
+  const heads = await page.$$eval("#compare thead th", (all) => [...new Set(all.map((head) => head.textContent))]);
+  assert.deepStrictEqual(heads, ["Measure", "before: tarndb", "before: cassandra", "after: tarndb ≠", "after: cassandra ≠"]);
+  await page.close();
+  const alike = await open("compare");
+  assert.strictEqual(await alike.$$eval(".differences.warnings", (all) => all.length), 0);
+  await alike.close();
 });
 
 test("paper has every chart, whole and light", async () => {

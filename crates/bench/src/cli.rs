@@ -3,7 +3,7 @@
 //! Standard output is for results, standard error for progress. Exit codes: 0 everything was measured, 1 a target or phase was not (what was
 //! measured is in the report), 2 the command line or a study is wrong, 3 the environment, 130 interrupted.
 
-use crate::report::{self, ReportError};
+use crate::report::{self, Comparison, Difference, Kind, Report, ReportError};
 use crate::run::{Agents, Console, Options, Ran, RunError, html_path, json_path, write_html};
 use crate::study::{self, Disturbance, Study, StudyError};
 use crate::target::{SpecError, TargetSpec};
@@ -47,14 +47,17 @@ pub enum BenchCommand {
         /// Directory of a run.
         dir: PathBuf,
     },
-    /// Set reports beside each other and draw a page of all of them.
+    /// Set reports of one study beside each other, say what differs in how they were run, and draw a page of all of them.
     Compare {
         /// Directories of runs.
         #[arg(required = true, num_args = 2..)]
         dirs: Vec<PathBuf>,
-        /// Where the page goes.
+        /// Where the page goes; the figures for programs go beside it, to the same name with `.json`.
         #[arg(long, value_name = "FILE", default_value = "compare.html")]
         out: PathBuf,
+        /// Also set reports of different studies beside each other, which is refused otherwise.
+        #[arg(long)]
+        force: bool,
     },
 }
 
@@ -153,6 +156,11 @@ pub enum BenchError {
         /// Why.
         source: std::io::Error,
     },
+    /// Reports whose figures have nothing to do with each other.
+    #[error(
+        "the reports are not of one study, so that ratios between them say nothing: {0}; --force sets them beside each other all the same"
+    )]
+    DifferentStudies(String),
     /// A page that cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     Page {
@@ -169,7 +177,7 @@ impl BenchError {
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Study(StudyError::File { .. }) | Self::Report(ReportError::Read { .. } | ReportError::Write { .. }) => false,
-            Self::Study(_) | Self::Target(_) | Self::Flag { .. } | Self::Size(_) | Self::Report(_) => true,
+            Self::Study(_) | Self::Target(_) | Self::Flag { .. } | Self::Size(_) | Self::Report(_) | Self::DifferentStudies(_) => true,
             Self::Run(error) => matches!(error, RunError::OtherRun { .. } | RunError::Finished { .. }),
             Self::Signals(_) | Self::Page { .. } | Self::Secret { .. } | Self::Agent { .. } => false,
         }
@@ -216,7 +224,7 @@ pub fn run(command: BenchCommand, tool: &str) -> Result<ExitCode, BenchError> {
             print(&format!("page: {}", html_path(&dir).display()));
             Ok(ExitCode::SUCCESS)
         }
-        BenchCommand::Compare { dirs, out } => compare(&dirs, &out),
+        BenchCommand::Compare { dirs, out, force } => compare(&dirs, &out, force),
     }
 }
 
@@ -239,14 +247,43 @@ fn width() -> usize {
     if std::io::stdout().is_terminal() { columns.unwrap_or(WIDTH) } else { WIDTH }
 }
 
-fn compare(dirs: &[PathBuf], out: &Path) -> Result<ExitCode, BenchError> {
-    let label = |dir: &PathBuf| dir.file_name().map_or_else(|| dir.display().to_string(), |name| name.to_string_lossy().into_owned());
-    let read = |dir: &PathBuf| Ok::<_, ReportError>((label(dir), report::read_json(&json_path(dir))?));
-    let reports = dirs.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    std::fs::write(out, report::compare_html(&reports)).map_err(|source| BenchError::Page { path: out.to_owned(), source })?;
+fn compare(dirs: &[PathBuf], out: &Path, force: bool) -> Result<ExitCode, BenchError> {
+    let json = out.with_extension("json");
+    if json == out {
+        return Err(flag(
+            "out",
+            &out.display().to_string(),
+            "the page needs another name: the figures for programs go beside it, to the same name with .json",
+        ));
+    }
+    let read = |(dir, label): (&PathBuf, String)| Ok::<_, ReportError>((label, report::read_json(&json_path(dir))?));
+    let reports = dirs.iter().zip(directory_labels(dirs)).map(read).collect::<Result<Vec<_>, _>>()?;
+    let comparison = Comparison::of(&reports);
+    let other_studies = comparison.differences.iter().filter(|difference| difference.kind == Kind::Study);
+    let said: Vec<String> = other_studies.map(|difference| in_words(difference, &reports)).collect();
+    if !said.is_empty() && !force {
+        return Err(BenchError::DifferentStudies(said.join("; ")));
+    }
+    let write = |path: &Path, text: String| std::fs::write(path, text).map_err(|source| BenchError::Page { path: path.to_owned(), source });
+    write(out, report::compare_html(&reports))?;
+    write(&json, serde_json::to_string_pretty(&comparison).expect("a comparison is text and numbers") + "\n")?;
     print(&report::compare_text(&reports));
-    print(&format!("page: {}", out.display()));
+    print(&format!("page:    {}\nfigures: {}", out.display(), json.display()));
     Ok(ExitCode::SUCCESS)
+}
+
+/// What directories are called: by their last part, or as they were given where two would have the same name.
+fn directory_labels(dirs: &[PathBuf]) -> Vec<String> {
+    let last = |dir: &PathBuf| dir.file_name().map_or_else(|| dir.display().to_string(), |name| name.to_string_lossy().into_owned());
+    let short: Vec<String> = dirs.iter().map(last).collect();
+    let is_unique = |label: &String| short.iter().filter(|other| *other == label).count() == 1;
+    dirs.iter().zip(&short).map(|(dir, label)| if is_unique(label) { label.clone() } else { dir.display().to_string() }).collect()
+}
+
+/// `study: ycsb-a (monday), ycsb-b (tuesday)`.
+fn in_words(difference: &Difference, reports: &[(String, Report)]) -> String {
+    let each: Vec<String> = difference.values.iter().zip(reports).map(|(value, (label, _))| format!("{value} ({label})")).collect();
+    format!("{}: {}", difference.what, each.join(", "))
 }
 
 fn measure(arguments: RunArguments, tool: &str) -> Result<ExitCode, BenchError> {

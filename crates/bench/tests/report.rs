@@ -4,7 +4,10 @@
 mod generate;
 
 use bench::report::model::{SCHEMA, Verified};
-use bench::report::{Report, ReportError, compare_html, compare_text, html, labels, read_json, summary, verdict, warnings, write_json};
+use bench::report::{
+    Comparison, Difference, Kind, Report, ReportError, compare_html, compare_text, differences, headline, html, labels, read_json, summary,
+    verdict, warnings, write_json,
+};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -165,6 +168,7 @@ fn a_summary_says_first_what_matters_and_keeps_to_its_width() {
     for figure in ["run read p95", "42 ×", "14 ×", "p99.9", "tarndb / cassandra", "  run, 10 min"] {
         assert!(wide.contains(figure), "no {figure:?} in\n{wide}");
     }
+    assert!(!wide.contains("0.000"), "durations have digits that say something: {wide}");
     assert!(wide.lines().all(|line| line.chars().count() <= 120), "{wide}");
 }
 
@@ -216,6 +220,130 @@ fn a_verdict_is_about_what_was_measured() {
     assert!(verdict(&made("griddb-scaleout")).contains("(linear: 6.67 ×)"), "{}", verdict(&made("griddb-scaleout")));
     assert!(verdict(&made("resilience")).starts_with("tarndb: "));
     assert_eq!(labels(&made("griddb-scaleout")), ["tarndb, 3 nodes", "tarndb, 5 nodes", "tarndb, 10 nodes", "tarndb, 20 nodes"]);
+}
+
+#[test]
+fn a_headline_names_what_was_run_and_on_what() {
+    let mut report = made("aerospike-cassandra");
+    let machine = "one node, 2 CPUs (AMD EPYC 9R14), 31.0 GiB of memory";
+    assert_eq!(headline(&report), format!("10 min at 1 % of the published size, {machine}"));
+    report.scale = 0.012;
+    report.targets[0].phases[4].seconds = 600.004;
+    assert_eq!(headline(&report), format!("10 min at 1.2 % of the published size, {machine}"));
+    report.scale = 1.0;
+    assert!(headline(&report).contains(" at the published size, "), "{}", headline(&report));
+    (report.study.paper, report.scale) = (None, 0.5);
+    report.ratios.clear();
+    assert!(headline(&report).contains(" at 50 % of the study's size, "), "{}", headline(&report));
+    for target in &mut report.targets {
+        target.phases.truncate(3);
+    }
+    assert!(headline(&report).starts_with("A load of 7 min at "), "{}", headline(&report));
+    report.targets[0].given = "other=cql://10.0.0.1:9042?nodes=1".to_owned();
+    report.targets[0].address = "10.0.0.1:9042".to_owned();
+    assert!(headline(&report).ends_with("one node, load from 2 CPUs (AMD EPYC 9R14), 31.0 GiB of memory"), "{}", headline(&report));
+    report.environment.clear();
+    assert!(headline(&report).ends_with("size, one node"), "{}", headline(&report));
+    assert!(headline(&made("griddb-scaleout")).starts_with("2 min at 1 % of the published size, 3, 5, 10 and 20 nodes, "));
+    assert!(headline(&made("empty")).starts_with("Nothing was run at "), "{}", headline(&made("empty")));
+    let text = summary(&made("long"), 160);
+    assert!(text.starts_with("aerospike-cassandra: 12 h at 1 % of the published size, one node, "), "{text}");
+    assert!(html(&made("long")).contains("\"headline\":\"12 h at 1 % of the published size, one node, "));
+}
+
+/// Two reports that differ in nothing, and then in what `change` does to the second.
+fn compared(change: impl FnOnce(&mut Report)) -> [(String, Report); 2] {
+    let mut other = made("aerospike-cassandra");
+    change(&mut other);
+    [("before".to_owned(), made("aerospike-cassandra")), ("after".to_owned(), other)]
+}
+
+#[test]
+fn runs_under_the_same_conditions_are_not_marked() {
+    for reports in
+        [compared(|_| ()), compared(|report| drop(report.environment.insert("load of the machine before".to_owned(), "9".to_owned())))]
+    {
+        assert_eq!(differences(&reports), []);
+        assert!(!compare_text(&reports).contains('≠') && compare_html(&reports).contains("\"differences\":[]"));
+        let comparison = Comparison::of(&reports);
+        assert!(comparison.alike && comparison.runs.iter().all(|run| run.like_first));
+    }
+    // A version of the program is what is compared.
+    let reports = compared(|report| {
+        report.tool = "tarndb 0.2.0".to_owned();
+        report.targets[0].server = "TarnDB 0.2.0".to_owned();
+    });
+    let text = compare_text(&reports);
+    assert!(text.contains("version of tarndb") && text.contains("version of the tool") && !text.contains('≠'), "{text}");
+    assert!(Comparison::of(&reports).alike);
+}
+
+#[test]
+fn whatever_runs_do_not_have_in_common_is_named_and_marked() {
+    fn restudied(report: &mut Report, change: impl FnOnce(&mut bench::study::Study)) {
+        let mut study = bench::study::Study::parse("aerospike-cassandra", &report.study.file).expect("a shipped study, scaled");
+        change(&mut study);
+        report.study.file = study.file();
+    }
+    type Change = fn(&mut Report);
+    let cases: [(Change, &str, [&str; 2]); 10] = [
+        (
+            |report| {
+                report.scale = 0.3;
+                restudied(report, |study| study.scale(30.0).expect("it leaves rows"));
+            },
+            "scale",
+            ["0.01", "0.3"],
+        ),
+        (
+            |report| restudied(report, |study| study.phases.last_mut().expect("it has some").seconds = Some(150.0)),
+            "duration of run",
+            ["10 min", "2 min 30 s"],
+        ),
+        (
+            |report| restudied(report, |study| study.phases.last_mut().expect("it has some").rate = Some(500.0)),
+            "rate of run",
+            ["none", "500/s"],
+        ),
+        (|report| restudied(report, |study| study.rows.field_bytes = 10), "study: rows.field_bytes", ["100", "10"]),
+        (|report| report.study.file = "unknown = 1".to_owned(), "study's file", ["file 1", "file 2"]),
+        (|report| drop(report.environment.insert("CPU".to_owned(), "Xeon".to_owned())), "CPU", ["AMD EPYC 9R14", "Xeon"]),
+        (|report| drop(report.environment.insert("memory".to_owned(), "7.0 GiB".to_owned())), "memory", ["31.0 GiB", "7.0 GiB"]),
+        (
+            |report| drop(report.settings.insert("--memory".to_owned(), "the study's".to_owned())),
+            "--memory",
+            ["2147483648 bytes", "the study's"],
+        ),
+        (
+            |report| drop(report.targets[1].settings.insert("memory limit".to_owned(), "1 GiB".to_owned())),
+            "cassandra: memory limit",
+            ["2.00 GiB", "1 GiB"],
+        ),
+        (|report| report.complete = false, "finished", ["yes", "no"]),
+    ];
+    for (change, what, values) in cases {
+        let reports = compared(change);
+        let expected = Difference { what: what.to_owned(), kind: Kind::Conditions, values: values.map(str::to_owned).to_vec() };
+        assert_eq!(differences(&reports), [expected], "{what}");
+        let text = compare_text(&reports);
+        assert!(text.contains(&format!("{what} ≠")), "{text}");
+        assert!(text.contains("after: tarndb ≠") && !text.contains("before: tarndb ≠"), "{text}");
+        assert!(compare_html(&reports).contains(&format!("{{\"what\":\"{what}\",\"kind\":\"conditions\",\"values\":")), "{what}");
+        let comparison = Comparison::of(&reports);
+        assert!(!comparison.alike && comparison.runs[0].like_first && !comparison.runs[1].like_first, "{what}");
+    }
+}
+
+#[test]
+fn reports_that_ask_other_questions_are_of_different_studies() {
+    let others = compared(|report| report.study.name = "ycsb-a".to_owned());
+    let first = &differences(&others)[0];
+    assert_eq!(
+        (first.what.as_str(), first.kind, first.values.as_slice()),
+        ("study", Kind::Study, ["aerospike-cassandra", "ycsb-a"].map(str::to_owned).as_slice())
+    );
+    let same_name = compared(|report| report.targets.iter_mut().for_each(|target| target.phases[4].name = "reads".to_owned()));
+    assert!(differences(&same_name).iter().any(|difference| difference.what == "measured phases" && difference.kind == Kind::Study));
 }
 
 #[test]

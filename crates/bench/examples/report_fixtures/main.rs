@@ -1,4 +1,4 @@
-//! Writes reports made up by `generate` to a directory, each as JSON and as a page, and a comparison of two: what tests of the page look at.
+//! Writes reports made up by `generate` to a directory, each as JSON and as a page, and comparisons of two: what tests of the page look at.
 //!
 //! ```sh
 //! cargo run -p tarndb-bench --example report_fixtures -- DIRECTORY
@@ -25,5 +25,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let reports = [("before".to_owned(), named("aerospike-cassandra")?), ("after".to_owned(), named("improved")?)];
     fs::write(directory.join("compare.html"), report::compare_html(&reports))?;
     fs::write(directory.join("compare.txt"), report::compare_text(&reports))?;
+    let reports = [("before".to_owned(), named("aerospike-cassandra")?), ("after".to_owned(), generate::unlike())];
+    fs::write(directory.join("compare-unlike.html"), report::compare_html(&reports))?;
+    fs::write(directory.join("compare-unlike.txt"), report::compare_text(&reports))?;
     Ok(())
 }

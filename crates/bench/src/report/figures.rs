@@ -1,7 +1,7 @@
 //! Figures as a person reads them: thousands separators, three significant digits, units.
 
 /// `1234567` as `1,234,567`.
-pub(super) fn count(value: u64) -> String {
+pub(crate) fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (position, digit) in digits.chars().enumerate() {
@@ -14,7 +14,7 @@ pub(super) fn count(value: u64) -> String {
 }
 
 /// Whole with separators from 1,000 on, else three significant digits.
-pub(super) fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_owned();
     }
@@ -48,7 +48,7 @@ pub(super) fn times_given(value: f64) -> String {
 }
 
 /// Microseconds in the unit that suits them.
-pub(super) fn latency(us: f64) -> String {
+pub(crate) fn latency(us: f64) -> String {
     match us {
         us if !us.is_finite() => "–".to_owned(),
         us if us < 999.5 => format!("{} µs", number(us)),
@@ -57,10 +57,13 @@ pub(super) fn latency(us: f64) -> String {
     }
 }
 
-/// Seconds as `42 s`, `12 min 5 s`, `3 h 20 min`.
-pub(super) fn duration(seconds: f64) -> String {
-    let whole = seconds.max(0.0).round() as u64;
+/// Seconds as `12.3 ms`, `42 s`, `12 min 5 s`, `3 h 20 min`; what is shorter than half a millisecond is none.
+pub(crate) fn duration(seconds: f64) -> String {
+    let seconds = seconds.max(0.0);
+    let whole = seconds.round() as u64;
     match whole {
+        _ if seconds < 0.0005 => "0 s".to_owned(),
+        _ if seconds < 0.9995 => format!("{} ms", number(seconds * 1e3)),
         _ if seconds < 99.95 && seconds.fract() == 0.0 => format!("{whole} s"),
         _ if seconds < 99.95 => format!("{} s", number(seconds)),
         ..3600 if whole.is_multiple_of(60) => format!("{} min", whole / 60),
@@ -108,6 +111,10 @@ mod tests {
         assert_eq!(latency(312.4), "312 µs");
         assert_eq!(latency(1_240.0), "1.24 ms");
         assert_eq!(latency(2_350_000.0), "2.35 s");
+        assert_eq!(duration(0.000_000_781), "0 s");
+        assert_eq!(duration(-0.1), "0 s");
+        assert_eq!(duration(0.012_34), "12.3 ms");
+        assert_eq!(duration(0.9996), "1.00 s");
         assert_eq!(duration(7.25), "7.25 s");
         assert_eq!(duration(725.0), "12 min 5 s");
         assert_eq!(named("recovered_after_s", 12.0), "recovered after 12 s");

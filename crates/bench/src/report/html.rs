@@ -4,7 +4,9 @@
 //! nothing in the data can end its block or become markup (every `<`, `>` and `&` in it is escaped, and the scripts only set text); the
 //! file's size is bounded however long the run was; the page's policy forbids it every request.
 
+use super::differences::{Difference, differences};
 use super::findings;
+use super::headline::headline;
 use super::model::Report;
 use super::timeline::{self, Columns};
 use serde::Serialize;
@@ -35,12 +37,15 @@ const PARTS: [(&str, &str); 9] = [
 #[derive(Serialize)]
 struct Page {
     runs: Vec<Run>,
+    /// What the runs do not have in common.
+    differences: Vec<Difference>,
 }
 
 #[derive(Serialize)]
 struct Run {
     /// What this run is called beside others; empty when it is alone.
     label: String,
+    headline: String,
     verdict: String,
     warnings: Vec<String>,
     /// What targets are called, in their order.
@@ -55,7 +60,7 @@ struct Run {
 #[must_use]
 pub fn html(report: &Report) -> String {
     let title = format!("{} · tarndb bench", report.study.name);
-    page(&title, &[(String::new(), report)])
+    page(&title, &[(String::new(), report)], Vec::new())
 }
 
 /// Several reports in one page, each by a label; figures are compared with the first.
@@ -63,12 +68,12 @@ pub fn html(report: &Report) -> String {
 pub fn compare_html(reports: &[(String, Report)]) -> String {
     let borrowed: Vec<(String, &Report)> = reports.iter().map(|(label, report)| (label.clone(), report)).collect();
     let names: Vec<&str> = reports.iter().map(|(label, _)| label.as_str()).collect();
-    page(&format!("{} · tarndb bench", names.join(", ")), &borrowed)
+    page(&format!("{} · tarndb bench", names.join(", ")), &borrowed, differences(reports))
 }
 
-fn page(title: &str, reports: &[(String, &Report)]) -> String {
+fn page(title: &str, reports: &[(String, &Report)], differences: Vec<Difference>) -> String {
     let widths = widths(reports);
-    let page = Page { runs: reports.iter().map(|(label, report)| run(label, report, &widths)).collect() };
+    let page = Page { runs: reports.iter().map(|(label, report)| run(label, report, &widths)).collect(), differences };
     let data = serde_json::to_string(&page).expect("a report is text, numbers and maps with text for keys");
     let mut out = String::with_capacity(data.len() + 200_000);
     // The template is cut at its marks, once, from front to back: what is put in is never searched for marks.
@@ -118,6 +123,7 @@ fn run(label: &str, report: &Report, widths: &BTreeMap<String, u32>) -> Run {
     }
     Run {
         label: label.to_owned(),
+        headline: headline(report),
         verdict: findings::verdict(report),
         warnings: findings::warnings(report),
         labels: findings::labels(report),

@@ -2,20 +2,28 @@
 //!
 //! ```text
 //! model ── store ── report.json
+//!   ├─ headline: what was run, in a line
 //!   ├─ findings: what a reader must know first, in words
+//!   ├─ differences: what reports beside each other do not have in common
 //!   ├─ text: tables for a terminal
 //!   └─ timeline ── html ── report.html (page/: its HTML, CSS and scripts; third_party/uplot: its charts)
 //! ```
 
-mod figures;
+mod comparison;
+mod differences;
+pub(crate) mod figures;
 mod findings;
+mod headline;
 mod html;
 pub mod model;
 mod store;
 mod text;
 mod timeline;
 
+pub use comparison::Comparison;
+pub use differences::{Difference, Kind, differences};
 pub use findings::{labels, verdict, warnings};
+pub use headline::headline;
 pub use html::{compare_html, html};
 pub use model::Report;
 pub use store::{ReportError, read_json, write_json};

@@ -1,7 +1,9 @@
 //! A report as text for a terminal: warnings first, then ratios beside the paper's, then what each target did.
 
+use super::differences::{Kind, differences, is_unlike_first};
 use super::figures::{count, duration, latency, number, times, times_given};
 use super::findings::{labels, verdict, warnings};
+use super::headline::headline;
 use super::model::{PhaseReport, Report};
 use std::fmt::Write;
 
@@ -9,12 +11,16 @@ use std::fmt::Write;
 const WIDTH_MIN: usize = 40;
 const WIDTH_MAX: usize = 160;
 
+/// After the name of what is not as in the first report.
+const UNLIKE: &str = " ≠";
+
 /// The closing table of a run.
 #[must_use]
 pub fn summary(report: &Report, terminal_width: usize) -> String {
     let width = terminal_width.clamp(WIDTH_MIN, WIDTH_MAX);
     let mut out = String::new();
-    wrap(&mut out, "", &format!("{}: {}", report.study.name, report.study.title), width);
+    wrap(&mut out, "", &format!("{}: {}", report.study.name, headline(report)), width);
+    wrap(&mut out, "", &report.study.title, width);
     for warning in warnings(report) {
         wrap(&mut out, "WARNING  ", &warning, width);
     }
@@ -99,16 +105,30 @@ fn target_cpu(phase: &PhaseReport) -> Option<f64> {
 /// Reports beside each other: each figure, and how many times that of the same target in the first report it is.
 #[must_use]
 pub fn compare_text(reports: &[(String, Report)]) -> String {
+    let differences = differences(reports);
     let mut series = Vec::new();
-    for (label, report) in reports {
+    for (at, (label, report)) in reports.iter().enumerate() {
+        let unlike = if is_unlike_first(&differences, at) { UNLIKE } else { "" };
         for (target, name) in report.targets.iter().zip(labels(report)) {
-            series.push((format!("{label}: {name}"), target, std::ptr::eq(report, &reports[0].1)));
+            series.push((format!("{label}: {name}{unlike}"), target, std::ptr::eq(report, &reports[0].1)));
         }
     }
     let mut out = String::new();
     for (label, report) in reports {
         for warning in warnings(report) {
             let _ = writeln!(out, "WARNING  {label}: {warning}");
+        }
+    }
+    if !differences.is_empty() {
+        let mut rows =
+            vec![std::iter::once("differs".to_owned()).chain(reports.iter().map(|(label, _)| label.clone())).collect::<Vec<_>>()];
+        for difference in &differences {
+            let unlike = if difference.kind == Kind::Version { "" } else { UNLIKE };
+            rows.push(std::iter::once(format!("{}{unlike}", difference.what)).chain(difference.values.iter().cloned()).collect());
+        }
+        table(&mut out, &rows, &(0..=reports.len()).collect::<Vec<_>>());
+        if differences.iter().any(|difference| difference.kind != Kind::Version) {
+            let _ = writeln!(out, "≠ after a name: not run like the first report, so that a part of each ratio comes from that");
         }
     }
     let mut phases: Vec<&str> = Vec::new();

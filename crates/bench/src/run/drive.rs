@@ -12,6 +12,7 @@ use crate::study::{Event, Phase, Study};
 use crate::target::{Access, MetricsError, Protocol, System, SystemError, TargetSpec};
 use load::aerospike::AerospikeSettings;
 use load::cql::CqlSettings;
+use load::latency::histogram;
 use load::tables::Tables;
 use load::workload::{End, Mix, OperationKind, Pace, Rows};
 use load::{
@@ -22,8 +23,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Load machines besides this one.
@@ -191,10 +192,10 @@ impl Driver {
             limits: Limits { silence_s: SILENCE_S + disturbed, ..Limits::default() },
         };
         let control = Control::new();
-        let (began, over) = (OnceLock::new(), AtomicBool::new(false));
+        let (began, over, recent) = (OnceLock::new(), AtomicBool::new(false), Mutex::new(histogram()));
         let what = format!("{} {}", env!("CARGO_PKG_NAME"), load.phase.name());
         let file = BufWriter::new(File::create(log)?);
-        let mut hear = Hear { began: &began, log: Log::Closed { file: Some(file), what } };
+        let mut hear = Hear { began: &began, recent: &recent, log: Log::Closed { file: Some(file), what } };
         let (outcome, attended) = std::thread::scope(|scope| {
             let (target, settings, over, control, plan, hear) = (&*self.target, &self.settings, &over, &control, &plan, &mut hear);
             let sender = scope.spawn(move || {
@@ -207,7 +208,7 @@ impl Driver {
                 over.store(true, Relaxed);
                 outcome
             });
-            let attendant = Attendant { control, began: &began, over, stop, progress, system, events: &load.phase.events };
+            let attendant = Attendant { control, began: &began, recent: &recent, over, stop, progress, system, events: &load.phase.events };
             let attended = attendant.attend();
             (sender.join().expect("it has no reason to panic"), attended)
         });
@@ -268,6 +269,7 @@ fn aerospike_settings(spec: &TargetSpec, system: &dyn System) -> AerospikeSettin
 /// Hears of the load on the load's thread.
 struct Hear<'a> {
     began: &'a OnceLock<Instant>,
+    recent: &'a Mutex<Histogram>,
     log: Log,
 }
 
@@ -303,6 +305,9 @@ impl Observer for Hear<'_> {
     }
 
     fn second(&mut self, second: &Second, latencies: &BTreeMap<OperationKind, Histogram>) {
+        let mut recent = self.recent.lock().expect("whoever holds it does not panic");
+        latencies.values().for_each(|latencies| recent.add(latencies).expect("all histograms have one shape"));
+        drop(recent);
         if let Log::Open(log) = &mut self.log
             && let Err(error) = log.second(second, latencies)
         {
@@ -315,6 +320,8 @@ impl Observer for Hear<'_> {
 struct Attendant<'a> {
     control: &'a Control,
     began: &'a OnceLock<Instant>,
+    /// Latencies of seconds that are over and not shown yet.
+    recent: &'a Mutex<Histogram>,
     over: &'a AtomicBool,
     stop: &'a AtomicBool,
     progress: &'a mut Progress,
@@ -355,6 +362,12 @@ impl Attendant<'_> {
                 attended.readings.push(Reading { second, sample: source.sample() });
                 next_reading = second.floor() + 1.0;
             }
+            let mut recent = self.recent.lock().expect("whoever holds it does not panic");
+            if !recent.is_empty() {
+                self.progress.see(&recent);
+                recent.reset();
+            }
+            drop(recent);
             let done = self.control.progress();
             self.progress.update(done.replies, done.errors);
             if let Some(event) = events.next_if(|event| event.at_s <= second) {

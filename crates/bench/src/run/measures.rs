@@ -2,6 +2,7 @@
 
 use super::drive::Measured;
 use super::watch::Reading;
+use crate::report::figures::{count, duration, latency};
 use crate::report::model::{ErrorCount, Event, Latency, OperationReport, PhaseReport, Resources, Second, SecondOperation, Verified};
 use io_linux::ProcessFigures;
 use load::latency::{Summary, spectrum};
@@ -237,14 +238,14 @@ fn dip(replies: &[f64], timeline: &[Second], steady_until: f64, event: &Event, u
 
 /// A phase in a line, for the console.
 pub(super) fn line(report: &PhaseReport) -> String {
-    let mut line = format!("{} ops/s in {:.1} s", indicatif::HumanCount(report.throughput as u64), report.seconds);
+    let mut line = format!("{} ops/s in {}", count(report.throughput as u64), duration(report.seconds));
     for operation in &report.operations {
         let Latency { p50, p99, max, .. } = operation.latency;
-        line += &format!("; {} p50 {:.2} ms, p99 {:.2} ms, max {:.1} ms", operation.operation, p50 / 1e3, p99 / 1e3, max / 1e3);
+        line += &format!("; {} p50 {}, p99 {}, max {}", operation.operation, latency(p50), latency(p99), latency(max));
     }
     let errors: u64 = report.errors.iter().map(|error| error.count).sum();
     if errors > 0 {
-        line += &format!("; {errors} errors");
+        line += &format!("; {} errors", count(errors));
     }
     line
 }

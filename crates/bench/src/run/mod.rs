@@ -18,6 +18,7 @@ mod watch;
 pub use console::Console;
 
 use crate::report;
+use crate::report::figures::duration;
 use crate::report::model::{Cost, Paper, PhaseKind, PhaseReport, Report, Resources, SCHEMA, StudyInfo, TargetReport, Verified};
 use crate::study::{Phase, Study};
 use crate::target::{Means, System, SystemError, TargetSpec, system};
@@ -481,7 +482,7 @@ impl Run<'_> {
                 return Err(error.into());
             }
             Ok(Some(seconds)) => {
-                progress.end(&format!("background work was done after {seconds:.1} s"));
+                progress.end(&format!("background work was done after {}", duration(seconds)));
                 self.report.targets[at].phases.last_mut().expect("the phase was begun").seconds = seconds;
             }
             Ok(None) => {

@@ -160,7 +160,7 @@ function drawChart(state) {
     axes: [
       { stroke: soft, font: FONT, grid: { show: false }, ticks: { stroke: colour("faint"), size: 4 }, incrs: xAxis.incrs, splits: xAxis.splits, values: xAxis.values, space: spec.small ? xAxis.space * 0.75 : xAxis.space, gap: 3, size: 28 },
       {
-        stroke: soft, font: FONT, grid, ticks: { show: false }, gap: 6, size: 62, space: spec.small ? 24 : 34,
+        stroke: soft, font: FONT, grid, ticks: { show: false }, gap: 6, size: spec.bytes ? 74 : 62, space: spec.small ? 24 : 34,
         values: (u, splits) => splits.map(spec.axisFormat || short),
         incrs: spec.bytes ? BYTE_STEPS : undefined,
         ...(state.log ? { splits: logSplits, filter: (u, splits) => splits } : {}),

@@ -19,11 +19,11 @@ function cell(text, value) {
 }
 
 /**
- * A table that scrolls by itself when it is wider than the page. `columns`: {head, left, narrow} where `narrow: false` hides it on
- * small screens; rows: arrays of text, elements or cells; the first cell of a row is its heading.
+ * A table that scrolls by itself when it is wider than the page. `columns`: {head, left}; rows: arrays of text, elements or cells; the
+ * first cell of a row is its heading.
  */
 function table(caption, columns, rows, kind) {
-  const classes = (column) => [column.left ? "left" : null, column.narrow === false ? "wide" : null].filter(Boolean).join(" ") || null;
+  const classes = (column) => (column.left ? "left" : null);
   const head = el("tr", {}, columns.map((column) => el("th", { scope: "col", class: classes(column) }, column.head)));
   const body = rows.map((row) =>
     el("tr", {}, row.map((given, at) => {

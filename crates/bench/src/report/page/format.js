@@ -73,9 +73,20 @@ function bytesShort(value) {
   return `${parseFloat(figure)} ${unit}`;
 }
 
-/** Seconds as 42 s, 12 min 5 s, 3 h 20 min. */
+/** On axes of what flows: a second's. */
+function rateShort(value) {
+  return value ? `${short(value)}/s` : "0";
+}
+
+function byteRateShort(value) {
+  return value ? `${bytesShort(value)}/s` : "0";
+}
+
+/** Seconds as 12.3 ms, 42 s, 12 min 5 s, 3 h 20 min; what is shorter than half a millisecond is none. */
 function duration(seconds) {
   if (seconds == null) return NONE;
+  if (seconds < 0.0005) return "0 s";
+  if (seconds < 0.9995) return `${number(seconds * 1e3)} ms`;
   if (seconds < 99.95) return `${Number.isInteger(seconds) ? seconds : number(seconds)} s`;
   const whole = Math.round(seconds);
   const two = (large, name, small, unit) => (small === 0 ? `${count(large)} ${name}` : `${count(large)} ${name} ${small} ${unit}`);

@@ -2,22 +2,23 @@
 "use strict";
 
 (() => {
-  const { runs } = JSON.parse(document.getElementById("data").textContent);
+  const { runs, differences } = JSON.parse(document.getElementById("data").textContent);
   const alone = runs.length === 1;
   const all = [];
   for (const run of runs) {
     run.report.targets.forEach((target, at) => {
       const label = alone ? run.labels[at] : run.report.targets.length === 1 && runs.every(({ report }) => report.targets.length === 1) ? run.label : `${run.label}: ${run.labels[at]}`;
-      all.push({ label, index: all.length, run, target, timelines: run.timelines[at] });
+      all.push({ label: isUnlikeFirst(differences, runs.indexOf(run)) ? `${label} ≠` : label, index: all.length, run, target, timelines: run.timelines[at] });
     });
   }
 
-  const when = ({ report }) => [report.started.replace("T", " ").replace("Z", " UTC"), `took ${duration(report.seconds)}`, report.scale === 1 ? "full scale" : `scale ${report.scale}`, report.tool].join(" · ");
+  const when = ({ report }) => [report.started.replace("T", " ").replace("Z", " UTC"), `took ${duration(report.seconds)} in all`, report.scale === 1 ? "full scale" : `scale ${report.scale}`, report.tool].join(" · ");
   const header = (run) => {
     const { study } = run.report;
     return el("header", {},
       el("p", { class: "study" }, alone ? study.name : `${run.label} · ${study.name}`, alone ? themeSwitch() : null),
-      el(alone ? "h1" : "h2", {}, study.title),
+      el(alone ? "h1" : "h2", { class: "headline" }, run.headline),
+      el("p", { class: "title" }, study.title),
       study.paper ? el("p", { class: "paper" }, "After ", link(study.paper.citation, study.paper.url)) : null,
       el("p", { class: "when" }, when(run)));
   };
@@ -27,6 +28,7 @@
   const parts = [
     alone ? header(first) : el("header", {}, el("p", { class: "study" }, "comparison", themeSwitch()), el("h1", {}, runs.map(({ label }) => label).join(" · "))),
     alone ? null : el("div", { class: "columns" }, runs.map(header)),
+    differenceSection(runs, differences),
     warningBox(runs),
     runs.map((run) => el("p", { class: "verdict" }, alone ? null : el("span", { class: "of" }, `${run.label} `), run.verdict.replace(/ ×/g, "\u00a0×"))),
     alone ? ratioSection(first, all) : compareSection(all),

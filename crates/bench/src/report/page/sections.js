@@ -30,6 +30,23 @@ function warningBox(runs) {
     el("ul", {}, lines.map((line) => el("li", {}, line))));
 }
 
+/** Whether run `at` was run under other conditions than the first, or is of another study. */
+function isUnlikeFirst(differences, at) {
+  return differences.some(({ kind, values }) => kind !== "version" && values[at] !== values[0]);
+}
+
+/** What runs beside each other do not have in common. */
+function differenceSection(runs, differences) {
+  if (!differences.length) return null;
+  const grave = differences.filter(({ kind }) => kind !== "version");
+  const said = differences.some(({ kind }) => kind === "study") ? "These runs are of different studies: ratios between them say nothing."
+    : grave.length ? "These runs were not made under the same conditions: a part of each ratio comes from that. ≠ marks what is not like the first run." : null;
+  return el("section", { class: grave.length ? "differences warnings" : "differences", role: grave.length ? "alert" : null },
+    el("h2", {}, grave.length ? "Not the same" : "What differs"), said ? el("p", {}, said) : null,
+    table("What differs between the runs", [{ head: "", left: true }, ...runs.map(({ label }) => ({ head: label, left: true }))],
+      differences.map(({ what, kind, values }) => [kind === "version" ? what : `${what} ≠`, ...values]), "events"));
+}
+
 /** Ratios beside the paper's: a bar on a logarithmic scale from 1, the paper's ratio as a mark on it. */
 function ratioSection(run, all) {
   const { ratios, study } = run.report;
@@ -58,7 +75,7 @@ function ratioSection(run, all) {
       bar(ratio),
     ]);
     return table(`${subject} against ${baseline}: how many times better`, [
-      { head: "Measure", left: true }, { head: subject, narrow: false }, { head: baseline, narrow: false }, { head: "Measured" },
+      { head: "Measure", left: true }, { head: subject }, { head: baseline }, { head: "Measured" },
       { head: study.paper ? "Paper" : "Expected" }, { head: "", left: true },
     ], rows, "ratios");
   }), el("p", { class: "caption" }, `Bars are ratios from 1 on a logarithmic scale; the upright mark is ${study.paper ? "the paper's" : "the study's"}. For latencies, twice as good is half as long.`));
@@ -75,8 +92,8 @@ function figureTable(name, shown) {
     cell(count(operation.errors), operation.errors),
   ]));
   return table(`${name}: replies and latencies`, [
-    { head: "Target", left: true }, { head: "Operation", left: true }, { head: "Replies/s" }, { head: "mean", narrow: false }, { head: "p50" }, { head: "p95" }, { head: "p99" },
-    { head: "p99.9" }, { head: "max" }, { head: "Replies", narrow: false }, { head: "Errors" },
+    { head: "Target", left: true }, { head: "Operation", left: true }, { head: "Replies/s" }, { head: "mean" }, { head: "p50" }, { head: "p95" }, { head: "p99" },
+    { head: "p99.9" }, { head: "max" }, { head: "Replies" }, { head: "Errors" },
   ], rows);
 }
 
@@ -152,7 +169,7 @@ function throughputChart(name, shown, operation) {
   return chart({
     title: operation ? `${operation}: replies a second` : "Replies a second",
     caption: single ? widthNote(some) : widthNote(some).replace(/: the mean;.*/, ": the mean."),
-    x: "time", sync: name, format: (value) => `${number(value)}/s`, wide: !operation, choice: true, marks: eventMarks(some),
+    x: "time", sync: name, format: (value) => `${number(value)}/s`, axisFormat: rateShort, wide: !operation, choice: true, marks: eventMarks(some),
     series: some.map(({ series, columns }) => ({
       name: series.label, group: series.label, index: series.index, x: columns.t, y: rateOf(columns, "rate"), end: series.label, width: 1.6,
       ...(single && columns.width > 1 ? { low: rateOf(columns, "rate_min"), high: rateOf(columns, "rate_max") } : {}),
@@ -215,7 +232,7 @@ function resourceChart(name, shown, field, title, format, axisFormat) {
   const width = Math.max(1, ...some.map(({ columns }) => columns.width));
   return chart({
     title, caption: width > 1 ? `A point is ${duration(width)}: its ${field === "memory" ? "largest" : "mean"}.` : null,
-    x: "time", sync: name, format, axisFormat, bytes: axisFormat === bytesShort, small: true, marks: eventMarks(some),
+    x: "time", sync: name, format, axisFormat, bytes: axisFormat === bytesShort || axisFormat === byteRateShort, small: true, marks: eventMarks(some),
     series: some.map(({ series, columns }) => ({ name: series.label, group: series.label, index: series.index, x: columns.t, y: columns[field], end: series.label, width: 1.4 })),
   }, tenths(some, ({ columns }) => columns[field], format));
 }
@@ -241,13 +258,13 @@ function phaseSection(all, name) {
     operations.map((operation) => [throughputChart(name, shown, operation), latencyChart(name, shown, operation)]),
     operations.map((operation) => spectrumChart(shown, operation)),
   ], [
-    resourceChart(name, shown, "errors", "Errors a second", (value) => `${number(value)}/s`, short),
+    resourceChart(name, shown, "errors", "Errors a second", (value) => `${number(value)}/s`, rateShort),
     resourceChart(name, shown, "cpu", "Target: cores busy", number, short),
     resourceChart(name, shown, "memory", "Target: resident memory", bytes, bytesShort),
-    resourceChart(name, shown, "device_read", "Target: device reads", rate, bytesShort),
-    resourceChart(name, shown, "device_written", "Target: device writes", rate, bytesShort),
-    resourceChart(name, shown, "target_network_received", "Target: network received", rate, bytesShort),
-    resourceChart(name, shown, "target_network_sent", "Target: network sent", rate, bytesShort),
+    resourceChart(name, shown, "device_read", "Target: device reads", rate, byteRateShort),
+    resourceChart(name, shown, "device_written", "Target: device writes", rate, byteRateShort),
+    resourceChart(name, shown, "target_network_received", "Target: network received", rate, byteRateShort),
+    resourceChart(name, shown, "target_network_sent", "Target: network sent", rate, byteRateShort),
   ]].map((parts) => parts.flat(Infinity).filter(Boolean));
   return el("section", { class: "phase", id: `phase-${phaseNames(all).indexOf(name)}`, "data-phase": name },
     el("h2", {}, name, el("small", {}, KIND_TEXT[kindOf(shown[0].phase)] || "")),
@@ -274,7 +291,7 @@ function insertSection(all) {
   const bar = (series, value, kind, label) => el("div", { class: `insert series-${series.index % SERIES_COLOURS}` },
     el("span", { class: `bar ${kind}`, style: `width:${Math.max(0.4, (value / most) * 100)}%` }), el("span", { class: "label" }, label));
   return el("section", { id: "inserts" }, el("h2", {}, "Inserts", el("small", {}, "filling the dataset, without and with the wait for the target to settle")),
-    table("Inserts a second", [{ head: "Target", left: true }, { head: "Load" }, { head: "Settling" }, { head: "Inserts/s" }, { head: "with settling" }, { head: "", left: true, narrow: false }],
+    table("Inserts a second", [{ head: "Target", left: true }, { head: "Load" }, { head: "Settling" }, { head: "Inserts/s" }, { head: "with settling" }, { head: "", left: true }],
       rows.map(({ series, load, settling, settled, with: whole }) => [
         series.label + (load.complete ? "" : " (unfinished)"), cell(duration(load.seconds), load.seconds), cell(settled ? duration(settling) : NONE, settling),
         cell(number(load.throughput), load.throughput), cell(settled ? number(whole) : NONE, settled ? whole : null),
@@ -301,7 +318,7 @@ function scalingSection(all) {
     if (!lines.length) return null;
     const linear = ({ points: [first] }, nodes) => (first.rate / first.nodes) * nodes;
     return chart({
-      title: `${name}: replies a second by nodes`, caption: "Dashes: the straight line through the smallest size.", x: "nodes", format: (value) => `${number(value)}/s`,
+      title: `${name}: replies a second by nodes`, caption: "Dashes: the straight line through the smallest size.", x: "nodes", format: (value) => `${number(value)}/s`, axisFormat: rateShort,
       series: lines.flatMap((line) => [
         { name: line.family, group: line.family, index: line.index, x: line.points.map(({ nodes }) => nodes), y: line.points.map(({ rate }) => rate), points: true, width: 2, end: "measured" },
         { name: "linear", group: line.family, index: line.index, x: [0, ...line.points.map(({ nodes }) => nodes)], y: [0, ...line.points.map(({ nodes }) => linear(line, nodes))], dash: [4, 4], width: 1, end: "linear" },
