@@ -2,7 +2,7 @@
 #   make run           build and start a single node on loopback, data in ./tarndb-data (ARGS="--cores 2" adds flags)
 #   make cluster       build and start three nodes, 127.0.0.1 to 127.0.0.3, data in ./tarndb-cluster; Ctrl-C ends them
 #   make test          everything: check, cargo tests, real drivers; stops at the first stage that fails
-#   make check         formatting, lints, crate edges, licences and advisories of dependencies; never writes
+#   make check         formatting, lints, edges of crates and files, licences and advisories of dependencies; never writes
 #   make fix           formatting, what clippy can mend, THIRD-PARTY-NOTICES
 #   make drivers       the driver suites only; SUITES="python go" chooses
 #   make sim           the simulator over SEEDS=20000 seeds from SEED=1; `make test` takes 2,000
@@ -40,6 +40,7 @@ check:
 	cargo fmt --all --check
 	cargo fmt --manifest-path tests/drivers/rust/Cargo.toml --check
 	scripts/check-edges.py
+	scripts/check-circles.py
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	scripts/deny.sh
 	scripts/notices.py --check
