@@ -3,13 +3,13 @@
 //! Bytes come in through [`io::Handler`]; a request runs at once when its partition is here and in memory, and its reply is written straight
 //! into the connection's output. Everything else waits in [`Requests`] and is answered later. Nothing here blocks or reads a clock.
 
-use crate::cluster::{Asker, ClusterCore, Forward, MetadataBlobs};
+use crate::cluster::{Asker, ClusterCore, Forward, MetadataBlobs, Ring};
 use crate::config::NodeConfig;
 use crate::connections::{Connection, Connections};
 use crate::coordination::PART_BYTES_FIRST;
 use crate::logins::{COMPUTE_TAGS, Logins};
 use crate::message::Message;
-use crate::protocol::cql::{BatchLogs, CoreStatements, Ring, SharedStatements};
+use crate::protocol::cql::{BatchLogs, CoreStatements, SharedStatements};
 use crate::protocol::{Protocol, Session, Workspaces};
 use crate::requests::{RequestId, Requests};
 use crate::schema_changes::{Marks, SchemaChanges};

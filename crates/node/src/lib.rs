@@ -10,6 +10,7 @@ mod core;
 mod logins;
 mod message;
 mod protocol;
+mod request_id;
 mod requests;
 mod schema_changes;
 mod serving;

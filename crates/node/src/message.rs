@@ -1,7 +1,8 @@
 //! What cores of a node say to one another.
 
 use crate::cluster::View;
-use crate::requests::RequestId;
+pub(crate) use crate::request_id::PartId;
+use crate::request_id::RequestId;
 use crate::schema_changes::SchemaOutcome;
 use aerospike::exec::Need;
 use base::{CoreId, NodeId, TableId};
@@ -98,20 +99,6 @@ pub enum Message {
     SendAway,
     /// To core 0, when the node ends: everything of this core is on the device.
     Flushed,
-}
-
-/// A part of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PartId {
-    /// The request, on the core that holds the connection.
-    pub request: RequestId,
-    /// Its number within the request, or [`PartId::WHOLE`].
-    pub part: u16,
-}
-
-impl PartId {
-    /// The request is one operation. Coordinated ones have fewer parts than this: a batch has at most 65,535 statements.
-    pub const WHOLE: u16 = u16::MAX;
 }
 
 /// A change for core 0.

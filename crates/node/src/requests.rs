@@ -2,31 +2,11 @@
 
 use crate::cluster::{Asker, Place, Route};
 use crate::protocol::{AnyCoordinator, Reply};
+pub(crate) use crate::request_id::RequestId;
 use base::TableId;
 use io::ConnectionId;
 use model::operation::Part;
 use shard::ShardError;
-
-/// A request of this core. Never used twice, so that a late answer finds nobody.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RequestId {
-    index: u32,
-    generation: u32,
-}
-
-impl RequestId {
-    /// As two numbers.
-    #[must_use]
-    pub fn to_parts(self) -> (u32, u32) {
-        (self.index, self.generation)
-    }
-
-    /// The inverse of [`RequestId::to_parts`].
-    #[must_use]
-    pub fn from_parts(index: u32, generation: u32) -> Self {
-        Self { index, generation }
-    }
-}
 
 /// A request that waits.
 pub(crate) struct Request {

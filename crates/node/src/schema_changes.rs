@@ -8,7 +8,7 @@
 //!
 //! Shards come first: what one core plans with the new schema finds its table and columns on every other.
 
-use crate::cluster::following;
+use crate::cluster::schema_diff;
 use crate::config::{SCHEMA_BLOB, truncations_blob};
 use crate::core::{Core, node_tag};
 use crate::message::{Message, SchemaAction, SchemaRequest, SchemaUpdate};
@@ -197,7 +197,7 @@ impl Core {
     fn resolve<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, request: &SchemaRequest) -> Result<Resolved, SchemaFailure> {
         match &request.action {
             SchemaAction::Truncate(tables) if self.cluster.is_some() => {
-                let schema = Arc::new(following::emptied(&self.schema, tables));
+                let schema = Arc::new(schema_diff::emptied(&self.schema, tables));
                 let update = SchemaUpdate { schema, dropped: Vec::new(), truncated: Vec::new(), events: Vec::new() };
                 Ok(Resolved::Change { update, warnings: Vec::new(), store: true })
             }
@@ -393,10 +393,10 @@ impl Core {
             }
             return;
         }
-        let schema = Arc::new(following::with_known_tables(&self.schema, schema));
+        let schema = Arc::new(schema_diff::with_known_tables(&self.schema, schema));
         let bytes = schema_blob::encode(&schema);
-        let dropped = following::dropped_tables(&self.schema, &schema);
-        let events = following::differences(&self.schema, &schema);
+        let dropped = schema_diff::dropped_tables(&self.schema, &schema);
+        let events = schema_diff::differences(&self.schema, &schema);
         let update = Arc::new(SchemaUpdate { schema, dropped, truncated: Vec::new(), events });
         changes.current = Some(Change::new(None, update, Vec::new(), self.cores));
         reactor.submit(node_tag(SCHEMA_TAG), DiskRequest::ReplaceBlob { name: SCHEMA_BLOB.to_owned(), bytes });

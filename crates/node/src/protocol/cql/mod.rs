@@ -11,7 +11,6 @@ pub use prepared::SharedStatements;
 pub(crate) use batches::BatchLogs;
 pub(crate) use prepared::CoreStatements;
 pub(crate) use statements::Statements;
-pub(crate) use view::Ring;
 
 use crate::schema_changes::{SchemaFailure, SchemaOutcome};
 use cql::wire::{self, Consistency, Opcode, ProtocolVersion, StreamId};

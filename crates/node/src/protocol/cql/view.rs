@@ -3,23 +3,9 @@
 use crate::core::Core;
 use cql::CqlError;
 use cql::exec::{Execution, MemoryStore};
-use cql::system::{self, NodeView, PeerView};
+use cql::system::{self, NodeView};
 use cql::wire::TABLETS_ROUTING;
 use model::operation::Context;
-
-/// Who has what of the ring, as drivers see it.
-#[derive(Debug)]
-pub(crate) struct Ring {
-    pub(crate) tokens: Vec<i64>,
-    pub(crate) peers: Vec<PeerView>,
-}
-
-impl Default for Ring {
-    /// This node has all of it.
-    fn default() -> Self {
-        Self { tokens: system::ring_tokens().to_vec(), peers: Vec::new() }
-    }
-}
 
 impl Core {
     /// The options of SUPPORTED: Cassandra's, ScyllaDB's that make its drivers open a connection to each core, and what this really is.

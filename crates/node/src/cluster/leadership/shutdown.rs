@@ -1,0 +1,141 @@
+//! The end of a member's process, as its operator asks for it, so that neither clients nor other members hear of it by an error.
+//!
+//! ```text
+//! stopping ─► Ending is decided: primaries let this member go, so that nobody waits for its acknowledgements ─► each core gives away what it is primary of ─► every member knows;
+//! the metadata's group has another leader ─► clients are sent away: what is under way is answered, what comes is refused ─► all is written out
+//! ```
+//!
+//! Each step has an end by the clock: what cannot be given away, for nobody else has it, is not waited for.
+
+use crate::cluster::core::ClusterCore;
+use crate::cluster::leadership::state::{Ending, Step};
+use crate::cluster::membership::roles::Role;
+use crate::core::Core;
+use crate::message::Message;
+use base::CoreId;
+use cluster::{Command, MemberState};
+use io::Reactor;
+
+/// So long at most for giving slots away.
+const HAND_OVER_US_MAX: u64 = 8_000_000;
+
+/// So long at most until every member knows of it, and another one leads.
+const KNOWN_US_MAX: u64 = 3_000_000;
+
+/// So long at most for requests that are under way when clients are sent away.
+const SEND_AWAY_US_MAX: u64 = 6_000_000;
+
+/// When to say again that this process ends.
+const ASK_AGAIN_US: u64 = 500_000;
+
+/// Steps of others are looked for this often.
+const LOOK_US: u64 = 10_000;
+
+impl Core {
+    /// The process is to end. Gives whether it has to take leave of other members first.
+    pub(crate) fn begin_to_end(&mut self, now_us: u64) -> bool {
+        let Some(cluster) = &mut self.cluster else { return false };
+        if !cluster.view.is_current || cluster.view.peers.values().all(|peer| !peer.is_up) {
+            return false;
+        }
+        let until_us = now_us + HAND_OVER_US_MAX;
+        cluster.ending.get_or_insert(Ending { step: Step::HandingOver, until_us, ask_at_us: now_us, cores: 0, version: 0 });
+        true
+    }
+
+    /// On core 0: another core has given away what it could.
+    pub(crate) fn core_handed_over(&mut self) {
+        let Some(cluster) = &mut self.cluster else { return };
+        let version = cluster.view.version();
+        if let Some(ending) = &mut cluster.ending {
+            (ending.cores, ending.version) = (ending.cores + 1, ending.version.max(version));
+        }
+    }
+
+    /// From core 0: clients are to go.
+    pub(crate) fn begin_to_send_away(&mut self, now_us: u64) {
+        if let Some(ending) = self.cluster.as_mut().and_then(|cluster| cluster.ending.as_mut()) {
+            ending.step = Step::SendingAway;
+        }
+        self.send_away_until_us.get_or_insert(now_us + SEND_AWAY_US_MAX);
+    }
+
+    /// The next steps towards the end. Gives the time at which to look again.
+    pub(crate) fn end_turn<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
+        let now_us = reactor.now().monotonic_us;
+        let cluster = self.cluster.as_mut()?;
+        cluster.ending.as_ref()?;
+        let (is_known, has_handed_over) = (cluster.is_known_to_end(), cluster.has_handed_over());
+        let ending = cluster.ending.as_mut()?;
+        match ending.step {
+            Step::HandingOver => {
+                if has_handed_over || now_us >= ending.until_us {
+                    (ending.step, ending.until_us) = (Step::HandedOver, now_us + HAND_OVER_US_MAX + KNOWN_US_MAX);
+                    reactor.send(CoreId(0), Message::HandedOver);
+                } else if self.core == CoreId(0) && !is_known && now_us >= ending.ask_at_us {
+                    ending.ask_at_us = now_us + ASK_AGAIN_US;
+                    let (node, incarnation) = (cluster.view.me, cluster.config.incarnation);
+                    self.propose(Command::Ending { node, incarnation });
+                }
+            }
+            Step::HandedOver if self.core == CoreId(0) => self.wait_for_others(reactor),
+            // Core 0 may have had nobody to take leave of.
+            Step::HandedOver if now_us >= ending.until_us => self.begin_to_send_away(now_us),
+            Step::HandedOver => {}
+            Step::WritingOut => return None,
+            Step::SendingAway => {
+                let has_clients = self.connections.count() > 0 || !self.requests.is_empty();
+                if !has_clients || self.send_away_until_us.is_none_or(|until_us| now_us >= until_us) {
+                    ending.step = Step::WritingOut;
+                    self.flush_to_end();
+                    return None;
+                }
+            }
+        }
+        Some(now_us + LOOK_US)
+    }
+
+    /// On core 0: clients go once everybody knows who has the slots now.
+    fn wait_for_others<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        let now = reactor.now();
+        let cores = self.cores;
+        let Some(cluster) = &mut self.cluster else { return };
+        let Some(ending) = &mut cluster.ending else { return };
+        if ending.cores < cores && now.monotonic_us < ending.until_us {
+            return;
+        }
+        ending.until_us = ending.until_us.min(now.monotonic_us + KNOWN_US_MAX);
+        let (version, is_late) = (ending.version, now.monotonic_us >= ending.until_us);
+        if is_late || (cluster.is_everywhere(version) && cluster.hand_on_leadership(now)) {
+            for core in 0..cores {
+                reactor.send(CoreId(core), Message::SendAway);
+            }
+        }
+    }
+
+    /// This node is no member any more: its clients go to others, instead of waiting for answers that cannot come.
+    pub(crate) fn send_clients_away<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        if self.core == CoreId(0) {
+            tracing::warn!("this node has been removed from its cluster and serves nothing any more; end it");
+            reactor.stop_accepting();
+        }
+        self.begin_to_send_away(reactor.now().monotonic_us);
+    }
+}
+
+impl ClusterCore {
+    /// Whether this member's process is about to end.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ending.is_some()
+    }
+
+    /// Whether the metadata knows that it is.
+    fn is_known_to_end(&self) -> bool {
+        self.view.state.member(self.view.me).is_some_and(|member| member.state == MemberState::Ending)
+    }
+
+    fn has_handed_over(&self) -> bool {
+        let is_waited_for = self.roles.iter().any(|(_, _, local)| local.role == Role::Secondary);
+        self.is_known_to_end() && !is_waited_for && self.handing_over.is_over(self.view.version()) && !self.fillings.has_to_step_down()
+    }
+}

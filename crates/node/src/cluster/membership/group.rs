@@ -1,0 +1,89 @@
+//! Core 0's part: this member of the metadata's group, from blobs and messages to views that all cores act on.
+
+use crate::cluster::links::channel::Channel;
+use crate::cluster::membership::orders::{Answer, Order};
+use crate::cluster::membership::view::View;
+use cluster::{Metadata, ProposalId, State};
+use io::ConnectionId;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+/// The blobs of the metadata as they were found at the start.
+#[derive(Clone, Debug, Default)]
+pub struct MetadataBlobs {
+    /// `metadata-log`.
+    pub log: Option<Vec<u8>>,
+    /// `metadata-snapshot`.
+    pub snapshot: Option<Vec<u8>>,
+}
+
+/// What waits for the outcome of a proposal.
+pub(crate) enum Waiter {
+    /// A process that asks to join.
+    Joiner(ConnectionId),
+    /// The schema change under way.
+    Schema,
+    /// An operator.
+    Operator {
+        /// What was asked for.
+        order: Order,
+        /// Where the answer goes.
+        sender: Sender<Answer>,
+    },
+    /// Nobody.
+    Nobody,
+}
+
+/// The state of core 0.
+pub(crate) struct MetadataCore {
+    pub(crate) blobs: Option<MetadataBlobs>,
+    pub(crate) metadata: Option<Metadata>,
+    pub(crate) waiters: BTreeMap<ProposalId, Waiter>,
+    /// Names of blobs on their way to the disk.
+    pub(crate) writing: VecDeque<String>,
+    /// A state that the cores have not got, because the schema comes first.
+    pub(crate) next: Option<Arc<State>>,
+    /// The newest view that was made.
+    pub(crate) made: Arc<View>,
+    pub(crate) lease_told_us: u64,
+    /// Cores that have been told of a lease without end, and have not said that they know of its end.
+    pub(crate) endless_leases: u16,
+    pub(crate) contact: Option<Contact>,
+    pub(crate) contact_number: usize,
+    pub(crate) contact_at_us: u64,
+    pub(crate) contact_until_us: u64,
+}
+
+/// A member that is asked to take this node in.
+pub(crate) struct Contact {
+    pub(crate) connection: ConnectionId,
+    pub(crate) channel: Channel,
+}
+
+impl MetadataCore {
+    pub(crate) fn new(blobs: MetadataBlobs) -> Self {
+        Self {
+            blobs: Some(blobs),
+            metadata: None,
+            waiters: BTreeMap::new(),
+            writing: VecDeque::new(),
+            next: None,
+            made: Arc::new(View::nothing()),
+            lease_told_us: 0,
+            endless_leases: 0,
+            contact: None,
+            contact_number: 0,
+            contact_at_us: 0,
+            contact_until_us: 0,
+        }
+    }
+
+    pub(crate) fn metadata(&self) -> Option<&Metadata> {
+        self.metadata.as_ref()
+    }
+
+    pub(crate) fn state(&self) -> Option<Arc<State>> {
+        self.metadata.as_ref().map(|metadata| Arc::clone(metadata.state()))
+    }
+}

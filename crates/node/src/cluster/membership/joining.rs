@@ -1,0 +1,171 @@
+//! A process becomes a member: it asks those that `join` names, and core 0 of the one that is asked proposes it.
+
+use crate::cluster::core::ClusterCore;
+use crate::cluster::links::channel::Channel;
+use crate::cluster::membership::group::{Contact, Waiter};
+use crate::core::Core;
+use crate::message::Message;
+use base::CoreId;
+use cluster::wire::{Hello, Join, JoinReply, Kind, RefusalMessage, link_version};
+use cluster::{Metadata, Outcome, State, Versions};
+use io::{ConnectionId, Reactor};
+
+/// How long after a member could not be asked to take this node in the next one is.
+const JOIN_AGAIN_US: u64 = 500_000;
+
+/// How long a member that is asked has to answer: longer than a proposal takes at most.
+const JOIN_PATIENCE_US: u64 = 12_000_000;
+
+/// Whether a version is shared with the member that was asked, by its hello.
+fn may_join(welcome: &[u8], versions: Versions, state: &State) -> Result<(), String> {
+    let hello = Hello::decode(welcome).map_err(|error| error.to_string())?;
+    link_version(hello.protocol_versions, versions, state).map(|_| ()).map_err(|refusal| refusal.to_string())
+}
+
+impl ClusterCore {
+    pub(crate) fn is_contact(&self, connection: ConnectionId) -> bool {
+        let contact = self.metadata.as_ref().and_then(|metadata| metadata.contact.as_ref());
+        contact.is_some_and(|contact| contact.connection == connection)
+    }
+}
+
+impl Core {
+    /// On core 0: asks one contact after the other to be taken in.
+    pub(crate) fn ask_to_join<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
+        let now_us = reactor.now().monotonic_us;
+        let cluster = self.cluster.as_mut()?;
+        let core = cluster.metadata.as_mut()?;
+        if let Some(contact) = &core.contact {
+            if now_us < core.contact_until_us {
+                return Some(core.contact_until_us);
+            }
+            // `closed` follows, and then the next one is asked.
+            reactor.abort(contact.connection);
+            core.contact_until_us = now_us + JOIN_PATIENCE_US;
+            return Some(core.contact_until_us);
+        }
+        if now_us < core.contact_at_us {
+            return Some(core.contact_at_us);
+        }
+        (core.contact_at_us, core.contact_until_us) = (now_us + JOIN_AGAIN_US, now_us + JOIN_PATIENCE_US);
+        let address = *cluster.config.join.get(core.contact_number % cluster.config.join.len().max(1))?;
+        core.contact_number += 1;
+        let mut channel = match Channel::connecting(&cluster.config, address.ip()) {
+            Ok(channel) => channel,
+            Err(error) => {
+                cluster.links.log_closing(self.core, None, Some(address), &error.to_string(), now_us);
+                return Some(core.contact_at_us);
+            }
+        };
+        let connection = reactor.connect(address, Some((CoreId(0), 1)));
+        let hello = Hello {
+            protocol_versions: cluster.config.protocol_versions,
+            cluster_name: self.config.cluster_name.clone(),
+            cluster_id: 0,
+            node: None,
+            host_id: self.config.host_id,
+            incarnation: cluster.config.incarnation,
+            core: 0,
+            cores: self.cores,
+            target_core: 0,
+        };
+        channel.send(reactor, connection, Kind::HELLO, |body| body.extend_from_slice(&hello.encode()));
+        core.contact = Some(Contact { connection, channel });
+        None
+    }
+
+    /// What a contact says.
+    pub(crate) fn contact_received<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, connection: ConnectionId, mut bytes: &[u8]) {
+        let now = reactor.now();
+        let Some(cluster) = &mut self.cluster else { return };
+        let (versions, Some(core)) = (cluster.config.protocol_versions, &mut cluster.metadata) else { return };
+        let (Some(contact), Some(metadata)) = (&mut core.contact, &mut core.metadata) else { return };
+        if contact.connection != connection {
+            return;
+        }
+        let received = contact.channel.receive(reactor, connection, &mut bytes);
+        loop {
+            let refused = match contact.channel.reader.next_of(&mut bytes) {
+                Ok(None) => match received {
+                    Ok(()) => return,
+                    Err(why) => why,
+                },
+                Ok(Some(frame)) => match frame.kind {
+                    Kind::WELCOME => match may_join(frame.body, versions, metadata.state()) {
+                        Ok(()) => {
+                            if let Some(join) = metadata.join_request() {
+                                contact.channel.send(reactor, connection, Kind::JOIN, |body| body.extend_from_slice(&join.encode()));
+                            }
+                            continue;
+                        }
+                        Err(why) => why,
+                    },
+                    Kind::JOIN_REPLY => match JoinReply::decode(frame.body) {
+                        Ok(reply) => {
+                            tracing::info!(node = reply.node.0, cluster = reply.cluster_name, "joined");
+                            metadata.joined(now, &reply);
+                            let members = reply.members.iter().filter_map(|(node, address)| Some((*node, address.parse().ok()?)));
+                            let members = members.collect();
+                            if let Some(cluster) = &mut self.cluster {
+                                cluster.members_told = members;
+                            }
+                            return reactor.close(connection);
+                        }
+                        Err(error) => error.to_string(),
+                    },
+                    Kind::REFUSAL => RefusalMessage::decode(frame.body).map_or_else(|error| error.to_string(), |refusal| refusal.text),
+                    other => format!("a frame of kind {} does not belong here", other.0),
+                },
+                Err(error) => error.to_string(),
+            };
+            if let Some(cluster) = &mut self.cluster
+                && cluster.links.is_news(&refused, now.monotonic_us)
+            {
+                tracing::warn!(why = refused, "the member that was asked does not take this node in; it is asked again");
+            }
+            return reactor.close(connection);
+        }
+    }
+
+    pub(crate) fn contact_closed<R: Reactor<Message = Message>>(&mut self, _: &mut R, connection: ConnectionId) {
+        let Some(core) = self.cluster.as_mut().and_then(|cluster| cluster.metadata.as_mut()) else { return };
+        if core.contact.as_ref().is_some_and(|contact| contact.connection == connection) {
+            core.contact = None;
+        }
+    }
+
+    /// A process asks to be taken in.
+    pub(crate) fn join_wanted<R: Reactor<Message = Message>>(
+        &mut self,
+        _: &mut R,
+        connection: ConnectionId,
+        body: &[u8],
+    ) -> Result<(), String> {
+        let join = Join::decode(body).map_err(|error| error.to_string())?;
+        if self.core != CoreId(0) {
+            return Err("a process that joins has come to another core than 0; it tries again".to_owned());
+        }
+        tracing::info!(address = join.profile.node_address, "a node asks to join");
+        self.propose_for(Metadata::join_command(join), Waiter::Joiner(connection));
+        Ok(())
+    }
+
+    pub(crate) fn join_decided<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, connection: ConnectionId, outcome: &Outcome) {
+        let Some(cluster) = &mut self.cluster else { return };
+        let Some(metadata) = cluster.metadata.as_ref().and_then(|core| core.metadata.as_ref()) else { return };
+        match outcome {
+            Outcome::Joined(node) => {
+                let reply = metadata.join_reply(*node);
+                cluster.answer(reactor, connection, Kind::JOIN_REPLY.0, |body| body.extend_from_slice(&reply.encode()));
+            }
+            other => {
+                let text = match other {
+                    Outcome::Refused(refused) => refused.to_string(),
+                    _ => "the cluster has not decided in time; ask again".to_owned(),
+                };
+                let refusal = RefusalMessage { code: 0, text };
+                cluster.answer(reactor, connection, Kind::REFUSAL.0, |body| body.extend_from_slice(&refusal.encode()));
+            }
+        }
+    }
+}

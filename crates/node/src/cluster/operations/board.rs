@@ -1,0 +1,124 @@
+//! What an operator sees of a node, and what one asks of it.
+//!
+//! ```text
+//! cores ── their figures, about once a second ──► Board ◄── Board::report ── whoever serves operators, on a thread of its own
+//! core 0 ◄── orders, in its turns ─────────────── Board ◄── Board::order
+//! ```
+//!
+//! Invariant: a core never waits for the board. What it cannot write at once it writes a little later.
+
+use crate::cluster::membership::orders::{Answer, Order};
+use crate::cluster::operations::reports::{ClusterReport, CoreReport, Report};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Orders that wait to be taken up, at most.
+const ORDERS_MAX: usize = 64;
+
+/// Where cores write what operators read, and find what operators ask for.
+#[derive(Debug, Default)]
+pub struct Board {
+    clustered: bool,
+    has_orders: AtomicBool,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    cluster: Option<ClusterReport>,
+    cores: BTreeMap<u16, CoreReport>,
+    orders: VecDeque<(Order, Sender<Answer>)>,
+}
+
+impl Board {
+    /// An empty one, of a node that takes part in a cluster or does not.
+    #[must_use]
+    pub fn new(clustered: bool) -> Self {
+        Self { clustered, ..Self::default() }
+    }
+
+    /// What is known of the node.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        let inner = self.lock();
+        Report { clustered: self.clustered, cluster: inner.cluster.clone(), cores: inner.cores.values().cloned().collect() }
+    }
+
+    /// Asks core 0 for something; the answer comes when the cluster has decided. `None` if too many wait.
+    #[must_use]
+    pub fn order(&self, order: Order) -> Option<Receiver<Answer>> {
+        let (sender, receiver) = channel();
+        let mut inner = self.lock();
+        if inner.orders.len() >= ORDERS_MAX {
+            return None;
+        }
+        inner.orders.push_back((order, sender));
+        self.has_orders.store(true, Ordering::Release);
+        Some(receiver)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For cores: takes what was ordered.
+    pub(crate) fn take_orders(&self) -> VecDeque<(Order, Sender<Answer>)> {
+        if !self.has_orders.load(Ordering::Acquire) {
+            return VecDeque::new();
+        }
+        let Ok(mut inner) = self.inner.try_lock() else { return VecDeque::new() };
+        self.has_orders.store(false, Ordering::Release);
+        std::mem::take(&mut inner.orders)
+    }
+
+    /// For cores: whether it could be written.
+    pub(crate) fn write(&self, core: CoreReport, cluster: Option<ClusterReport>) -> bool {
+        let Ok(mut inner) = self.inner.try_lock() else { return false };
+        if cluster.is_some() {
+            inner.cluster = cluster;
+        }
+        inner.cores.insert(core.core, core);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_is_taken_once_and_answered() {
+        let board = Board::new(true);
+        assert!(board.take_orders().is_empty());
+        let answers = board.order(Order::Drain { node: 2 });
+        let mut orders = board.take_orders();
+        assert!(board.take_orders().is_empty());
+        let (order, sender) = orders.pop_front().expect("one was ordered");
+        assert_eq!(order, Order::Drain { node: 2 });
+        sender.send(Answer::Unknown).expect("it is waited for");
+        assert_eq!(answers.expect("there is room").recv(), Ok(Answer::Unknown));
+    }
+
+    #[test]
+    fn orders_that_nobody_takes_are_bounded() {
+        let board = Board::new(true);
+        let kept: Vec<_> = (0..ORDERS_MAX).map(|_| board.order(Order::Drain { node: 1 })).collect();
+        assert!(kept.iter().all(Option::is_some));
+        assert!(board.order(Order::Drain { node: 1 }).is_none());
+    }
+
+    #[test]
+    fn a_core_does_not_wait_for_whoever_reads() {
+        let board = Board::new(true);
+        let _answers = board.order(Order::Drain { node: 1 });
+        let reading = board.lock();
+        assert!(!board.write(CoreReport::default(), None));
+        assert!(board.take_orders().is_empty());
+        drop(reading);
+        assert!(board.write(CoreReport::default(), None));
+        assert_eq!(board.take_orders().len(), 1, "the order is still there");
+        assert_eq!(board.report().cores.len(), 1);
+    }
+}

@@ -1,0 +1,132 @@
+//! A node's figures, as they are shown and served.
+
+use crate::cluster::rebuild::progress::FillReport;
+use serde::{Deserialize, Serialize};
+
+/// A node's figures.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// Whether the node was started as a member of a cluster.
+    pub clustered: bool,
+    /// The cluster as this node knows it; none before it has recovered.
+    pub cluster: Option<ClusterReport>,
+    /// Of each core that has written its figures.
+    pub cores: Vec<CoreReport>,
+}
+
+/// The cluster as a member knows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterReport {
+    /// Its name.
+    pub name: String,
+    /// Its id, in hexadecimal digits.
+    pub id: String,
+    /// This member; none before it has joined.
+    pub node: Option<u32>,
+    /// The newest entry of the metadata's log that this member has.
+    pub version: u64,
+    /// The version of the nodes' protocol that the cluster goes by: the latest that all members know.
+    #[serde(default)]
+    pub protocol_version: u16,
+    /// The leader of the metadata's group, if one is known.
+    pub leader: Option<u32>,
+    /// How long this member's lease lasts, in milliseconds; none if it has no end, as that of a member that is alone.
+    pub lease_ms: Option<u64>,
+    /// All members that are not removed.
+    pub members: Vec<MemberReport>,
+    /// Slots, over all keyspaces, whose primary is not up.
+    pub unavailable_slots: u32,
+    /// Slots with fewer replicas in sync than their keyspace asks for.
+    pub short_slots: u32,
+}
+
+/// A member. Slots are counted over all keyspaces.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberReport {
+    /// Its id.
+    pub id: u32,
+    /// `up`, `down` or `draining`.
+    pub state: String,
+    /// Whether it is to be emptied; it may be down meanwhile.
+    pub leaving: bool,
+    /// Whether it votes in the metadata's group, of which a majority must be up.
+    pub votes: bool,
+    /// Where other nodes reach it.
+    pub address: String,
+    /// Where CQL's clients reach it.
+    pub cql_address: String,
+    /// Its rack.
+    pub rack: String,
+    /// Its data centre.
+    pub data_center: String,
+    /// Its program's version.
+    pub version: String,
+    /// The oldest and the latest version of the nodes' protocol that its program knows.
+    #[serde(default)]
+    pub protocol_versions: [u16; 2],
+    /// How many cores it has.
+    pub cores: u16,
+    /// Slots that it is the primary of.
+    pub primaries: u32,
+    /// Slots that it is in sync in, as primary or secondary.
+    pub replicas: u32,
+    /// Slots that it is being filled with.
+    pub learners: u32,
+}
+
+/// A core's figures.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CoreReport {
+    /// Its number.
+    pub core: u16,
+    /// Rows that the index knows, tombstones included.
+    pub rows: u64,
+    /// Bytes of records that are not obsolete.
+    pub live_bytes: u64,
+    /// Bytes of the device that are in use, obsolete records included.
+    pub device_used_bytes: u64,
+    /// Bytes of the device that may be used.
+    pub device_capacity_bytes: u64,
+    /// Bytes of memory of the engine.
+    pub memory_bytes: u64,
+    /// Whether the device, or the memory that the index may have, is full: writes that need room are refused.
+    #[serde(default)]
+    pub is_full: bool,
+    /// Records found damaged since the start.
+    pub damaged_records: u64,
+    /// Logged batches that their coordinators have not brought to an end, and that are not at one yet.
+    #[serde(default)]
+    pub unfinished_batches: u64,
+    /// Slots that it is the primary of.
+    pub primaries: u32,
+    /// Slots that it is a secondary of.
+    pub secondaries: u32,
+    /// Slots that it is being filled with.
+    pub learners: u32,
+    /// Slots that it is the primary of and does not serve yet.
+    pub unserved: u32,
+    /// As primary: replicas that have to be filled, counted by slot.
+    pub to_fill: u32,
+    /// Requests of its clients, and parts of such, that it has sent on to other members since the start.
+    #[serde(default)]
+    pub forwarded: u64,
+    /// As primary: members that are to be filled, and those that were.
+    #[serde(default)]
+    pub fills: Vec<FillReport>,
+    /// Slots whose rows of before have to go: those of learners before they are filled, and those that are another member's now.
+    #[serde(default)]
+    pub to_wipe: u32,
+    /// What other members have not acknowledged.
+    pub pending: Vec<PendingReport>,
+    /// Members for whose return it keeps what they have missed.
+    pub absent: Vec<u32>,
+}
+
+/// What a member has not acknowledged.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingReport {
+    /// The member.
+    pub node: u32,
+    /// How many bytes.
+    pub bytes: u64,
+}

@@ -1,0 +1,217 @@
+//! A core writes its figures when they are due, and core 0 takes up orders.
+
+use crate::cluster::core::ClusterCore;
+use crate::cluster::membership::group::Waiter;
+use crate::cluster::membership::orders::{Answer, Order, answer};
+use crate::cluster::membership::roles::{Role, Waits};
+use crate::cluster::operations::reports::{ClusterReport, CoreReport, MemberReport, PendingReport};
+use crate::cluster::rebuild::queue::{Filling, Fillings};
+use crate::core::Core;
+use crate::message::Message;
+use base::{CoreId, NodeId};
+use cluster::{Command, MemberState, Outcome};
+use io::Reactor;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::mpsc::Sender;
+
+/// Figures are written this often, while there is anything to do.
+const REPORT_US: u64 = 1_000_000;
+
+/// With so many keyspaces half as often, and so on.
+const REPORT_KEYSPACES: u64 = 16;
+
+/// So long after the cluster has changed, if that is sooner.
+const CHANGED_US: u64 = 50_000;
+
+/// When to try again what somebody who reads was in the way of.
+const AGAIN_US: u64 = 10_000;
+
+impl Core {
+    /// Writes the figures when they are due, and takes up orders. Gives the time at which to be called again.
+    pub(crate) fn operations_turn<R: Reactor<Message = Message>>(&mut self, reactor: &R) -> Option<u64> {
+        let board = self.config.board.as_deref()?;
+        let leads = self.core == CoreId(0) && self.cluster.is_some();
+        let orders = if leads { board.take_orders() } else { VecDeque::new() };
+        for (order, sender) in orders {
+            self.take_order(order, sender);
+        }
+        let now_us = reactor.now().monotonic_us;
+        if now_us < self.report_due_us {
+            return Some(self.report_due_us);
+        }
+        let is_written = self.write_report(now_us);
+        // A node where nothing happens sleeps; but orders may come.
+        (leads || !is_written).then_some(self.report_due_us)
+    }
+
+    fn write_report(&mut self, now_us: u64) -> bool {
+        let Some(board) = self.config.board.as_deref() else { return true };
+        if let Some(cluster) = &mut self.cluster {
+            cluster.sample_fills(now_us);
+        }
+        let cluster = self.cluster.as_deref().filter(|_| self.core == CoreId(0)).and_then(|cluster| cluster.report(now_us));
+        let is_written = board.write(self.core_report(), cluster);
+        self.report_due_us = now_us + if is_written { REPORT_US * self.report_weight() } else { AGAIN_US };
+        is_written
+    }
+
+    /// The cluster has changed: who looks wants to see it.
+    pub(crate) fn report_soon(&mut self, now_us: u64) {
+        self.report_due_us = self.report_due_us.min(now_us + CHANGED_US * self.report_weight());
+    }
+
+    /// To count the slots of many keyspaces takes its time, and is done less often.
+    fn report_weight(&self) -> u64 {
+        let keyspaces = self.cluster.as_ref().map_or(0, |cluster| cluster.view.keyspaces.len() as u64);
+        1 + keyspaces / REPORT_KEYSPACES
+    }
+
+    fn core_report(&self) -> CoreReport {
+        let stats = self.shard.engine().stats();
+        let mut report = CoreReport {
+            core: self.core.0,
+            rows: stats.rows,
+            live_bytes: stats.live_bytes,
+            device_used_bytes: stats.segments.saturating_sub(stats.segments_free) * stats.segment_bytes,
+            device_capacity_bytes: stats.segments_capacity * stats.segment_bytes,
+            memory_bytes: stats.memory_bytes,
+            is_full: self.shard.engine().has_no_room(),
+            damaged_records: stats.damaged_records,
+            unfinished_batches: self.unfinished_batches(),
+            ..CoreReport::default()
+        };
+        if let Some(cluster) = &self.cluster {
+            cluster.report_slots(&mut report);
+            let bytes_a_slot = report.live_bytes / u64::from(report.primaries + report.secondaries).max(1);
+            report.fills = cluster.report_fills(bytes_a_slot);
+            report.to_wipe = cluster.fillings.wipes.len() as u32;
+        }
+        report
+    }
+
+    fn take_order(&mut self, order: Order, sender: Sender<Answer>) {
+        let has_joined = self.cluster.as_ref().is_some_and(|cluster| cluster.identity.is_some());
+        if !has_joined {
+            // Who asked may have given up.
+            let _ = sender.send(Answer::Refused("this node is no member of a cluster yet; ask another one".to_owned()));
+            return;
+        }
+        let command = match order {
+            Order::Drain { node } => Command::Drain { node: NodeId(node) },
+            Order::Remove { node, force } => Command::Remove { node: NodeId(node), force },
+        };
+        tracing::info!(?order, "an operator asks");
+        self.propose_for(command, Waiter::Operator { order, sender });
+    }
+
+    /// An order has its outcome.
+    pub(crate) fn order_decided<R: Reactor<Message = Message>>(
+        &mut self,
+        reactor: &R,
+        order: Order,
+        sender: &Sender<Answer>,
+        outcome: &Outcome,
+    ) {
+        let answer = answer(order, outcome);
+        tracing::info!(?order, ?answer, "an operator's order");
+        // Who looks after the answer sees what it has changed.
+        self.write_report(reactor.now().monotonic_us);
+        let _ = sender.send(answer);
+    }
+}
+
+impl ClusterCore {
+    /// On core 0: the cluster as this member knows it.
+    fn report(&self, now_us: u64) -> Option<ClusterReport> {
+        let metadata = self.metadata.as_ref()?.metadata()?;
+        let state = metadata.state();
+        let status = state.status();
+        let lease_us = metadata.lease_until_us();
+        let voters = metadata.voters();
+        let members = status.members.iter().filter_map(|counted| {
+            let member = state.member(counted.id)?;
+            let profile = &member.profile;
+            Some(MemberReport {
+                id: member.id.0,
+                state: member.state.name().to_owned(),
+                leaving: member.leaving || member.state == MemberState::Draining,
+                votes: voters.contains(&member.id),
+                address: profile.node_address.clone(),
+                cql_address: profile.cql_address.clone(),
+                rack: profile.rack.clone(),
+                data_center: profile.data_center.clone(),
+                version: profile.version.clone(),
+                protocol_versions: [profile.protocol_versions.oldest(), profile.protocol_versions.latest()],
+                cores: profile.cores,
+                primaries: counted.primaries,
+                replicas: counted.replicas,
+                learners: counted.learners,
+            })
+        });
+        Some(ClusterReport {
+            name: self.cluster_name.clone(),
+            id: format!("{:032x}", state.cluster_id),
+            node: metadata.node().map(|node| node.0),
+            version: state.version,
+            protocol_version: state.protocol_version(),
+            leader: metadata.leader().map(|node| node.0),
+            lease_ms: (lease_us < u64::MAX).then_some(lease_us.saturating_sub(now_us) / 1_000),
+            members: members.collect(),
+            unavailable_slots: status.unavailable_slots,
+            short_slots: status.short_slots,
+        })
+    }
+
+    fn report_slots(&self, report: &mut CoreReport) {
+        for (keyspace, slot, local) in self.roles.iter() {
+            match local.role {
+                Role::Primary => {
+                    report.primaries += 1;
+                    report.unserved += u32::from(local.waits != Waits::default());
+                    let learners = self.view.assignment(keyspace, slot).map_or(0, |assignment| assignment.learners.iter().count());
+                    report.to_fill += learners as u32;
+                }
+                Role::Secondary => report.secondaries += 1,
+                Role::Learner => report.learners += 1,
+                Role::None => {}
+            }
+        }
+        let mut pending: BTreeMap<u32, u64> = BTreeMap::new();
+        for (target, link) in &self.links.outgoing {
+            *pending.entry(target.0.0).or_default() += link.stream.pending_bytes() as u64;
+        }
+        report.pending = pending.into_iter().map(|(node, bytes)| PendingReport { node, bytes }).collect();
+        report.forwarded = self.routed.forwarded();
+        report.absent = self.differences.absent().map(|node| node.0).collect();
+    }
+
+    /// For messages: what is under way.
+    pub(crate) fn describe(&self) -> String {
+        let Fillings { by_target, wipes, wipe_waits, wanted, asked, own_tail, own_tail_waits, walked, doubtful, stepped_down, .. } =
+            &self.fillings;
+        let mut text = format!(
+            "version {}; to wipe {} (waits {wipe_waits}, may {}), wanted {}, asked {}, own tail {} (waits {own_tail_waits}, slots {}), doubtful {}, stepped down {}",
+            self.view.version(),
+            wipes.len(),
+            self.differences.may_forget(),
+            wanted.len(),
+            asked.len(),
+            own_tail.is_some(),
+            walked.len(),
+            doubtful.len(),
+            stepped_down.len(),
+        );
+        for (target, filling) in by_target {
+            let Filling { jobs, waits, sent, agreements, .. } = filling;
+            let proposed = sent.values().filter(|sent| sent.proposed.is_some()).count();
+            let (jobs, sent, agreements) = (jobs.len(), sent.len(), agreements.len());
+            text += &format!("; to {target:?}: jobs {jobs} (waits {waits}), sent {sent}, proposed {proposed}, agreements {agreements}");
+        }
+        for (target, link) in &self.links.outgoing {
+            let (open, pending, arrived) = (link.is_open(), link.stream.pending_bytes(), link.stream.arrived());
+            text += &format!("; link {target:?} open {open}, pending {pending}, arrived {arrived}");
+        }
+        let unserved = self.roles.iter().filter(|(_, _, local)| local.waits != Waits::default()).count();
+        text + &format!("; unserved {unserved}, early {}, routed {}", self.early_frames.len(), self.routed.len())
+    }
+}

@@ -1,0 +1,165 @@
+//! As primary: images of rows go into the stream of a replica, a chunk at a time.
+
+use crate::cluster::core::ClusterCore;
+use crate::cluster::links::link::Target;
+use crate::cluster::rebuild::queue::{Job, Sent};
+use crate::core::Core;
+use crate::message::Message;
+use base::{CoreId, Slot};
+use engine::{Sequence, WriteBatch};
+use io::Reactor;
+use shard::{Bite, KeyspaceNumber, RowKey};
+use std::collections::BTreeSet;
+
+/// Images go in groups of about this size: what is done between two looks at the clock.
+pub(crate) const BITE_BYTES: usize = 16 << 10;
+
+/// No more images of single keys are made for a replica that has so much to acknowledge.
+const PENDING_BYTES_MAX: usize = 1 << 20;
+
+impl Core {
+    /// A bite of the first job of a replica; `None` if there is nothing to do for now.
+    pub(crate) fn fill_target<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: Target) -> Option<()> {
+        let now = reactor.now();
+        let cluster = self.cluster.as_mut()?;
+        // Nothing is made for one that is not there: it may never come back.
+        let stream = &cluster.links.outgoing.get(&target).filter(|link| link.is_open())?.stream;
+        let filling = cluster.fillings.by_target.get_mut(&target)?;
+        let has_room = match filling.jobs.front()? {
+            Job::Slot { .. } | Job::Tail { .. } => filling.window.has_room(stream.images().under_way(), now.monotonic_us),
+            Job::Keys(_) | Job::Agreement(_) => stream.pending_bytes() <= PENDING_BYTES_MAX,
+        };
+        if filling.waits || !has_room || filling.failed_until_us(now.monotonic_us).is_some() {
+            return None;
+        }
+        let job = filling.jobs.front_mut()?;
+        // Never 0: what was committed before the first write could not be told from what is committed with it.
+        let (sequence, timestamp_us) = (self.shard.engine().last_sequence().max(Sequence(1)), self.shard.last_timestamp_us());
+        let mut batch = WriteBatch::new();
+        match job {
+            Job::Slot { place, scan } => {
+                let (place, mut is_sent) = (*place, false);
+                // Before anything is asked of the shard: what is read for one scan the next must not take for its own.
+                if !cluster.roles.get(place.0, place.1).is_some_and(|local| local.fills(target.0)) {
+                    filling.jobs.pop_front();
+                    return Some(());
+                }
+                match self.shard.scan_slot(now, filling.number, scan, BITE_BYTES, &mut batch) {
+                    Err(error) => {
+                        tracing::warn!(core = self.core.0, node = target.0.0, %error, "a slot cannot be copied for now");
+                        filling.failed(now.monotonic_us);
+                        return None;
+                    }
+                    Ok(Bite::Waits) => filling.waits = true,
+                    Ok(Bite::More) => {}
+                    Ok(Bite::End) => {
+                        log_damaged(self.core, target, scan.damaged());
+                        filling.jobs.pop_front();
+                        filling.progress.slot_ended();
+                        is_sent = true;
+                    }
+                }
+                filling.progress.sent(batch.bytes().len());
+                if !batch.is_empty() {
+                    cluster.send_image(target, place.0, place.1, sequence, timestamp_us, batch.bytes());
+                }
+                if is_sent {
+                    cluster.send_time(target, place, sequence, timestamp_us);
+                    cluster.all_sent(target, &[place], sequence);
+                }
+            }
+            Job::Tail { places, walk } => {
+                let wants = |table, slot| cluster.view.keyspace_of(table).is_some_and(|keyspace| places.contains(&(keyspace, slot)));
+                let bite = self.shard.tail_images(now, filling.number, walk, &wants, BITE_BYTES, &mut batch);
+                let mut ended = BTreeSet::new();
+                match bite {
+                    Err(error) => {
+                        tracing::warn!(core = self.core.0, node = target.0.0, %error, "what a replica has missed cannot be read for now");
+                        filling.failed(now.monotonic_us);
+                        return None;
+                    }
+                    Ok(Bite::Waits) => filling.waits = true,
+                    Ok(Bite::More) => {}
+                    Ok(Bite::End) => {
+                        log_damaged(self.core, target, walk.damaged());
+                        ended = std::mem::take(places);
+                        filling.jobs.pop_front();
+                    }
+                }
+                let place = batch.rows().next().and_then(|row| Some((cluster.view.keyspace_of(row.key.table)?, row.key.token.slot())));
+                if let Some((keyspace, slot)) = place {
+                    cluster.send_image(target, keyspace, slot, sequence, timestamp_us, batch.bytes());
+                }
+                let ended: Vec<_> = ended.into_iter().collect();
+                for place in &ended {
+                    cluster.send_time(target, *place, sequence, timestamp_us);
+                }
+                cluster.all_sent(target, &ended, sequence);
+            }
+            Job::Keys(keys) => {
+                let place_of = |key: &RowKey| (cluster.view.keyspace_of(key.table), key.token.slot());
+                let Some(first) = keys.front().map(place_of) else {
+                    filling.jobs.pop_front();
+                    return Some(());
+                };
+                let (Some(keyspace), slot) = first else {
+                    keys.pop_front();
+                    return Some(());
+                };
+                keys.make_contiguous();
+                let of_slot = keys.iter().take_while(|key| place_of(key) == first).count();
+                let (slice, _) = keys.as_slices();
+                match self.shard.images(now, filling.number, slice.split_at(of_slot), BITE_BYTES, &mut batch) {
+                    Err(error) => {
+                        tracing::warn!(core = self.core.0, node = target.0.0, %error, "rows cannot be copied for now");
+                        filling.failed(now.monotonic_us);
+                        return None;
+                    }
+                    Ok(None) => filling.waits = true,
+                    Ok(Some(count)) => {
+                        keys.drain(..count);
+                        if !batch.is_empty() {
+                            cluster.send_image(target, keyspace, slot, sequence, timestamp_us, batch.bytes());
+                        }
+                    }
+                }
+            }
+            Job::Agreement(places) => {
+                let places = std::mem::take(places);
+                filling.jobs.pop_front();
+                filling.agreements.push((places, stream.mark()));
+            }
+        }
+        if !batch.is_empty() {
+            self.cluster.as_mut()?.image_sent(target, reactor.clock_us());
+        }
+        Some(())
+    }
+}
+
+impl ClusterCore {
+    /// As primary: all rows of these slots are in a replica's stream.
+    fn all_sent(&mut self, target: Target, places: &[(KeyspaceNumber, Slot)], sequence: Sequence) {
+        let mark = self.links.outgoing(target).stream.mark();
+        self.fillings.of(target).sent.extend(places.iter().map(|place| (*place, Sent::up_to(mark, sequence))));
+    }
+
+    /// An image is in a replica's stream.
+    fn image_sent(&mut self, target: Target, now_us: u64) {
+        let Some(link) = self.links.outgoing.get(&target) else { return };
+        if let Some(filling) = self.fillings.by_target.get_mut(&target) {
+            filling.window.sent(link.stream.images().pushed, link.stream.writes_pushed(), now_us);
+        }
+    }
+}
+
+fn log_damaged(core: CoreId, target: Target, damaged: u64) {
+    if damaged > 0 {
+        tracing::error!(
+            core = core.0,
+            node = target.0.0,
+            damaged,
+            "rows of a slot cannot be read and were not copied; the replica does not have what they say"
+        );
+    }
+}

@@ -1,0 +1,115 @@
+//! Bringing replicas to what their primary has.
+//!
+//! A learner asks the slot's primary to fill it (`WANTED`), and from then on gets its writes; beside them, on the same stream, it gets the image
+//! of every row. Because both come from one core in one order, what arrives last is what the row is. When all images are acknowledged the
+//! primary waits for the learner as for those in sync, and when it has what was written by then, too, proposes that it be one of them.
+//!
+//! A learner that was in sync before, and still has its rows, is filled with the difference alone: what was written since (`differences`).
+//!
+//! A replica that may have rows which the primary does not have, because a primary before this one sent them and did not live to see them
+//! acknowledged, asks for the images of these keys (`KEYS`). A new primary sends such rows of its own to the others before it serves.
+
+use crate::cluster::core::ClusterCore;
+use crate::cluster::links::link::Target;
+use crate::cluster::rebuild::queue::{Filling, Fillings, OWN_TAIL, WIPE};
+use crate::cluster::replication::pacing::Slice;
+use crate::core::Core;
+use crate::message::Message;
+use io::Reactor;
+use std::collections::{BTreeSet, VecDeque};
+
+/// So many bites of what clients wait for are made a turn.
+const URGENT_BITES_PER_TURN: usize = 16;
+
+/// What is done in slices.
+#[derive(Clone, Copy)]
+enum Task {
+    Wipe,
+    OwnTail,
+    Fill(Target),
+}
+
+impl Core {
+    /// Goes on with everything that is under way. Gives the time at which to be called again; 0 for at once.
+    pub(crate) fn fill<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
+        self.ask(reactor);
+        let postponed_due_us = self.fill_postponed(reactor);
+        let now_us = reactor.now().monotonic_us;
+        let mut ready: BTreeSet<u32> = self.shard.take_scans_ready().collect();
+        let cluster = self.cluster.as_mut()?;
+        ready.extend(self.shard.end_scans(|number| cluster.fillings.scans(number)));
+        let ClusterCore { fillings, links, budget, .. } = &mut **cluster;
+        fillings.wipe_waits &= !ready.contains(&WIPE);
+        fillings.own_tail_waits &= !ready.contains(&OWN_TAIL);
+        for (target, filling) in &mut fillings.by_target {
+            filling.waits &= !ready.contains(&filling.number);
+            if let Some(link) = links.outgoing.get(target) {
+                filling.window.acknowledged(link.stream.images().done, link.stream.writes_pushed(), *budget, now_us);
+            }
+        }
+        let targets: Vec<Target> = fillings.by_target.keys().copied().collect();
+        let mut goes_on = false;
+        for target in &targets {
+            for _ in 0..URGENT_BITES_PER_TURN {
+                let is_urgent =
+                    self.cluster.as_ref().and_then(|cluster| cluster.fillings.by_target.get(target)).is_some_and(Filling::is_urgent);
+                if !is_urgent || self.fill_target(reactor, *target).is_none() {
+                    break;
+                }
+                goes_on = true;
+            }
+        }
+        let due_us = self.migrate(reactor, &targets);
+        for target in targets {
+            self.wait_for_filled(target);
+            self.propose_filled(reactor, target);
+        }
+        if goes_on { Some(0) } else { [due_us, postponed_due_us].into_iter().flatten().min() }
+    }
+
+    /// A slice of what clients need not wait for. Gives the time at which to go on.
+    fn migrate<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, targets: &[Target]) -> Option<u64> {
+        let cluster = self.cluster.as_mut()?;
+        let Fillings { by_target, wipes, own_tail, walked_next, next_task, .. } = &cluster.fillings;
+        let is_idle = wipes.is_empty() && own_tail.is_none() && walked_next.is_empty();
+        if is_idle && by_target.values().all(|filling| filling.jobs.is_empty()) {
+            cluster.note_progress(reactor.now().monotonic_us, false);
+            return None;
+        }
+        let mut slice = Slice::begin(cluster.budget, reactor.clock_us());
+        let mut due_us = cluster.rest.due_us(reactor.slept_us(), reactor.clock_us());
+        if due_us.is_none() {
+            let mut tasks = VecDeque::from([Task::Wipe, Task::OwnTail]);
+            tasks.extend(targets.iter().map(|target| Task::Fill(*target)));
+            let first = *next_task % tasks.len();
+            tasks.rotate_left(first);
+            while let Some(task) = tasks.pop_front() {
+                let worked = match task {
+                    Task::Wipe => self.wipe(reactor),
+                    Task::OwnTail => self.walk_own_tail(reactor),
+                    Task::Fill(target) => self.fill_target(reactor, target),
+                };
+                // One that has nothing to do is out, and takes no time.
+                if worked.is_none() {
+                    continue;
+                }
+                tasks.push_back(task);
+                slice.take();
+                if slice.is_over(reactor.clock_us()) {
+                    break;
+                }
+            }
+            let now_us = reactor.clock_us();
+            let cluster = self.cluster.as_mut()?;
+            cluster.fillings.next_task = first + 1;
+            if slice.has_bites() {
+                cluster.rest.worked(&slice, reactor.slept_us(), now_us);
+            }
+            let paused_until_us = || cluster.fillings.by_target.values().filter_map(|filling| filling.paused_until_us(now_us)).min();
+            due_us = if tasks.is_empty() { paused_until_us() } else { Some(0) };
+        }
+        let cluster = self.cluster.as_mut()?;
+        cluster.note_progress(reactor.now().monotonic_us, due_us.is_some_and(|due_us| due_us > 0));
+        due_us
+    }
+}

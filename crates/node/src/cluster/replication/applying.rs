@@ -1,0 +1,198 @@
+//! Writes on their way to replicas, and from primaries.
+//!
+//! Each turn a core puts what its shard has written into the streams of the slots' sets, applies what other primaries have sent, acknowledges
+//! it, and tells the shard how far each set is.
+
+use crate::cluster::config::Planted;
+use crate::cluster::core::ClusterCore;
+use crate::cluster::links::frames::{ACKNOWLEDGED, FULL, REFUSED};
+use crate::cluster::links::link::Target;
+use crate::cluster::membership::roles::Role;
+use crate::cluster::replication::pacing::Slice;
+use crate::core::Core;
+use crate::message::Message;
+use base::{CoreId, Slot};
+use engine::{Sequence, WriteBatch};
+use io::{ConnectionId, Reactor};
+use replica::{Item, Offered, Purpose};
+use shard::{KeyspaceNumber, Receipt, ShardError};
+
+/// A primary is told this often that there is no room here for what it sends.
+const TELL_FULL_US: u64 = 1_000_000;
+
+/// What a received item comes to.
+enum Verdict {
+    Apply,
+    /// This member does not have the slot, or not yet: it is of no consequence here.
+    Ignore,
+    /// The metadata here is older than the sender's.
+    Wait,
+    /// The sender is not the slot's primary, or not any more.
+    Refuse,
+}
+
+impl Core {
+    /// Applies what primaries have sent, as far as it can be, and acknowledges it. Of images only a slice: writes wait for clients, images only for what
+    /// comes behind them. Gives the time at which to be called again.
+    pub(crate) fn apply_streams<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
+        let now = reactor.now();
+        let cluster = self.cluster.as_mut()?;
+        let mut connections: Vec<ConnectionId> = cluster.links.incoming.keys().copied().collect();
+        let first = cluster.first_stream % connections.len().max(1);
+        connections.rotate_left(first);
+        let (mut slice, mut has_more) = (Slice::begin(cluster.budget, reactor.clock_us()), false);
+        for receiver in self.shard.take_received_ready() {
+            cluster.receivers_waiting.remove(&receiver);
+        }
+        let mut batch = std::mem::take(&mut cluster.batch);
+        for connection in connections {
+            let Some(incoming) = cluster.links.incoming.get_mut(&connection) else { continue };
+            let Some(hello) = incoming.hello.as_ref() else { continue };
+            let Some(sender) = hello.node else { continue };
+            let (from, receiver) = ((sender, CoreId(hello.core)), incoming.receiver);
+            let mut stream = std::mem::take(&mut incoming.stream);
+            let (mut refused, mut is_full) = (None, false);
+            if stream.has_waiting() && !cluster.receivers_waiting.contains(&receiver) {
+                let version = stream.version();
+                stream.apply(|item| {
+                    let keyspace = cluster.view.keyspace_of(item.table);
+                    match cluster.judge(sender, version, keyspace, item) {
+                        Verdict::Wait => return Offered::Later,
+                        Verdict::Ignore => return Offered::Taken,
+                        Verdict::Refuse => {
+                            refused = Some("it writes as a primary, which it is not, or not any more");
+                            return Offered::Later;
+                        }
+                        Verdict::Apply => {}
+                    }
+                    self.shard.raise_timestamp(item.timestamp_us);
+                    if item.rows.is_empty() {
+                        return Offered::Taken;
+                    }
+                    if item.purpose == Purpose::Image && slice.is_over(reactor.clock_us()) {
+                        has_more = true;
+                        return Offered::Later;
+                    }
+                    batch.clear();
+                    if batch.append_received(item.rows).is_err() || !is_of(&batch, cluster, item) {
+                        refused = Some("it has written rows that make no sense");
+                        return Offered::Later;
+                    }
+                    match self.shard.apply_received(now, receiver, &batch) {
+                        Ok(Receipt::Applied(sequence)) => {
+                            match item.purpose {
+                                Purpose::Image => slice.take(),
+                                Purpose::Write => cluster.rest.client_came(),
+                            }
+                            if let Some(keyspace) = keyspace {
+                                cluster.received(from, (item.sequence, sequence), (keyspace, item.slot), item);
+                            }
+                            Offered::Taken
+                        }
+                        Ok(Receipt::Waits) => {
+                            cluster.receivers_waiting.insert(receiver);
+                            Offered::Later
+                        }
+                        Err(ShardError::Full { .. } | ShardError::IndexFull { .. }) => {
+                            // Who sends it can go on without this replica; the link is needed for other things.
+                            is_full = true;
+                            Offered::Later
+                        }
+                        Err(error) => {
+                            if cluster.links.is_news("a write of the primary", now.monotonic_us) {
+                                tracing::error!(core = self.core.0, %error, "a write of the primary cannot be applied here; the replica stops taking part");
+                            }
+                            refused = Some("what it has written cannot be applied here");
+                            Offered::Later
+                        }
+                    }
+                });
+            }
+            // By newer metadata, what is committed may be that because this or another member need not have it any more.
+            if stream.version() <= cluster.view.version() {
+                cluster.fillings.committed(from, stream.committed());
+            }
+            let (written, safe) = (self.shard.engine().last_sequence(), self.shard.safe_sequence());
+            if let Some(position) = stream.take_acknowledgement(written.0, safe.0) {
+                cluster.answer(reactor, connection, ACKNOWLEDGED, |body| body.extend_from_slice(&position.to_le_bytes()));
+            }
+            if let Some(incoming) = cluster.links.incoming.get_mut(&connection) {
+                incoming.stream = stream;
+            }
+            if is_full {
+                if cluster.links.is_news("there is no room", now.monotonic_us) {
+                    tracing::error!(
+                        core = self.core.0,
+                        "writes of primaries find no room here, on the device or in the index; this node takes no part in their slots until there is some"
+                    );
+                }
+                cluster.answer_full(reactor, connection);
+            }
+            if let Some(why) = refused {
+                let version = cluster.view.version();
+                cluster.links.log_closing(self.core, Some(sender), None, why, now.monotonic_us);
+                cluster.answer(reactor, connection, REFUSED, |body| body.extend_from_slice(&version.to_le_bytes()));
+                reactor.close(connection);
+            }
+        }
+        cluster.batch = batch;
+        cluster.first_stream = if has_more { first + 1 } else { 0 };
+        has_more.then_some(0)
+    }
+}
+
+impl ClusterCore {
+    /// An item of a primary has been applied here. What others may lack is remembered until it is committed: writes, and what a new primary brings to those in
+    /// sync. Other images show what was committed before this replica is in sync.
+    fn received(&mut self, from: Target, sequences: (u64, Sequence), place: (KeyspaceNumber, Slot), item: &Item<'_>) {
+        let is_secondary = || self.roles.standing(place.0, place.1).is_some_and(|local| local.role == Role::Secondary);
+        if item.purpose == Purpose::Write || is_secondary() {
+            self.fillings.applied(from, sequences, place, item.rows);
+        }
+        if item.purpose == Purpose::Image {
+            self.fillings.answered(place, item.rows);
+        }
+    }
+
+    /// Tells a primary that there is no room here for what it sends, or would send.
+    pub(crate) fn answer_full<R: Reactor>(&mut self, reactor: &mut R, connection: ConnectionId) {
+        let now_us = reactor.now().monotonic_us;
+        let Some(incoming) = self.links.incoming.get_mut(&connection).filter(|incoming| now_us >= incoming.tell_full_us) else { return };
+        incoming.tell_full_us = now_us + TELL_FULL_US;
+        self.answer(reactor, connection, FULL, |_| {});
+    }
+
+    fn judge(&self, sender: base::NodeId, version: u64, keyspace: Option<KeyspaceNumber>, item: &Item<'_>) -> Verdict {
+        // While this node takes no part its version is 0, and everything waits.
+        let is_behind = version > self.view.version();
+        let Some(local) = keyspace.and_then(|keyspace| self.roles.standing(keyspace, item.slot)) else {
+            return if is_behind { Verdict::Wait } else { Verdict::Ignore };
+        };
+        if item.term > local.term {
+            // By what both know there is no such term.
+            return if is_behind { Verdict::Wait } else { Verdict::Refuse };
+        }
+        let is_old = local.primary != sender || item.term < local.term;
+        if is_old && item.purpose == Purpose::Image && local.role == Role::Learner && !local.has_restarted {
+            // A former primary was filling this learner: what comes of that the metadata refuses. One that is in sync and has restarted acknowledges nothing.
+            return Verdict::Ignore;
+        }
+        if is_old {
+            return if self.config.planted == Some(Planted::NoFencing) { Verdict::Apply } else { Verdict::Refuse };
+        }
+        match local.role {
+            Role::Secondary => Verdict::Apply,
+            Role::Learner if local.is_asked => Verdict::Apply,
+            // Taken, it would count as had by one that is in sync.
+            _ if local.has_restarted => Verdict::Wait,
+            _ if is_behind => Verdict::Wait,
+            _ => Verdict::Ignore,
+        }
+    }
+}
+
+/// Whether all rows are of the item's slot and of the keyspace of its table.
+fn is_of(batch: &WriteBatch, cluster: &ClusterCore, item: &Item<'_>) -> bool {
+    let is_known = |table| table == item.table || cluster.view.keyspace_of(table) == cluster.view.keyspace_of(item.table);
+    batch.rows().all(|row| row.key.token.slot() == item.slot && is_known(row.key.table))
+}

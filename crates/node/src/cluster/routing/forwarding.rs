@@ -1,0 +1,104 @@
+//! Requests that other cores and members have sent on to this one.
+//!
+//! One that goes by newer metadata than this core's waits until that has come: only then does this core know whether it may run it.
+
+use crate::cluster::links::frames::{FORWARD_BYTES_MAX, FORWARDED, Forward, Forwarded, RemoteOutcome};
+use crate::cluster::routing::pending_requests::{EARLY_US, Early};
+use crate::cluster::routing::requests::{Asker, NOBODY};
+use crate::coordination::Started;
+use crate::core::Core;
+use crate::message::Message;
+use crate::protocol::aerospike;
+use crate::protocol::cql::{ReplyHeader, Statements, travel};
+use io::Reactor;
+use shard::{Refusal, ShardError};
+
+impl Core {
+    /// Runs a request for another core or member.
+    pub(crate) fn run_forwarded<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, asker: Asker, forward: &Forward<'_>) {
+        if self.send_away_until_us.is_some() && matches!(asker, Asker::Link { .. }) {
+            return self.answer_asker(reactor, asker, Err(ShardError::NotPrimary));
+        }
+        let Some(cluster) = &mut self.cluster else { return };
+        cluster.client_came();
+        if forward.version > cluster.view.version() {
+            let now_us = reactor.now().monotonic_us;
+            let (part, request) = (forward.part.map(<[u8]>::to_vec), forward.request.to_vec());
+            let early = Early { asker, version: forward.version, until_us: now_us + EARLY_US, part, request };
+            if let Err(early) = cluster.early.push(early, now_us) {
+                self.answer_asker(reactor, early.asker, Err(ShardError::NotPrimary));
+            }
+            return;
+        }
+        if let Some(body) = aerospike::unpack(forward.request) {
+            return self.run_travelled_records(reactor, asker, body, forward.part);
+        }
+        let travelled = match travel::unpack(forward.request) {
+            Ok(Some(travelled)) => travelled,
+            Ok(None) => return self.answer_asker(reactor, asker, Err(refused("a request is damaged"))),
+            Err(error) => return self.answer_asker(reactor, asker, Err(refused(error))),
+        };
+        let mut reply = Vec::new();
+        let header = ReplyHeader::new(travelled.header.version, travelled.header.stream);
+        let mut statements = Statements { core: self, reactor, connection: NOBODY, asker: Some(asker) };
+        match statements.travelled(&travelled, forward.part, &mut reply) {
+            Ok(Started::Replied) => self.answer_asker(reactor, asker, Ok(reply)),
+            Ok(Started::Waiting) => {}
+            Err(error) if forward.part.is_some() => self.answer_asker(reactor, asker, Err(refused(error))),
+            Err(error) => {
+                reply.clear();
+                header.write_error(&error, &mut reply);
+                self.answer_asker(reactor, asker, Ok(reply));
+            }
+        }
+    }
+
+    /// Runs what has waited for the metadata that has come.
+    pub(crate) fn run_early<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+        let Some(cluster) = &mut self.cluster else { return };
+        for early in std::mem::take(&mut cluster.early).queue {
+            let forward = Forward { id: 0, version: early.version, part: early.part.as_deref(), request: &early.request };
+            self.run_forwarded(reactor, early.asker, &forward);
+        }
+    }
+
+    /// Tells who asked what came of a request.
+    pub(crate) fn answer_asker<R: Reactor<Message = Message>>(
+        &mut self,
+        reactor: &mut R,
+        asker: Asker,
+        outcome: Result<Vec<u8>, ShardError>,
+    ) {
+        match asker {
+            Asker::Core { core, id } if core == self.core => self.routed_answered(reactor, id, outcome),
+            Asker::Core { core, id } => reactor.send(core, Message::Forwarded { id, outcome }),
+            Asker::BatchLog(table) => self.batches_found(reactor, table, outcome),
+            Asker::Nobody => {}
+            Asker::Link { connection, id } => {
+                let Some(cluster) = &mut self.cluster else { return };
+                let text;
+                let outcome = match &outcome {
+                    Ok(reply) if reply.len() > FORWARD_BYTES_MAX => {
+                        text = format!(
+                            "the result has {} bytes, more than the {FORWARD_BYTES_MAX} that are sent on; ask for less",
+                            reply.len()
+                        );
+                        RemoteOutcome::Failed(Refusal::Other, &text)
+                    }
+                    Ok(reply) => RemoteOutcome::Done(reply),
+                    Err(ShardError::NotPrimary) => RemoteOutcome::NotPrimary,
+                    Err(ShardError::OutcomeUnknown | ShardError::NoAnswer) => RemoteOutcome::Unknown,
+                    Err(error) => {
+                        text = error.to_string();
+                        RemoteOutcome::Failed(error.refusal(), &text)
+                    }
+                };
+                cluster.answer(reactor, connection, FORWARDED, |body| Forwarded { id, outcome }.write(body));
+            }
+        }
+    }
+}
+
+fn refused(why: impl ToString) -> ShardError {
+    ShardError::Elsewhere { refusal: Refusal::Other, message: why.to_string() }
+}

@@ -1,0 +1,207 @@
+//! A new view of the metadata: the core takes its new roles.
+//!
+//! Order matters. Writes of the turn leave under the old terms first. Then the roles change, and each floor hears which slots this core has lost, gained, follows
+//! or learns. Requests and frames that waited for this view run last.
+
+use crate::cluster::core::ClusterCore;
+use crate::cluster::links::link::{Link, Target};
+use crate::cluster::membership::roles::{Place, Role};
+use crate::cluster::membership::view::View;
+use crate::cluster::replication::uncommitted::owned;
+use crate::core::Core;
+use crate::message::Message;
+use base::{CoreId, NodeId, Slot};
+use cluster::{Member, MemberState};
+use engine::ReceivedRows;
+use io::Reactor;
+use shard::{KeyspaceNumber, RowKey, Serving, Shard};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+impl Core {
+    /// The cluster is this now.
+    pub(crate) fn apply_view<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, view: Arc<View>) {
+        let now_us = reactor.now().monotonic_us;
+        let committed = self.committed_here();
+        let Some(cluster) = &mut self.cluster else { return };
+        cluster.fillings.doubt_after(committed);
+        // What was written until now was written in the terms until now.
+        cluster.send_written(&mut self.shard);
+        let before = std::mem::replace(&mut cluster.view, Arc::clone(&view));
+        cluster.identity.clone_from(&view.identity);
+        if view.is_current && !cluster.has_served {
+            cluster.has_served = true;
+            reactor.send(CoreId(0), Message::Serving);
+        }
+        cluster.routed_changed = true;
+        cluster.written = true;
+        if view.members_since != before.members_since {
+            cluster.members_moved_us = now_us;
+        }
+        cluster.forget_peers(&before);
+        let members = Arc::clone(&before.state.members);
+        self.shard.set_replicated(view.tables.iter().copied());
+        let changes = cluster.roles.follow(&before, &view, self.core, self.cores);
+        // Writes that were on their way when this node ceased to be the primary may be here alone.
+        let lost: BTreeSet<(KeyspaceNumber, Slot)> = changes.lost.iter().copied().collect();
+        let mut own: BTreeMap<(KeyspaceNumber, Slot), Vec<RowKey>> = BTreeMap::new();
+        if !lost.is_empty() {
+            for link in cluster.links.outgoing.values_mut() {
+                link.stream.retain(|table, slot, _, rows| {
+                    let Some(place) = view.keyspace_of(table).map(|keyspace| (keyspace, slot)) else { return false };
+                    let is_lost = lost.contains(&place);
+                    if is_lost {
+                        own.entry(place).or_default().extend(ReceivedRows::new(rows).filter_map(Result::ok).map(|row| owned(&row.key)));
+                    }
+                    !is_lost
+                });
+            }
+        }
+        cluster.differences.follow(&before, &view, &cluster.roles, &changes.changed, committed, now_us);
+        if !(changes.lost.is_empty() && changes.gained.is_empty() && changes.followed.is_empty() && changes.learned.is_empty()) {
+            cluster.differences.unsettle(now_us);
+        }
+        let has_part = |name: &str, slot| {
+            let local = view.number_of(name).and_then(|keyspace| cluster.roles.get(keyspace, slot));
+            local.is_some_and(|local| local.role != Role::None)
+        };
+        // Before the metadata knows of this process nothing follows from what it does not show.
+        if view.is_current
+            && (!before.is_current || before.keyspaces.len() != view.keyspaces.len() || before.tables.len() != view.tables.len())
+        {
+            cluster.differences.let_go_of_others(has_part);
+            cluster.fillings.forget_tables(|table| view.keyspace_of(table).is_some());
+        }
+        for (keyspace, slot) in &changes.changed {
+            if cluster.roles.get(*keyspace, *slot).is_some_and(|local| matches!(local.role, Role::Primary | Role::Secondary)) {
+                cluster.differences.hold(&view.keyspaces[usize::from(keyspace.0)].name, *slot, self.shard.engine().last_sequence().0);
+                cluster.fillings.in_sync((*keyspace, *slot));
+                if let Some(local) = cluster.roles.get_mut(*keyspace, *slot) {
+                    local.learned_at = None;
+                }
+            }
+            cluster.serve(&mut self.shard, *keyspace, *slot);
+        }
+        self.shard.fail_unserved();
+        for place in &changes.lost {
+            cluster.fillings.lost(*place);
+            let Some(assignment) = view.assignment(place.0, place.1) else { continue };
+            if assignment.handover_from == Some(view.me) {
+                cluster.step_down(*place, assignment.primary);
+            }
+        }
+        for place in &changes.followed {
+            cluster.follow_primary(*place, own.remove(place).unwrap_or_default());
+        }
+        for place in &changes.gained {
+            let waits = cluster.begin_agreement(*place, own.remove(place).unwrap_or_default(), self.shard.engine().last_sequence());
+            if let Some(local) = cluster.roles.get_mut(place.0, place.1) {
+                local.waits.agreement = waits;
+            }
+        }
+        let last_sequence = self.shard.engine().last_sequence().0;
+        for place in &changes.learned {
+            if let Some(local) = cluster.roles.get_mut(place.0, place.1) {
+                local.learned_at.get_or_insert(last_sequence);
+            }
+            cluster.want_slot(*place, own.remove(place).unwrap_or_default());
+        }
+        cluster.fillings.doubt_after(committed);
+        cluster.hold_purges(&mut self.shard);
+        // One that ends, or is taken for dead, comes back and has what it had.
+        if !cluster.is_ending() {
+            for place in &changes.left {
+                cluster.fillings.leaves(*place, own.remove(place).unwrap_or_default());
+            }
+            if view.is_up() {
+                cluster.fillings.take_away().for_each(|place| cluster.leave_slot(place));
+            }
+        }
+        view.gone_since(&before).for_each(|node| cluster.fillings.forget_sender(node));
+        cluster.want_links(&before, &changes.changed);
+        let unanswered = cluster.links.take_forwards(|node| !view.is_peer_up(node));
+        self.serve_slots(&changes.gained);
+        self.agreed(&changes.changed);
+        self.announce_members(reactor, &members);
+        if is_removed(&view.state.members, view.me) && !is_removed(&members, view.me) {
+            self.send_clients_away(reactor);
+        }
+        self.routed_lost(reactor, &unanswered);
+        self.run_early(reactor);
+        self.run_early_frames(reactor);
+    }
+
+    /// Tells the shard again what these slots are.
+    pub(crate) fn serve_slots(&mut self, places: &[(KeyspaceNumber, Slot)]) {
+        let Some(cluster) = &mut self.cluster else { return };
+        for (keyspace, slot) in places {
+            cluster.serve(&mut self.shard, *keyspace, *slot);
+        }
+        cluster.written = true;
+        cluster.routed_changed = true;
+    }
+}
+
+impl ClusterCore {
+    /// Tells the shard what a slot is now.
+    fn serve(&mut self, shard: &mut Shard, keyspace: KeyspaceNumber, slot: Slot) {
+        let serving = self.roles.serving(&self.view, keyspace, slot);
+        if let Serving::With(set) = serving {
+            // The slot may bring along what was written in the set before.
+            self.uncommitted_sets.insert(set);
+        }
+        shard.serve(keyspace, slot, serving);
+    }
+
+    /// Forgets what was under way with processes that are no more.
+    fn forget_peers(&mut self, before: &View) {
+        let Self { view, links, roles, fillings, .. } = self;
+        for node in view.gone_since(before) {
+            roles.forget_member(node);
+            fillings.forget_member(node);
+            for (_, link) in links.outgoing.iter_mut().filter(|(target, _)| target.0 == node) {
+                forget_stream(link, view, node);
+            }
+        }
+    }
+
+    /// Links to all who get this core's writes, or may have to be filled; streams to others are forgotten.
+    fn want_links(&mut self, before: &View, changed: &[Place]) {
+        let mut wanted: BTreeSet<Target> = BTreeSet::new();
+        let mut want = |(keyspace, slot): Place| {
+            let is_primary = self.roles.get(keyspace, slot).is_some_and(|local| local.role == Role::Primary);
+            let Some(assignment) = self.view.assignment(keyspace, slot).filter(|_| is_primary) else { return };
+            for node in assignment.in_sync.iter().copied().chain(assignment.learners.iter()) {
+                wanted.extend(self.view.core_of(node, slot).map(|core| (node, core)));
+            }
+        };
+        if Arc::ptr_eq(&before.peers, &self.view.peers) {
+            changed.iter().copied().for_each(want);
+        } else {
+            self.roles.iter().for_each(|(keyspace, slot, _)| want((keyspace, slot)));
+        }
+        let streamed = self.roles.targets();
+        for target in wanted {
+            self.links.outgoing(target);
+        }
+        for (target, link) in self.links.outgoing.iter_mut().filter(|(target, _)| !streamed.contains(target)) {
+            forget_stream(link, &self.view, target.0);
+        }
+        let peers = &self.view.peers;
+        if self.view.version() > 0 {
+            self.links.outgoing.retain(|target, link| link.is_used() || peers.contains_key(&target.0));
+        }
+    }
+}
+
+/// Forgets what a member was to be sent. While it is in sync, what it lacks stays: nothing is acknowledged without it.
+fn forget_stream(link: &mut Link, view: &View, node: NodeId) {
+    link.stream.retain(|table, slot, _, _| {
+        let assignment = view.keyspace_of(table).and_then(|keyspace| view.assignment(keyspace, slot));
+        assignment.is_some_and(|assignment| assignment.in_sync.contains(&node))
+    });
+}
+
+fn is_removed(members: &BTreeMap<NodeId, Member>, node: NodeId) -> bool {
+    members.get(&node).is_some_and(|member| member.state == MemberState::Removed)
+}
