@@ -5,8 +5,8 @@ use crate::cluster::links::frames::{
     self, ACKNOWLEDGED, ALL_NEEDED, APPEND, FORWARD, FORWARDED, FULL, Forward, KEYS, REFUSED, STEPPED_DOWN, Slots, WANTED, read_wanted,
     split_version,
 };
-use crate::cluster::links::link::Target;
 use crate::cluster::links::pending_frames::{EarlyFrame, From};
+use crate::cluster::links::remote_core::RemoteCore;
 use crate::cluster::rebuild::progress::Held;
 use crate::cluster::routing::requests::Asker;
 use crate::core::Core;
@@ -23,7 +23,7 @@ impl Core {
     pub(crate) fn link_frame<R: Reactor<Message = Message>>(
         &mut self,
         reactor: &mut R,
-        target: Target,
+        target: RemoteCore,
         kind: Kind,
         body: &[u8],
     ) -> Result<(), String> {
@@ -40,7 +40,7 @@ impl Core {
             Kind::WELCOME => {
                 let hello = Hello::decode(body).map_err(|error| error.to_string())?;
                 let is_expected = hello.node == Some(target.0)
-                    && cluster.identity.as_ref().is_some_and(|identity| identity.cluster_id == hello.cluster_id)
+                    && cluster.membership.identity.as_ref().is_some_and(|identity| identity.cluster_id == hello.cluster_id)
                     && hello.core == target.1.0;
                 if !is_expected {
                     return Err(format!("expected core {} of member {}, found {hello:?}", target.1.0, target.0.0));
@@ -53,9 +53,9 @@ impl Core {
                 link.stream.restart();
                 link.told_committed = 0;
                 let early = std::mem::take(&mut link.early);
-                cluster.unsent.insert(target);
-                cluster.routed_changed = true;
-                cluster.fillings.forget_postponed(target);
+                cluster.links.unsent.insert(target);
+                cluster.routing.has_changed = true;
+                cluster.rebuild.queues.forget_postponed(target);
                 for message in early {
                     cluster.send(reactor, target, Kind::METADATA.0, |body| body.extend_from_slice(&message.encode(version)));
                 }
@@ -158,7 +158,7 @@ impl Core {
     pub(crate) fn request_of_replica<R: Reactor<Message = Message>>(
         &mut self,
         reactor: &mut R,
-        target: Target,
+        target: RemoteCore,
         kind: Kind,
         body: &[u8],
     ) -> Option<()> {
@@ -188,7 +188,7 @@ impl Core {
     pub(crate) fn run_early_frames<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
         let Some(cluster) = &mut self.cluster else { return };
         let version = cluster.view.version();
-        for frame in cluster.early_frames.take_ripe(version) {
+        for frame in cluster.links.pending.take_ripe(version) {
             // Those that make no sense would have closed the connection, which may not be there any more.
             let _ = match frame.from {
                 From::Link(target) => self.request_of_replica(reactor, target, Kind(frame.kind), &frame.body),
@@ -203,7 +203,7 @@ impl ClusterCore {
     pub(crate) fn is_early(&mut self, from: From, kind: Kind, body: &[u8]) -> Result<bool, String> {
         let here = self.view.version();
         let Some((version, _)) = split_version(kind.0, body).filter(|(version, _)| *version > here) else { return Ok(false) };
-        if self.early_frames.push(EarlyFrame { version, from, kind: kind.0, body: body.to_vec() }) {
+        if self.links.pending.push(EarlyFrame { version, from, kind: kind.0, body: body.to_vec() }) {
             return Ok(true);
         }
         Err("too much of what it has sent waits for metadata that has not come here".to_owned())

@@ -32,11 +32,11 @@ impl Core {
         cluster.flush_streams(reactor);
         let mut committed_due_us = None;
         if cluster.links.has_news() {
-            if now_us >= cluster.committed_due_us {
-                cluster.committed_due_us = now_us + TELL_COMMITTED_US;
+            if now_us >= cluster.replication.committed_due_us {
+                cluster.replication.committed_due_us = now_us + TELL_COMMITTED_US;
                 cluster.tell_replicas_committed(reactor);
             }
-            committed_due_us = Some(cluster.committed_due_us);
+            committed_due_us = Some(cluster.replication.committed_due_us);
         }
         let links_due_us = cluster.connect_links(reactor, self.core, self.cores);
         let strangers_due_us = cluster.end_strangers(reactor, self.core);

@@ -4,7 +4,8 @@
 //! or learns. Requests and frames that waited for this view run last.
 
 use crate::cluster::core::ClusterCore;
-use crate::cluster::links::link::{Link, Target};
+use crate::cluster::links::link::Link;
+use crate::cluster::links::remote_core::RemoteCore;
 use crate::cluster::membership::roles::{Place, Role};
 use crate::cluster::membership::view::View;
 use crate::cluster::replication::uncommitted::owned;
@@ -24,19 +25,19 @@ impl Core {
         let now_us = reactor.now().monotonic_us;
         let committed = self.committed_here();
         let Some(cluster) = &mut self.cluster else { return };
-        cluster.fillings.doubt_after(committed);
+        cluster.replication.divergence.note_committed(committed);
         // What was written until now was written in the terms until now.
         cluster.send_written(&mut self.shard);
         let before = std::mem::replace(&mut cluster.view, Arc::clone(&view));
-        cluster.identity.clone_from(&view.identity);
-        if view.is_current && !cluster.has_served {
-            cluster.has_served = true;
+        cluster.membership.identity.clone_from(&view.identity);
+        if view.is_current && !cluster.membership.has_served {
+            cluster.membership.has_served = true;
             reactor.send(CoreId(0), Message::Serving);
         }
-        cluster.routed_changed = true;
-        cluster.written = true;
+        cluster.routing.has_changed = true;
+        cluster.replication.written = true;
         if view.members_since != before.members_since {
-            cluster.members_moved_us = now_us;
+            cluster.membership.members_moved_us = now_us;
         }
         cluster.forget_peers(&before);
         let members = Arc::clone(&before.state.members);
@@ -57,9 +58,9 @@ impl Core {
                 });
             }
         }
-        cluster.differences.follow(&before, &view, &cluster.roles, &changes.changed, committed, now_us);
+        cluster.rebuild.catch_up.follow(&before, &view, &cluster.roles, &changes.changed, committed, now_us);
         if !(changes.lost.is_empty() && changes.gained.is_empty() && changes.followed.is_empty() && changes.learned.is_empty()) {
-            cluster.differences.unsettle(now_us);
+            cluster.rebuild.catch_up.unsettle(now_us);
         }
         let has_part = |name: &str, slot| {
             let local = view.number_of(name).and_then(|keyspace| cluster.roles.get(keyspace, slot));
@@ -69,13 +70,15 @@ impl Core {
         if view.is_current
             && (!before.is_current || before.keyspaces.len() != view.keyspaces.len() || before.tables.len() != view.tables.len())
         {
-            cluster.differences.let_go_of_others(has_part);
-            cluster.fillings.forget_tables(|table| view.keyspace_of(table).is_some());
+            cluster.rebuild.catch_up.let_go_of_others(has_part);
+            cluster.replication.divergence.forget_tables(|table| view.keyspace_of(table).is_some());
         }
         for (keyspace, slot) in &changes.changed {
             if cluster.roles.get(*keyspace, *slot).is_some_and(|local| matches!(local.role, Role::Primary | Role::Secondary)) {
-                cluster.differences.hold(&view.keyspaces[usize::from(keyspace.0)].name, *slot, self.shard.engine().last_sequence().0);
-                cluster.fillings.in_sync((*keyspace, *slot));
+                cluster.rebuild.catch_up.hold(&view.keyspaces[usize::from(keyspace.0)].name, *slot, self.shard.engine().last_sequence().0);
+                if cluster.rebuild.learner.in_sync((*keyspace, *slot)) {
+                    cluster.replication.divergence.fetched((*keyspace, *slot));
+                }
                 if let Some(local) = cluster.roles.get_mut(*keyspace, *slot) {
                     local.learned_at = None;
                 }
@@ -84,7 +87,7 @@ impl Core {
         }
         self.shard.fail_unserved();
         for place in &changes.lost {
-            cluster.fillings.lost(*place);
+            cluster.replication.divergence.lost(*place);
             let Some(assignment) = view.assignment(place.0, place.1) else { continue };
             if assignment.handover_from == Some(view.me) {
                 cluster.step_down(*place, assignment.primary);
@@ -106,18 +109,19 @@ impl Core {
             }
             cluster.want_slot(*place, own.remove(place).unwrap_or_default());
         }
-        cluster.fillings.doubt_after(committed);
+        cluster.replication.divergence.note_committed(committed);
         cluster.hold_purges(&mut self.shard);
         // One that ends, or is taken for dead, comes back and has what it had.
         if !cluster.is_ending() {
             for place in &changes.left {
-                cluster.fillings.leaves(*place, own.remove(place).unwrap_or_default());
+                cluster.rebuild.learner.asked.remove(place);
+                cluster.replication.divergence.leaves(*place, own.remove(place).unwrap_or_default());
             }
             if view.is_up() {
-                cluster.fillings.take_away().for_each(|place| cluster.leave_slot(place));
+                cluster.replication.divergence.take_away().for_each(|place| cluster.leave_slot(place));
             }
         }
-        view.gone_since(&before).for_each(|node| cluster.fillings.forget_sender(node));
+        view.gone_since(&before).for_each(|node| cluster.replication.divergence.forget_sender(node));
         cluster.want_links(&before, &changes.changed);
         let unanswered = cluster.links.take_forwards(|node| !view.is_peer_up(node));
         self.serve_slots(&changes.gained);
@@ -137,8 +141,8 @@ impl Core {
         for (keyspace, slot) in places {
             cluster.serve(&mut self.shard, *keyspace, *slot);
         }
-        cluster.written = true;
-        cluster.routed_changed = true;
+        cluster.replication.written = true;
+        cluster.routing.has_changed = true;
     }
 }
 
@@ -148,17 +152,17 @@ impl ClusterCore {
         let serving = self.roles.serving(&self.view, keyspace, slot);
         if let Serving::With(set) = serving {
             // The slot may bring along what was written in the set before.
-            self.uncommitted_sets.insert(set);
+            self.replication.uncommitted_sets.insert(set);
         }
         shard.serve(keyspace, slot, serving);
     }
 
     /// Forgets what was under way with processes that are no more.
     fn forget_peers(&mut self, before: &View) {
-        let Self { view, links, roles, fillings, .. } = self;
+        let Self { view, links, roles, rebuild, .. } = self;
         for node in view.gone_since(before) {
             roles.forget_member(node);
-            fillings.forget_member(node);
+            rebuild.queues.forget_member(node);
             for (_, link) in links.outgoing.iter_mut().filter(|(target, _)| target.0 == node) {
                 forget_stream(link, view, node);
             }
@@ -167,7 +171,7 @@ impl ClusterCore {
 
     /// Links to all who get this core's writes, or may have to be filled; streams to others are forgotten.
     fn want_links(&mut self, before: &View, changed: &[Place]) {
-        let mut wanted: BTreeSet<Target> = BTreeSet::new();
+        let mut wanted: BTreeSet<RemoteCore> = BTreeSet::new();
         let mut want = |(keyspace, slot): Place| {
             let is_primary = self.roles.get(keyspace, slot).is_some_and(|local| local.role == Role::Primary);
             let Some(assignment) = self.view.assignment(keyspace, slot).filter(|_| is_primary) else { return };

@@ -2,7 +2,7 @@
 
 use crate::cluster::core::ClusterCore;
 use crate::cluster::links::frames::Slots;
-use crate::cluster::links::link::Target;
+use crate::cluster::links::remote_core::RemoteCore;
 use crate::cluster::membership::roles::Role;
 use crate::cluster::rebuild::queue::{Filling, Job};
 use crate::core::Core;
@@ -14,28 +14,28 @@ use std::collections::BTreeSet;
 impl ClusterCore {
     /// As replica: slots whose primary is another than before; what the one before may have sent only here is asked for.
     pub(crate) fn follow_primary(&mut self, place: (KeyspaceNumber, Slot), own_writes: Vec<RowKey>) {
-        let mut keys = self.fillings.take_uncommitted(place);
+        let mut keys = self.replication.divergence.take_uncommitted(place);
         keys.extend(own_writes);
         if !keys.is_empty() {
-            self.fillings.doubtful.insert(place, keys);
+            self.replication.divergence.to_fetch.insert(place, keys);
         }
     }
 
     /// As new primary: the others get what may be here alone. Gives whether there is anything to wait for.
     pub(crate) fn begin_agreement(&mut self, place: (KeyspaceNumber, Slot), own_writes: Vec<RowKey>, last: Sequence) -> bool {
-        let mut keys = self.fillings.take_uncommitted(place);
+        let mut keys = self.replication.divergence.take_uncommitted(place);
         keys.extend(own_writes);
-        self.fillings.agreeing.remove(&place);
+        self.replication.divergence.reconciling.remove(&place);
         let Some(set) = self.roles.get(place.0, place.1).and_then(|local| local.set) else { return false };
         let others = self.roles.set(set).waits_for.clone();
         if keys.is_empty() || others.is_empty() {
             return false;
         }
         // Never 0: see `fill_target`.
-        self.fillings.agreeing.insert(place, last.0.max(1));
+        self.replication.divergence.reconciling.insert(place, last.0.max(1));
         for target in others {
             // Clients wait for it; those who are being filled do not mind.
-            let filling = self.fillings.of(target);
+            let filling = self.rebuild.queues.of(target);
             filling.hurry();
             filling.jobs.push_front(Job::Agreement(vec![place]));
             filling.jobs.push_front(Job::Keys(keys.iter().cloned().collect()));
@@ -45,7 +45,7 @@ impl ClusterCore {
 
     /// As former primary: the new one hears that it may serve.
     pub(crate) fn step_down(&mut self, place: (KeyspaceNumber, Slot), to: NodeId) {
-        self.fillings.stepped_down.push((place, to));
+        self.leadership.stepped_down.push((place, to));
     }
 }
 
@@ -77,8 +77,8 @@ impl Core {
         if places.is_empty() {
             return;
         }
-        let of_target = |(target, filling): (&Target, &Filling)| filling.awaited().map(|place| (place, target.0)).collect::<Vec<_>>();
-        let open: BTreeSet<_> = cluster.fillings.by_target.iter().flat_map(of_target).collect();
+        let of_target = |(target, filling): (&RemoteCore, &Filling)| filling.awaited().map(|place| (place, target.0)).collect::<Vec<_>>();
+        let open: BTreeSet<_> = cluster.rebuild.queues.by_target.iter().flat_map(of_target).collect();
         let is_open = |place: &(KeyspaceNumber, Slot)| {
             let Some(assignment) = cluster.view.assignment(place.0, place.1) else { return true };
             let has_all = |node: &NodeId| !open.contains(&(*place, *node)) && !assignment.restarted.contains(node);
@@ -86,7 +86,7 @@ impl Core {
         };
         let over: Vec<_> = places.into_iter().filter(|place| !is_open(place)).collect();
         for place in &over {
-            cluster.fillings.agreeing.remove(place);
+            cluster.replication.divergence.reconciling.remove(place);
             if let Some(local) = cluster.roles.get_mut(place.0, place.1) {
                 local.waits.agreement = false;
             }

@@ -39,7 +39,7 @@ impl Core {
             return false;
         }
         let until_us = now_us + HAND_OVER_US_MAX;
-        cluster.ending.get_or_insert(Ending { step: Step::HandingOver, until_us, ask_at_us: now_us, cores: 0, version: 0 });
+        cluster.leadership.shutdown.get_or_insert(Ending { step: Step::HandingOver, until_us, ask_at_us: now_us, cores: 0, version: 0 });
         true
     }
 
@@ -47,14 +47,14 @@ impl Core {
     pub(crate) fn core_handed_over(&mut self) {
         let Some(cluster) = &mut self.cluster else { return };
         let version = cluster.view.version();
-        if let Some(ending) = &mut cluster.ending {
+        if let Some(ending) = &mut cluster.leadership.shutdown {
             (ending.cores, ending.version) = (ending.cores + 1, ending.version.max(version));
         }
     }
 
     /// From core 0: clients are to go.
     pub(crate) fn begin_to_send_away(&mut self, now_us: u64) {
-        if let Some(ending) = self.cluster.as_mut().and_then(|cluster| cluster.ending.as_mut()) {
+        if let Some(ending) = self.cluster.as_mut().and_then(|cluster| cluster.leadership.shutdown.as_mut()) {
             ending.step = Step::SendingAway;
         }
         self.send_away_until_us.get_or_insert(now_us + SEND_AWAY_US_MAX);
@@ -64,9 +64,9 @@ impl Core {
     pub(crate) fn end_turn<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
         let cluster = self.cluster.as_mut()?;
-        cluster.ending.as_ref()?;
+        cluster.leadership.shutdown.as_ref()?;
         let (is_known, has_handed_over) = (cluster.is_known_to_end(), cluster.has_handed_over());
-        let ending = cluster.ending.as_mut()?;
+        let ending = cluster.leadership.shutdown.as_mut()?;
         match ending.step {
             Step::HandingOver => {
                 if has_handed_over || now_us >= ending.until_us {
@@ -100,7 +100,7 @@ impl Core {
         let now = reactor.now();
         let cores = self.cores;
         let Some(cluster) = &mut self.cluster else { return };
-        let Some(ending) = &mut cluster.ending else { return };
+        let Some(ending) = &mut cluster.leadership.shutdown else { return };
         if ending.cores < cores && now.monotonic_us < ending.until_us {
             return;
         }
@@ -126,7 +126,7 @@ impl Core {
 impl ClusterCore {
     /// Whether this member's process is about to end.
     pub(crate) fn is_ending(&self) -> bool {
-        self.ending.is_some()
+        self.leadership.shutdown.is_some()
     }
 
     /// Whether the metadata knows that it is.
@@ -136,6 +136,9 @@ impl ClusterCore {
 
     fn has_handed_over(&self) -> bool {
         let is_waited_for = self.roles.iter().any(|(_, _, local)| local.role == Role::Secondary);
-        self.is_known_to_end() && !is_waited_for && self.handing_over.is_over(self.view.version()) && !self.fillings.has_to_step_down()
+        self.is_known_to_end()
+            && !is_waited_for
+            && self.leadership.transfer.is_over(self.view.version())
+            && self.leadership.stepped_down.is_empty()
     }
 }

@@ -64,3 +64,13 @@ pub(crate) struct Ending {
     pub(crate) cores: u16,
     pub(crate) version: u64,
 }
+
+/// The part of this floor in [`ClusterCore`](crate::cluster::ClusterCore).
+#[derive(Default)]
+pub(crate) struct Leadership {
+    pub(crate) transfer: HandingOver,
+    /// While the process shuts down.
+    pub(crate) shutdown: Option<Ending>,
+    /// As former primary: slots whose new primary has not been told.
+    pub(crate) stepped_down: Vec<(Place, NodeId)>,
+}

@@ -9,7 +9,7 @@
 //! So a slot that is not drained, or of which nothing is decided, in bounded time is opened again.
 
 use crate::cluster::core::ClusterCore;
-use crate::cluster::leadership::state::{CLOSED_US_MAX, Closing, HandingOver, TOGETHER_US};
+use crate::cluster::leadership::state::{CLOSED_US_MAX, Closing, HandingOver, Leadership, TOGETHER_US};
 use crate::cluster::membership::roles::{Place, Role, Waits};
 use crate::core::Core;
 use crate::message::Message;
@@ -31,22 +31,22 @@ impl Core {
     pub(crate) fn hand_over<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
         let cluster = self.cluster.as_mut()?;
-        if cluster.handing_over.version != cluster.view.version() {
+        if cluster.leadership.transfer.version != cluster.view.version() {
             let opened = cluster.look_for_successors(now_us);
             self.serve_slots(&opened);
         }
         let cluster = self.cluster.as_mut()?;
-        if cluster.handing_over.close_at_us.is_some_and(|at_us| now_us >= at_us) {
+        if cluster.leadership.transfer.close_at_us.is_some_and(|at_us| now_us >= at_us) {
             let closed = cluster.close_wanted(now_us, self.shard.engine().last_sequence());
             self.serve_slots(&closed);
         }
-        if self.cluster.as_ref()?.handing_over.closing.is_empty() {
-            return self.cluster.as_ref()?.handing_over.close_at_us;
+        if self.cluster.as_ref()?.leadership.transfer.closing.is_empty() {
+            return self.cluster.as_ref()?.leadership.transfer.close_at_us;
         }
         self.propose_drained(reactor);
         let opened = self.cluster.as_mut()?.give_up_closing(now_us);
         self.serve_slots(&opened);
-        self.cluster.as_ref()?.handing_over.due_us(now_us)
+        self.cluster.as_ref()?.leadership.transfer.due_us(now_us)
     }
 
     /// Proposes the slots in which nothing is under way any more.
@@ -54,7 +54,7 @@ impl Core {
         let now_us = reactor.now().monotonic_us;
         let Some(cluster) = &self.cluster else { return };
         let epoch_of = |place: &Place| cluster.roles.get(place.0, place.1).map(|local| local.epoch);
-        let closing = &cluster.handing_over.closing;
+        let closing = &cluster.leadership.transfer.closing;
         let waiting: Vec<(&Place, &Closing)> =
             closing.iter().filter(|(place, closing)| closing.proposed.is_none() || closing.proposed != epoch_of(place)).collect();
         if waiting.is_empty() {
@@ -68,7 +68,7 @@ impl Core {
         let Some(cluster) = &mut self.cluster else { return };
         for place in drained {
             let Some(epoch) = cluster.roles.get(place.0, place.1).map(|local| local.epoch) else { continue };
-            let Some(closing) = cluster.handing_over.closing.get_mut(&place) else { continue };
+            let Some(closing) = cluster.leadership.transfer.closing.get_mut(&place) else { continue };
             if is_together || now_us >= closing.since_us + TOGETHER_US {
                 closing.proposed = Some(epoch);
                 proposals.entry(closing.to).or_default().entry(place.0).or_default().push((place.1, epoch));
@@ -88,7 +88,7 @@ impl Core {
 impl ClusterCore {
     /// Looks up what should be given away. Gives the slots that are open again.
     fn look_for_successors(&mut self, now_us: u64) -> Vec<Place> {
-        let Self { handing_over, view, roles, .. } = self;
+        let Self { leadership: Leadership { transfer: handing_over, .. }, view, roles, .. } = self;
         handing_over.version = view.version();
         handing_over.wanted.clear();
         for (number, keyspace) in view.keyspaces.iter().enumerate() {
@@ -103,7 +103,7 @@ impl ClusterCore {
         let opened = closing.iter().filter(|(place, closing)| wanted.get(place) != Some(&closing.to) || !is_closed(place));
         let opened: Vec<Place> = opened.map(|(place, _)| *place).collect();
         self.open(&opened);
-        let HandingOver { wanted, closing, close_at_us, .. } = &mut self.handing_over;
+        let HandingOver { wanted, closing, close_at_us, .. } = &mut self.leadership.transfer;
         if wanted.keys().all(|place| closing.contains_key(place)) {
             *close_at_us = None;
         } else {
@@ -114,7 +114,8 @@ impl ClusterCore {
 
     /// Closes what is wanted. Gives the slots.
     fn close_wanted(&mut self, now_us: u64, written: Sequence) -> Vec<Place> {
-        let Self { handing_over: HandingOver { wanted, closing, close_at_us, .. }, roles, .. } = self;
+        let Self { leadership, roles, .. } = self;
+        let HandingOver { wanted, closing, close_at_us, .. } = &mut leadership.transfer;
         *close_at_us = None;
         let open: Vec<(Place, NodeId)> =
             wanted.iter().filter(|(place, _)| !closing.contains_key(*place)).map(|(place, to)| (*place, *to)).collect();
@@ -135,7 +136,7 @@ impl ClusterCore {
 
     /// What has been closed for too long.
     fn give_up_closing(&mut self, now_us: u64) -> Vec<Place> {
-        let HandingOver { closing, close_at_us, .. } = &mut self.handing_over;
+        let HandingOver { closing, close_at_us, .. } = &mut self.leadership.transfer;
         let late = closing.iter().filter(|(_, closing)| now_us >= closing.since_us + CLOSED_US_MAX);
         let opened: Vec<Place> = late.map(|(place, _)| *place).collect();
         if !opened.is_empty() {
@@ -148,7 +149,7 @@ impl ClusterCore {
 
     fn open(&mut self, places: &[Place]) {
         for place in places {
-            self.handing_over.closing.remove(place);
+            self.leadership.transfer.closing.remove(place);
             if let Some(local) = self.roles.get_mut(place.0, place.1) {
                 local.closing = false;
             }

@@ -2,7 +2,8 @@
 
 use crate::cluster::core::ClusterCore;
 use crate::cluster::links::channel::Channel;
-use crate::cluster::links::link::{AGAIN_US, Target};
+use crate::cluster::links::link::AGAIN_US;
+use crate::cluster::links::remote_core::RemoteCore;
 use base::{CoreId, NodeId};
 use cluster::MemberState;
 use cluster::wire::{Hello, Kind};
@@ -25,13 +26,13 @@ impl ClusterCore {
     }
 
     pub(crate) fn hello(&self, core: CoreId, cores: u16, target_core: CoreId) -> Hello {
-        let identity = self.identity.as_ref();
+        let identity = self.membership.identity.as_ref();
         Hello {
             protocol_versions: self.config.protocol_versions,
-            cluster_name: self.cluster_name.clone(),
+            cluster_name: self.membership.cluster_name.clone(),
             cluster_id: identity.map_or(0, |identity| identity.cluster_id),
             node: identity.map(|identity| identity.node),
-            host_id: self.host_id,
+            host_id: self.membership.host_id,
             incarnation: self.config.incarnation,
             core: core.0,
             cores,
@@ -52,7 +53,7 @@ impl ClusterCore {
             }
             next = Some(next.map_or(link.open_by_us, |next| next.min(link.open_by_us)));
         }
-        let targets: Vec<Target> =
+        let targets: Vec<RemoteCore> =
             self.links.outgoing.iter().filter(|(_, link)| link.connection.is_none()).map(|(target, _)| *target).collect();
         let state = self.newest_state();
         for target in targets {
@@ -87,7 +88,7 @@ impl ClusterCore {
     /// Where a member is, and how many cores it has: one at least, if the view does not show it yet.
     pub(crate) fn address_of(&self, node: NodeId) -> Option<(SocketAddr, u16)> {
         let shown = self.view.peers.get(&node).map(|peer| (peer.address, peer.cores));
-        shown.or_else(|| self.members_told.get(&node).map(|address| (*address, 1)))
+        shown.or_else(|| self.membership.members_told.get(&node).map(|address| (*address, 1)))
     }
 
     /// Ends strangers whose time is over, and the oldest if there are too many. Gives the time at which to look again.

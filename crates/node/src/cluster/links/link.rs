@@ -5,20 +5,19 @@
 //! answers with its own; a side that does not like what it hears says why in its log and closes.
 
 use crate::cluster::links::channel::Channel;
+use crate::cluster::links::pending_frames::EarlyFrames;
+use crate::cluster::links::remote_core::RemoteCore;
 use crate::cluster::links::unauthenticated::{StrangerUntil, Strangers};
 use base::{CoreId, NodeId};
 use cluster::GroupMessage;
 use cluster::wire::Hello;
 use io::{ConnectionId, Reactor};
 use replica::{Inbound, Outbound};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 /// How long after a link broke, or could not be made, it is tried again.
 pub(crate) const AGAIN_US: u64 = 100_000;
-
-/// A core of another node.
-pub(crate) type Target = (NodeId, CoreId);
 
 /// A connection that this core makes.
 pub(crate) struct Link {
@@ -65,8 +64,12 @@ pub(crate) struct Incoming {
 /// All of a core.
 #[derive(Default)]
 pub(crate) struct Links {
-    pub(crate) outgoing: BTreeMap<Target, Link>,
-    pub(crate) by_connection: BTreeMap<ConnectionId, Target>,
+    /// Links whose streams have something to send.
+    pub(crate) unsent: BTreeSet<RemoteCore>,
+    /// Frames of others that go by newer metadata.
+    pub(crate) pending: EarlyFrames,
+    pub(crate) outgoing: BTreeMap<RemoteCore, Link>,
+    pub(crate) by_connection: BTreeMap<ConnectionId, RemoteCore>,
     pub(crate) incoming: BTreeMap<ConnectionId, Incoming>,
     /// Those of `incoming` that are no members.
     pub(crate) strangers: Strangers,
@@ -124,7 +127,7 @@ impl Link {
 }
 
 impl Links {
-    pub(crate) fn outgoing(&mut self, target: Target) -> &mut Link {
+    pub(crate) fn outgoing(&mut self, target: RemoteCore) -> &mut Link {
         self.outgoing.entry(target).or_insert_with(Link::new)
     }
 
@@ -135,7 +138,7 @@ impl Links {
     }
 
     /// Ends the connection of a link, which is then made anew.
-    pub(crate) fn abort<R: Reactor>(&self, reactor: &mut R, target: Target) {
+    pub(crate) fn abort<R: Reactor>(&self, reactor: &mut R, target: RemoteCore) {
         if let Some(connection) = self.outgoing.get(&target).and_then(|link| link.connection) {
             reactor.abort(connection);
         }

@@ -23,5 +23,6 @@ pub(crate) mod frames;
 pub(crate) mod link;
 pub(crate) mod pending_frames;
 pub(crate) mod receiving;
+pub(crate) mod remote_core;
 pub(crate) mod sending;
 pub(crate) mod unauthenticated;

@@ -2,7 +2,7 @@
 //!
 //! Nobody can tell whether there is any: a member that says so for ever can have so many bytes wait here, and is refused what it sends beyond.
 
-use crate::cluster::links::link::Target;
+use crate::cluster::links::remote_core::RemoteCore;
 use base::NodeId;
 use cluster::wire::BODY_BYTES_MAX;
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub(crate) struct EarlyFrame {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum From {
     /// A link of this core's making.
-    Link(Target),
+    Link(RemoteCore),
     /// One that this member has made.
     Member(NodeId),
 }

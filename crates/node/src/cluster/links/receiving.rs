@@ -95,7 +95,7 @@ impl Core {
     ) -> Result<(), String> {
         let Some(cluster) = &mut self.cluster else { return Ok(()) };
         let own = cluster.hello(self.core, self.cores, CoreId(hello.core));
-        let (identity, state) = (cluster.identity.clone(), cluster.newest_state());
+        let (identity, state) = (cluster.membership.identity.clone(), cluster.newest_state());
         let accepted = match &identity {
             Some(identity) => accept(&hello, identity, cluster.config.protocol_versions, self.cores, &state),
             None => Err(cluster::wire::Refusal::NotYetMember),
@@ -143,7 +143,7 @@ impl Core {
         if let Some(incoming) = cluster.links.incoming.remove(&connection) {
             cluster.links.strangers.left(connection, incoming.stranger_until);
             self.shard.forget_received(incoming.receiver);
-            cluster.receivers_waiting.remove(&incoming.receiver);
+            cluster.replication.receivers_waiting.remove(&incoming.receiver);
         } else if let Some(target) = cluster.links.by_connection.remove(&connection) {
             tracing::debug!(core = self.core.0, node = target.0.0, "a link to another node is gone");
             let Some(link) = cluster.links.outgoing.get_mut(&target).filter(|link| link.connection == Some(connection)) else { return };

@@ -2,7 +2,8 @@
 
 use crate::cluster::core::ClusterCore;
 use crate::cluster::links::frames::{self, APPEND, FORWARD, Forward};
-use crate::cluster::links::link::{Incoming, Link, Target};
+use crate::cluster::links::link::{Incoming, Link};
+use crate::cluster::links::remote_core::RemoteCore;
 use base::{CoreId, NodeId};
 use cluster::GroupMessage;
 use cluster::wire::Kind;
@@ -27,7 +28,7 @@ impl ClusterCore {
     }
 
     /// Sends a frame by a link, if it is open.
-    pub(crate) fn send<R: Reactor>(&mut self, reactor: &mut R, target: Target, kind: u8, body: impl FnOnce(&mut Vec<u8>)) -> bool {
+    pub(crate) fn send<R: Reactor>(&mut self, reactor: &mut R, target: RemoteCore, kind: u8, body: impl FnOnce(&mut Vec<u8>)) -> bool {
         let link = self.links.outgoing(target);
         match (link.is_open, link.connection) {
             (true, Some(connection)) if frames::is_spoken(kind, link.version) => link.channel.send(reactor, connection, Kind(kind), body),
@@ -36,7 +37,7 @@ impl ClusterCore {
     }
 
     /// Sends a request, if the link is open.
-    pub(crate) fn send_forward<R: Reactor>(&mut self, reactor: &mut R, target: Target, forward: &Forward<'_>) -> bool {
+    pub(crate) fn send_forward<R: Reactor>(&mut self, reactor: &mut R, target: RemoteCore, forward: &Forward<'_>) -> bool {
         let is_sent = self.send(reactor, target, FORWARD, |body| forward.write(body));
         if is_sent && let Some(link) = self.links.outgoing.get_mut(&target) {
             link.forwards.push(forward.id);
@@ -71,12 +72,12 @@ impl ClusterCore {
     /// Puts what streams have into the network.
     pub(crate) fn flush_streams<R: Reactor>(&mut self, reactor: &mut R) {
         let version = self.view.version();
-        for target in std::mem::take(&mut self.unsent) {
+        for target in std::mem::take(&mut self.links.unsent) {
             let Some(link) = self.links.outgoing.get_mut(&target) else { continue };
             let (true, Some(connection)) = (link.is_open, link.connection) else { continue };
             while link.stream.has_unsent() {
                 if reactor.unsent_bytes(connection) > UNSENT_BYTES_MAX {
-                    self.unsent.insert(target);
+                    self.links.unsent.insert(target);
                     break;
                 }
                 link.told_committed = link.committed;

@@ -3,9 +3,11 @@
 use crate::cluster::links::channel::Channel;
 use crate::cluster::membership::orders::{Answer, Order};
 use crate::cluster::membership::view::View;
-use cluster::{Metadata, ProposalId, State};
+use base::NodeId;
+use cluster::{Identity, Metadata, ProposalId, State};
 use io::ConnectionId;
 use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
@@ -53,6 +55,38 @@ pub(crate) struct MetadataCore {
     pub(crate) contact_number: usize,
     pub(crate) contact_at_us: u64,
     pub(crate) contact_until_us: u64,
+}
+
+/// The part of this floor in [`ClusterCore`](crate::cluster::ClusterCore), besides the view and the roles, which all floors read.
+pub(crate) struct Membership {
+    pub(crate) cluster_name: String,
+    pub(crate) host_id: u128,
+    pub(crate) identity: Option<Identity>,
+    /// When members last came, went or moved.
+    pub(crate) members_moved_us: u64,
+    pub(crate) has_endless_lease: bool,
+    /// Whether there has been a view in which this process takes part.
+    pub(crate) has_served: bool,
+    /// Where members are that no view shows yet.
+    pub(crate) members_told: BTreeMap<NodeId, SocketAddr>,
+    /// On core 0.
+    pub(crate) group: Option<Box<MetadataCore>>,
+}
+
+impl Membership {
+    /// On every core; `blobs` are for core 0.
+    pub(crate) fn new(cluster_name: String, host_id: u128, blobs: Option<MetadataBlobs>) -> Self {
+        Self {
+            cluster_name,
+            host_id,
+            identity: None,
+            members_moved_us: 0,
+            has_endless_lease: false,
+            has_served: false,
+            members_told: BTreeMap::new(),
+            group: blobs.map(|blobs| Box::new(MetadataCore::new(blobs))),
+        }
+    }
 }
 
 /// A member that is asked to take this node in.

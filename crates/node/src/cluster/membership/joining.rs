@@ -24,7 +24,7 @@ fn may_join(welcome: &[u8], versions: Versions, state: &State) -> Result<(), Str
 
 impl ClusterCore {
     pub(crate) fn is_contact(&self, connection: ConnectionId) -> bool {
-        let contact = self.metadata.as_ref().and_then(|metadata| metadata.contact.as_ref());
+        let contact = self.membership.group.as_ref().and_then(|metadata| metadata.contact.as_ref());
         contact.is_some_and(|contact| contact.connection == connection)
     }
 }
@@ -34,7 +34,7 @@ impl Core {
     pub(crate) fn ask_to_join<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
         let cluster = self.cluster.as_mut()?;
-        let core = cluster.metadata.as_mut()?;
+        let core = cluster.membership.group.as_mut()?;
         if let Some(contact) = &core.contact {
             if now_us < core.contact_until_us {
                 return Some(core.contact_until_us);
@@ -78,7 +78,7 @@ impl Core {
     pub(crate) fn contact_received<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, connection: ConnectionId, mut bytes: &[u8]) {
         let now = reactor.now();
         let Some(cluster) = &mut self.cluster else { return };
-        let (versions, Some(core)) = (cluster.config.protocol_versions, &mut cluster.metadata) else { return };
+        let (versions, Some(core)) = (cluster.config.protocol_versions, &mut cluster.membership.group) else { return };
         let (Some(contact), Some(metadata)) = (&mut core.contact, &mut core.metadata) else { return };
         if contact.connection != connection {
             return;
@@ -107,7 +107,7 @@ impl Core {
                             let members = reply.members.iter().filter_map(|(node, address)| Some((*node, address.parse().ok()?)));
                             let members = members.collect();
                             if let Some(cluster) = &mut self.cluster {
-                                cluster.members_told = members;
+                                cluster.membership.members_told = members;
                             }
                             return reactor.close(connection);
                         }
@@ -128,7 +128,7 @@ impl Core {
     }
 
     pub(crate) fn contact_closed<R: Reactor<Message = Message>>(&mut self, _: &mut R, connection: ConnectionId) {
-        let Some(core) = self.cluster.as_mut().and_then(|cluster| cluster.metadata.as_mut()) else { return };
+        let Some(core) = self.cluster.as_mut().and_then(|cluster| cluster.membership.group.as_mut()) else { return };
         if core.contact.as_ref().is_some_and(|contact| contact.connection == connection) {
             core.contact = None;
         }
@@ -152,7 +152,7 @@ impl Core {
 
     pub(crate) fn join_decided<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, connection: ConnectionId, outcome: &Outcome) {
         let Some(cluster) = &mut self.cluster else { return };
-        let Some(metadata) = cluster.metadata.as_ref().and_then(|core| core.metadata.as_ref()) else { return };
+        let Some(metadata) = cluster.membership.group.as_ref().and_then(|core| core.metadata.as_ref()) else { return };
         match outcome {
             Outcome::Joined(node) => {
                 let reply = metadata.join_reply(*node);

@@ -12,7 +12,7 @@ const LEASE_STEP_US: u64 = 20_000;
 impl Core {
     /// On core 0: tells all cores of a lease that has changed, behind the views that it goes by.
     pub(crate) fn tell_lease<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
-        let Some(core) = self.cluster.as_mut().and_then(|cluster| cluster.metadata.as_mut()) else { return };
+        let Some(core) = self.cluster.as_mut().and_then(|cluster| cluster.membership.group.as_mut()) else { return };
         let Some(metadata) = &mut core.metadata else { return };
         let lease_us = metadata.lease_until_us();
         if core.endless_leases == 0 {
@@ -33,7 +33,7 @@ impl Core {
 
     /// On core 0: one more core knows that its lease has an end.
     pub(crate) fn lease_has_end(&mut self) {
-        let Some(core) = self.cluster.as_mut().and_then(|cluster| cluster.metadata.as_mut()) else { return };
+        let Some(core) = self.cluster.as_mut().and_then(|cluster| cluster.membership.group.as_mut()) else { return };
         core.endless_leases -= 1;
         if let Some(metadata) = core.metadata.as_mut().filter(|_| core.endless_leases == 0) {
             metadata.lease_has_end();
@@ -45,8 +45,8 @@ impl Core {
         let Some(cluster) = &mut self.cluster else { return };
         let is_stale = cluster.config.planted == Some(Planted::StaleLease);
         self.shard.set_lease(if is_stale { u64::MAX } else { until_us });
-        cluster.routed_changed = true;
-        let had_no_end = std::mem::replace(&mut cluster.has_endless_lease, until_us == u64::MAX);
+        cluster.routing.has_changed = true;
+        let had_no_end = std::mem::replace(&mut cluster.membership.has_endless_lease, until_us == u64::MAX);
         if had_no_end && until_us < u64::MAX {
             reactor.send(CoreId(0), Message::LeaseHasEnd);
         }

@@ -36,18 +36,18 @@ fn profile(node: &NodeConfig, config: &ClusterConfig, cores: u16, is_durable: bo
 impl ClusterCore {
     /// Whether this node's schema is the newest one that its member of the group has.
     pub(crate) fn is_at_newest(&self) -> bool {
-        self.metadata.as_ref().is_some_and(|core| core.next.is_none()) && self.view.version() > 0
+        self.membership.group.as_ref().is_some_and(|core| core.next.is_none()) && self.view.version() > 0
     }
 
     /// On core 0: see [`Metadata::hand_on_leadership`].
     pub(crate) fn hand_on_leadership(&mut self, now: Now) -> bool {
-        let metadata = self.metadata.as_mut().and_then(|core| core.metadata.as_mut());
+        let metadata = self.membership.group.as_mut().and_then(|core| core.metadata.as_mut());
         metadata.is_none_or(|metadata| metadata.hand_on_leadership(now))
     }
 
     /// Whether every member has this version of the metadata.
     pub(crate) fn is_everywhere(&self, version: u64) -> bool {
-        let metadata = self.metadata.as_ref().and_then(|metadata| metadata.metadata.as_ref());
+        let metadata = self.membership.group.as_ref().and_then(|metadata| metadata.metadata.as_ref());
         metadata.is_some_and(|metadata| metadata.all_applied() >= version)
     }
 }
@@ -65,7 +65,7 @@ impl Core {
             profile.boot = Profile::DAMAGED;
         }
         let (name, config) = (&self.config.cluster_name, &cluster.config);
-        let Some(core) = &mut cluster.metadata else { return };
+        let Some(core) = &mut cluster.membership.group else { return };
         let blobs = core.blobs.take().unwrap_or_default();
         let metadata = match blobs.log {
             Some(log) => match Metadata::restore(&Blobs { log, snapshot: blobs.snapshot }, name, profile, now, seed) {
@@ -85,17 +85,17 @@ impl Core {
     pub(crate) fn metadata_turn<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         let now = reactor.now();
         let cluster = self.cluster.as_mut()?;
-        let core = cluster.metadata.as_mut()?;
+        let core = cluster.membership.group.as_mut()?;
         let metadata = core.metadata.as_mut()?;
         let mut due_us = metadata.turn(now);
         let identity = metadata.identity().cloned();
         let (writes, messages, events) = (metadata.take_writes(), metadata.take_messages(), metadata.take_events());
-        let is_joiner = metadata.join_request().is_some() && cluster.members_told.is_empty();
+        let is_joiner = metadata.join_request().is_some() && cluster.membership.members_told.is_empty();
         for (name, bytes) in writes {
             core.writing.push_back(name.clone());
             reactor.submit(node_tag(METADATA_TAG), DiskRequest::ReplaceBlob { name, bytes });
         }
-        cluster.identity = identity;
+        cluster.membership.identity = identity;
         for (node, message) in messages {
             cluster.send_metadata(reactor, node, message);
         }
@@ -114,7 +114,7 @@ impl Core {
 
     fn metadata_event<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, event: Event) {
         let Some(cluster) = &mut self.cluster else { return };
-        let Some(core) = &mut cluster.metadata else { return };
+        let Some(core) = &mut cluster.membership.group else { return };
         match event {
             Event::Applied { state } => core.next = Some(state),
             Event::NotFollowed { from, why } => {
@@ -175,7 +175,7 @@ impl Core {
     }
 
     pub(crate) fn propose_for(&mut self, command: Command, waiter: Waiter) {
-        let Some(core) = self.cluster.as_mut().and_then(|cluster| cluster.metadata.as_mut()) else { return };
+        let Some(core) = self.cluster.as_mut().and_then(|cluster| cluster.membership.group.as_mut()) else { return };
         let Some(metadata) = &mut core.metadata else { return };
         let proposal = metadata.propose(command);
         core.waiters.insert(proposal, waiter);
@@ -184,14 +184,14 @@ impl Core {
     /// On core 0: a message of the group.
     pub(crate) fn metadata_received<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, from: NodeId, body: &[u8]) {
         let now = reactor.now();
-        let metadata = self.cluster.as_mut().and_then(|cluster| cluster.metadata.as_mut()?.metadata.as_mut());
+        let metadata = self.cluster.as_mut().and_then(|cluster| cluster.membership.group.as_mut()?.metadata.as_mut());
         if let Some(metadata) = metadata {
             metadata.receive(now, from, body);
         }
     }
 
     pub(crate) fn metadata_unreachable(&mut self, node: NodeId) {
-        let metadata = self.cluster.as_mut().and_then(|cluster| cluster.metadata.as_mut()?.metadata.as_mut());
+        let metadata = self.cluster.as_mut().and_then(|cluster| cluster.membership.group.as_mut()?.metadata.as_mut());
         if let Some(metadata) = metadata {
             metadata.unreachable(node);
         }
@@ -200,7 +200,7 @@ impl Core {
     /// On core 0: a blob of the metadata is stored, or is not.
     pub(crate) fn metadata_written<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, result: &Result<(), DiskError>) {
         let now = reactor.now();
-        let Some(core) = self.cluster.as_mut().and_then(|cluster| cluster.metadata.as_mut()) else { return };
+        let Some(core) = self.cluster.as_mut().and_then(|cluster| cluster.membership.group.as_mut()) else { return };
         let (Some(name), Some(metadata)) = (core.writing.pop_front(), core.metadata.as_mut()) else { return };
         let stored = match result {
             Ok(()) => Stored::Yes,
@@ -215,7 +215,7 @@ impl Core {
 
     /// On core 0: what belongs to the newest state could not be stored, and is tried again at this time; or it is stored.
     pub(crate) fn hold_metadata(&mut self, until_us: Option<u64>) {
-        let metadata = self.cluster.as_mut().and_then(|cluster| cluster.metadata.as_mut()?.metadata.as_mut());
+        let metadata = self.cluster.as_mut().and_then(|cluster| cluster.membership.group.as_mut()?.metadata.as_mut());
         match (metadata, until_us) {
             (Some(metadata), Some(until_us)) => metadata.hold(until_us),
             (Some(metadata), None) => metadata.go_on(),
@@ -226,9 +226,9 @@ impl Core {
     /// On core 0: brings the newest state to all cores: its schema first, so that everybody knows the tables that views name.
     pub(crate) fn publish_state<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
         let Some(cluster) = &mut self.cluster else { return };
-        let Some(core) = &mut cluster.metadata else { return };
+        let Some(core) = &mut cluster.membership.group else { return };
         let Some(state) = core.next.clone() else { return };
-        let Some(me) = cluster.identity.as_ref().map(|identity| identity.node) else { return };
+        let Some(me) = cluster.membership.identity.as_ref().map(|identity| identity.node) else { return };
         // What is older than this process is not acted by: a schema from before would take tables away that there are.
         let is_current = state.member(me).is_some_and(|member| member.profile.incarnation == cluster.config.incarnation);
         if is_current && (state.schema.version != self.schema.version || self.changes.as_ref().is_some_and(SchemaChanges::is_under_way)) {
@@ -236,7 +236,7 @@ impl Core {
             return;
         }
         core.next = None;
-        let view = Arc::new(View::new(&core.made, cluster.identity.clone(), &state, is_current));
+        let view = Arc::new(View::new(&core.made, cluster.membership.identity.clone(), &state, is_current));
         core.made = Arc::clone(&view);
         for number in 0..self.cores {
             reactor.send(CoreId(number), Message::View(Arc::clone(&view)));

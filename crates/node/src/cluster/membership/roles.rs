@@ -12,7 +12,7 @@
 //! others in sync have what this node has of that one's last writes.
 
 use crate::cluster::links::frames::Fill;
-use crate::cluster::links::link::Target;
+use crate::cluster::links::remote_core::RemoteCore;
 use crate::cluster::membership::view::View;
 use base::{CoreId, Epoch, NodeId, SLOT_COUNT, Slot};
 use shard::{KeyspaceNumber, Serving, SetId};
@@ -28,13 +28,13 @@ const NOBODY: NodeId = NodeId(0);
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Set {
     /// They must have a write before it is acknowledged.
-    pub(crate) waits_for: Vec<Target>,
+    pub(crate) waits_for: Vec<RemoteCore>,
     /// They are being filled.
-    pub(crate) fills: Vec<Target>,
+    pub(crate) fills: Vec<RemoteCore>,
 }
 
 impl Set {
-    pub(crate) fn targets(&self) -> impl Iterator<Item = Target> + '_ {
+    pub(crate) fn targets(&self) -> impl Iterator<Item = RemoteCore> + '_ {
         self.waits_for.iter().chain(&self.fills).copied()
     }
 }
@@ -264,7 +264,7 @@ impl Roles {
     }
 
     /// Who gets writes of any slot.
-    pub(crate) fn targets(&self) -> BTreeSet<Target> {
+    pub(crate) fn targets(&self) -> BTreeSet<RemoteCore> {
         let used = self.sets.iter().zip(&self.uses).filter(|(_, uses)| **uses > 0);
         used.flat_map(|(set, _)| set.targets()).collect()
     }

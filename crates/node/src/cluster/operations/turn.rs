@@ -5,7 +5,8 @@ use crate::cluster::membership::group::Waiter;
 use crate::cluster::membership::orders::{Answer, Order, answer};
 use crate::cluster::membership::roles::{Role, Waits};
 use crate::cluster::operations::reports::{ClusterReport, CoreReport, MemberReport, PendingReport};
-use crate::cluster::rebuild::queue::{Filling, Fillings};
+use crate::cluster::rebuild::learner_state::Learner;
+use crate::cluster::rebuild::queue::Filling;
 use crate::core::Core;
 use crate::message::Message;
 use base::{CoreId, NodeId};
@@ -84,13 +85,13 @@ impl Core {
             cluster.report_slots(&mut report);
             let bytes_a_slot = report.live_bytes / u64::from(report.primaries + report.secondaries).max(1);
             report.fills = cluster.report_fills(bytes_a_slot);
-            report.to_wipe = cluster.fillings.wipes.len() as u32;
+            report.to_wipe = cluster.rebuild.learner.wipes.len() as u32;
         }
         report
     }
 
     fn take_order(&mut self, order: Order, sender: Sender<Answer>) {
-        let has_joined = self.cluster.as_ref().is_some_and(|cluster| cluster.identity.is_some());
+        let has_joined = self.cluster.as_ref().is_some_and(|cluster| cluster.membership.identity.is_some());
         if !has_joined {
             // Who asked may have given up.
             let _ = sender.send(Answer::Refused("this node is no member of a cluster yet; ask another one".to_owned()));
@@ -123,7 +124,7 @@ impl Core {
 impl ClusterCore {
     /// On core 0: the cluster as this member knows it.
     fn report(&self, now_us: u64) -> Option<ClusterReport> {
-        let metadata = self.metadata.as_ref()?.metadata()?;
+        let metadata = self.membership.group.as_ref()?.metadata()?;
         let state = metadata.state();
         let status = state.status();
         let lease_us = metadata.lease_until_us();
@@ -149,7 +150,7 @@ impl ClusterCore {
             })
         });
         Some(ClusterReport {
-            name: self.cluster_name.clone(),
+            name: self.membership.cluster_name.clone(),
             id: format!("{:032x}", state.cluster_id),
             node: metadata.node().map(|node| node.0),
             version: state.version,
@@ -181,27 +182,27 @@ impl ClusterCore {
             *pending.entry(target.0.0).or_default() += link.stream.pending_bytes() as u64;
         }
         report.pending = pending.into_iter().map(|(node, bytes)| PendingReport { node, bytes }).collect();
-        report.forwarded = self.routed.forwarded();
-        report.absent = self.differences.absent().map(|node| node.0).collect();
+        report.forwarded = self.routing.routed.forwarded();
+        report.absent = self.rebuild.catch_up.absent().map(|node| node.0).collect();
     }
 
     /// For messages: what is under way.
     pub(crate) fn describe(&self) -> String {
-        let Fillings { by_target, wipes, wipe_waits, wanted, asked, own_tail, own_tail_waits, walked, doubtful, stepped_down, .. } =
-            &self.fillings;
+        let Learner { wipes, wipe_waits, wanted, asked, own_tail } = &self.rebuild.learner;
         let mut text = format!(
-            "version {}; to wipe {} (waits {wipe_waits}, may {}), wanted {}, asked {}, own tail {} (waits {own_tail_waits}, slots {}), doubtful {}, stepped down {}",
+            "version {}; to wipe {} (waits {wipe_waits}, may {}), wanted {}, asked {}, own tail {} (waits {}, slots {}), doubtful {}, stepped down {}",
             self.view.version(),
             wipes.len(),
-            self.differences.may_forget(),
+            self.rebuild.catch_up.may_forget(),
             wanted.len(),
             asked.len(),
-            own_tail.is_some(),
-            walked.len(),
-            doubtful.len(),
-            stepped_down.len(),
+            own_tail.walk.is_some(),
+            own_tail.waits,
+            own_tail.slots.len(),
+            self.replication.divergence.to_fetch.len(),
+            self.leadership.stepped_down.len(),
         );
-        for (target, filling) in by_target {
+        for (target, filling) in &self.rebuild.queues.by_target {
             let Filling { jobs, waits, sent, agreements, .. } = filling;
             let proposed = sent.values().filter(|sent| sent.proposed.is_some()).count();
             let (jobs, sent, agreements) = (jobs.len(), sent.len(), agreements.len());
@@ -212,6 +213,6 @@ impl ClusterCore {
             text += &format!("; link {target:?} open {open}, pending {pending}, arrived {arrived}");
         }
         let unserved = self.roles.iter().filter(|(_, _, local)| local.waits != Waits::default()).count();
-        text + &format!("; unserved {unserved}, early {}, routed {}", self.early_frames.len(), self.routed.len())
+        text + &format!("; unserved {unserved}, pending frames {}, routed {}", self.links.pending.len(), self.routing.routed.len())
     }
 }

@@ -1,7 +1,7 @@
 //! As primary: a replica that has all images is waited for, and then proposed as one in sync.
 
 use crate::cluster::core::ClusterCore;
-use crate::cluster::links::link::Target;
+use crate::cluster::links::remote_core::RemoteCore;
 use crate::cluster::membership::roles::Waits;
 use crate::cluster::rebuild::queue::Sent;
 use crate::core::Core;
@@ -17,10 +17,10 @@ const PROPOSED_SLOTS_MAX: usize = 512;
 impl Core {
     /// As primary: in slots whose images a replica has, nothing is acknowledged from now on that it does not have. Not before: clients' writes would wait for images,
     /// and a replica that needs long for them would be dropped.
-    pub(crate) fn wait_for_filled(&mut self, target: Target) {
+    pub(crate) fn wait_for_filled(&mut self, target: RemoteCore) {
         let Some(cluster) = &mut self.cluster else { return };
-        let ClusterCore { fillings, links, roles, .. } = &mut **cluster;
-        let Some(filling) = fillings.by_target.get_mut(&target) else { return };
+        let ClusterCore { rebuild, links, roles, .. } = &mut **cluster;
+        let Some(filling) = rebuild.queues.by_target.get_mut(&target) else { return };
         let Some(stream) = links.outgoing.get(&target).map(|link| &link.stream) else { return };
         let mut filled = Vec::new();
         for (place, sent) in filling.sent.iter_mut().filter(|(_, sent)| stream.has_passed(sent.mark)) {
@@ -37,11 +37,11 @@ impl Core {
     }
 
     /// As primary: what a replica has acknowledged makes it one in sync, or lets a new primary serve.
-    pub(crate) fn propose_filled<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: Target) {
+    pub(crate) fn propose_filled<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: RemoteCore) {
         let now_us = reactor.now().monotonic_us;
         let Some(cluster) = &mut self.cluster else { return };
-        let ClusterCore { fillings, links, roles, view, .. } = &mut **cluster;
-        let Some(filling) = fillings.by_target.get_mut(&target) else { return };
+        let ClusterCore { rebuild, links, roles, view, .. } = &mut **cluster;
+        let Some(filling) = rebuild.queues.by_target.get_mut(&target) else { return };
         let Some(stream) = links.outgoing.get(&target).map(|link| &link.stream) else { return };
         // It has all rows as they were then, and so have all others: what is not committed it would not know to have alone.
         let has_all = |place: &(KeyspaceNumber, Slot), sent: &Sent| {

@@ -1,7 +1,8 @@
 //! As primary: replicas that do not keep up are dropped from those in sync.
 
 use crate::cluster::core::ClusterCore;
-use crate::cluster::links::link::{Link, Target};
+use crate::cluster::links::link::Link;
+use crate::cluster::links::remote_core::RemoteCore;
 use crate::cluster::membership::roles::{Role, Set};
 use crate::cluster::rebuild::progress::Held;
 use crate::core::Core;
@@ -36,7 +37,8 @@ impl Core {
             }
         }
         let is_behind = |link: &Link| link.stream.pending_bytes() > LEARNER_STREAM_BYTES_MAX;
-        let behind: Vec<Target> = cluster.links.outgoing.iter().filter(|(_, link)| is_behind(link)).map(|(target, _)| *target).collect();
+        let behind: Vec<RemoteCore> =
+            cluster.links.outgoing.iter().filter(|(_, link)| is_behind(link)).map(|(target, _)| *target).collect();
         for target in silent {
             // The other side may have forgotten the connection.
             cluster.links.abort(reactor, target);
@@ -61,11 +63,13 @@ impl Core {
 
     /// As primary: a replica cannot take what it is sent. The metadata is asked to go on without it, and to be filled it has to wait a while. Of one that is
     /// only slow nothing is taken that is in sync: clients wait for it, and so do not get ahead of it by more than they may.
-    pub(crate) fn give_up<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: Target, why: Held) {
+    pub(crate) fn give_up<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: RemoteCore, why: Held) {
         let now_us = reactor.now().monotonic_us;
-        let Some(cluster) = self.cluster.as_mut().filter(|cluster| !cluster.fillings.is_being_given_up(target, now_us)) else { return };
+        let Some(cluster) = self.cluster.as_mut().filter(|cluster| !cluster.rebuild.queues.is_being_given_up(target, now_us)) else {
+            return;
+        };
         let slots = cluster.slots_with(target, |set| why == Held::Full || set.fills.contains(&target));
-        if !cluster.fillings.give_up(target, why, !slots.is_empty(), now_us) {
+        if !cluster.rebuild.queues.give_up(target, why, !slots.is_empty(), now_us) {
             return;
         }
         tracing::warn!(
@@ -80,13 +84,13 @@ impl Core {
 
 impl ClusterCore {
     /// Whether more than images waits to be acknowledged.
-    fn is_waited_for(&self, target: Target) -> bool {
+    fn is_waited_for(&self, target: RemoteCore) -> bool {
         let has_writes = self.links.outgoing.get(&target).is_some_and(|link| link.stream.has_writes());
-        has_writes || self.fillings.agrees_with(target)
+        has_writes || self.rebuild.queues.agrees_with(target)
     }
 
     /// Slots whose primary is here and that this replica gets the writes of, as far as their sets are of interest.
-    fn slots_with(&self, target: Target, wants: impl Fn(&Set) -> bool) -> Vec<cluster::SlotEpochs> {
+    fn slots_with(&self, target: RemoteCore, wants: impl Fn(&Set) -> bool) -> Vec<cluster::SlotEpochs> {
         let mut slots: BTreeMap<KeyspaceNumber, Vec<(Slot, base::Epoch)>> = BTreeMap::new();
         for (keyspace, slot, local) in self.roles.iter().filter(|(_, _, local)| local.role == Role::Primary) {
             let set = local.set.map(|set| self.roles.set(set));

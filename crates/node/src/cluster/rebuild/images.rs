@@ -1,7 +1,7 @@
 //! As primary: images of rows go into the stream of a replica, a chunk at a time.
 
 use crate::cluster::core::ClusterCore;
-use crate::cluster::links::link::Target;
+use crate::cluster::links::remote_core::RemoteCore;
 use crate::cluster::rebuild::queue::{Job, Sent};
 use crate::core::Core;
 use crate::message::Message;
@@ -19,12 +19,12 @@ const PENDING_BYTES_MAX: usize = 1 << 20;
 
 impl Core {
     /// A bite of the first job of a replica; `None` if there is nothing to do for now.
-    pub(crate) fn fill_target<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: Target) -> Option<()> {
+    pub(crate) fn fill_target<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: RemoteCore) -> Option<()> {
         let now = reactor.now();
         let cluster = self.cluster.as_mut()?;
         // Nothing is made for one that is not there: it may never come back.
         let stream = &cluster.links.outgoing.get(&target).filter(|link| link.is_open())?.stream;
-        let filling = cluster.fillings.by_target.get_mut(&target)?;
+        let filling = cluster.rebuild.queues.by_target.get_mut(&target)?;
         let has_room = match filling.jobs.front()? {
             Job::Slot { .. } | Job::Tail { .. } => filling.window.has_room(stream.images().under_way(), now.monotonic_us),
             Job::Keys(_) | Job::Agreement(_) => stream.pending_bytes() <= PENDING_BYTES_MAX,
@@ -139,21 +139,21 @@ impl Core {
 
 impl ClusterCore {
     /// As primary: all rows of these slots are in a replica's stream.
-    fn all_sent(&mut self, target: Target, places: &[(KeyspaceNumber, Slot)], sequence: Sequence) {
+    fn all_sent(&mut self, target: RemoteCore, places: &[(KeyspaceNumber, Slot)], sequence: Sequence) {
         let mark = self.links.outgoing(target).stream.mark();
-        self.fillings.of(target).sent.extend(places.iter().map(|place| (*place, Sent::up_to(mark, sequence))));
+        self.rebuild.queues.of(target).sent.extend(places.iter().map(|place| (*place, Sent::up_to(mark, sequence))));
     }
 
     /// An image is in a replica's stream.
-    fn image_sent(&mut self, target: Target, now_us: u64) {
+    fn image_sent(&mut self, target: RemoteCore, now_us: u64) {
         let Some(link) = self.links.outgoing.get(&target) else { return };
-        if let Some(filling) = self.fillings.by_target.get_mut(&target) {
+        if let Some(filling) = self.rebuild.queues.by_target.get_mut(&target) {
             filling.window.sent(link.stream.images().pushed, link.stream.writes_pushed(), now_us);
         }
     }
 }
 
-fn log_damaged(core: CoreId, target: Target, damaged: u64) {
+fn log_damaged(core: CoreId, target: RemoteCore, damaged: u64) {
     if damaged > 0 {
         tracing::error!(
             core = core.0,

@@ -2,8 +2,10 @@
 
 use crate::cluster::core::ClusterCore;
 use crate::cluster::links::frames::{Fill, KEYS, STEPPED_DOWN, Slots, WANTED, write_key, write_wanted};
-use crate::cluster::links::link::{Incoming, Target};
+use crate::cluster::links::link::Incoming;
+use crate::cluster::links::remote_core::RemoteCore;
 use crate::cluster::membership::roles::Role;
+use crate::cluster::replication::state::Replication;
 use crate::core::Core;
 use crate::message::Message;
 use base::{CoreId, Epoch, NodeId, Slot};
@@ -18,16 +20,16 @@ impl ClusterCore {
     /// As learner: a slot is to be filled. What is here of it is kept, if it is only behind.
     pub(crate) fn want_slot(&mut self, place: (KeyspaceNumber, Slot), own_writes: Vec<RowKey>) {
         let was_in_sync = self.roles.get(place.0, place.1).is_some_and(|local| local.was_in_sync);
-        let is_held = self.differences.holds(&self.view.keyspaces[usize::from(place.0.0)].name, place.1);
-        self.fillings.asked.remove(&place);
-        self.fillings.wanted.remove(&place);
-        let mut keys = self.fillings.take_uncommitted(place);
+        let is_held = self.rebuild.catch_up.holds(&self.view.keyspaces[usize::from(place.0.0)].name, place.1);
+        self.rebuild.learner.asked.remove(&place);
+        self.rebuild.learner.wanted.remove(&place);
+        let mut keys = self.replication.divergence.take_uncommitted(place);
         if is_held && was_in_sync {
             keys.extend(own_writes);
-            self.fillings.doubtful.insert(place, keys);
-            self.fillings.wanted.insert(place, Fill::Difference);
-        } else if is_held && self.differences.restored().is_some() {
-            self.fillings.walked_next.insert(place);
+            self.replication.divergence.to_fetch.insert(place, keys);
+            self.rebuild.learner.wanted.insert(place, Fill::Difference);
+        } else if is_held && self.rebuild.catch_up.restored().is_some() {
+            self.rebuild.learner.own_tail.next_slots.insert(place);
         } else {
             self.want_all(place);
         }
@@ -35,16 +37,16 @@ impl ClusterCore {
 
     /// As learner: a slot is to be filled anew; what is here of it is of no use.
     pub(crate) fn want_all(&mut self, place: (KeyspaceNumber, Slot)) {
-        self.differences.let_go(&self.view.keyspaces[usize::from(place.0.0)].name, place.1);
-        self.fillings.doubtful.remove(&place);
-        self.fillings.doubted.remove(&place);
+        self.rebuild.catch_up.let_go(&self.view.keyspaces[usize::from(place.0.0)].name, place.1);
+        self.replication.divergence.to_fetch.remove(&place);
+        self.replication.divergence.fetching.remove(&place);
         self.want_wiped(place);
     }
 
     /// As learner: primaries hear why they are not asked.
     fn tell_full<R: Reactor>(&mut self, reactor: &mut R) {
         let primary_of = |(keyspace, slot): &(KeyspaceNumber, Slot)| Some((self.roles.get(*keyspace, *slot)?.primary?, *slot));
-        let primaries = self.fillings.wanted.keys().filter_map(primary_of);
+        let primaries = self.rebuild.learner.wanted.keys().filter_map(primary_of);
         let connections: BTreeSet<_> = primaries.filter_map(|(primary, slot)| self.incoming_from(primary, slot)).collect();
         for connection in connections {
             self.answer_full(reactor, connection);
@@ -53,7 +55,7 @@ impl ClusterCore {
 
     /// Asks a primary for the images of the rows that are doubtful here.
     fn ask_for_keys<R: Reactor>(&mut self, reactor: &mut R, connection: ConnectionId, place: (KeyspaceNumber, Slot)) {
-        let Some(keys) = self.fillings.doubtful.remove(&place).filter(|keys| !keys.is_empty()) else { return };
+        let Some(keys) = self.replication.divergence.to_fetch.remove(&place).filter(|keys| !keys.is_empty()) else { return };
         let version = self.view.version().to_le_bytes();
         let mut body = version.to_vec();
         for key in &keys {
@@ -64,7 +66,7 @@ impl ClusterCore {
             }
         }
         self.answer(reactor, connection, KEYS, |out| out.extend_from_slice(&body));
-        self.fillings.doubted.entry(place).or_default().extend(keys);
+        self.replication.divergence.fetching.entry(place).or_default().extend(keys);
     }
 
     /// The connection of the core of `primary` that has `slot`.
@@ -91,19 +93,19 @@ impl Core {
         let learned: Vec<_> = learned.map(|(keyspace, slot, _)| (keyspace, slot)).collect();
         // What was asked may not have arrived. A filling that has begun is not begun again.
         for place in learned {
-            if let Some(fill) = cluster.fillings.asked.get(&place) {
-                cluster.fillings.wanted.insert(place, *fill);
+            if let Some(fill) = cluster.rebuild.learner.asked.get(&place) {
+                cluster.rebuild.learner.wanted.insert(place, *fill);
             }
         }
-        let ClusterCore { fillings, roles, .. } = &mut **cluster;
+        let ClusterCore { replication: Replication { divergence, .. }, roles, .. } = &mut **cluster;
         let is_here = |(keyspace, slot): &(KeyspaceNumber, Slot)| {
             let is_asked = roles.get(*keyspace, *slot).is_some_and(|local| local.primary == Some(node));
             is_asked && slot.core(cores) == CoreId(core)
         };
-        let doubted: Vec<_> = fillings.doubted.keys().filter(|place| is_here(place)).copied().collect();
+        let doubted: Vec<_> = divergence.fetching.keys().filter(|place| is_here(place)).copied().collect();
         for place in doubted {
-            let keys = fillings.doubted.remove(&place).unwrap_or_default();
-            fillings.doubtful.entry(place).or_default().extend(keys);
+            let keys = divergence.fetching.remove(&place).unwrap_or_default();
+            divergence.to_fetch.entry(place).or_default().extend(keys);
         }
     }
 
@@ -115,10 +117,10 @@ impl Core {
             let Some(local) = cluster.roles.get(keyspace, slot) else { continue };
             let is_meant = local.role == Role::Learner && local.primary == Some(node) && local.learning == Some(Epoch(wanted));
             // It may have asked for all already.
-            if is_meant && cluster.fillings.asked.get(&(keyspace, slot)) == Some(&Fill::Difference) {
+            if is_meant && cluster.rebuild.learner.asked.get(&(keyspace, slot)) == Some(&Fill::Difference) {
                 cluster.roles.set_asked(keyspace, slot, false);
-                cluster.fillings.asked.remove(&(keyspace, slot));
-                cluster.fillings.wanted.remove(&(keyspace, slot));
+                cluster.rebuild.learner.asked.remove(&(keyspace, slot));
+                cluster.rebuild.learner.wanted.remove(&(keyspace, slot));
                 cluster.want_all((keyspace, slot));
             }
         }
@@ -127,7 +129,10 @@ impl Core {
     /// As replica: asks primaries for what is wanted, as far as they have connected.
     pub(crate) fn ask<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
         let Some(cluster) = &mut self.cluster else { return };
-        if cluster.fillings.wanted.is_empty() && cluster.fillings.doubtful.is_empty() && cluster.fillings.stepped_down.is_empty() {
+        if cluster.rebuild.learner.wanted.is_empty()
+            && cluster.replication.divergence.to_fetch.is_empty()
+            && cluster.leadership.stepped_down.is_empty()
+        {
             return;
         }
         let version = cluster.view.version().to_le_bytes();
@@ -138,18 +143,18 @@ impl Core {
             cluster.tell_full(reactor);
         }
         let takes_none = cluster.is_ending() || is_full;
-        let wants = if takes_none { BTreeMap::new() } else { cluster.fillings.wanted.clone() };
+        let wants = if takes_none { BTreeMap::new() } else { cluster.rebuild.learner.wanted.clone() };
         for (place, fill) in wants {
             let Some(local) = cluster.roles.get(place.0, place.1).filter(|local| local.role == Role::Learner) else {
-                cluster.fillings.wanted.remove(&place);
+                cluster.rebuild.learner.wanted.remove(&place);
                 continue;
             };
             let Some(learning) = local.learning else { continue };
             let Some(connection) = local.primary.and_then(|primary| cluster.incoming_from(primary, place.1)) else { continue };
             let name = &cluster.view.keyspaces[usize::from(place.0.0)].name;
             wanted.entry((connection, fill == Fill::All)).or_default().push(name, place.1, learning.0);
-            cluster.fillings.wanted.remove(&place);
-            cluster.fillings.asked.insert(place, fill);
+            cluster.rebuild.learner.wanted.remove(&place);
+            cluster.rebuild.learner.asked.insert(place, fill);
             cluster.ask_for_keys(reactor, connection, place);
             cluster.roles.set_asked(place.0, place.1, true);
         }
@@ -161,20 +166,20 @@ impl Core {
                 write_wanted(body, fill, &slots);
             });
         }
-        for place in cluster.fillings.doubtful.keys().copied().collect::<Vec<_>>() {
+        for place in cluster.replication.divergence.to_fetch.keys().copied().collect::<Vec<_>>() {
             let Some(local) = cluster.roles.get(place.0, place.1) else { continue };
             if local.role == Role::Learner {
                 continue;
             }
             let Some(primary) = local.primary.filter(|_| local.role == Role::Secondary) else {
-                cluster.fillings.doubtful.remove(&place);
+                cluster.replication.divergence.to_fetch.remove(&place);
                 continue;
             };
             let Some(connection) = cluster.incoming_from(primary, place.1) else { continue };
             cluster.ask_for_keys(reactor, connection, place);
         }
-        let mut told: BTreeMap<Target, Slots> = BTreeMap::new();
-        for (place, to) in std::mem::take(&mut cluster.fillings.stepped_down) {
+        let mut told: BTreeMap<RemoteCore, Slots> = BTreeMap::new();
+        for (place, to) in std::mem::take(&mut cluster.leadership.stepped_down) {
             let assignment = cluster.view.assignment(place.0, place.1).filter(|assignment| assignment.primary == to);
             let (Some(assignment), Some(core)) = (assignment, cluster.view.core_of(to, place.1)) else { continue };
             let name = &cluster.view.keyspaces[usize::from(place.0.0)].name;
@@ -188,7 +193,7 @@ impl Core {
             if !cluster.send(reactor, target, STEPPED_DOWN, write) {
                 let places = slots.iter().filter_map(|(name, slot, _)| Some(((cluster.view.number_of(name)?, slot), target.0)));
                 let places: Vec<_> = places.collect();
-                cluster.fillings.stepped_down.extend(places);
+                cluster.leadership.stepped_down.extend(places);
             }
         }
     }

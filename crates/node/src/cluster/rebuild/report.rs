@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 impl ClusterCore {
     /// Looks at how fills get on, for operators.
     pub(crate) fn sample_fills(&mut self, now_us: u64) {
-        for (target, filling) in &mut self.fillings.by_target {
+        for (target, filling) in &mut self.rebuild.queues.by_target {
             let done = self.links.outgoing.get(target).map_or(0, |link| link.stream.images().done);
             filling.progress.sample(done, now_us);
         }
@@ -28,13 +28,13 @@ impl ClusterCore {
                 }
             }
         }
-        for (target, given_up) in &self.fillings.given_up {
+        for (target, given_up) in &self.rebuild.queues.dropped {
             // What is being filled has been taken up again.
             if let Some(fill) = fills.get_mut(&target.0).filter(|fill| fill.held != Held::No) {
                 fill.held = given_up.why;
             }
         }
-        for (target, filling) in &self.fillings.by_target {
+        for (target, filling) in &self.rebuild.queues.by_target {
             let Some(link) = self.links.outgoing.get(target) else { continue };
             let images = link.stream.images();
             let fill = fills.entry(target.0).or_insert_with(|| FillReport { node: target.0.0, ..FillReport::default() });
@@ -48,7 +48,7 @@ impl ClusterCore {
 
     /// Notes what fills wait for from now on.
     pub(crate) fn note_progress(&mut self, now_us: u64, rests: bool) {
-        for (target, filling) in &mut self.fillings.by_target {
+        for (target, filling) in &mut self.rebuild.queues.by_target {
             let under_way = self.links.outgoing.get(target).map_or(u64::MAX, |link| link.stream.images().under_way());
             let held = match filling.jobs.front() {
                 None => Held::No,

@@ -1,9 +1,9 @@
 //! As primary: what replicas ask for, a rebuild or the images of single keys.
 
 use crate::cluster::links::frames::{ALL_NEEDED, Fill, Slots, read_key};
-use crate::cluster::links::link::Target;
+use crate::cluster::links::remote_core::RemoteCore;
 use crate::cluster::membership::roles::Role;
-use crate::cluster::rebuild::queue::{Fillings, Job};
+use crate::cluster::rebuild::queue::{Job, Queues};
 use crate::cluster::replication::uncommitted::owned;
 use crate::core::Core;
 use crate::message::Message;
@@ -37,14 +37,14 @@ impl Answer {
 
 impl Core {
     /// As primary: a replica asks to be filled.
-    pub(crate) fn fill_wanted<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: Target, fill: Fill, slots: &Slots) {
+    pub(crate) fn fill_wanted<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: RemoteCore, fill: Fill, slots: &Slots) {
         let now_us = reactor.now().monotonic_us;
         let Some(cluster) = &mut self.cluster else { return };
-        if cluster.fillings.given_up_until(target, now_us).is_some() {
-            cluster.fillings.postponed.push((target, fill, slots.clone()));
+        if cluster.rebuild.queues.given_up_until(target, now_us).is_some() {
+            cluster.rebuild.queues.postponed.push((target, fill, slots.clone()));
             return;
         }
-        let known = cluster.differences.known_of(target.0).map(Sequence).filter(|known| !self.shard.purged_above(*known));
+        let known = cluster.rebuild.catch_up.known_of(target.0).map(Sequence).filter(|known| !self.shard.purged_above(*known));
         let (mut changed, mut unknown) = (Vec::new(), Slots::default());
         for (name, slot, wanted) in slots.iter() {
             let Some(keyspace) = cluster.view.number_of(name) else { continue };
@@ -64,7 +64,7 @@ impl Core {
             local.stop_filling(target.0);
             local.filling.push((target.0, named, fill));
             let place = (keyspace, slot);
-            let filling = cluster.fillings.of(target);
+            let filling = cluster.rebuild.queues.of(target);
             filling.sent.remove(&place);
             filling.jobs.retain_mut(|job| match job {
                 Job::Slot { place: known, .. } => *known != place,
@@ -82,7 +82,7 @@ impl Core {
         if let (Fill::Difference, Some(known), false) = (fill, known, changed.is_empty()) {
             let tables: BTreeSet<TableId> = changed.iter().flat_map(|place| cluster.view.tables_of(place.0)).collect();
             let walk = self.shard.tail_walk(tables, known);
-            cluster.fillings.of(target).jobs.push_back(Job::Tail { places: changed.iter().copied().collect(), walk });
+            cluster.rebuild.queues.of(target).jobs.push_back(Job::Tail { places: changed.iter().copied().collect(), walk });
         }
         if !unknown.0.is_empty() {
             let version = cluster.view.version().to_le_bytes();
@@ -99,7 +99,7 @@ impl Core {
     }
 
     /// As primary: a replica may have other rows of these keys.
-    pub(crate) fn keys_wanted(&mut self, target: Target, mut body: &[u8]) {
+    pub(crate) fn keys_wanted(&mut self, target: RemoteCore, mut body: &[u8]) {
         let Some(cluster) = &mut self.cluster else { return };
         let mut keys = VecDeque::new();
         while let Some(key) = read_key(&mut body) {
@@ -111,15 +111,15 @@ impl Core {
             }
         }
         if !keys.is_empty() {
-            cluster.fillings.of(target).jobs.push_back(Job::Keys(keys));
+            cluster.rebuild.queues.of(target).jobs.push_back(Job::Keys(keys));
         }
     }
 
     /// Fills replicas that have waited long enough. Gives the time at which to look again.
     pub(crate) fn fill_postponed<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
-        let Fillings { given_up, postponed, .. } = &mut self.cluster.as_mut()?.fillings;
-        let until_us = |target: &Target| given_up.get(target).map_or(0, |given_up| given_up.until_us);
+        let Queues { dropped, postponed, .. } = &mut self.cluster.as_mut()?.rebuild.queues;
+        let until_us = |target: &RemoteCore| dropped.get(target).map_or(0, |dropped| dropped.until_us);
         let ripe: Vec<_> = postponed.extract_if(.., |(target, ..)| now_us >= until_us(target)).collect();
         let due_us = postponed.iter().map(|(target, ..)| until_us(target)).min();
         for (target, fill, slots) in ripe {

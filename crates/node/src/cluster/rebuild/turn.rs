@@ -10,8 +10,10 @@
 //! acknowledged, asks for the images of these keys (`KEYS`). A new primary sends such rows of its own to the others before it serves.
 
 use crate::cluster::core::ClusterCore;
-use crate::cluster::links::link::Target;
-use crate::cluster::rebuild::queue::{Filling, Fillings, OWN_TAIL, WIPE};
+use crate::cluster::links::remote_core::RemoteCore;
+use crate::cluster::rebuild::learner_state::Learner;
+use crate::cluster::rebuild::queue::{Filling, OWN_TAIL, Queues, WIPE};
+use crate::cluster::rebuild::state::Rebuild;
 use crate::cluster::replication::pacing::Slice;
 use crate::core::Core;
 use crate::message::Message;
@@ -26,7 +28,7 @@ const URGENT_BITES_PER_TURN: usize = 16;
 enum Task {
     Wipe,
     OwnTail,
-    Fill(Target),
+    Fill(RemoteCore),
 }
 
 impl Core {
@@ -37,22 +39,22 @@ impl Core {
         let now_us = reactor.now().monotonic_us;
         let mut ready: BTreeSet<u32> = self.shard.take_scans_ready().collect();
         let cluster = self.cluster.as_mut()?;
-        ready.extend(self.shard.end_scans(|number| cluster.fillings.scans(number)));
-        let ClusterCore { fillings, links, budget, .. } = &mut **cluster;
-        fillings.wipe_waits &= !ready.contains(&WIPE);
-        fillings.own_tail_waits &= !ready.contains(&OWN_TAIL);
-        for (target, filling) in &mut fillings.by_target {
+        ready.extend(self.shard.end_scans(|number| cluster.rebuild.scans(number)));
+        let ClusterCore { rebuild: Rebuild { queues, learner, .. }, links, replication, .. } = &mut **cluster;
+        learner.wipe_waits &= !ready.contains(&WIPE);
+        learner.own_tail.waits &= !ready.contains(&OWN_TAIL);
+        for (target, filling) in &mut queues.by_target {
             filling.waits &= !ready.contains(&filling.number);
             if let Some(link) = links.outgoing.get(target) {
-                filling.window.acknowledged(link.stream.images().done, link.stream.writes_pushed(), *budget, now_us);
+                filling.window.acknowledged(link.stream.images().done, link.stream.writes_pushed(), replication.budget, now_us);
             }
         }
-        let targets: Vec<Target> = fillings.by_target.keys().copied().collect();
+        let targets: Vec<RemoteCore> = queues.by_target.keys().copied().collect();
         let mut goes_on = false;
         for target in &targets {
             for _ in 0..URGENT_BITES_PER_TURN {
                 let is_urgent =
-                    self.cluster.as_ref().and_then(|cluster| cluster.fillings.by_target.get(target)).is_some_and(Filling::is_urgent);
+                    self.cluster.as_ref().and_then(|cluster| cluster.rebuild.queues.by_target.get(target)).is_some_and(Filling::is_urgent);
                 if !is_urgent || self.fill_target(reactor, *target).is_none() {
                     break;
                 }
@@ -68,16 +70,16 @@ impl Core {
     }
 
     /// A slice of what clients need not wait for. Gives the time at which to go on.
-    fn migrate<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, targets: &[Target]) -> Option<u64> {
+    fn migrate<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, targets: &[RemoteCore]) -> Option<u64> {
         let cluster = self.cluster.as_mut()?;
-        let Fillings { by_target, wipes, own_tail, walked_next, next_task, .. } = &cluster.fillings;
-        let is_idle = wipes.is_empty() && own_tail.is_none() && walked_next.is_empty();
+        let Rebuild { queues: Queues { by_target, next_task, .. }, learner: Learner { wipes, own_tail, .. }, .. } = &cluster.rebuild;
+        let is_idle = wipes.is_empty() && own_tail.walk.is_none() && own_tail.next_slots.is_empty();
         if is_idle && by_target.values().all(|filling| filling.jobs.is_empty()) {
             cluster.note_progress(reactor.now().monotonic_us, false);
             return None;
         }
-        let mut slice = Slice::begin(cluster.budget, reactor.clock_us());
-        let mut due_us = cluster.rest.due_us(reactor.slept_us(), reactor.clock_us());
+        let mut slice = Slice::begin(cluster.replication.budget, reactor.clock_us());
+        let mut due_us = cluster.replication.rest.due_us(reactor.slept_us(), reactor.clock_us());
         if due_us.is_none() {
             let mut tasks = VecDeque::from([Task::Wipe, Task::OwnTail]);
             tasks.extend(targets.iter().map(|target| Task::Fill(*target)));
@@ -101,11 +103,11 @@ impl Core {
             }
             let now_us = reactor.clock_us();
             let cluster = self.cluster.as_mut()?;
-            cluster.fillings.next_task = first + 1;
+            cluster.rebuild.queues.next_task = first + 1;
             if slice.has_bites() {
-                cluster.rest.worked(&slice, reactor.slept_us(), now_us);
+                cluster.replication.rest.worked(&slice, reactor.slept_us(), now_us);
             }
-            let paused_until_us = || cluster.fillings.by_target.values().filter_map(|filling| filling.paused_until_us(now_us)).min();
+            let paused_until_us = || cluster.rebuild.queues.by_target.values().filter_map(|filling| filling.paused_until_us(now_us)).min();
             due_us = if tasks.is_empty() { paused_until_us() } else { Some(0) };
         }
         let cluster = self.cluster.as_mut()?;

@@ -4,7 +4,10 @@ use crate::cluster::core::ClusterCore;
 use crate::cluster::links::frames::Fill;
 use crate::cluster::membership::roles::Role;
 use crate::cluster::rebuild::images::BITE_BYTES;
+use crate::cluster::rebuild::learner_state::Learner;
 use crate::cluster::rebuild::queue::{OWN_TAIL, WIPE};
+use crate::cluster::rebuild::state::Rebuild;
+use crate::cluster::replication::state::Replication;
 use crate::cluster::replication::uncommitted::owned;
 use crate::core::Core;
 use crate::message::Message;
@@ -17,15 +20,15 @@ use std::collections::BTreeSet;
 impl ClusterCore {
     /// What is here of a slot goes, once: what comes after that stays.
     pub(crate) fn want_wiped(&mut self, place: (KeyspaceNumber, Slot)) {
-        if self.fillings.wipes.iter().all(|(known, _)| *known != place) {
+        if self.rebuild.learner.wipes.iter().all(|(known, _)| *known != place) {
             let scan = SlotScan::new(self.view.tables_of(place.0), place.1);
-            self.fillings.wipes.push_back((place, scan));
+            self.rebuild.learner.wipes.push_back((place, scan));
         }
     }
 
     /// A slot is not this node's any more: its rows are of no use.
     pub(crate) fn leave_slot(&mut self, place: (KeyspaceNumber, Slot)) {
-        self.differences.let_go(&self.view.keyspaces[usize::from(place.0.0)].name, place.1);
+        self.rebuild.catch_up.let_go(&self.view.keyspaces[usize::from(place.0.0)].name, place.1);
         self.want_wiped(place);
     }
 }
@@ -34,28 +37,28 @@ impl Core {
     /// As learner: a bite of wiping; `None` if there is nothing to do for now.
     pub(crate) fn wipe<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<()> {
         let cluster = self.cluster.as_mut()?;
-        if cluster.fillings.wipe_waits || !cluster.differences.may_forget() {
+        if cluster.rebuild.learner.wipe_waits || !cluster.rebuild.catch_up.may_forget() {
             return None;
         }
-        let (place, scan) = cluster.fillings.wipes.front_mut()?;
+        let (place, scan) = cluster.rebuild.learner.wipes.front_mut()?;
         let place = *place;
         let (role, is_asked) = cluster.roles.get(place.0, place.1).map_or((Role::None, false), |local| (local.role, local.is_asked()));
         if !matches!(role, Role::Learner | Role::None) || is_asked {
-            cluster.fillings.wipes.pop_front();
+            cluster.rebuild.learner.wipes.pop_front();
             return Some(());
         }
         match self.shard.wipe_slot(reactor.now(), WIPE, scan, BITE_BYTES) {
             Ok(Bite::More) => {}
-            Ok(Bite::Waits) => cluster.fillings.wipe_waits = true,
+            Ok(Bite::Waits) => cluster.rebuild.learner.wipe_waits = true,
             Ok(Bite::End) => {
-                cluster.fillings.wipes.pop_front();
+                cluster.rebuild.learner.wipes.pop_front();
                 if role == Role::Learner {
-                    cluster.fillings.wanted.insert(place, Fill::All);
+                    cluster.rebuild.learner.wanted.insert(place, Fill::All);
                 }
             }
             Err(error) => {
                 tracing::error!(core = self.core.0, %error, "a slot cannot be emptied to be filled anew; it stays without this replica");
-                cluster.fillings.wipes.pop_front();
+                cluster.rebuild.learner.wipes.pop_front();
             }
         }
         Some(())
@@ -64,18 +67,20 @@ impl Core {
     /// As learner after a restart: a bite of the walk over what may be here alone. `None` if there is nothing to do for now.
     pub(crate) fn walk_own_tail<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<()> {
         let cluster = self.cluster.as_mut()?;
-        let ClusterCore { fillings, differences, view, .. } = &mut **cluster;
-        if fillings.own_tail.is_none() {
-            let after = differences.restored().filter(|_| !fillings.walked_next.is_empty())?;
-            fillings.walked = std::mem::take(&mut fillings.walked_next);
-            let tables: BTreeSet<TableId> = fillings.walked.iter().flat_map(|place| view.tables_of(place.0)).collect();
-            fillings.own_tail = Some(self.shard.tail_walk(tables, Sequence(after)));
+        let ClusterCore { rebuild: Rebuild { learner, catch_up, .. }, replication: Replication { divergence, .. }, view, .. } =
+            &mut **cluster;
+        let Learner { own_tail, wanted, .. } = learner;
+        if own_tail.walk.is_none() {
+            let after = catch_up.restored().filter(|_| !own_tail.next_slots.is_empty())?;
+            own_tail.slots = std::mem::take(&mut own_tail.next_slots);
+            let tables: BTreeSet<TableId> = own_tail.slots.iter().flat_map(|place| view.tables_of(place.0)).collect();
+            own_tail.walk = Some(self.shard.tail_walk(tables, Sequence(after)));
         }
-        if fillings.own_tail_waits {
+        if own_tail.waits {
             return None;
         }
-        let walk = fillings.own_tail.as_mut()?;
-        let (walked, doubtful) = (&fillings.walked, &mut fillings.doubtful);
+        let walk = own_tail.walk.as_mut()?;
+        let (walked, doubtful) = (&own_tail.slots, &mut divergence.to_fetch);
         let wants = |table, slot| view.keyspace_of(table).is_some_and(|keyspace| walked.contains(&(keyspace, slot)));
         let bite = self.shard.walk_tail(reactor.now(), OWN_TAIL, walk, &wants, &mut |key, _, _| {
             if let Some(keyspace) = view.keyspace_of(key.table) {
@@ -85,16 +90,16 @@ impl Core {
         });
         match bite {
             Ok(Bite::More) => {}
-            Ok(Bite::Waits) => fillings.own_tail_waits = true,
+            Ok(Bite::Waits) => own_tail.waits = true,
             Ok(Bite::End) => {
-                fillings.own_tail = None;
-                let learners = std::mem::take(&mut fillings.walked);
-                fillings.wanted.extend(learners.into_iter().map(|place| (place, Fill::Difference)));
+                own_tail.walk = None;
+                let learners = std::mem::take(&mut own_tail.slots);
+                wanted.extend(learners.into_iter().map(|place| (place, Fill::Difference)));
             }
             Err(error) => {
                 tracing::warn!(core = self.core.0, %error, "what may be here alone cannot be read; all is filled anew");
-                fillings.own_tail = None;
-                for place in std::mem::take(&mut fillings.walked) {
+                own_tail.walk = None;
+                for place in std::mem::take(&mut own_tail.slots) {
                     cluster.want_all(place);
                 }
             }

@@ -6,7 +6,7 @@
 use crate::cluster::config::Planted;
 use crate::cluster::core::ClusterCore;
 use crate::cluster::links::frames::{ACKNOWLEDGED, FULL, REFUSED};
-use crate::cluster::links::link::Target;
+use crate::cluster::links::remote_core::RemoteCore;
 use crate::cluster::membership::roles::Role;
 use crate::cluster::replication::pacing::Slice;
 use crate::core::Core;
@@ -38,13 +38,13 @@ impl Core {
         let now = reactor.now();
         let cluster = self.cluster.as_mut()?;
         let mut connections: Vec<ConnectionId> = cluster.links.incoming.keys().copied().collect();
-        let first = cluster.first_stream % connections.len().max(1);
+        let first = cluster.replication.first_stream % connections.len().max(1);
         connections.rotate_left(first);
-        let (mut slice, mut has_more) = (Slice::begin(cluster.budget, reactor.clock_us()), false);
+        let (mut slice, mut has_more) = (Slice::begin(cluster.replication.budget, reactor.clock_us()), false);
         for receiver in self.shard.take_received_ready() {
-            cluster.receivers_waiting.remove(&receiver);
+            cluster.replication.receivers_waiting.remove(&receiver);
         }
-        let mut batch = std::mem::take(&mut cluster.batch);
+        let mut batch = std::mem::take(&mut cluster.replication.batch);
         for connection in connections {
             let Some(incoming) = cluster.links.incoming.get_mut(&connection) else { continue };
             let Some(hello) = incoming.hello.as_ref() else { continue };
@@ -52,7 +52,7 @@ impl Core {
             let (from, receiver) = ((sender, CoreId(hello.core)), incoming.receiver);
             let mut stream = std::mem::take(&mut incoming.stream);
             let (mut refused, mut is_full) = (None, false);
-            if stream.has_waiting() && !cluster.receivers_waiting.contains(&receiver) {
+            if stream.has_waiting() && !cluster.replication.receivers_waiting.contains(&receiver) {
                 let version = stream.version();
                 stream.apply(|item| {
                     let keyspace = cluster.view.keyspace_of(item.table);
@@ -82,7 +82,7 @@ impl Core {
                         Ok(Receipt::Applied(sequence)) => {
                             match item.purpose {
                                 Purpose::Image => slice.take(),
-                                Purpose::Write => cluster.rest.client_came(),
+                                Purpose::Write => cluster.replication.rest.client_came(),
                             }
                             if let Some(keyspace) = keyspace {
                                 cluster.received(from, (item.sequence, sequence), (keyspace, item.slot), item);
@@ -90,7 +90,7 @@ impl Core {
                             Offered::Taken
                         }
                         Ok(Receipt::Waits) => {
-                            cluster.receivers_waiting.insert(receiver);
+                            cluster.replication.receivers_waiting.insert(receiver);
                             Offered::Later
                         }
                         Err(ShardError::Full { .. } | ShardError::IndexFull { .. }) => {
@@ -110,7 +110,7 @@ impl Core {
             }
             // By newer metadata, what is committed may be that because this or another member need not have it any more.
             if stream.version() <= cluster.view.version() {
-                cluster.fillings.committed(from, stream.committed());
+                cluster.replication.divergence.committed(from, stream.committed());
             }
             let (written, safe) = (self.shard.engine().last_sequence(), self.shard.safe_sequence());
             if let Some(position) = stream.take_acknowledgement(written.0, safe.0) {
@@ -135,8 +135,8 @@ impl Core {
                 reactor.close(connection);
             }
         }
-        cluster.batch = batch;
-        cluster.first_stream = if has_more { first + 1 } else { 0 };
+        cluster.replication.batch = batch;
+        cluster.replication.first_stream = if has_more { first + 1 } else { 0 };
         has_more.then_some(0)
     }
 }
@@ -144,13 +144,13 @@ impl Core {
 impl ClusterCore {
     /// An item of a primary has been applied here. What others may lack is remembered until it is committed: writes, and what a new primary brings to those in
     /// sync. Other images show what was committed before this replica is in sync.
-    fn received(&mut self, from: Target, sequences: (u64, Sequence), place: (KeyspaceNumber, Slot), item: &Item<'_>) {
+    fn received(&mut self, from: RemoteCore, sequences: (u64, Sequence), place: (KeyspaceNumber, Slot), item: &Item<'_>) {
         let is_secondary = || self.roles.standing(place.0, place.1).is_some_and(|local| local.role == Role::Secondary);
         if item.purpose == Purpose::Write || is_secondary() {
-            self.fillings.applied(from, sequences, place, item.rows);
+            self.replication.divergence.applied(from, sequences, place, item.rows);
         }
         if item.purpose == Purpose::Image {
-            self.fillings.answered(place, item.rows);
+            self.replication.divergence.answered(place, item.rows);
         }
     }
 

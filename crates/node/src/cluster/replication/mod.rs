@@ -17,6 +17,8 @@
 //! | uncommitted | committed → forgotten · the primary changes → its keys are fetched from the new primary, or the new primary is this core and reconciles them |
 
 pub(crate) mod applying;
+pub(crate) mod divergence;
 pub(crate) mod pacing;
 pub(crate) mod sending;
+pub(crate) mod state;
 pub(crate) mod uncommitted;

@@ -2,8 +2,9 @@
 
 use crate::cluster::config::Planted;
 use crate::cluster::core::ClusterCore;
-use crate::cluster::links::link::Target;
+use crate::cluster::links::remote_core::RemoteCore;
 use crate::cluster::membership::roles::Role;
+use crate::cluster::replication::state::Replication;
 use base::{Epoch, Slot};
 use engine::{ReceivedRows, Sequence};
 use replica::{Item, Purpose};
@@ -13,8 +14,8 @@ impl ClusterCore {
     /// Sends what the shard has written to those who must have it.
     pub(crate) fn send_written(&mut self, shard: &mut Shard) {
         for written in shard.written() {
-            self.uncommitted_sets.insert(written.set);
-            self.written = true;
+            self.replication.uncommitted_sets.insert(written.set);
+            self.replication.written = true;
             let Some(local) = self.roles.standing(written.keyspace, written.slot) else { continue };
             let item = Item {
                 sequence: written.sequence.0,
@@ -28,7 +29,7 @@ impl ClusterCore {
             for target in self.roles.set(written.set).targets() {
                 if let Some(link) = self.links.outgoing.get_mut(&target) {
                     link.stream.push(&item);
-                    self.unsent.insert(target);
+                    self.links.unsent.insert(target);
                 }
             }
         }
@@ -41,20 +42,26 @@ impl ClusterCore {
     }
 
     /// Sends no row, only the time: what a replica that becomes one in sync writes later must not have an earlier timestamp.
-    pub(crate) fn send_time(&mut self, target: Target, (keyspace, slot): (KeyspaceNumber, Slot), sequence: Sequence, timestamp_us: i64) {
+    pub(crate) fn send_time(
+        &mut self,
+        target: RemoteCore,
+        (keyspace, slot): (KeyspaceNumber, Slot),
+        sequence: Sequence,
+        timestamp_us: i64,
+    ) {
         let Some(term) = self.term_here(keyspace, slot) else { return };
         let Some(table) = self.view.tables_of(keyspace).next() else { return };
         let item = Item { sequence: sequence.0, term, timestamp_us, table, slot, purpose: Purpose::Image, rows: &[] };
         if let Some(link) = self.links.outgoing.get_mut(&target) {
             link.stream.push(&item);
-            self.unsent.insert(target);
+            self.links.unsent.insert(target);
         }
     }
 
     /// Sends an image to one replica.
     pub(crate) fn send_image(
         &mut self,
-        target: Target,
+        target: RemoteCore,
         keyspace: KeyspaceNumber,
         slot: Slot,
         sequence: Sequence,
@@ -66,21 +73,21 @@ impl ClusterCore {
         let item = Item { sequence: sequence.0, term, timestamp_us, table: first.key.table, slot, purpose: Purpose::Image, rows };
         if let Some(link) = self.links.outgoing.get_mut(&target) {
             link.stream.push(&item);
-            self.unsent.insert(target);
+            self.links.unsent.insert(target);
         }
     }
 
     /// Tells the shard how far each set has what was written in it, and notes what each replica may be told of that.
     pub(crate) fn tell_committed(&mut self, shard: &mut Shard) {
-        if !std::mem::take(&mut self.written) {
+        if !std::mem::take(&mut self.replication.written) {
             return;
         }
-        let Self { links, roles, uncommitted_sets, config, fillings, .. } = self;
+        let Self { links, roles, replication: Replication { uncommitted_sets, divergence, .. }, config, .. } = self;
         let last = shard.engine().last_sequence().0;
         links.outgoing.values_mut().for_each(|link| link.committed = last);
         uncommitted_sets.retain(|number| {
             let (set, written) = (roles.set(*number), shard.last_written(*number).0);
-            let has = |target: &Target| links.outgoing.get(target).map_or(written, |link| link.stream.arrived().min(written));
+            let has = |target: &RemoteCore| links.outgoing.get(target).map_or(written, |link| link.stream.arrived().min(written));
             let mut committed = set.waits_for.iter().map(has).min().unwrap_or(written);
             if config.planted == Some(Planted::EarlyAcknowledgement) {
                 committed = written;
@@ -94,7 +101,7 @@ impl ClusterCore {
             }
             is_waiting
         });
-        for (place, since) in fillings.agreeing() {
+        for (place, since) in divergence.reconciling() {
             let Some(set) = roles.get(place.0, place.1).and_then(|local| local.set) else { continue };
             for target in roles.set(set).targets() {
                 if let Some(link) = links.outgoing.get_mut(&target) {
@@ -105,9 +112,9 @@ impl ClusterCore {
     }
 
     /// An acknowledgement of a replica; whether it is of anything new.
-    pub(crate) fn acknowledged(&mut self, target: Target, position: u64) -> bool {
+    pub(crate) fn acknowledged(&mut self, target: RemoteCore, position: u64) -> bool {
         let Some(link) = self.links.outgoing.get_mut(&target) else { return false };
-        self.written = true;
+        self.replication.written = true;
         link.stream.acknowledged(position)
     }
 }

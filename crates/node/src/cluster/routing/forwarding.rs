@@ -25,7 +25,7 @@ impl Core {
             let now_us = reactor.now().monotonic_us;
             let (part, request) = (forward.part.map(<[u8]>::to_vec), forward.request.to_vec());
             let early = Early { asker, version: forward.version, until_us: now_us + EARLY_US, part, request };
-            if let Err(early) = cluster.early.push(early, now_us) {
+            if let Err(early) = cluster.routing.pending.push(early, now_us) {
                 self.answer_asker(reactor, early.asker, Err(ShardError::NotPrimary));
             }
             return;
@@ -56,7 +56,7 @@ impl Core {
     /// Runs what has waited for the metadata that has come.
     pub(crate) fn run_early<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
         let Some(cluster) = &mut self.cluster else { return };
-        for early in std::mem::take(&mut cluster.early).queue {
+        for early in std::mem::take(&mut cluster.routing.pending).queue {
             let forward = Forward { id: 0, version: early.version, part: early.part.as_deref(), request: &early.request };
             self.run_forwarded(reactor, early.asker, &forward);
         }

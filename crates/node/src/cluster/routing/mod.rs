@@ -13,4 +13,5 @@ pub(crate) mod pending_requests;
 pub(crate) mod replicas;
 pub(crate) mod requests;
 pub(crate) mod routed;
+pub(crate) mod state;
 pub(crate) mod tablets;

@@ -1,6 +1,6 @@
 //! Requests that this core has routed, and where they belong.
 
-use crate::cluster::links::link::Target;
+use crate::cluster::links::remote_core::RemoteCore;
 use crate::request_id::PartId;
 use base::{CoreId, TableId, Token};
 use cql::wire::Consistency;
@@ -61,7 +61,7 @@ pub(crate) enum Way {
     /// To another core of this node.
     Core(CoreId),
     /// To another member.
-    Member(Target),
+    Member(RemoteCore),
     /// There is nobody for the moment.
     Nobody,
     /// Too few replicas have the slot's data.

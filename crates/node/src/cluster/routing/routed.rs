@@ -26,27 +26,27 @@ impl Core {
             return self.fail_part(reactor, part, ShardError::NotPrimary);
         };
         let Some(cluster) = &mut self.cluster else { return };
-        let id = cluster.routed.next;
-        cluster.routed.next = id.wrapping_add(1);
+        let id = cluster.routing.routed.next;
+        cluster.routing.routed.next = id.wrapping_add(1);
         let deadline_us = now_us + route.patience_us;
-        cluster.routed.all.insert(id, Routed { part, place, route, deadline_us, answer_by_us: None });
+        cluster.routing.routed.all.insert(id, Routed { part, place, route, deadline_us, answer_by_us: None });
         self.send_routed(reactor, id);
     }
 
     fn send_routed<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: u32) {
         let now_us = reactor.now().monotonic_us;
         let Some(cluster) = &mut self.cluster else { return };
-        let Some(routed) = cluster.routed.all.get(&id) else { return };
+        let Some(routed) = cluster.routing.routed.all.get(&id) else { return };
         let is_late = now_us >= routed.deadline_us;
         let (part, consistency) = (routed.part, routed.route.consistency);
         let way = cluster.way(&routed.place, &routed.route, self.core, self.cores);
         if let Way::TooFew { required, alive } = way {
-            cluster.routed.all.remove(&id);
+            cluster.routing.routed.all.remove(&id);
             return self.unavailable(reactor, part, consistency, required, alive);
         }
         if is_late {
             let (required, alive) = cluster.counts(&routed.place, consistency).unwrap_or((1, 0));
-            cluster.routed.all.remove(&id);
+            cluster.routing.routed.all.remove(&id);
             // A node that is cut off from the metadata's majority does not know who is alive; too few can be reached.
             return self.unavailable(reactor, part, consistency, required, alive.min(required.saturating_sub(1)));
         }
@@ -55,24 +55,24 @@ impl Core {
         let description = routed.place.description.clone();
         match way {
             Way::Here => {
-                cluster.routed.sent(id, way, now_us);
+                cluster.routing.routed.sent(id, way, now_us);
                 let forward = Forward { id, version, part: description.as_deref(), request: &request };
                 let asker = Asker::Core { core: self.core, id };
                 self.run_forwarded(reactor, asker, &forward);
             }
             Way::Core(core) => {
-                cluster.routed.sent(id, way, now_us);
+                cluster.routing.routed.sent(id, way, now_us);
                 reactor.send(core, Message::Forward { from: self.core, id, version, part: description, request });
             }
             Way::Member(target) => {
                 let forward = Forward { id, version, part: description.as_deref(), request: &request };
                 if forward.bytes() > FORWARD_BYTES_MAX {
-                    cluster.routed.all.remove(&id);
+                    cluster.routing.routed.all.remove(&id);
                     let error = ShardError::TooLarge { bytes: forward.bytes(), bytes_max: FORWARD_BYTES_MAX };
                     return self.fail_part(reactor, part, error);
                 }
                 if cluster.send_forward(reactor, target, &forward) {
-                    cluster.routed.sent(id, way, now_us);
+                    cluster.routing.routed.sent(id, way, now_us);
                 }
             }
             Way::Nobody | Way::TooFew { .. } => {}
@@ -80,7 +80,7 @@ impl Core {
     }
 
     fn give_up_routed<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: u32) {
-        let Some(routed) = self.cluster.as_mut().and_then(|cluster| cluster.routed.all.remove(&id)) else { return };
+        let Some(routed) = self.cluster.as_mut().and_then(|cluster| cluster.routing.routed.all.remove(&id)) else { return };
         self.fail_part(reactor, routed.part, ShardError::NotPrimary);
     }
 
@@ -94,9 +94,9 @@ impl Core {
         let Some(cluster) = &mut self.cluster else { return };
         if let Err(ShardError::NotPrimary) = outcome {
             // It waits for newer metadata, here or there.
-            return cluster.routed.unsent(id);
+            return cluster.routing.routed.unsent(id);
         }
-        let Some(routed) = cluster.routed.all.remove(&id) else { return };
+        let Some(routed) = cluster.routing.routed.all.remove(&id) else { return };
         match outcome {
             Err(ShardError::OutcomeUnknown) if !routed.route.is_write => self.fail_part(reactor, routed.part, ShardError::NoAnswer),
             Err(error) => self.fail_part(reactor, routed.part, error),
@@ -108,11 +108,11 @@ impl Core {
     pub(crate) fn routed_lost<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, ids: &[u32]) {
         for id in ids {
             let Some(cluster) = &mut self.cluster else { return };
-            let is_write = cluster.routed.all.get(id).is_some_and(|routed| routed.route.is_write);
+            let is_write = cluster.routing.routed.all.get(id).is_some_and(|routed| routed.route.is_write);
             if is_write {
                 self.routed_answered(reactor, *id, Err(ShardError::OutcomeUnknown));
             } else {
-                cluster.routed.unsent(*id);
+                cluster.routing.routed.unsent(*id);
             }
         }
     }
@@ -121,18 +121,19 @@ impl Core {
     pub(crate) fn retry_routed<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
         let cluster = self.cluster.as_mut()?;
-        if cluster.routed.all.is_empty() {
+        if cluster.routing.routed.all.is_empty() {
             return None;
         }
-        if !cluster.routed_changed && now_us < cluster.routed.again_at_us {
-            return Some(cluster.routed.again_at_us);
+        if !cluster.routing.has_changed && now_us < cluster.routing.routed.again_at_us {
+            return Some(cluster.routing.routed.again_at_us);
         }
-        cluster.routed_changed = false;
-        cluster.routed.again_at_us = now_us + AGAIN_US;
-        let waiting: Vec<u32> = cluster.routed.all.iter().filter(|(_, routed)| routed.answer_by_us.is_none()).map(|(id, _)| *id).collect();
+        cluster.routing.has_changed = false;
+        cluster.routing.routed.again_at_us = now_us + AGAIN_US;
+        let waiting: Vec<u32> =
+            cluster.routing.routed.all.iter().filter(|(_, routed)| routed.answer_by_us.is_none()).map(|(id, _)| *id).collect();
         let late = |routed: &&Routed| routed.answer_by_us.is_some_and(|by_us| now_us >= by_us);
-        let overdue: Vec<u32> = cluster.routed.all.iter().filter(|(_, routed)| late(routed)).map(|(id, _)| *id).collect();
-        let again_at_us = cluster.routed.again_at_us;
+        let overdue: Vec<u32> = cluster.routing.routed.all.iter().filter(|(_, routed)| late(routed)).map(|(id, _)| *id).collect();
+        let again_at_us = cluster.routing.routed.again_at_us;
         for id in waiting {
             self.send_routed(reactor, id);
         }

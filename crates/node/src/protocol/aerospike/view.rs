@@ -26,7 +26,7 @@ impl Core {
             uptime_s: (now.wall_s() - i64::from(config.started_s)).max(0).unsigned_abs(),
             client_connections: self.connections.count(),
             cluster: self.cluster.as_ref().map(|cluster| {
-                let forgets = now.monotonic_us >= cluster.members_moved_us + FORGETTING_US;
+                let forgets = now.monotonic_us >= cluster.membership.members_moved_us + FORGETTING_US;
                 Box::new(Shown { view: &cluster.view, forgets, missed: cluster.missed() }) as Box<dyn Cluster>
             }),
         }
