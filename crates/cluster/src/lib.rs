@@ -15,6 +15,7 @@ mod nodes;
 mod raft_log;
 mod raft_message;
 mod state;
+mod version_codec;
 mod versions;
 pub mod wire;
 

@@ -14,14 +14,13 @@
 //! | 6 | primaries are even over the members' cores: where slots belong is another result of the same commands |
 //! | 7 | the schema may have roles |
 
-use crate::codec::{CodecError, Reader, Writer};
 use std::fmt;
 
 /// The versions that a program knows: the oldest, the latest, and all between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Versions {
-    oldest: u16,
-    latest: u16,
+    pub(crate) oldest: u16,
+    pub(crate) latest: u16,
 }
 
 impl Versions {
@@ -62,38 +61,8 @@ impl Versions {
         let version = self.latest.min(other.latest);
         (self.contains(version) && other.contains(version)).then_some(version)
     }
-
-    pub(crate) fn encode(self, writer: &mut Writer) {
-        writer.varint(u64::from(self.oldest));
-        writer.varint(u64::from(self.latest));
-    }
-
-    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, CodecError> {
-        let (oldest, latest) = (read(reader)?, read(reader)?);
-        Self::checked(oldest, latest)
-    }
-
-    /// From `oldest` to `latest`, of which nobody vouches.
-    pub(crate) fn checked(oldest: u16, latest: u16) -> Result<Self, CodecError> {
-        if oldest == 0 || oldest > latest {
-            return Err(CodecError::Inconsistent { what: "protocol versions" });
-        }
-        Ok(Self { oldest, latest })
-    }
-
-    /// The version that bytes begin with, if it is one of them.
-    pub(crate) fn decode_one(self, reader: &mut Reader<'_>, what: &'static str) -> Result<u16, CodecError> {
-        let found = read(reader)?;
-        if self.contains(found) { Ok(found) } else { Err(CodecError::Version { what, found, known: self }) }
-    }
 }
 
-/// A version, whether it is known or not.
-pub(crate) fn read(reader: &mut Reader<'_>) -> Result<u16, CodecError> {
-    Ok(reader.varint_up_to(u64::from(u16::MAX), "protocol version")? as u16)
-}
-
-/// As "3" or "3 to 5".
 impl fmt::Display for Versions {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.oldest == self.latest {
@@ -106,6 +75,7 @@ impl fmt::Display for Versions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec::{CodecError, Reader};
 
     #[test]
     fn two_programs_speak_the_latest_that_both_know() {

@@ -9,137 +9,19 @@
 //! | `shard-N.buffer` | the stable memory of core N's shard |
 
 use crate::config::{CAPACITY_LEAST, CORES, Config};
-use crate::devices::{DeviceSpec, Devices, DevicesError, Wanted};
+use crate::devices::{DeviceSpec, Devices, Wanted};
 use crate::identity;
+use crate::layout::{FORMAT_DEVICES, FORMAT_FILES, LAYOUT, LAYOUT_COPY, Layout, LayoutError};
 use crate::settings::Size;
-use crate::small_files::{self, LAYOUT, LAYOUT_COPY, SmallFiles};
-use io::{BlobFault, BlobsLost, seal_blob};
-use io_linux::{BlobError, BlobStore, DataDirError, DataDirLock, FileLayout, free_bytes, lock_data_dir, replace_file};
-use serde::Deserialize;
+use crate::small_files;
+use io::seal_blob;
+use io_linux::{BlobStore, DataDirLock, FileLayout, free_bytes, lock_data_dir, replace_file};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// The layout of a node with files of its own.
-const FORMAT_FILES: u32 = 1;
-/// The layout of a node with devices.
-const FORMAT_DEVICES: u32 = 2;
 /// The share of the free space that a new node takes, in percent.
 const CAPACITY_PERCENT: u64 = 80;
-
-/// What to do when small files have no good copy.
-const RESTORE: &str = "Nothing was changed. Restore both copies from a backup of this directory; or, if this is a member of a cluster, \
-                       move the directory away and replace the member by an empty one (docs/reference/operations.md, `When files of the data directory are lost`)";
-
-/// Why a data directory cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum LayoutError {
-    /// It is locked or not accessible.
-    #[error(transparent)]
-    Directory(#[from] DataDirError),
-    /// A file of it could not be read or written.
-    #[error("cannot use {}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// The layout file is damaged.
-    #[error("{} is damaged: {source}; restore it (it says how many cores and how much space the data was laid out for)", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        source: Box<toml::de::Error>,
-    },
-    /// A newer version made the directory.
-    #[error("{} has format {found}, and this version knows only 1 and 2: use the version that made it, or a newer one", path.display())]
-    Format {
-        /// The file.
-        path: PathBuf,
-        /// Its format.
-        found: u32,
-    },
-    /// Data is laid out for another number of cores.
-    #[error("the data in {} is laid out for {made} cores, not {asked}: start without --cores, or with --cores {made}", path.display())]
-    Cores {
-        /// The directory.
-        path: PathBuf,
-        /// What it was made for.
-        made: u16,
-        /// What was asked for.
-        asked: u16,
-    },
-    /// The data is in files and shall be on devices.
-    #[error(
-        "the data in {} is in files of the directory and cannot move to devices: start without --devices, or make a new node with another \
-         --data-dir",
-        path.display()
-    )]
-    FilesHaveData {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// The data is on devices, whose sizes are fixed.
-    #[error("the data of {} is on devices, which have their own sizes: start without --capacity", path.display())]
-    CapacityOfDevices {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// The devices.
-    #[error(transparent)]
-    Devices(#[from] DevicesError),
-    /// The small files cannot be read or mended.
-    #[error(transparent)]
-    Blobs(#[from] BlobError),
-    /// Small files without a good copy.
-    #[error("{}: {lost}. {RESTORE}", path.display())]
-    BlobsLost {
-        /// The directory.
-        path: PathBuf,
-        /// Which.
-        lost: BlobsLost,
-    },
-    /// There is no identity where there is data.
-    #[error("{} has data, and neither blobs/identity nor blobs-copy/identity is there or good: without it the data cannot be read. {RESTORE}", path.display())]
-    IdentityLost {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// There is no layout where there is data.
-    #[error("{} has data, and neither {LAYOUT} nor {LAYOUT_COPY} is there: they say how many cores and how much space the data was laid out for. {RESTORE}", path.display())]
-    LayoutLost {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// No copy of the layout is good.
-    #[error("{} {first}, and its copy {LAYOUT_COPY} {second}. {RESTORE}", path.display())]
-    LayoutDamaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        first: BlobFault,
-        /// What is wrong with its copy.
-        second: BlobFault,
-    },
-    /// The files of two nodes are mixed.
-    #[error("as many small files in {} belong to one node as to another; remove those of the other node", path.display())]
-    TwoNodes {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// There is too little room for a new node.
-    #[error("{} has {free} free, and a new node needs {needed}: make room, choose another --data-dir, or set --capacity", path.display())]
-    NoRoom {
-        /// The directory.
-        path: PathBuf,
-        /// What is free.
-        free: Size,
-        /// What is needed.
-        needed: Size,
-    },
-}
 
 /// A locked data directory and what was fixed when it was made.
 #[derive(Debug)]
@@ -157,25 +39,12 @@ pub(crate) struct DataDir {
     devices: Option<Devices>,
 }
 
-/// What was fixed when the directory was made.
-#[derive(Clone, Deserialize, PartialEq, Eq)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Layout {
-    format: u32,
-    pub(crate) cores: u16,
-    capacity: Size,
-    /// Absolute paths, in order; empty when the data is in files of the directory.
-    #[serde(default)]
-    pub(crate) devices: Vec<PathBuf>,
-}
-
 impl DataDir {
     /// Locks the directory; makes it when it is new.
     pub(crate) fn open(config: &Config, cpus: usize) -> Result<Self, LayoutError> {
         let lock = lock_data_dir(&config.data_dir)?;
         let small_files = small_files::read(&config.data_dir)?;
-        let (made, generation) =
-            (layout_of(&config.data_dir, &small_files)?, small_files.layout.as_ref().map_or(0, |layout| layout.generation));
+        let (made, generation) = (small_files.layout()?, small_files.layout.as_ref().map_or(0, |layout| layout.generation));
         let mut layout = match &made {
             Some(made) => reuse(made, config)?,
             None => design(config, cpus)?,
@@ -208,20 +77,6 @@ impl DataDir {
 /// The file of a core's shard in a directory without devices.
 pub(crate) fn shard_file(directory: &Path, core: u16) -> PathBuf {
     directory.join(format!("shard-{core}.data"))
-}
-
-/// What was fixed when the directory was made; `None` if it was not, yet.
-pub(crate) fn layout_of(directory: &Path, small_files: &SmallFiles) -> Result<Option<Layout>, LayoutError> {
-    let Some(blob) = &small_files.layout else { return Ok(None) };
-    parse(&directory.join(LAYOUT), &String::from_utf8_lossy(&blob.content)).map(Some)
-}
-
-fn parse(path: &Path, text: &str) -> Result<Layout, LayoutError> {
-    let layout: Layout = toml::from_str(text).map_err(|source| LayoutError::Damaged { path: path.to_owned(), source: Box::new(source) })?;
-    match layout.format {
-        FORMAT_FILES | FORMAT_DEVICES => Ok(layout),
-        found => Err(LayoutError::Format { path: path.to_owned(), found }),
-    }
 }
 
 /// Claims the devices that are configured or were when the directory was made; formats them at the first start.
@@ -297,6 +152,7 @@ mod tests {
     use crate::config::Host;
     use crate::settings::Settings;
     use io::open_blob;
+    use io_linux::DataDirError;
 
     struct Folder(PathBuf);
 

@@ -13,9 +13,9 @@
 //! `tarndb inspect` has its own: 0 clean, 1 damage, 2 cannot be read. `tarndb bench` ends with 1 when not everything was measured.
 
 use crate::config::ConfigError;
-use crate::data_dir::LayoutError;
 use crate::devices::DevicesError;
 use crate::inspect::InspectError;
+use crate::layout::LayoutError;
 use crate::node::NodeError;
 use crate::node_tls::NodeTlsError;
 use crate::operate::OperateError;

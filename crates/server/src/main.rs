@@ -8,6 +8,7 @@ mod exit;
 mod http;
 mod identity;
 mod inspect;
+mod layout;
 mod logging;
 mod metrics;
 mod node;

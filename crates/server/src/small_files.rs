@@ -8,17 +8,12 @@
 //!
 //! Invariant: reading writes nothing.
 
-use crate::data_dir::LayoutError;
 use crate::identity::{self, IDENTITY_BLOB};
+use crate::layout::{LAYOUT, LAYOUT_COPY, Layout, LayoutError};
 use io::{Blob, BlobCopy, BlobOwner, BlobRepair, MANIFEST_BLOB, RecoveredBlobs, choose_copy, open_blob, recover_blobs};
 use io_linux::{BlobDirectories, BlobStore, read_blobs};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-/// What was fixed when the directory was made.
-pub(crate) const LAYOUT: &str = "layout.toml";
-/// Its second copy.
-pub(crate) const LAYOUT_COPY: &str = "layout-copy.toml";
 
 /// The small files of a directory.
 #[derive(Debug)]
@@ -85,6 +80,12 @@ pub(crate) fn read(directory: &Path) -> Result<SmallFiles, LayoutError> {
 }
 
 impl SmallFiles {
+    /// What was fixed when the directory was made; `None` if it was not, yet.
+    pub(crate) fn layout(&self) -> Result<Option<Layout>, LayoutError> {
+        let Some(blob) = &self.layout else { return Ok(None) };
+        Layout::parse(&self.directory.join(LAYOUT), &String::from_utf8_lossy(&blob.content)).map(Some)
+    }
+
     /// A blob's content.
     pub(crate) fn blob(&self, name: &str) -> Option<&[u8]> {
         self.recovered.blobs.get(name).map(|blob| &blob.content[..])

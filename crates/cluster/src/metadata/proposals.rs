@@ -1,35 +1,33 @@
 //! Proposals of this process that have no outcome yet.
 
-use super::{Event, Metadata, ProposalId};
-use crate::command::{COMMAND_BYTES_MAX, Command, Outcome, PROPOSAL_TIMEOUT, Refused};
-use crate::envelope::{Envelope, GroupMessage, Proposal};
-use crate::metadata::timing::PROPOSAL_RETRY_US;
+use crate::command::Outcome;
+use crate::metadata::event::{Event, ProposalId};
 use base::NodeId;
 use std::collections::BTreeMap;
 
 /// The most that wait for their outcome.
-const PENDING_MAX: usize = 1024;
+pub(crate) const PENDING_MAX: usize = 1024;
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Proposals {
-    last: u64,
-    pending: BTreeMap<u64, Pending>,
+    pub(crate) last: u64,
+    pub(crate) pending: BTreeMap<u64, Pending>,
     /// The one that says that this process has started.
-    start: Option<u64>,
+    pub(crate) start: Option<u64>,
     /// The one by which this process, as a primary, lets replicas go.
-    release: Option<u64>,
+    pub(crate) release: Option<u64>,
     /// There is nobody to let go in the state of this version.
-    released_by: u64,
+    pub(crate) released_by: u64,
     /// To whom the pending ones have been sent.
-    leader: Option<NodeId>,
+    pub(crate) leader: Option<NodeId>,
 }
 
 #[derive(Debug)]
-struct Pending {
-    data: Vec<u8>,
-    until_us: u64,
-    retry_us: u64,
+pub(crate) struct Pending {
+    pub(crate) data: Vec<u8>,
+    pub(crate) until_us: u64,
+    pub(crate) retry_us: u64,
 }
 
 impl Proposals {
@@ -37,7 +35,7 @@ impl Proposals {
         self.pending.is_empty()
     }
 
-    fn is_pending(&self, number: Option<u64>) -> bool {
+    pub(crate) fn is_pending(&self, number: Option<u64>) -> bool {
         number.is_some_and(|number| self.pending.contains_key(&number))
     }
 
@@ -63,108 +61,5 @@ impl Proposals {
     pub(super) fn decided(&mut self, number: u64, outcome: &Outcome) -> Option<Event> {
         self.pending.remove(&number)?;
         Some(Event::Done { proposal: ProposalId(number), outcome: outcome.clone() })
-    }
-}
-
-impl Metadata {
-    /// Brings `command` before the group. Its outcome comes as [`Event::Done`], at latest after [`PROPOSAL_TIMEOUT`].
-    pub fn propose(&mut self, command: Command) -> ProposalId {
-        let number = self.proposals.last + 1;
-        self.proposals.last = number;
-        let refused = match &self.group {
-            _ if command.is_leaders() => Some(Refused::LeaderOnly),
-            Some(group) if !group.can_store() => Some(Refused::StorageFailed),
-            _ if self.proposals.pending.len() >= PENDING_MAX => {
-                Some(Refused::TooMany { what: "pending proposals", limit: PENDING_MAX as u32 })
-            }
-            _ => None,
-        };
-        // Before this member knows anything it does not know in which version to write.
-        if self.group.is_none() || self.state.members.is_empty() {
-            self.events.push(Event::Done { proposal: ProposalId(number), outcome: Outcome::Unknown });
-            return ProposalId(number);
-        }
-        let data = self.encode_proposal(number, command);
-        let too_large = (data.len() > COMMAND_BYTES_MAX).then_some(Refused::TooLarge { bytes: data.len() as u64 });
-        if let Some(refused) = refused.or(too_large) {
-            self.events.push(Event::Done { proposal: ProposalId(number), outcome: Outcome::Refused(refused) });
-            return ProposalId(number);
-        }
-        let until_us = self.now_us + PROPOSAL_TIMEOUT.as_micros() as u64;
-        self.proposals.pending.insert(number, Pending { data, until_us, retry_us: self.now_us });
-        self.forward_proposals();
-        self.progress();
-        ProposalId(number)
-    }
-
-    fn encode_proposal(&self, number: u64, command: Command) -> Vec<u8> {
-        let node = self.node().unwrap_or(NodeId(u32::MAX));
-        let version = self.state.protocol_version();
-        Proposal { version, node, incarnation: self.profile.incarnation, number, command }.encode()
-    }
-
-    /// Tells the group of this process, if it knows of another one.
-    pub(super) fn propose_start(&mut self) {
-        let Some(member) = self.node().and_then(|node| self.state.member(node)) else { return };
-        let previous = member.profile.incarnation;
-        if previous == self.profile.incarnation || self.proposals.is_pending(self.proposals.start) {
-            return;
-        }
-        let command = Command::Started { node: member.id, previous, profile: self.profile.clone() };
-        let ProposalId(number) = self.propose(command);
-        self.proposals.start = Some(number);
-    }
-
-    /// As a primary: goes on without replicas that are down or have restarted. That this process says so shows that somebody lives who has all that
-    /// was acknowledged.
-    pub(super) fn propose_release(&mut self) {
-        let (version, incarnation) = (self.state.version, self.profile.incarnation);
-        if self.proposals.released_by == version || self.proposals.is_pending(self.proposals.release) {
-            return;
-        }
-        let Some(me) = self.node() else { return };
-        let takes_part = self.state.member(me).is_some_and(|member| member.is_up() && member.profile.incarnation == incarnation);
-        if takes_part && self.state.has_to_release(me) {
-            let ProposalId(number) = self.propose(Command::Release { node: me, incarnation });
-            self.proposals.release = Some(number);
-        } else {
-            self.proposals.released_by = version;
-        }
-    }
-
-    /// Brings pending proposals to the leader: at once to a new one, else from time to time.
-    pub(super) fn forward_proposals(&mut self) {
-        let (Some(group), me) = (&mut self.group, self.identity.as_ref().map(|identity| identity.node)) else { return };
-        let Some(leader) = group.leader() else { return };
-        let is_new = self.proposals.leader.replace(leader) != Some(leader);
-        for pending in self.proposals.pending.values_mut() {
-            if !is_new && self.now_us < pending.retry_us {
-                continue;
-            }
-            pending.retry_us = self.now_us + PROPOSAL_RETRY_US;
-            if Some(leader) == me {
-                group.propose(pending.data.clone());
-            } else {
-                self.messages.push((leader, GroupMessage(Envelope::Forward(pending.data.clone()))));
-            }
-        }
-    }
-
-    /// Another member's proposal.
-    pub(super) fn receive_proposal(&mut self, from: NodeId, data: Vec<u8>) {
-        let Some(group) = self.group.as_mut().filter(|group| group.is_leader()) else { return };
-        // In a version that every member knows, as far as this one knows.
-        let is_fit = |proposal: Proposal| {
-            proposal.node == from && !proposal.command.is_leaders() && proposal.version <= self.state.protocol_version()
-        };
-        if Proposal::decode(&data, self.profile.protocol_versions).is_ok_and(is_fit) {
-            group.propose(data);
-        }
-    }
-
-    /// A command that follows from what only the leader sees.
-    pub(super) fn propose_as_leader(&mut self, command: Command) -> bool {
-        let data = self.encode_proposal(0, command);
-        self.group.as_mut().is_some_and(|group| group.propose(data))
     }
 }

@@ -4,10 +4,14 @@ use super::net::Net;
 use super::test_parts::profile;
 use super::timing::Waits;
 use super::*;
-use crate::command::Refused;
-use crate::envelope::Proposal;
+use crate::command::{Command, Outcome, Refused};
+use crate::envelope::{Envelope, Proposal};
+use crate::raft_log::LOG_BLOB;
 use crate::state::{Member, MemberState};
 use crate::versions::Versions;
+use crate::{CodecError, Profile};
+use base::{NodeId, Now, Rng};
+use model::Schema;
 use raft::eraftpb::{Entry, EntryType, Message, MessageType};
 
 fn at(ms: u64) -> Now {

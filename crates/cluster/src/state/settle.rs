@@ -18,35 +18,13 @@
 //!
 //! All of it done twice is the same as done once. So a slot need be looked at again only when its assignment, its targets or who is up have changed.
 
-use super::due::{Due, Task};
-use super::slots::Assignment;
-use super::{Member, NodeSet, SlotMap, State, put};
+use crate::nodes::NodeSet;
+use crate::state::State;
+use crate::state::due::{Due, Task};
+use crate::state::slots::{Assignment, SlotMap, put};
+use crate::state::up::Up;
 use base::{NodeId, Slot};
-use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// The members that are up, and those of them that stay, looked up by id.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Up(Vec<(bool, bool)>);
-
-impl Up {
-    fn of(members: &BTreeMap<NodeId, Member>) -> Self {
-        let len = members.keys().next_back().map_or(0, |last| last.0 as usize + 1);
-        let mut up = vec![(false, false); len];
-        for member in members.values() {
-            up[member.id.0 as usize] = (member.is_up(), member.stays());
-        }
-        Self(up)
-    }
-
-    fn has(&self, node: NodeId) -> bool {
-        self.0.get(node.0 as usize).is_some_and(|(is_up, _)| *is_up)
-    }
-
-    fn stays(&self, node: NodeId) -> bool {
-        self.0.get(node.0 as usize).is_some_and(|(_, stays)| *stays)
-    }
-}
 
 impl State {
     pub(super) fn settle(&mut self) {

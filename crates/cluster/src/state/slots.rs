@@ -1,8 +1,8 @@
 //! Who holds the slots of a keyspace.
 
-use super::due::Due;
 use crate::codec::{CodecError, Reader, Writer};
 use crate::nodes::{Learners, NodeSet};
+use crate::state::due::Due;
 use base::{Epoch, NodeId, SLOT_COUNT, Slot};
 use std::sync::Arc;
 
@@ -173,6 +173,17 @@ impl SlotMap {
             slots.push(assignment);
         }
         Ok(Self::new(factor, &slots))
+    }
+}
+
+/// Puts changed assignments in their places, at `epoch`.
+pub(crate) fn put(map: &mut Arc<SlotMap>, changes: Vec<(Slot, Assignment)>, epoch: Epoch) {
+    if changes.is_empty() {
+        return;
+    }
+    let map = Arc::make_mut(map);
+    for (slot, assignment) in changes {
+        map.put(slot, Assignment { epoch, ..assignment });
     }
 }
 

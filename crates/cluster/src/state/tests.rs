@@ -3,8 +3,11 @@
 use super::*;
 use crate::command::{Command, Outcome, Refused, SlotEpochs};
 use crate::metadata::test_parts::{keyspace, profile};
+use crate::nodes::NodeSet;
 use crate::versions::Versions;
-use base::Rng;
+use base::{Rng, SLOT_COUNT};
+use model::schema_blob;
+use std::collections::BTreeSet;
 
 /// A cluster of members 1 to `count`, with the keyspace `ks`.
 fn cluster(count: u32, factor: u8) -> Cluster {

@@ -3,7 +3,8 @@
 use crate::codec::{CodecError, Reader, Writer};
 use crate::raft_log::Identity;
 use crate::state::{MemberState, State};
-use crate::versions::{self, Versions};
+use crate::version_codec::read;
+use crate::versions::Versions;
 use base::NodeId;
 
 const TEXT_BYTES: usize = 1024;
@@ -55,7 +56,7 @@ impl Hello {
     /// When it is none.
     pub fn decode(body: &[u8]) -> Result<Self, CodecError> {
         let mut reader = Reader::new(body);
-        let latest = versions::read(&mut reader)?;
+        let latest = read(&mut reader)?;
         let mut hello = Self {
             protocol_versions: Versions::checked(latest, latest)?,
             cluster_name: reader.text("cluster name")?,
@@ -68,7 +69,7 @@ impl Hello {
             target_core: reader.varint_up_to(u64::from(u16::MAX), "core")? as u16,
         };
         if !reader.is_at_end() {
-            hello.protocol_versions = Versions::checked(versions::read(&mut reader)?, latest)?;
+            hello.protocol_versions = Versions::checked(read(&mut reader)?, latest)?;
         }
         if hello.cores == 0 || hello.core >= hello.cores {
             return Err(CodecError::Inconsistent { what: "core" });

@@ -8,7 +8,7 @@ mod report;
 mod source;
 
 use crate::cli::InspectArguments;
-use crate::data_dir::LayoutError;
+use crate::layout::LayoutError;
 use crate::settings::Size;
 use io_linux::{DataDirError, DeviceError};
 use model::schema_blob::SchemaBlobError;

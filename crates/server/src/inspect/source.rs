@@ -79,7 +79,7 @@ impl Sources {
         let lock = io_linux::look_into_data_dir(path)?;
         let small_files = small_files::read(path)?;
         let no_data_dir = || InspectError::NoDataDir { path: path.to_owned() };
-        let layout = data_dir::layout_of(path, &small_files)?.ok_or_else(no_data_dir)?;
+        let layout = small_files.layout()?.ok_or_else(no_data_dir)?;
         let identity = small_files.identity.ok_or_else(no_data_dir)?;
         let mut all = Self { locks: vec![lock], tables: Some(read_tables(path, &small_files, layout.cores)?), ..Self::default() };
         if layout.devices.is_empty() {

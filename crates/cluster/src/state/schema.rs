@@ -1,0 +1,101 @@
+//! Commands about the schema: each keyspace has a slot map, with as many replicas as it asks for.
+
+use crate::command::{Outcome, Refused};
+use crate::nodes::{Learners, NodeSet};
+use crate::state::due::Due;
+use crate::state::member::MemberState;
+use crate::state::slots::{Assignment, FACTOR_MAX, SlotMap};
+use crate::state::{KEYSPACES_MAX, State};
+use base::SLOT_COUNT;
+use model::{Keyspace, schema_blob};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The version in which the schema has roles.
+const ROLES_SINCE: u16 = 7;
+
+impl State {
+    /// Whether every member knows what roles are.
+    #[must_use]
+    pub fn knows_roles(&self) -> bool {
+        self.protocol_version() >= ROLES_SINCE
+    }
+
+    pub(crate) fn change_schema(&mut self, expected: u128, document: &[u8]) -> Outcome {
+        let found = self.schema.version;
+        if found != expected {
+            return Outcome::Refused(Refused::SchemaChanged { found });
+        }
+        let schema = match schema_blob::decode(document) {
+            Ok(schema) if schema.version != found && (schema.roles.is_empty() || self.knows_roles()) => schema,
+            _ => return Outcome::Refused(Refused::BadSchema),
+        };
+        if !self.members.values().any(|member| member.state != MemberState::Removed) {
+            return Outcome::Refused(Refused::BadSchema);
+        }
+        if schema.keyspaces.len() > KEYSPACES_MAX as usize {
+            return Outcome::Refused(Refused::TooMany { what: "keyspaces", limit: KEYSPACES_MAX });
+        }
+        self.schema = Arc::new(schema);
+        self.follow_schema();
+        Outcome::Done
+    }
+
+    /// Makes the keyspaces' slot maps those of the schema.
+    pub(crate) fn follow_schema(&mut self) {
+        let schema = Arc::clone(&self.schema);
+        self.keyspaces.retain(|name, _| schema.keyspaces.contains_key(name));
+        self.follow_factors();
+        self.follow_members();
+        for (name, keyspace) in &schema.keyspaces {
+            if !self.keyspaces.contains_key(name) {
+                let map = self.new_map(self.factor(keyspace));
+                self.keyspaces.insert(name.clone(), Arc::new(map));
+            }
+        }
+    }
+
+    /// Makes the keyspaces' factors those of the schema and the data centres there are.
+    pub(crate) fn follow_factors(&mut self) {
+        let mut keyspaces = std::mem::take(&mut self.keyspaces);
+        for (name, map) in &mut keyspaces {
+            let factor = self.schema.keyspaces.get(name).map_or(map.factor, |keyspace| self.factor(keyspace));
+            if factor != map.factor {
+                let map = Arc::make_mut(map);
+                map.factor = factor;
+                map.due = Due::of_all();
+            }
+        }
+        self.keyspaces = keyspaces;
+    }
+
+    /// How many replicas `keyspace` asks for, in the data centres that there are; one at least.
+    fn factor(&self, keyspace: &Keyspace) -> u8 {
+        let parameters = &keyspace.replication.parameters;
+        let number = |text: &String| text.split('/').next().and_then(|number| number.parse::<u32>().ok()).unwrap_or(0);
+        let sum: u32 = if keyspace.replication.class.ends_with("NetworkTopologyStrategy") {
+            let members = self.members.values().filter(|member| member.state != MemberState::Removed);
+            let centres: BTreeSet<&String> = members.map(|member| &member.profile.data_center).collect();
+            centres.into_iter().filter_map(|centre| parameters.get(centre)).map(number).fold(0, u32::saturating_add)
+        } else {
+            parameters.get("replication_factor").map_or(1, number)
+        };
+        sum.clamp(1, u32::from(FACTOR_MAX)) as u8
+    }
+
+    /// A map for a keyspace without rows: whoever is up has all there is.
+    fn new_map(&self, factor: u8) -> SlotMap {
+        let epoch = self.epoch();
+        let anyone = self.members.values().filter(|member| member.state != MemberState::Removed).map(|member| member.id);
+        let fallback = anyone.clone().find(|node| self.is_up(*node)).or_else(|| anyone.clone().next());
+        let fallback = fallback.expect("a cluster has a member");
+        let assign = |slot: usize| {
+            let up = self.placement.targets(slot, factor).iter().copied().filter(|node| self.is_up(*node));
+            let primary = up.clone().next().unwrap_or(fallback);
+            let in_sync: NodeSet = up.chain([primary]).collect();
+            let (restarted, learners) = (NodeSet::new(), Learners::default());
+            Assignment { epoch, term: epoch, primary, handover_from: None, in_sync, restarted, learners }
+        };
+        SlotMap::new(factor, &(0..SLOT_COUNT as usize).map(assign).collect::<Vec<_>>())
+    }
+}
