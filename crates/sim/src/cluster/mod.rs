@@ -26,7 +26,6 @@ use cluster::{MemberState, Versions};
 use cql::wire::{Consistency, ProtocolVersion};
 use customer::Customer;
 use ledger::{RowId, Table};
-use node::Core;
 use shard::Durability;
 use shop::Shop;
 use std::collections::BTreeMap;
@@ -114,7 +113,7 @@ pub fn run_cluster_seed(seed: u64, planted: Option<node::Planted>) -> ClusterOut
 fn choose_setup(seed: u64, planted: Option<node::Planted>, dice: &mut Rng) -> Setup {
     Setup {
         cluster: Some(ClusterSetup {
-            address: Network::<Core>::address(0),
+            address: <Network>::address(0),
             join: Vec::new(),
             replaces: None,
             protocol_versions: Versions::KNOWN,
@@ -136,8 +135,8 @@ fn member(setup: &Setup, node: usize) -> Setup {
 /// The setup of a machine that asks the first `count` machines but itself to be taken in; of a founder if there is none.
 fn joining(setup: &Setup, node: usize, count: usize, host_id: u128, replaces: Option<NodeId>) -> Setup {
     let others = (0..count).filter(|other| *other != node);
-    let join = others.map(|other| SocketAddr::new(Network::<Core>::address(other), NODE_PORT)).collect();
-    let cluster = setup.cluster.clone().map(|cluster| ClusterSetup { address: Network::<Core>::address(node), join, replaces, ..cluster });
+    let join = others.map(|other| SocketAddr::new(<Network>::address(other), NODE_PORT)).collect();
+    let cluster = setup.cluster.clone().map(|cluster| ClusterSetup { address: <Network>::address(node), join, replaces, ..cluster });
     Setup { seed: setup.seed << 8 | node as u64, host_id, cluster, ..setup.clone() }
 }
 

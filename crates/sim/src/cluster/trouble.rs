@@ -8,7 +8,6 @@ use crate::network::Network;
 use crate::remains::Loss;
 use crate::setup::Setup;
 use base::Rng;
-use node::Core;
 use shard::Durability;
 use sim_disk::{Fault, Faults};
 use std::collections::{BTreeMap, BTreeSet};
@@ -160,7 +159,7 @@ impl Trouble {
     }
 
     /// Takes processes away that were asked to end, if `is_due`.
-    fn bury(&mut self, network: &mut Network, is_due: impl Fn(&mut Machine<Core>) -> bool) {
+    fn bury(&mut self, network: &mut Network, is_due: impl Fn(&mut Machine) -> bool) {
         let over: Vec<usize> = self.ending.iter().copied().filter(|node| network.machine(*node).is_none_or(&is_due)).collect();
         for node in over {
             self.ending.remove(&node);

@@ -5,6 +5,7 @@ use crate::planted::Planted;
 use crate::reactor::SimReactor;
 use crate::remains::Remains;
 use crate::setup::Setup;
+use crate::sim_core::SimCore;
 use base::{CoreId, NodeId, Rng, TableId};
 use engine::Engine;
 use io::{Handler, Now, Turn};
@@ -105,7 +106,7 @@ impl Machine {
             let engine_config = engine::Config { next_table: schema.next_table, ..setup.engine_config(core.0, disk.len()) };
             let engine = Engine::open(engine_config, stable, &marks, now).unwrap();
             let nonce = (dice.next_u64() >> 16) | (u64::from(core.0) << 48);
-            Core::new(CoreParts {
+            SimCore::from(Core::new(CoreParts {
                 core,
                 cores: setup.cores,
                 config: Arc::clone(&config),
@@ -115,7 +116,7 @@ impl Machine {
                 replication: replication[usize::from(core.0)].clone(),
                 metadata: metadata.clone(),
                 on_ready: None,
-            })
+            }))
         });
         machine.board.clone_from(&config.board);
         machine
@@ -171,7 +172,7 @@ impl Machine {
     /// For messages: how each core's engine is doing.
     #[must_use]
     pub fn describe(&self) -> String {
-        let describe = |station: &Station<Core>| {
+        let describe = |station: &Station<SimCore>| {
             let engine = station.core.shard().engine();
             let (writable, full, poisoned) = (engine.writable(), engine.is_full(), engine.poisoned());
             format!(

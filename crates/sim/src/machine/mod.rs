@@ -1,6 +1,6 @@
 //! The machine: cores on disks, stable memory and blobs, what survives its end, and how it starts again.
 //!
-//! It runs [`node::Core`]s, or any other handler that tests give it. By itself it has a clock of its own and no network: clients are moved
+//! It runs [`SimCore`]s, or any other handler that tests give it. By itself it has a clock of its own and no network: clients are moved
 //! by whoever holds it. A [`crate::Network`] moves several of them, and says what time it is.
 
 mod boot;
@@ -12,10 +12,11 @@ use crate::connection::{Connection, Phase};
 use crate::planted::Planted;
 use crate::reactor::{Asked, SimReactor};
 use crate::remains::{Loss, Remains};
+use crate::sim_core::SimCore;
 use crate::trace::Trace;
 use base::{Rng, checksum};
 use io::{ConnectionId, DiskTag, Handler, ListenerId, Now, Turn};
-use node::{Board, Core, Message, SCHEMA_BLOB};
+use node::{Board, Message, SCHEMA_BLOB};
 use sim_disk::{Disk, Stable};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -46,7 +47,7 @@ pub(crate) struct Arrival {
 }
 
 /// A node's cores and everything around them.
-pub struct Machine<H = Core> {
+pub struct Machine<H = SimCore> {
     stations: Vec<Station<H>>,
     mail: BTreeMap<(u16, u16), VecDeque<Message>>,
     blob_queue: VecDeque<(u16, DiskTag, String, Vec<u8>)>,

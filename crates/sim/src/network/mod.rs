@@ -19,12 +19,12 @@ use crate::machine::Machine;
 use crate::reactor::SimReactor;
 use crate::remains::Remains;
 use crate::setup::Setup;
+use crate::sim_core::SimCore;
 use crate::trace::Trace;
 use base::Rng;
 use hosts::Host;
 use io::Handler;
 use link::Link;
-use node::Core;
 use std::collections::BTreeMap;
 use weather::Weather;
 
@@ -39,7 +39,7 @@ const STEPS_MAX: u32 = 2_000_000;
 type Boot<H> = Box<dyn FnMut(&Setup, Remains) -> Machine<H>>;
 
 /// Machines and what is between them.
-pub struct Network<H = Core> {
+pub struct Network<H = SimCore> {
     hosts: Vec<Host<H>>,
     links: BTreeMap<u64, Link>,
     links_made: u64,
