@@ -71,8 +71,8 @@ class Interrupted(Exception):
 
 
 def binary() -> str:
-    """The program: TARNDB_TEST_BINARY, or the release build."""
-    return os.environ.get("TARNDB_TEST_BINARY", str(ROOT / "target" / "release" / "tarndb"))
+    """The program: TARNDB_TEST_BINARY, or the build of `make run`."""
+    return os.environ.get("TARNDB_TEST_BINARY", str(ROOT / "target" / "quick" / "tarndb"))
 
 
 def interrupted(*_):

@@ -2,21 +2,29 @@
 # Runs driver suites, each against a private server on free ports with empty data, unless it starts its own.
 #
 #   scripts/drivers.sh [suite...]                            all of them, or those named
+#   scripts/drivers.sh --install [suite...]                  only brings what they need
+#   TARNDB_TEST_LONG=1 scripts/drivers.sh                    those of `make test-long`
 #   TARNDB_TEST_CQL=127.0.0.1:9142 scripts/drivers.sh python against a server that already runs: Apache Cassandra after
 #                                                            `make peer-cassandra`; restart tests are then skipped
 #
 # A suite is a directory with install.sh (brings its client; at once the second time) and run.sh (runs it; its last line is
-# "N passed, N failed[, N skipped]"). Both end with status 77 when a tool that they need cannot be had. To run.sh are given
+# "N passed, N failed[, N skipped]"). Both end with status 77 when a tool that they need cannot be had. run.sh gets
 # TARNDB_TEST_CQL=host:port, TARNDB_TEST_AEROSPIKE=host:port, TARNDB_TEST_RESTART (a command that takes `kill` or `term`; empty when the server is not ours)
 # and TARNDB_TEST_PEER (not empty when the server is not TarnDB). Ends with 1 if any suite failed.
+#
+# Suites run side by side in TARNDB_LANES lanes (3), and their output goes to .cache/log/SUITE.log. One lane, or one suite, shows its
+# output at once. After a failure no further suite starts; TARNDB_KEEP_GOING=1 runs them all the same.
 set -euo pipefail
 . "$(dirname "$0")/steps.sh"
 
-all=(python-cassandra python-scylla cqlsh rust java go node latte aerospike-python aerospike-java aerospike-go aerospike-rust aerospike-node aerospike-cql ycsb ycsb-generators abuse crash cluster report bench)
+all=(python-cassandra python-scylla cqlsh rust java go node aerospike-python aerospike-java aerospike-go aerospike-rust aerospike-node aerospike-cql ycsb ycsb-generators abuse crash cluster report bench)
+# What `make test-long` runs: the larger sizes of some of them, and what runs nowhere else.
+long=(latte crash cluster bench abuse)
 # These start what they need themselves.
 serverless=(ycsb-generators abuse crash cluster report bench)
-# These wait more than they compute: the others run meanwhile, if there are any.
+# These wait more than they compute: one lane has them, the other lanes the rest.
 waiting=(cluster crash bench)
+known=(latte "${all[@]}")
 is_serverless() { [[ " ${serverless[*]} " == *" $1 "* ]]; }
 is_waiting() { [[ " ${waiting[*]} " == *" $1 "* ]]; }
 directory_of() {
@@ -27,27 +35,45 @@ directory_of() {
   esac
 }
 
+only_installs=""
+if [[ ${1:-} == --install ]]; then
+  only_installs=1
+  shift
+fi
 suites=()
 for name in "${@:-all}"; do
   case $name in
-    all) suites+=("${all[@]}") ;;
+    all) if [[ ${TARNDB_TEST_LONG:-} == 1 ]]; then suites+=("${long[@]}"); else suites+=("${all[@]}"); fi ;;
     python) suites+=(python-cassandra python-scylla) ;;
     *)
-      if [[ " ${all[*]} " != *" $name "* ]]; then
-        say "no suite is called '$name'; there are: ${all[*]} (python stands for both)"
+      if [[ " ${known[*]} " != *" $name "* ]]; then
+        say "no suite is called '$name'; there are: ${known[*]} (python stands for both)"
         exit 2
       fi
       suites+=("$name") ;;
   esac
 done
 
+install_suite() { # install_suite NAME: one at a time, for suites share what they install
+  TARNDB_SUITE=$1 flock "$cache/install.lock" bash "$(directory_of "$1")/install.sh"
+}
+
+if [[ -n $only_installs ]]; then
+  for name in "${suites[@]}"; do
+    status=0
+    install_suite "$name" || status=$?
+    (( status == 0 || status == 77 )) || exit "$status"
+  done
+  exit 0
+fi
+
 # Everything that this run writes is in a directory of its own: two runs in one tree must not mix. Suites put their raw logs
 # there; when the run ends they are copied to .cache/log.
 run_directory=$(mktemp -d "$cache/run/drivers-XXXXXX")
 export TARNDB_SUITE_LOGS="$run_directory/log"
-mkdir -p "$TARNDB_SUITE_LOGS"
-server="" # directory of the private server that runs now
-beside="" # process that runs the suites of the other lane
+mkdir -p "$TARNDB_SUITE_LOGS" "$run_directory/results"
+server="" # directory of the private server that runs in this lane
+lanes=()  # processes of the lanes
 stop_server() {
   [[ -n $server ]] || return 0
   local directory=$server
@@ -55,29 +81,31 @@ stop_server() {
   python3 "$root/tests/drivers/server.py" stop "$directory"
 }
 finish() {
-  stop_server || true
-  [[ -z $beside ]] || kill "$beside" 2> /dev/null || true
-  [[ -z $beside ]] || wait "$beside" || true
+  local lane
+  for lane in "${lanes[@]}"; do
+    # The suite's own process first: it stops its server.
+    touch "$run_directory/failed"
+    kill $(ps -o pid= --ppid "$lane") "$lane" 2> /dev/null || true
+    wait "$lane" || true
+  done
   cp "$TARNDB_SUITE_LOGS"/* "$cache/log/" 2> /dev/null || true
-  rm -rf "$run_directory/log"
+  rm -rf "$run_directory"/{log,results,queue*,failed}
   # A server that died by itself leaves its log and data here, to be looked at.
   rmdir "$run_directory" 2> /dev/null || say "the server's log is in $run_directory"
 }
 trap finish EXIT
 
-run_suite() { # run_suite NAME: 0 passed, 77 skipped, else failed; the log is .cache/log/NAME.log
-  local name=$1 directory log status=0
+run_suite() { # run_suite NAME: 0 passed, 77 skipped, else failed
+  local name=$1 directory status=0
   directory=$(directory_of "$name")
-  log="$TARNDB_SUITE_LOGS/$name.log"
-  say "$name: $(sed -n '2s/^# *//p' "$directory/run.sh")"
-  # One at a time: suites share what they install.
-  TARNDB_SUITE=$name flock "$cache/install.lock" bash "$directory/install.sh" || return $?
+  echo "$name: $(sed -n '2s/^# *//p' "$directory/run.sh")"
+  install_suite "$name" || return $?
   export TARNDB_SUITE=$name
   if [[ -n ${TARNDB_TEST_CQL:-} ]]; then
     # A server of somebody else's: Cassandra, unless it is said not to be a peer.
-    TARNDB_TEST_PEER=${TARNDB_TEST_PEER-1} run_logged "$directory" "$log" || status=$?
+    TARNDB_TEST_PEER=${TARNDB_TEST_PEER-1} run_bounded "$directory" || status=$?
   elif is_serverless "$name"; then
-    run_logged "$directory" "$log" || status=$?
+    run_bounded "$directory" || status=$?
   else
     local started="$run_directory/$name" cql aerospike
     cql=$(python3 "$root/tests/drivers/server.py" start "$started") || return 1
@@ -85,61 +113,86 @@ run_suite() { # run_suite NAME: 0 passed, 77 skipped, else failed; the log is .c
     aerospike=$(python3 "$root/tests/drivers/server.py" address "$started" aerospike) || return 1
     TARNDB_TEST_CQL=$cql TARNDB_TEST_AEROSPIKE=$aerospike TARNDB_TEST_PEER='' TARNDB_TEST_CORES=${TARNDB_TEST_CORES:-2} \
       TARNDB_TEST_RESTART="python3 $root/tests/drivers/server.py restart $started" \
-      run_logged "$directory" "$log" || status=$?
+      run_bounded "$directory" || status=$?
     stop_server || status=1
   fi
   return "$status"
 }
 
-run_logged() {
-  timeout --kill-after=10 "${TARNDB_SUITE_SECONDS_MAX:-600}" bash "$1/run.sh" 2>&1 | tee "$2"
-  local status=${PIPESTATUS[0]}
-  (( status != 124 )) || say "gave up after ${TARNDB_SUITE_SECONDS_MAX:-600} s"
+seconds_max=${TARNDB_SUITE_SECONDS_MAX:-$([[ ${TARNDB_TEST_LONG:-} == 1 ]] && echo 1800 || echo 600)}
+run_bounded() {
+  local status=0
+  timeout --kill-after=10 "$seconds_max" bash "$1/run.sh" || status=$?
+  (( status != 124 )) || say "gave up after $seconds_max s"
   return "$status"
 }
 
-# run_lane RESULTS SUITE...: runs them one after the other, and writes a line for each into RESULTS.
-run_lane() {
-  local results=$1 failed=0 name began status took last
-  shift
-  : > "$results"
-  for name in "$@"; do
-    began=$SECONDS
-    status=0
-    run_suite "$name" || status=$?
-    took="$((SECONDS - began)) s"
-    last=$(grep -aE '[0-9]+ passed' "$TARNDB_SUITE_LOGS/$name.log" 2> /dev/null | tail -1 || true)
-    case $status in
-      0) printf '%-17s %s (%s)\n' "$name" "${last:-no closing line}" "$took" >> "$results" ;;
-      77) printf '%-17s %s\n' "$name" "skipped: a tool is missing, see above" >> "$results" ;;
-      *)
-        printf '%-17s %s (%s, status %s)\n' "$name" "FAILED: ${last:-no closing line}" "$took" "$status" >> "$results"
-        failed=1 ;;
-    esac
+# next_suite QUEUE...: prints the first suite that nobody has taken, from the first queue that has one.
+next_suite() {
+  local queue name
+  exec 9> "$run_directory/queue.lock"
+  flock 9
+  [[ ! -e $run_directory/failed || ${TARNDB_KEEP_GOING:-} == 1 ]] || return 1
+  for queue in "$@"; do
+    name=$(head -n 1 "$queue")
+    [[ -n $name ]] || continue
+    sed -i 1d "$queue"
+    echo "$name"
+    return 0
   done
-  return "$failed"
+  return 1
 }
 
-ours=() others=()
+run_lane() { # run_lane QUEUE...: runs suites until the queues are empty, and writes a line for each to results/SUITE
+  local name began status took last log line
+  while name=$(next_suite "$@"); do
+    began=$SECONDS status=0 log="$TARNDB_SUITE_LOGS/$name.log"
+    # In a process of its own, which stops its server whatever ends it.
+    if (( lane_count == 1 )); then
+      (trap 'stop_server || true' EXIT; run_suite "$name") 2>&1 | tee "$log" || status=${PIPESTATUS[0]}
+    else
+      (trap 'stop_server || true' EXIT; run_suite "$name") > "$log" 2>&1 || status=$?
+    fi
+    took="$((SECONDS - began)) s"
+    last=$(grep -aE '[0-9]+ passed' "$log" | tail -1 || true)
+    case $status in
+      0) line="${last:-no closing line} ($took)" ;;
+      77) line="skipped: a tool is missing: $(grep -a '^SKIPPED' "$log" | tail -1 || true)" ;;
+      *) line="FAILED: ${last:-no closing line} ($took, status $status)" ;;
+    esac
+    printf '%-17s %s\n' "$name" "$line" > "$run_directory/results/$name"
+    say "[$(ls "$run_directory/results" | wc -l)/${#suites[@]}] $name: $line"
+    if (( status != 0 && status != 77 )); then
+      touch "$run_directory/failed"
+      (( lane_count == 1 )) || { tail -n 200 "$log"; say "$name failed; its whole output: .cache/log/$name.log. Alone: scripts/drivers.sh $name"; }
+    fi
+  done
+}
+
+: > "$run_directory/queue-busy"
+: > "$run_directory/queue-waiting"
 for name in "${suites[@]}"; do
-  if is_waiting "$name"; then others+=("$name"); else ours+=("$name"); fi
+  if is_waiting "$name"; then echo "$name" >> "$run_directory/queue-waiting"; else echo "$name" >> "$run_directory/queue-busy"; fi
 done
-results="$run_directory/results"
-failed=0
-if (( ${#ours[@]} > 0 && ${#others[@]} > 0 )); then
-  say "${others[*]}: beside the others; what they say follows at the end"
-  (trap 'stop_server || true' EXIT; run_lane "$results.others" "${others[@]}") > "$TARNDB_SUITE_LOGS/beside.log" 2>&1 &
-  beside=$!
-  run_lane "$results" "${ours[@]}" || failed=1
-  wait "$beside" || failed=1
-  beside=""
-  cat "$TARNDB_SUITE_LOGS/beside.log"
-  cat "$results.others" >> "$results"
+lane_count=${TARNDB_LANES:-3}
+(( ${#suites[@]} > 1 )) || lane_count=1
+queues=("$run_directory/queue-waiting" "$run_directory/queue-busy")
+if (( lane_count == 1 )); then
+  run_lane "${queues[@]}"
 else
-  run_lane "$results" "${suites[@]}" || failed=1
+  say "${#suites[@]} suites in $lane_count lanes; each one's output: $TARNDB_SUITE_LOGS/SUITE.log"
+  for (( lane = 0; lane < lane_count; lane++ )); do
+    run_lane "${queues[@]}" &
+    lanes+=($!)
+    # Only the first lane prefers those that wait.
+    (( lane > 0 )) || queues=("$run_directory/queue-busy" "$run_directory/queue-waiting")
+  done
+  for lane in "${lanes[@]}"; do wait "$lane"; done
+  lanes=()
 fi
-rm -f "$results.others"
-mv "$results" "$TARNDB_SUITE_LOGS/drivers.txt"
+for name in "${suites[@]}"; do
+  cat "$run_directory/results/$name" 2> /dev/null || printf '%-17s %s\n' "$name" "not run: another suite failed before"
+done > "$TARNDB_SUITE_LOGS/drivers.txt"
 say "driver suites"
 cat "$TARNDB_SUITE_LOGS/drivers.txt"
-exit "$failed"
+[[ ! -e $run_directory/failed ]]

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Closing lines of `make test`: what each runner counted, and the sum.
+"""Closing lines of `make test` and `make test-long`: what each runner counted, and the sum.
 
-Reads the log of `cargo test` (its "test result:" lines) and the results of the driver suites (one line each).
+    summary.py TITLE SUITES LOG...
+
+SUITES has the results of the driver suites, one line each; a LOG is what `cargo test` printed, of which the "test result:" lines count.
 """
 
+import pathlib
 import re
 import sys
 
@@ -13,15 +16,17 @@ def counted(text: str, word: str) -> int:
     return sum(int(number) for number in re.findall(rf"(\d+) {word}", text))
 
 
-def main(cargo_log: str, suites: str) -> int:
-    cargo = "\n".join(line for line in open(cargo_log, errors="replace") if line.startswith("test result:"))
-    lines = [f"{'cargo test':<17} {counted(cargo, 'passed')} passed, {counted(cargo, 'failed')} failed"]
-    lines += [line.rstrip("\n") for line in open(suites, errors="replace")]
-    print("\n".join(lines))
+def main(title: str, suites: str, *cargo_logs: str) -> int:
+    lines = []
+    for log in map(pathlib.Path, cargo_logs):
+        results = "\n".join(line for line in log.read_text(errors="replace").splitlines() if line.startswith("test result:"))
+        lines.append(f"{log.stem.removeprefix('stage-'):<17} {counted(results, 'passed')} passed, {counted(results, 'failed')} failed")
+    lines += pathlib.Path(suites).read_text(errors="replace").splitlines()
     whole = "\n".join(lines)
+    print(whole)
     skipped = counted(whole, "skipped") + len(re.findall("skipped: a tool is missing", whole))
     failed = counted(whole, "failed")
-    print(f"make test: {counted(whole, 'passed')} passed, {failed} failed, {skipped} skipped")
+    print(f"{title}: {counted(whole, 'passed')} passed, {failed} failed, {skipped} skipped")
     return 1 if failed else 0
 
 

@@ -1,29 +1,75 @@
 #!/usr/bin/env bash
-# Every test, in stages: packages, checks, the workspace's own tests, the release build, the driver suites. Stops at the
-# first stage that fails and says which and how to run it alone. The closing lines are the runners' own.
+# The tests, in stages; stops at the first stage that fails and says how to run it alone.
+#
+#   scripts/test.sh         `make test`: every kind of test, with few seeds, rounds and kills
+#   scripts/test.sh long    `make test-long`: the rest; it repeats nothing that `make test` runs
+#
+# Clients and their tools are installed while the first stages compile. Each stage's output goes to the terminal and to
+# .cache/log/stage-NAME.log. The closing lines are the runners' own.
 set -euo pipefail
 . "$(dirname "$0")/steps.sh"
 cd "$root"
 
-stage() { # stage NAME COMMAND...: runs it with its output in .cache/log/NAME.log too
+kind=${1:-short}
+stages=0 stages_total=0 started=$SECONDS
+so_far() { local seconds=$((SECONDS - started)); printf '%d m %02d s' $((seconds / 60)) $((seconds % 60)); }
+
+stage() { # stage NAME COMMAND...; `alone` says how to run it, unless the command does
   local name=$1 began=$SECONDS
   shift
-  say "$name: $*"
+  stages=$((stages + 1))
+  say "[$stages/$stages_total] $name: $* (elapsed $(so_far))"
   if ! "$@" 2>&1 | tee "$cache/log/stage-$name.log"; then
     echo
-    say "FAILED in stage '$name' after $((SECONDS - began)) s. Alone: $*"
+    say "FAILED in stage '$name' after $((SECONDS - began)) s. Alone: ${alone:-$*}"
     grep -aE '^(FAILED|error|test .* FAILED)|[0-9]+ failed' "$cache/log/stage-$name.log" | tail -20 || true
     exit 1
   fi
-  say "$name: done in $((SECONDS - began)) s"
+  say "[$stages/$stages_total] $name: done in $((SECONDS - began)) s (elapsed $(so_far))"
 }
 
-stage install scripts/install-debian.sh
-stage check make --no-print-directory check
-stage cargo-test cargo test --workspace --locked --quiet
-stage build cargo build --release --locked --package tarndb-server
-stage drivers scripts/drivers.sh
+# Installs run beside the first stages; a stage of their own waits for them and shows what they said.
+install_log="$cache/log/install.log"
+installing=""
+# A process group of its own, which ends as a whole when a stage fails.
+trap '[[ -z $installing ]] || kill -- "-$installing" 2> /dev/null || true' EXIT
+start_installing() {
+  setsid bash -c 'scripts/install-debian.sh && scripts/drivers.sh --install' > "$install_log" 2>&1 &
+  installing=$!
+}
+installed() { cat "$install_log"; return "$1"; }
+stage_install() {
+  local status=0
+  wait "$installing" || status=$?
+  installing=""
+  alone="scripts/install-debian.sh && scripts/drivers.sh --install" stage install installed "$status"
+}
+
+if [[ $kind == short ]]; then
+  stages_total=5
+  start_installing
+  stage check make --no-print-directory check
+  stage build cargo build --profile quick --locked --package tarndb-server
+  stage cargo-test cargo test --profile quick --workspace --locked --quiet
+  stage_install
+  stage drivers scripts/drivers.sh
+  logs=("$cache/log/stage-cargo-test.log")
+else
+  # Seeds go on after those of `make test`, which stand in the tests.
+  export TARNDB_TEST_LONG=1
+  stages_total=8
+  start_installing
+  stage build cargo build --profile quick --locked --package tarndb-server
+  stage seeds env TARNDB_SEED=301 TARNDB_SEEDS=1700 cargo test --profile quick --workspace --locked --test seeds -- every_promise
+  stage seeds-clusters env TARNDB_SEED=151 TARNDB_SEEDS=1050 cargo test --profile quick --workspace --locked --test cluster -- every_promise
+  stage seeds-upgrades env TARNDB_SEED=11 TARNDB_SEEDS=40 cargo test --profile quick --workspace --locked --test cluster -- a_cluster_is_upgraded
+  stage seeds-engine env TARNDB_SEED=40 TARNDB_SEEDS=200 cargo test --profile quick --workspace --locked --lib -- acknowledged_writes a_walk_over_a_tail
+  stage fuzz env TARNDB_FUZZ_SEED=20001 TARNDB_FUZZ_ITERATIONS=100000 cargo test --profile quick --workspace --locked --test wire_fuzz --test language_fuzz --test operate_fuzz
+  stage_install
+  stage drivers scripts/drivers.sh
+  logs=("$cache"/log/stage-{seeds,seeds-clusters,seeds-upgrades,seeds-engine,fuzz}.log)
+fi
 
 echo
-say "summary"
-python3 scripts/summary.py "$cache/log/stage-cargo-test.log" "$cache/log/drivers.txt"
+say "summary of make test${TARNDB_TEST_LONG:+-long} after $(so_far)"
+python3 scripts/summary.py "make test${TARNDB_TEST_LONG:+-long}" "$cache/log/drivers.txt" "${logs[@]}"

@@ -14,6 +14,7 @@ import pytest
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 
 import server as servers
+from sizes import pytest_collection_modifyitems, pytest_configure  # noqa: F401
 from wire import READY, RESULT, Wire, query
 
 MEMORY_LIMIT_BYTES = 256 << 20

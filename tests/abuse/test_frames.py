@@ -6,6 +6,7 @@ import struct
 
 import pytest
 
+from sizes import LONG, sized
 from wire import (
     ERROR, EXECUTE, INVALID, OPTIONS, PREPARE, PROTOCOL_ERROR, QUERY, READY, REGISTER, RESULT, STARTUP, SUPPORTED, SYNTAX_ERROR, Closed,
     error_in, execute, frame, long_string, parameters, query, segment, startup, string,
@@ -14,7 +15,8 @@ from wire import (
 REPLY_BYTES_MAX = 1 << 20
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.sized
+@pytest.mark.parametrize("seed", range(40, 400) if LONG else range(40))
 def test_garbage_is_answered_with_an_end(victim, seed):
     """Also garbage that starts as a frame does."""
     dice = random.Random(seed)
@@ -248,6 +250,7 @@ def test_a_version_that_changes_in_mid_connection_ends_it(victim):
         assert error_in(wire.rest()).error == PROTOCOL_ERROR
 
 
+@pytest.mark.sized
 def test_mutated_requests_never_harm(victim):
     """Whole handshakes and statements with a few bytes changed, many connections."""
     base = [
@@ -255,8 +258,8 @@ def test_mutated_requests_never_harm(victim):
         query("INSERT INTO abuse.wide (k, c, v) VALUES (?, ?, ?)", [b"\0\0\0\1", b"\0\0\0\2", b"x" * 50], stream=3), frame(OPTIONS, stream=4),
         frame(REGISTER, b"\x00\x01" + string("SCHEMA_CHANGE"), stream=5), frame(PREPARE, long_string("SELECT * FROM abuse.wide WHERE k = ?"), stream=6),
     ]
-    dice = random.Random(7)
-    for _ in range(400):
+    dice = random.Random(sized(7, 8))
+    for _ in range(sized(400, 4_000)):
         data = bytearray(b"".join([base[0], *dice.choices(base, k=4)]))
         for _ in range(dice.randrange(1, 6)):
             # The header of STARTUP is left alone mostly, or nothing else would ever be reached.

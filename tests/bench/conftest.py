@@ -10,6 +10,7 @@ import time
 import pytest
 
 import server as servers
+from sizes import pytest_collection_modifyitems, pytest_configure  # noqa: F401
 
 SECONDS_MAX = 120
 

@@ -423,6 +423,7 @@ def test_a_cluster_loses_a_node_and_its_leader_and_nothing_else(bench, study, tm
     assert any("the nodes share" in warning for warning in report["warnings"])
 
 
+@pytest.mark.long
 def test_a_cluster_grows_and_clients_follow(bench, study, tmp_path):
     join = {"kind": '"run"', "name": '"join"', "mix": VERIFIED, "seconds": 8, "rate": 200, "events": '[{ at_s = 1, do = "add-node" }]'}
     path = study([LOAD, join, {"kind": '"settle"', "timeout_s": 60}, run_phase(seconds=1, mix=VERIFIED), {"kind": '"verify"'}], rows=500, nodes=2, replication=2)
@@ -434,6 +435,7 @@ def test_a_cluster_grows_and_clients_follow(bench, study, tmp_path):
     assert phase_of(report, "run")["verified"]["compared"] > 0
 
 
+@pytest.mark.long
 def test_sizes_of_a_private_cluster_are_a_target_each(bench, study, tmp_path):
     path = study([LOAD, run_phase(seconds=1)], nodes=[1, 2], replication=2, cost="{ node_hour = 0.42 }")
     run = bench("run", path, "--out", "out").end()
@@ -697,6 +699,7 @@ def test_two_load_machines_send_one_load(bench, study, private_server, tmp_path)
     assert sum(operation["replies"] for operation in phase_of(report, "run")["operations"]) == 4000
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("java") is None or shutil.which("mvn") is None, reason="Cassandra needs a JDK and Maven")
 def test_a_study_compares_tarndb_with_a_real_cassandra(bench, study, tmp_path):
     validate = {"kind": '"validate"', "rows": 100, "operations": 500, "mix": READS}

@@ -4,6 +4,7 @@ import pytest
 
 import network
 from nodes import Cluster
+from sizes import pytest_collection_modifyitems, pytest_configure  # noqa: F401
 
 
 @pytest.hookimpl(wrapper=True)

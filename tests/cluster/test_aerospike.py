@@ -308,6 +308,7 @@ class Counter:
         assert self.done <= found <= self.done + self.unknown, f"{found}; {self.done} done, {self.unknown} unknown: {self.refused[:3]}"
 
 
+@pytest.mark.long
 def test_a_rolling_restart_loses_nothing_and_does_nothing_twice(cluster):
     rows, counter = Rows(), Counter(7)
     with rows.load(cluster), counter.load(cluster):

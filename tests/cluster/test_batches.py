@@ -17,7 +17,7 @@ ROWS = 8
 ABANDONED_SECONDS_MAX = 40
 
 
-@pytest.mark.parametrize("factor, dies", [(3, "coordinator"), (1, "primary")])
+@pytest.mark.parametrize("factor, dies", [(3, "coordinator"), pytest.param(1, "primary", marks=pytest.mark.long)])
 def test_what_was_begun_is_done(cluster, factor, dies):
     """Clients of one node; it is killed, or another one that alone has a third of the rows and comes back. Each batch writes rows that no other does."""
     asked, dead, _ = cluster.nodes

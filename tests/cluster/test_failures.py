@@ -13,7 +13,7 @@ from nodes import FAILURES, until
 FAILOVER_SECONDS_MAX = 6
 
 
-@pytest.mark.parametrize("victim", [0, 2], ids=["leader", "other"])
+@pytest.mark.parametrize("victim", [0, pytest.param(2, marks=pytest.mark.long)], ids=["leader", "other"])
 def test_a_killed_node_loses_nothing_and_comes_back(cluster, victim):
     """The founder leads the metadata until it dies; every node is the primary of a third of the slots and a secondary of the rest."""
     dead, *others = [cluster.nodes[victim], *(node for node in cluster.nodes if node is not cluster.nodes[victim])]
@@ -114,6 +114,7 @@ def test_three_killed_at_once_lose_nothing(cluster):
     cluster.assert_members_agree(ledger.keys)
 
 
+@pytest.mark.long
 def test_two_of_five_die_at_once_and_nothing_is_lost(start_cluster):
     cluster = start_cluster(5)
     cluster.create(factor=5)

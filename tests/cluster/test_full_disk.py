@@ -72,7 +72,7 @@ def fill_up(node):
     return filler
 
 
-@pytest.mark.parametrize("restarts", [False, True], ids=["same-process", "restarted"])
+@pytest.mark.parametrize("restarts", [False, pytest.param(True, marks=pytest.mark.long)], ids=["same-process", "restarted"])
 def test_a_full_file_system_stops_nobody_else_and_is_over_once_there_is_room(start_cluster, own_file_system, restarts):
     cluster = start_cluster(2)
     small = cluster.add(start=False)

@@ -47,7 +47,7 @@ def test_the_factor_of_a_keyspace_grows_and_shrinks_under_load(start_cluster):
     cluster.assert_members_agree(ledger.keys)
 
 
-@pytest.mark.parametrize("lost", [0, 2], ids=["founder", "other"])
+@pytest.mark.parametrize("lost", [0, pytest.param(2, marks=pytest.mark.long)], ids=["founder", "other"])
 def test_a_node_that_has_lost_its_disk_is_replaced(cluster, lost):
     victim = cluster.nodes[lost]
     others = [node for node in cluster.nodes if node is not victim]

@@ -11,8 +11,8 @@ import pytest
 import network
 from history import History, check
 
-# Of the long run; none by default.
-SECONDS = int(os.environ.get("TARNDB_CLUSTER_SECONDS", "0"))
+# Of the long run.
+SECONDS = int(os.environ.get("TARNDB_CLUSTER_SECONDS", "180"))
 
 
 def stop_and_go(cluster, dice):
@@ -103,6 +103,7 @@ def test_histories_under_partitions_and_loss_are_linearizable(cut_cluster):
     record(cut_cluster, [cut_off, cut_one_way, lose_packets, kill_and_start, cut_off], seed=2)
 
 
+@pytest.mark.long
 def test_histories_of_five_members_of_which_two_are_gone_are_linearizable(start_cluster):
     why_not = network.why_not()
     if why_not:
@@ -112,7 +113,7 @@ def test_histories_of_five_members_of_which_two_are_gone_are_linearizable(start_
     record(cluster, [cut_off_two, kill_two_and_start, stop_and_go, cut_off_two], seed=3)
 
 
-@pytest.mark.skipif(not SECONDS, reason="TARNDB_CLUSTER_SECONDS=600 for everything at random for so long")
+@pytest.mark.long
 def test_histories_of_a_long_run_are_linearizable(cut_cluster):
     """One after the other, so that none grows too long for the checker; the seed is printed."""
     deadline, seed = time.monotonic() + SECONDS, int(os.environ.get("TARNDB_SEED", time.time_ns() % 1_000_000))

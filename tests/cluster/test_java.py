@@ -97,7 +97,7 @@ def cut_off(cluster, victim, go_on):
     cluster.network.heal(victim, others)
 
 
-@pytest.mark.parametrize("trouble", [kill_and_start, stop_and_go, cut_off])
+@pytest.mark.parametrize("trouble", [kill_and_start, *(pytest.param(trouble, marks=pytest.mark.long) for trouble in (stop_and_go, cut_off))])
 def test_an_application_on_the_java_driver_sees_a_node_go_and_come(request, trouble):
     """When it is killed, the driver's own retry policy tells the application of writes whose outcome nobody knows, and of nothing else. What is read is never stale."""
     cluster = request.getfixturevalue("cut_cluster" if trouble is cut_off else "cluster")

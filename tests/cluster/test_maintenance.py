@@ -128,6 +128,7 @@ def test_a_member_is_drained_and_removed(start_cluster):
         ledger.wait_for_writes(100)
 
 
+@pytest.mark.long
 def test_a_member_is_replaced_by_one_with_an_empty_disk(cluster):
     third = cluster.nodes[2]
     with load_without_errors(cluster) as ledger:
@@ -142,6 +143,7 @@ def test_a_member_is_replaced_by_one_with_an_empty_disk(cluster):
     cluster.assert_members_agree(ledger.keys)
 
 
+@pytest.mark.long
 def test_a_fourth_node_joins_and_the_first_one_goes(cluster):
     """The first leads the metadata's group."""
     with load_without_errors(cluster) as ledger:
@@ -158,6 +160,7 @@ def test_a_fourth_node_joins_and_the_first_one_goes(cluster):
         ledger.wait_for_writes(100)
 
 
+@pytest.mark.long
 def test_a_rolling_restart_under_the_java_driver(cluster):
     with Application(cluster) as application, cluster.session(retries=RetryPolicy) as session:
         application.wait_ready()
@@ -168,7 +171,7 @@ def test_a_rolling_restart_under_the_java_driver(cluster):
     assert counted["unknown"] == 0 and counted["wrong"] == 0 and counted["coordinators"] == 3, lines
 
 
-@pytest.mark.parametrize("going", [0, 2], ids=["leader", "other"])
+@pytest.mark.parametrize("going", [0, pytest.param(2, marks=pytest.mark.long)], ids=["leader", "other"])
 def test_the_others_of_two_replicas_go_on_when_one_is_ended(start_cluster, going):
     """At ONE, as the driver's default is: two replicas need both for QUORUM."""
     cluster = start_cluster()

@@ -33,7 +33,7 @@ def test_a_node_that_is_cut_off_refuses_and_the_others_go_on(cut_cluster):
         assert cluster.rows_at(minority, [-1]) == {}, "what was refused was done"
 
 
-@pytest.mark.parametrize("deaf", [False, True], ids=["mute", "deaf"])
+@pytest.mark.parametrize("deaf", [False, pytest.param(True, marks=pytest.mark.long)], ids=["mute", "deaf"])
 def test_a_node_that_is_cut_off_one_way_harms_nothing(cut_cluster, deaf):
     """Mute: what it sends gets lost; deaf: what is sent to it."""
     cluster = cut_cluster

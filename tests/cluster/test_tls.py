@@ -1,7 +1,6 @@
 """TLS between nodes: a cluster works as without, nobody without a certificate gets in, and nothing that is written can be read on its way."""
 
 import contextlib
-import os
 import pathlib
 import socket
 import ssl
@@ -111,7 +110,7 @@ def test_who_has_no_certificate_of_the_authority_is_kept_out(encrypted, tmp_path
     ledger.check(encrypted)
 
 
-@pytest.mark.skipif("TARNDB_CLUSTER_SECONDS" not in os.environ, reason="takes most of a minute; TARNDB_CLUSTER_SECONDS=1 runs it")
+@pytest.mark.long
 def test_the_authority_is_changed_a_node_at_a_time(encrypted, authority, tmp_path):
     """As docs/reference/operations.md says: both are trusted, then certificates are the new one's, then only it is trusted."""
     new, ledger = Authority(tmp_path / "new"), Ledger()

@@ -8,6 +8,7 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.policies import ConstantReconnectionPolicy, FallthroughRetryPolicy
 
 import server as servers
+from sizes import pytest_collection_modifyitems, pytest_configure  # noqa: F401
 
 
 class Node:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# kill -9, full devices and data larger than memory, against servers of its own; TARNDB_CRASH_ROUNDS=1000 for more kills than 100.
+# kill -9, full devices and data larger than memory, against servers of its own; TARNDB_CRASH_ROUNDS=1000 for more kills.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../scripts/steps.sh"

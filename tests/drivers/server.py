@@ -47,8 +47,8 @@ class ServerFailed(Exception):
 
 
 def binary() -> str:
-    """The program under test: TARNDB_TEST_BINARY, or the release build."""
-    return os.environ.get("TARNDB_TEST_BINARY", str(ROOT / "target" / "release" / "tarndb"))
+    """The program under test: TARNDB_TEST_BINARY, or the build of `make run`."""
+    return os.environ.get("TARNDB_TEST_BINARY", str(ROOT / "target" / "quick" / "tarndb"))
 
 
 class Server:

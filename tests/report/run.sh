@@ -6,8 +6,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 log="$TARNDB_SUITE_LOGS/report.tap"
 pages="$cache/report/pages"
 rm -rf "$pages"
-# The profile of tests: what they have compiled is not compiled again.
-(cd "$root" && cargo run --quiet --locked --profile test --package tarndb-bench --example report_fixtures -- "$pages")
+# The profile and the features of `cargo test --workspace`, which has built it.
+(cd "$root" && cargo run --quiet --locked --profile quick --example report_fixtures -- "$pages")
 # Beside node_modules, where `require` looks for puppeteer.
 cp "$here"/*.js "$cache/report/"
 cd "$cache/report"

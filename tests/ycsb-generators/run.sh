@@ -5,8 +5,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../scripts/steps.sh"
 work=$(mktemp -d "$cache/run/generators-XXXXXX")
 trap 'rm -rf "$work"' EXIT
-# In the profile of the tests, which have built it.
-generators() { (cd "$root" && cargo run --quiet --locked --profile test --package tarndb-load --example generators -- "$@"); }
+# The profile and the features of `cargo test --workspace`, which has built it.
+generators() { (cd "$root" && cargo run --quiet --locked --profile quick --example generators -- "$@"); }
 generators log "$work/latencies.hlog"
 java -cp "$cache/ycsb-generators/classes:$cache/ycsb-generators/lib/*" site.ycsb.generator.Facts "$work/latencies.hlog" > "$work/facts"
 generators compare "$work/facts"
