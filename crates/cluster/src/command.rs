@@ -45,7 +45,7 @@ pub enum Command {
         incarnation: u64,
     },
     /// Whoever was primary before these epochs knows by now or has no lease any more. Only the leader of the metadata group says so.
-    HandedOver {
+    EndTransfers {
         /// Terms up to here have been taken over.
         up_to: Epoch,
     },
@@ -78,14 +78,14 @@ pub enum Command {
         incarnation: u64,
     },
     /// Slots' primary, which has finished what was under way there, gives them to a replica in sync.
-    HandOver {
+    TransferPrimary {
         /// The replica.
         to: NodeId,
         /// Where.
         slots: Vec<SlotEpochs>,
     },
     /// A member's process is about to end.
-    Ending {
+    ShuttingDown {
         /// The member.
         node: NodeId,
         /// Its process: another one refuses the command.
@@ -240,7 +240,7 @@ pub const PROPOSAL_TIMEOUT: Duration = Duration::from_secs(10);
 impl Command {
     /// Whether only the leader may propose it, from what it sees.
     pub(crate) fn is_leaders(&self) -> bool {
-        matches!(self, Self::Down { .. } | Self::Up { .. } | Self::HandedOver { .. })
+        matches!(self, Self::Down { .. } | Self::Up { .. } | Self::EndTransfers { .. })
     }
 
     pub(crate) fn encode(&self, writer: &mut Writer) {
@@ -265,7 +265,7 @@ impl Command {
                 writer.node(*node);
                 writer.u64(*incarnation);
             }
-            Self::HandedOver { up_to } => {
+            Self::EndTransfers { up_to } => {
                 writer.u8(5);
                 writer.varint(up_to.0);
             }
@@ -293,12 +293,12 @@ impl Command {
                 writer.node(*node);
                 writer.u8(u8::from(*force));
             }
-            Self::HandOver { to, slots } => {
+            Self::TransferPrimary { to, slots } => {
                 writer.u8(11);
                 writer.node(*to);
                 encode_slots(slots, writer);
             }
-            Self::Ending { node, incarnation } => {
+            Self::ShuttingDown { node, incarnation } => {
                 writer.u8(12);
                 writer.node(*node);
                 writer.u64(*incarnation);
@@ -317,14 +317,14 @@ impl Command {
             2 => Self::Started { node: reader.node("member")?, previous: reader.u64("incarnation")?, profile: Profile::decode(reader)? },
             3 => Self::Down { node: reader.node("member")? },
             4 => Self::Up { node: reader.node("member")?, incarnation: reader.u64("incarnation")? },
-            5 => Self::HandedOver { up_to: Epoch(reader.varint("epoch")?) },
+            5 => Self::EndTransfers { up_to: Epoch(reader.varint("epoch")?) },
             6 => Self::Schema { expected: reader.u128("schema version")?, document: reader.bytes(COMMAND_BYTES_MAX, "schema")?.to_vec() },
             7 => Self::InSync { node: reader.node("member")?, slots: decode_slots(reader)? },
             8 => Self::DropReplica { node: reader.node("member")?, slots: decode_slots(reader)? },
             9 => Self::Drain { node: reader.node("member")? },
             10 => Self::Remove { node: reader.node("member")?, force: reader.flag("force")? },
-            11 => Self::HandOver { to: reader.node("member")?, slots: decode_slots(reader)? },
-            12 => Self::Ending { node: reader.node("member")?, incarnation: reader.u64("incarnation")? },
+            11 => Self::TransferPrimary { to: reader.node("member")?, slots: decode_slots(reader)? },
+            12 => Self::ShuttingDown { node: reader.node("member")?, incarnation: reader.u64("incarnation")? },
             13 => Self::Release { node: reader.node("member")?, incarnation: reader.u64("incarnation")? },
             found => return Err(CodecError::Unknown { what: "command", found: u64::from(found) }),
         })

@@ -22,7 +22,7 @@ pub mod wire;
 pub use codec::CodecError;
 pub use command::{COMMAND_BYTES_MAX, Command, Outcome, PROPOSAL_TIMEOUT, Refused, SlotEpochs};
 pub use envelope::GroupMessage;
-pub use metadata::{Blobs, DOWN_AFTER_US, Event, HANDOVER_WAIT_US, HEARTBEAT_US, LEASE_US, Metadata, ProposalId, RestoreError, Stored};
+pub use metadata::{Blobs, DOWN_AFTER_US, Event, HEARTBEAT_US, LEASE_US, Metadata, ProposalId, RestoreError, Stored, TRANSFER_WAIT_US};
 pub use nodes::{Learners, NodeSet};
 pub use raft_log::{Identity, LOG_BLOB, SNAPSHOT_BLOB};
 pub use state::{Assignment, FACTOR_MAX, KEYSPACES_MAX, MEMBERS_MAX, Member, MemberState, MemberStatus, Profile, SlotMap, State, Status};

@@ -380,7 +380,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
                     self.be_ready();
                 }
             }
-            Message::HandedOver => self.core_handed_over(),
+            Message::PrimariesTransferred => self.core_transferred(),
             Message::SendAway => self.begin_to_send_away(reactor.now().monotonic_us),
             Message::Flushed => {
                 self.cores_flushed += 1;
@@ -395,7 +395,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         if self.core == CoreId(0) {
             reactor.stop_accepting();
         }
-        if !self.begin_to_end(reactor.now().monotonic_us) {
+        if !self.begin_shutdown(reactor.now().monotonic_us) {
             self.flush_to_end();
         }
     }

@@ -16,8 +16,8 @@ mod schema_changes;
 mod serving;
 
 pub use crate::cluster::{
-    Answer, Board, ClusterConfig, ClusterReport, CoreReport, FillReport, Held, MemberReport, MetadataBlobs, Order, PendingReport, Planted,
-    Report, View,
+    Answer, Board, ClusterConfig, ClusterReport, CoreReport, Held, MemberReport, MetadataBlobs, Order, PendingReport, Planted,
+    RebuildReport, Report, View,
 };
 pub use crate::core::{Core, CoreParts, OnFailure, OnReady};
 pub use ::cluster::{LOG_BLOB, SNAPSHOT_BLOB, Versions};

@@ -94,7 +94,7 @@ pub enum Message {
     /// To core 0: this core knows what its node is in the cluster.
     Serving,
     /// To core 0, when the node ends: this core has given away the slots that others can take.
-    HandedOver,
+    PrimariesTransferred,
     /// From core 0: clients have to go to other nodes.
     SendAway,
     /// To core 0, when the node ends: everything of this core is on the device.

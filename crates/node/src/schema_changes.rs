@@ -30,7 +30,7 @@ const MARKS_TAG: u64 = 2;
 /// Blobs of the cluster's metadata.
 pub(crate) const METADATA_TAG: u64 = 3;
 /// What a core keeps for replicas that are away.
-pub(crate) const DIFFERENCES_TAG: u64 = 4;
+pub(crate) const CATCH_UP_TAG: u64 = 4;
 /// How long after a failure a schema that the cluster has decided is stored again.
 const SCHEMA_AGAIN_US: u64 = 1_000_000;
 /// How long after a failure marks are stored again: until they are, the shard reclaims no space.
@@ -270,7 +270,7 @@ impl Core {
     pub(crate) fn blob_written<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, tag: DiskTag, result: &Result<(), DiskError>) {
         match (tag.0, result) {
             (METADATA_TAG, result) => self.metadata_written(reactor, result),
-            (DIFFERENCES_TAG, result) => self.differences_stored(result),
+            (CATCH_UP_TAG, result) => self.catch_up_stored(result),
             (SCHEMA_TAG, Ok(())) => {
                 self.hold_metadata(None);
                 self.publish(reactor);

@@ -50,7 +50,7 @@ impl Inbound {
             self.positions = Some((next, expected + count));
         }
         self.version = self.version.max(append.version);
-        // It may be less than before: a primary that agrees with its replicas holds it back.
+        // It may be less than before: a primary that reconciles with its replicas holds it back.
         self.committed = append.committed;
         self.waiting.extend_from_slice(append.items.rest());
         Ok(())

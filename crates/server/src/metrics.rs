@@ -1,7 +1,7 @@
 //! `GET /metrics`: a node's figures in Prometheus's text format.
 
 use crate::status;
-use ::node::{CoreReport, FillReport, Held, Report};
+use ::node::{CoreReport, Held, RebuildReport, Report};
 use std::fmt::Write;
 
 /// One text for all.
@@ -24,7 +24,7 @@ pub(crate) fn text(report: &Report) -> String {
         per_core("tarndb_cluster_requests_forwarded_total", "counter", help, |core| core.forwarded);
     }
     if let Some(cluster) = &report.cluster {
-        let members = ["up", "down", "draining", "ending"].map(|state| {
+        let members = ["up", "down", "draining", "shutting_down"].map(|state| {
             let count = cluster.members.iter().filter(|member| member.state == state).count();
             (format!("{{state=\"{state}\"}}"), count as u64)
         });
@@ -41,7 +41,7 @@ pub(crate) fn text(report: &Report) -> String {
         one("tarndb_cluster_slots_unserved", "Slots that this member is the primary of and does not serve yet.", sum(|core| core.unserved));
         one("tarndb_cluster_slots_unavailable", "Slots of the cluster whose primary is not up.", u64::from(cluster.unavailable_slots));
         one("tarndb_cluster_slots_short", "Slots of the cluster with fewer replicas than asked for.", u64::from(cluster.short_slots));
-        one("tarndb_cluster_slots_to_fill", "Replicas, counted by slot, that this member has to fill.", sum(|core| core.to_fill));
+        one("tarndb_cluster_slots_to_rebuild", "Replicas, counted by slot, that this member has to rebuild.", sum(|core| core.to_rebuild));
         one("tarndb_cluster_slots_to_wipe", "Slots whose rows of before have to go.", sum(|core| core.to_wipe));
         one("tarndb_cluster_metadata_version", "Newest entry of the metadata that this member has.", cluster.version);
         one(
@@ -65,7 +65,7 @@ pub(crate) fn text(report: &Report) -> String {
         });
         let help = "Writes of this member that another one has not acknowledged.";
         family(&mut out, "tarndb_cluster_stream_pending_bytes", "gauge", help, nodes);
-        fills(&mut out, report);
+        rebuilds(&mut out, report);
     }
     process(&mut out, std::process::id());
     out
@@ -97,23 +97,27 @@ fn process(out: &mut String, pid: u32) {
 }
 
 /// What is sent to members that are to have slots of this one's.
-fn fills(out: &mut String, report: &Report) {
-    let fills = status::fills(&report.cores);
-    let mut of_each = |name: &str, kind: &str, help: &str, figure: fn(&FillReport) -> u64| {
-        family(out, name, kind, help, fills.iter().map(|fill| (format!("{{node=\"{}\"}}", fill.node), figure(fill))));
+fn rebuilds(out: &mut String, report: &Report) {
+    let rebuilds = status::rebuilds(&report.cores);
+    let mut of_each = |name: &str, kind: &str, help: &str, figure: fn(&RebuildReport) -> u64| {
+        family(out, name, kind, help, rebuilds.iter().map(|rebuild| (format!("{{node=\"{}\"}}", rebuild.node), figure(rebuild))));
     };
-    of_each("tarndb_cluster_fill_slots", "gauge", "Slots that a member is to have and does not have yet.", |fill| fill.slots.into());
-    of_each("tarndb_cluster_fill_left_bytes", "gauge", "About how much has to be sent for them.", |fill| fill.left_bytes);
-    of_each("tarndb_cluster_fill_sent_bytes_total", "counter", "Rows that members were sent to fill them.", |fill| fill.sent_bytes);
-    of_each("tarndb_cluster_fill_bytes_per_second", "gauge", "How fast that goes.", |fill| fill.bytes_per_s);
+    of_each("tarndb_cluster_rebuild_slots", "gauge", "Slots that a member is to have and does not have yet.", |rebuild| {
+        rebuild.slots.into()
+    });
+    of_each("tarndb_cluster_rebuild_left_bytes", "gauge", "About how much has to be sent for them.", |rebuild| rebuild.left_bytes);
+    of_each("tarndb_cluster_rebuild_sent_bytes_total", "counter", "Rows that members were sent to rebuild them.", |rebuild| {
+        rebuild.sent_bytes
+    });
+    of_each("tarndb_cluster_rebuild_bytes_per_second", "gauge", "How fast that goes.", |rebuild| rebuild.bytes_per_s);
     let help = "Why nothing is sent for a while: the member has no room, or it cannot keep up.";
-    of_each("tarndb_cluster_fill_given_up", "gauge", help, |fill| matches!(fill.held, Held::Full | Held::Slow).into());
-    let held = fills.iter().flat_map(|fill| {
-        let by = Held::MEASURED.into_iter().zip(fill.held_us);
-        by.map(|(by, us)| (format!("{{node=\"{}\",by=\"{}\"}}", fill.node, by.name()), format!("{:.3}", us as f64 / 1e6)))
+    of_each("tarndb_cluster_rebuild_dropped", "gauge", help, |rebuild| matches!(rebuild.held, Held::Full | Held::Slow).into());
+    let held = rebuilds.iter().flat_map(|rebuild| {
+        let by = Held::MEASURED.into_iter().zip(rebuild.held_us);
+        by.map(|(by, us)| (format!("{{node=\"{}\",by=\"{}\"}}", rebuild.node, by.name()), format!("{:.3}", us as f64 / 1e6)))
     });
     let help = "How long sending was held back, over all cores: for clients, by slow acknowledgements, by reading from the device.";
-    family(out, "tarndb_cluster_fill_held_seconds_total", "counter", help, held);
+    family(out, "tarndb_cluster_rebuild_waited_seconds_total", "counter", help, held);
 }
 
 fn family<V: std::fmt::Display>(out: &mut String, name: &str, kind: &str, help: &str, values: impl IntoIterator<Item = (String, V)>) {
@@ -131,8 +135,9 @@ mod tests {
     #[test]
     fn a_members_figures_are_there() {
         let mut report = status::tests::report();
-        let fill = FillReport { node: 1, slots: 3, left_bytes: 70, held: Held::Full, held_us: [1_500_000, 0, 0], ..FillReport::default() };
-        report.cores[0].fills = vec![fill];
+        let rebuild =
+            RebuildReport { node: 1, slots: 3, left_bytes: 70, held: Held::Full, held_us: [1_500_000, 0, 0], ..RebuildReport::default() };
+        report.cores[0].rebuilds = vec![rebuild];
         let text = text(&report);
         for line in [
             "tarndb_cluster_members{state=\"up\"} 2",
@@ -144,10 +149,10 @@ mod tests {
             "tarndb_cluster_protocol_version 3",
             "tarndb_cluster_member_protocol_version{node=\"2\",version=\"0.1.0\"} 4",
             "tarndb_engine_rows{core=\"0\"} 0",
-            "tarndb_cluster_fill_slots{node=\"1\"} 3",
-            "tarndb_cluster_fill_left_bytes{node=\"1\"} 70",
-            "tarndb_cluster_fill_given_up{node=\"1\"} 1",
-            "tarndb_cluster_fill_held_seconds_total{node=\"1\",by=\"clients\"} 1.500",
+            "tarndb_cluster_rebuild_slots{node=\"1\"} 3",
+            "tarndb_cluster_rebuild_left_bytes{node=\"1\"} 70",
+            "tarndb_cluster_rebuild_dropped{node=\"1\"} 1",
+            "tarndb_cluster_rebuild_waited_seconds_total{node=\"1\",by=\"clients\"} 1.500",
             "tarndb_cluster_requests_forwarded_total{core=\"0\"} 5",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} in\n{text}");

@@ -1,6 +1,6 @@
 //! What a node says of itself and its cluster, for programs (JSON) and for people (a table).
 
-use ::node::{ClusterReport, CoreReport, FillReport, Held, Report};
+use ::node::{ClusterReport, CoreReport, Held, RebuildReport, Report};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -59,11 +59,11 @@ fn find_problems(cluster: &ClusterReport, cores: &[CoreReport], problems: &mut V
         problems.push("this node has no lease: it serves nothing".to_owned());
     }
     for member in &cluster.members {
-        if matches!(member.state.as_str(), "down" | "ending") {
+        if matches!(member.state.as_str(), "down" | "shutting_down") {
             problems.push(format!("member {} is {}", member.id, member.state));
         }
         if member.learners > 0 {
-            problems.push(format!("member {} is being filled with {} slots", member.id, member.learners));
+            problems.push(format!("member {} is being rebuilt with {} slots", member.id, member.learners));
         }
     }
     if cluster.unavailable_slots > 0 {
@@ -72,10 +72,10 @@ fn find_problems(cluster: &ClusterReport, cores: &[CoreReport], problems: &mut V
     if cluster.short_slots > 0 {
         problems.push(format!("{} slots have fewer replicas than their keyspaces ask for", cluster.short_slots));
     }
-    for fill in fills(cores) {
-        match fill.held {
-            Held::Full => problems.push(format!("member {} cannot be filled: it has no room", fill.node)),
-            Held::Slow => problems.push(format!("member {} cannot be filled: it cannot keep up with the writes", fill.node)),
+    for rebuild in rebuilds(cores) {
+        match rebuild.held {
+            Held::Full => problems.push(format!("member {} cannot be rebuilt: it has no room", rebuild.node)),
+            Held::Slow => problems.push(format!("member {} cannot be rebuilt: it cannot keep up with the writes", rebuild.node)),
             _ => {}
         }
     }
@@ -86,29 +86,29 @@ fn find_problems(cluster: &ClusterReport, cores: &[CoreReport], problems: &mut V
 }
 
 /// What this node has to send to each member that is to have slots of its.
-pub(crate) fn fills(cores: &[CoreReport]) -> Vec<FillReport> {
-    let mut fills: BTreeMap<u32, FillReport> = BTreeMap::new();
-    for core in cores.iter().flat_map(|core| &core.fills) {
-        let fill = fills.entry(core.node).or_insert_with(|| FillReport { node: core.node, ..FillReport::default() });
-        fill.slots += core.slots;
-        fill.left_bytes += core.left_bytes;
-        fill.sent_bytes += core.sent_bytes;
-        fill.bytes_per_s += core.bytes_per_s;
-        fill.held = fill.held.max(core.held);
-        fill.held_us.iter_mut().zip(core.held_us).for_each(|(sum, held_us)| *sum += held_us);
+pub(crate) fn rebuilds(cores: &[CoreReport]) -> Vec<RebuildReport> {
+    let mut rebuilds: BTreeMap<u32, RebuildReport> = BTreeMap::new();
+    for core in cores.iter().flat_map(|core| &core.rebuilds) {
+        let rebuild = rebuilds.entry(core.node).or_insert_with(|| RebuildReport { node: core.node, ..RebuildReport::default() });
+        rebuild.slots += core.slots;
+        rebuild.left_bytes += core.left_bytes;
+        rebuild.sent_bytes += core.sent_bytes;
+        rebuild.bytes_per_s += core.bytes_per_s;
+        rebuild.held = rebuild.held.max(core.held);
+        rebuild.held_us.iter_mut().zip(core.held_us).for_each(|(sum, held_us)| *sum += held_us);
     }
-    fills.into_values().collect()
+    rebuilds.into_values().collect()
 }
 
-/// What a fill waits for, in words.
+/// What a rebuild waits for, in words.
 fn held(held: Held) -> &'static str {
     match held {
         Held::No => "",
         Held::Clients => ", held back for clients",
         Held::Replica => ", held back by how fast the member acknowledges it",
         Held::Device => ", held back by reading from the device",
-        Held::Slow => ", given up for a while: the member cannot keep up with the writes",
-        Held::Full => ", given up for a while: the member has no room",
+        Held::Slow => ", dropped for a while: the member cannot keep up with the writes",
+        Held::Full => ", dropped for a while: the member has no room",
         Held::Unasked => ", the member has not asked for it yet",
     }
 }
@@ -140,9 +140,15 @@ impl fmt::Display for Status {
             base::format_size(sum(|core| core.device_used_bytes)),
             base::format_size(sum(|core| core.device_capacity_bytes)),
         )?;
-        for fill in fills(&self.report.cores).iter().filter(|fill| fill.slots > 0) {
-            let (left, rate) = (base::format_size(fill.left_bytes), base::format_size(fill.bytes_per_s));
-            writeln!(out, "it fills member {}: {} slots, about {left} left, {rate}/s{}", fill.node, fill.slots, held(fill.held))?;
+        for rebuild in rebuilds(&self.report.cores).iter().filter(|rebuild| rebuild.slots > 0) {
+            let (left, rate) = (base::format_size(rebuild.left_bytes), base::format_size(rebuild.bytes_per_s));
+            writeln!(
+                out,
+                "it rebuilds member {}: {} slots, about {left} left, {rate}/s{}",
+                rebuild.node,
+                rebuild.slots,
+                held(rebuild.held)
+            )?;
         }
         let to_wipe: u32 = self.report.cores.iter().map(|core| core.to_wipe).sum();
         if to_wipe > 0 {
@@ -161,7 +167,7 @@ fn table(cluster: &ClusterReport, out: &mut fmt::Formatter<'_>) -> fmt::Result {
     writeln!(out, "cluster {name_of}, led by {leader}, seen by {} at entry {version} of its metadata", name(cluster.node))?;
     writeln!(out, "members speak version {} of the nodes' protocol, which all of them know\n", cluster.protocol_version)?;
     let head =
-        ["member", "state", "votes", "address", "cql", "data centre", "rack", "version", "protocol", "primary", "in sync", "filling"];
+        ["member", "state", "votes", "address", "cql", "data centre", "rack", "version", "protocol", "primary", "in sync", "rebuilding"];
     let mut rows = vec![head.map(str::to_owned)];
     rows.extend(cluster.members.iter().map(|member| {
         let state = if member.leaving && member.state == "down" { "down, leaving".to_owned() } else { member.state.clone() };
@@ -256,7 +262,7 @@ pub(crate) mod tests {
 cluster tarn, led by member 1, seen by member 2 at entry 17 of its metadata
 members speak version 3 of the nodes' protocol, which all of them know
 
-member  state  votes  address        cql            data centre  rack  version  protocol  primary  in sync  filling
+member  state  votes  address        cql            data centre  rack  version  protocol  primary  in sync  rebuilding
      1  up     yes    10.0.0.1:7000  10.0.0.1:9042  dc           r1    0.1.0    3            2048     4096        0
      2  up     no     10.0.0.2:7000  10.0.0.2:9042  dc           r2    0.1.0    3 to 4       2048     4096        0
 
@@ -267,18 +273,19 @@ healthy
     }
 
     #[test]
-    fn fills_are_shown_with_what_holds_them_back() {
+    fn rebuilds_are_shown_with_what_holds_them_back() {
         let mut report = report();
-        let fill = |slots, held| FillReport { node: 3, slots, left_bytes: 3 << 20, bytes_per_s: 1 << 20, held, ..FillReport::default() };
-        report.cores[0].fills = vec![fill(7, Held::No)];
-        report.cores.push(CoreReport { core: 1, to_wipe: 2, fills: vec![fill(5, Held::Clients)], ..CoreReport::default() });
+        let rebuild =
+            |slots, held| RebuildReport { node: 3, slots, left_bytes: 3 << 20, bytes_per_s: 1 << 20, held, ..RebuildReport::default() };
+        report.cores[0].rebuilds = vec![rebuild(7, Held::No)];
+        report.cores.push(CoreReport { core: 1, to_wipe: 2, rebuilds: vec![rebuild(5, Held::Clients)], ..CoreReport::default() });
         let shown = Status::new(report.clone(), true).to_string();
-        assert!(shown.contains("it fills member 3: 12 slots, about 6 MiB left, 2 MiB/s, held back for clients\n"), "{shown}");
+        assert!(shown.contains("it rebuilds member 3: 12 slots, about 6 MiB left, 2 MiB/s, held back for clients\n"), "{shown}");
         assert!(shown.contains("it empties 2 slots of rows from before\n"), "{shown}");
-        report.cores[1].fills = vec![fill(5, Held::Full)];
+        report.cores[1].rebuilds = vec![rebuild(5, Held::Full)];
         report.cores[1].is_full = true;
         let expected = [
-            "member 3 cannot be filled: it has no room",
+            "member 3 cannot be rebuilt: it has no room",
             "this node has no room on 1 of 2 cores, on its device or in memory for the index: writes are refused",
         ];
         assert_eq!(Status::new(report, true).problems, expected);
@@ -292,7 +299,7 @@ healthy
             Status::new(report, true).problems
         };
         assert_eq!(problems(|cluster| cluster.members[0].state = "down".to_owned()), ["member 1 is down"]);
-        assert_eq!(problems(|cluster| cluster.members[1].learners = 5), ["member 2 is being filled with 5 slots"]);
+        assert_eq!(problems(|cluster| cluster.members[1].learners = 5), ["member 2 is being rebuilt with 5 slots"]);
         assert_eq!(problems(|cluster| cluster.unavailable_slots = 3), ["3 slots are not available: their primary is down"]);
         assert_eq!(problems(|cluster| cluster.lease_ms = Some(0)), ["this node has no lease: it serves nothing"]);
         assert_eq!(problems(|cluster| cluster.leader = None), ["this node knows no leader: it reaches no majority"]);

@@ -21,7 +21,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use catch_up::{Bite, Enough, RowKey, SlotDigest, SlotScan, TailWalk};
+pub use catch_up::{Chunk, Enough, RowKey, SlotDigest, SlotScan, TailWalk};
 pub use deltas::stored_tables;
 pub use error::{Refusal, ShardError};
 pub use replicated::Receipt;

@@ -147,7 +147,7 @@ impl Bench {
     fn is_whole(&mut self, factor: usize) -> bool {
         let state = self.network.machine(0).cluster_state().unwrap();
         let is_settled =
-            |slot: &cluster::Assignment| slot.in_sync.len() == factor && slot.learners.is_empty() && slot.handover_from.is_none();
+            |slot: &cluster::Assignment| slot.in_sync.len() == factor && slot.learners.is_empty() && slot.transfer_from.is_none();
         state.keyspaces["k"].iter().all(is_settled)
     }
 

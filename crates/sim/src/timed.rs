@@ -314,7 +314,7 @@ mod tests {
         }
         wait(&mut network, "every slot has its replicas", |network| {
             let state = network.machine(0).cluster_state().unwrap();
-            state.keyspaces["k"].iter().all(|slot| slot.in_sync.len() == 2 && slot.learners.is_empty() && slot.handover_from.is_none())
+            state.keyspaces["k"].iter().all(|slot| slot.in_sync.len() == 2 && slot.learners.is_empty() && slot.transfer_from.is_none())
         });
         for key in 0..40 {
             let write = Statement::new("INSERT INTO k.t (k, v) VALUES (?, 1)").bind([int(key)]);

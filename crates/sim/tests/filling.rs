@@ -6,7 +6,7 @@ mod members;
 
 use cluster::Versions;
 use cql::wire::{Consistency, ProtocolVersion};
-use node::{FillReport, Held};
+use node::{RebuildReport, Held};
 use sim::{Bound, Client, ClusterSetup, Loss, Machine, NODE_PORT, Network, Reply, Setup, Statement, int};
 use std::net::SocketAddr;
 
@@ -68,7 +68,7 @@ impl Cluster {
 }
 
 /// What the first member says of how it fills the second.
-fn fill(network: &mut Network) -> FillReport {
+fn fill(network: &mut Network) -> RebuildReport {
     let report = network.machine(0).unwrap().report();
     report.cores[0].fills.iter().find(|fill| fill.node == 2).cloned().unwrap_or_default()
 }

@@ -88,19 +88,19 @@ impl Metadata {
         let Some(me) = self.node().filter(|_| self.leading.as_ref().is_some_and(|leading| leading.ready)) else { return };
         self.rise(me);
         self.declare_down(me);
-        self.end_handovers();
+        self.end_transfers();
         self.count_applied(me);
         self.change_group(me);
         let now_us = self.now_us;
         if let (Some(group), Some(leading)) = (&mut self.group, &mut self.leading) {
             group.retry_snapshots(now_us);
-            leading.is_idle = leading.handover.is_none() && group.has_applied_all() && leading.down_since.is_empty();
+            leading.is_idle = leading.transfer.is_none() && group.has_applied_all() && leading.down_since.is_empty();
         }
     }
 
     /// Another voter leads from now on, if there is one that can: nobody then has to find out that this process has ended. Whether there is nothing more to
     /// hand on. To be called again while there is.
-    pub fn hand_on_leadership(&mut self, now: Now) -> bool {
+    pub fn transfer_leadership(&mut self, now: Now) -> bool {
         self.observe(now);
         let me = self.node();
         let (Some(group), Some(leading), Some(me)) = (&mut self.group, &mut self.leading, me) else {
@@ -149,18 +149,18 @@ impl Metadata {
         }
     }
 
-    /// Handovers are over when every lease from before has ended.
-    fn end_handovers(&mut self) {
+    /// Transfers are over when every lease from before has ended.
+    fn end_transfers(&mut self) {
         let Some(leading) = &mut self.leading else { return };
-        match leading.handover {
+        match leading.transfer {
             None => {
-                if self.state.has_handovers() {
-                    leading.handover = Some((Epoch(self.state.version), self.now_us));
+                if self.state.has_transfers() {
+                    leading.transfer = Some((Epoch(self.state.version), self.now_us));
                 }
             }
             Some((up_to, since_us)) if self.now_us >= since_us + self.waits.handover_us => {
-                leading.handover = None;
-                self.propose_as_leader(Command::HandedOver { up_to });
+                leading.transfer = None;
+                self.propose_as_leader(Command::EndTransfers { up_to });
             }
             Some(_) => {}
         }

@@ -26,8 +26,8 @@ pub(super) struct Leading {
     /// Processes of members that are up, and since when this leader knows that they are.
     pub(crate) up_since: BTreeMap<NodeId, (u64, u64)>,
     pub(crate) down_since: BTreeMap<NodeId, u64>,
-    /// Handovers up to this epoch are known since.
-    pub(crate) handover: Option<(Epoch, u64)>,
+    /// Transfers up to this epoch are known since.
+    pub(crate) transfer: Option<(Epoch, u64)>,
     pub(crate) transfer_us: u64,
     pub(crate) is_idle: bool,
 }
@@ -52,7 +52,7 @@ impl Leading {
             rising: BTreeMap::new(),
             up_since: BTreeMap::new(),
             down_since: BTreeMap::new(),
-            handover: None,
+            transfer: None,
             transfer_us: 0,
             is_idle: false,
         }

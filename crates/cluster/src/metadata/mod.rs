@@ -4,7 +4,7 @@
 //! receive ─┐                         ┌─► take_messages
 //! turn ────┼─► RawNode ─► ready ─────┼─► take_writes ─► (disk) ─► written ─► messages that waited, entries that may be applied
 //! propose ─┘        ▲      (group)   └─► committed entries ─► State::apply ─► take_events
-//!                   └ conf changes, Down, Up, HandedOver (leading)
+//!                   └ conf changes, Down, Up, EndTransfers (leading)
 //! ```
 //!
 //! Nothing that depends on a blob is sent or applied before the blob is stored. When one cannot be stored, or the cluster goes by a version of the nodes' protocol
@@ -33,4 +33,4 @@ mod timing;
 
 pub use event::{Blobs, Event, ProposalId, RestoreError, Stored};
 pub use member::Metadata;
-pub use timing::{DOWN_AFTER_US, HANDOVER_WAIT_US, HEARTBEAT_US, LEASE_US};
+pub use timing::{DOWN_AFTER_US, HEARTBEAT_US, LEASE_US, TRANSFER_WAIT_US};

@@ -356,7 +356,7 @@ impl Net {
                 let assignment = map.at(Slot(slot));
                 if me.is_some_and(|me| acts_as_primary(assignment, me)) {
                     let key = (keyspace.clone(), slot);
-                    let wait_us = if assignment.handover_from.is_some() { self.waits.handover_us } else { 0 };
+                    let wait_us = if assignment.transfer_from.is_some() { self.waits.handover_us } else { 0 };
                     let fresh = (assignment.term, now_us + wait_us);
                     let kept = machine.serves.get(&key).filter(|(term, _)| *term == assignment.term).copied();
                     serves.insert(key, kept.unwrap_or(fresh));
@@ -415,7 +415,7 @@ impl Net {
             }
         }
         for (to, keyspaces) in by_heir {
-            metadata.propose(Command::HandOver { to, slots: slot_epochs(keyspaces) });
+            metadata.propose(Command::TransferPrimary { to, slots: slot_epochs(keyspaces) });
         }
     }
 
@@ -445,8 +445,8 @@ impl Net {
         let (incarnation, now) = (machine.incarnation, machine.now(self.now_us));
         let Some(metadata) = &mut machine.metadata else { return };
         let Some(node) = metadata.node() else { return };
-        metadata.propose(Command::Ending { node, incarnation });
-        metadata.hand_on_leadership(now);
+        metadata.propose(Command::ShuttingDown { node, incarnation });
+        metadata.transfer_leadership(now);
     }
 
     /// What must hold at any time.

@@ -15,9 +15,9 @@ pub(super) struct Proposals {
     pub(crate) pending: BTreeMap<u64, Pending>,
     /// The one that says that this process has started.
     pub(crate) start: Option<u64>,
-    /// The one by which this process, as a primary, lets replicas go.
+    /// The one by which this process, as a primary, drops replicas.
     pub(crate) release: Option<u64>,
-    /// There is nobody to let go in the state of this version.
+    /// There is nobody to drop in the state of this version.
     pub(crate) released_by: u64,
     /// To whom the pending ones have been sent.
     pub(crate) leader: Option<NodeId>,

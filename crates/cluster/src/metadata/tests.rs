@@ -301,7 +301,7 @@ fn run_split_leader(seed: u64, waits: Waits, checks_quorum: bool) {
 }
 
 /// Members restart one after another, so that slots go from one to another and back, while others hear nobody for a moment.
-fn run_handovers(seed: u64, waits: Waits) {
+fn run_transfers(seed: u64, waits: Waits) {
     let mut net = three(seed, waits);
     for round in 0..20 {
         let restarted = 1 + round % 3;
@@ -323,7 +323,7 @@ fn leases_hold_while_a_leader_is_cut_off_and_slots_change_hands() {
     for seed in 0..4 {
         run_split_leader(seed, Waits::default(), true);
         run_split_leader(seed, Waits::default(), false);
-        run_handovers(seed, Waits::default());
+        run_transfers(seed, Waits::default());
     }
 }
 
@@ -653,7 +653,7 @@ fn a_new_leader_that_does_not_wait_is_found() {
 }
 
 #[test]
-fn a_handover_that_is_not_waited_for_is_found() {
+fn a_transfer_that_is_not_waited_for_is_found() {
     let waits = Waits { handover_us: 0, ..Waits::default() };
-    assert!(broken(|seed| run_handovers(seed, waits), 0..10) > 0);
+    assert!(broken(|seed| run_transfers(seed, waits), 0..10) > 0);
 }

@@ -23,7 +23,7 @@ pub const LEASE_US: u64 = 750_000;
 pub(super) const HORIZON_US: u64 = 1_000_000;
 /// All leases that a member may have before it knows of a change are over this long after anyone knows of it; also what a new leader waits for before
 /// it takes a member for down.
-pub const HANDOVER_WAIT_US: u64 = 1_060_000;
+pub const TRANSFER_WAIT_US: u64 = 1_060_000;
 /// A member that has not been heard, and was granted nothing, for this long is down.
 pub const DOWN_AFTER_US: u64 = 1_000_000;
 /// A process that did nothing for this long has been stopped: that it heard nobody says nothing of the others.
@@ -45,14 +45,14 @@ pub(super) struct Waits {
     pub(super) horizon_us: u64,
     /// [`DOWN_AFTER_US`].
     pub(super) down_after_us: u64,
-    /// [`HANDOVER_WAIT_US`], of a new leader.
+    /// [`TRANSFER_WAIT_US`], of a new leader.
     pub(super) new_leader_us: u64,
-    /// [`HANDOVER_WAIT_US`], of handovers.
+    /// [`TRANSFER_WAIT_US`], of transfers.
     pub(super) handover_us: u64,
 }
 
 impl Default for Waits {
     fn default() -> Self {
-        Self { horizon_us: HORIZON_US, down_after_us: DOWN_AFTER_US, new_leader_us: HANDOVER_WAIT_US, handover_us: HANDOVER_WAIT_US }
+        Self { horizon_us: HORIZON_US, down_after_us: DOWN_AFTER_US, new_leader_us: TRANSFER_WAIT_US, handover_us: TRANSFER_WAIT_US }
     }
 }

@@ -18,9 +18,9 @@ impl State {
         }
     }
 
-    pub(crate) fn handed_over(&mut self, up_to: Epoch) -> Outcome {
-        let waiting = |map: &SlotMap| map.due.slots(Task::EndHandover).collect();
-        self.change_slots(waiting, |_, assignment| assignment.handover_from = assignment.handover_from.filter(|_| assignment.term > up_to));
+    pub(crate) fn end_transfers_up_to(&mut self, up_to: Epoch) -> Outcome {
+        let waiting = |map: &SlotMap| map.due.slots(Task::EndTransfer).collect();
+        self.change_slots(waiting, |_, assignment| assignment.transfer_from = assignment.transfer_from.filter(|_| assignment.term > up_to));
         Outcome::Done
     }
 
@@ -44,11 +44,11 @@ impl State {
         })
     }
 
-    pub(crate) fn hand_over(&mut self, to: NodeId, slots: &[SlotEpochs]) -> Outcome {
+    pub(crate) fn transfer_primary(&mut self, to: NodeId, slots: &[SlotEpochs]) -> Outcome {
         let stays = self.stays(to);
         self.change_slots_of(slots, |state, assignment| {
             let former = assignment.primary;
-            let is_calm = assignment.handover_from.is_none() && state.is_up(former);
+            let is_calm = assignment.transfer_from.is_none() && state.is_up(former);
             let is_ready = assignment.in_sync.contains(&to) && !assignment.restarted.contains(&to);
             let fits = stays && is_calm && former != to && is_ready;
             if fits {
@@ -69,7 +69,7 @@ impl State {
 
     /// `next` is primary from now on. Whoever was still stepping down before goes on doing so.
     pub(crate) fn take_over(&self, assignment: &mut Assignment, next: NodeId, from: Option<NodeId>) {
-        assignment.handover_from = from.or(assignment.handover_from).filter(|from| *from != next && self.is_up(*from));
+        assignment.transfer_from = from.or(assignment.transfer_from).filter(|from| *from != next && self.is_up(*from));
         assignment.primary = next;
         assignment.term = self.epoch();
     }

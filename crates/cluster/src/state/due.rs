@@ -10,14 +10,14 @@ const SLOTS: usize = SLOT_COUNT as usize;
 /// Something to be done in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Task {
-    /// The member is being filled.
-    Fill(NodeId),
+    /// The member is being rebuilt.
+    Rebuild(NodeId),
     /// The primary, which this is, need not wait for some of those in sync.
     Release(NodeId),
     /// The primary, which this is, should be another member.
-    HandOver(NodeId),
+    TransferPrimary(NodeId),
     /// The primary may wait for the one before.
-    EndHandover,
+    EndTransfer,
 }
 
 /// See the module.
@@ -88,8 +88,8 @@ impl Due {
         self.slots(task).next().is_some()
     }
 
-    /// See [`super::SlotMap::fills`].
-    pub(super) fn fills(&self, node: NodeId) -> impl Iterator<Item = Slot> + '_ {
-        self.slots(Task::Fill(node))
+    /// See [`super::SlotMap::rebuilds`].
+    pub(super) fn rebuilds(&self, node: NodeId) -> impl Iterator<Item = Slot> + '_ {
+        self.slots(Task::Rebuild(node))
     }
 }

@@ -62,8 +62,8 @@ pub enum MemberState {
     Down,
     /// It is heard, and being emptied.
     Draining,
-    /// Its process is about to end, and to start again some time: it is no replica any more, but where it has not handed over yet.
-    Ending,
+    /// Its process is about to end, and to start again some time: it is no replica any more, but where it has not transferred the primary yet.
+    ShuttingDown,
     /// It is no member any more. Its id is never used again.
     Removed,
 }
@@ -76,7 +76,7 @@ impl MemberState {
             Self::Up => "up",
             Self::Down => "down",
             Self::Draining => "draining",
-            Self::Ending => "ending",
+            Self::ShuttingDown => "shutting_down",
             Self::Removed => "removed",
         }
     }
@@ -86,19 +86,19 @@ impl Member {
     /// Whether it is heard and may serve.
     #[must_use]
     pub fn is_up(&self) -> bool {
-        matches!(self.state, MemberState::Up | MemberState::Draining | MemberState::Ending)
+        matches!(self.state, MemberState::Up | MemberState::Draining | MemberState::ShuttingDown)
     }
 
     /// Whether it is heard and means to stay.
     #[must_use]
     pub fn stays(&self) -> bool {
-        self.is_up() && self.state != MemberState::Ending
+        self.is_up() && self.state != MemberState::ShuttingDown
     }
 
     /// Whether slots are placed on it.
     #[must_use]
     pub fn is_placeable(&self) -> bool {
-        !self.leaving && matches!(self.state, MemberState::Up | MemberState::Down | MemberState::Ending)
+        !self.leaving && matches!(self.state, MemberState::Up | MemberState::Down | MemberState::ShuttingDown)
     }
 
     /// What it is when it is heard again.
@@ -115,7 +115,7 @@ impl Member {
             MemberState::Down => 1,
             MemberState::Draining => 2,
             MemberState::Removed => 3,
-            MemberState::Ending => 4,
+            MemberState::ShuttingDown => 4,
         });
         writer.u8(u8::from(self.leaving));
         writer.varint(self.place);
@@ -131,7 +131,7 @@ impl Member {
                 1 => MemberState::Down,
                 2 => MemberState::Draining,
                 3 => MemberState::Removed,
-                4 => MemberState::Ending,
+                4 => MemberState::ShuttingDown,
                 found => return Err(CodecError::Unknown { what: "member's state", found: u64::from(found) }),
             },
             leaving: reader.flag("leaving")?,

@@ -79,7 +79,7 @@ impl State {
         member.profile = profile.clone();
         member.state = member.heard();
         self.follow_factors();
-        let concerned = |assignment: &Assignment| assignment.holds(node) || assignment.handover_from == Some(node);
+        let concerned = |assignment: &Assignment| assignment.holds(node) || assignment.transfer_from == Some(node);
         self.change_slots(slots_where(concerned), |state, assignment| {
             if assignment.primary == node {
                 // A term of its own: what the process before has sent, or has proposed, is not this one's.
@@ -94,8 +94,8 @@ impl State {
                 }
             }
             assignment.learners.remove(node);
-            if assignment.handover_from == Some(node) {
-                assignment.handover_from = None;
+            if assignment.transfer_from == Some(node) {
+                assignment.transfer_from = None;
             }
         });
         Outcome::Done
@@ -124,13 +124,13 @@ impl State {
         }
     }
 
-    pub(crate) fn ending(&mut self, node: NodeId, incarnation: u64) -> Outcome {
+    pub(crate) fn shutting_down(&mut self, node: NodeId, incarnation: u64) -> Outcome {
         match self.live_member(node) {
             Err(refused) => Outcome::Refused(refused),
             Ok(member) if member.profile.incarnation != incarnation => Outcome::Refused(Refused::OtherProcess { node }),
             Ok(member) => {
                 if member.is_up() {
-                    self.change_member(node).state = MemberState::Ending;
+                    self.change_member(node).state = MemberState::ShuttingDown;
                 }
                 Outcome::Done
             }
@@ -180,7 +180,7 @@ impl State {
         }
         self.change_member(node).state = MemberState::Removed;
         self.follow_factors();
-        let concerned = |assignment: &Assignment| assignment.holds(node) || assignment.handover_from == Some(node);
+        let concerned = |assignment: &Assignment| assignment.holds(node) || assignment.transfer_from == Some(node);
         self.change_slots(slots_where(concerned), |state, assignment| {
             assignment.learners.remove(node);
             if assignment.in_sync.contains(&node) {
@@ -189,8 +189,8 @@ impl State {
                 }
                 state.take_out(assignment, node);
             }
-            if assignment.handover_from == Some(node) {
-                assignment.handover_from = None;
+            if assignment.transfer_from == Some(node) {
+                assignment.transfer_from = None;
             }
         });
         Outcome::Removed { lost: alone }
@@ -208,7 +208,7 @@ impl State {
         }
     }
 
-    /// The last holder is given up: who has learnt the most, or anyone, stands for the slot.
+    /// The last holder is lost: who has learnt the most, or anyone, stands for the slot.
     fn resurrect(&self, assignment: &mut Assignment) {
         let placeable = || self.members.values().filter(|member| member.state != MemberState::Removed).map(|member| member.id);
         let heir = assignment.learners.iter().chain(placeable().filter(|node| self.is_up(*node))).chain(placeable()).next();

@@ -98,13 +98,13 @@ impl State {
             Command::Started { node, previous, profile } => self.started(*node, *previous, profile),
             Command::Down { node } => self.down(*node),
             Command::Up { node, incarnation } => self.up(*node, *incarnation),
-            Command::HandedOver { up_to } => self.handed_over(*up_to),
+            Command::EndTransfers { up_to } => self.end_transfers_up_to(*up_to),
             Command::Schema { expected, document } => self.change_schema(*expected, document),
             Command::InSync { node, slots } => self.in_sync(*node, slots),
             Command::DropReplica { node, slots } => self.drop_replica(*node, slots),
             Command::Release { node, incarnation } => self.release(*node, *incarnation),
-            Command::HandOver { to, slots } => self.hand_over(*to, slots),
-            Command::Ending { node, incarnation } => self.ending(*node, *incarnation),
+            Command::TransferPrimary { to, slots } => self.transfer_primary(*to, slots),
+            Command::ShuttingDown { node, incarnation } => self.shutting_down(*node, *incarnation),
             Command::Drain { node } => self.drain(*node),
             Command::Remove { node, force } => self.remove(*node, *force),
         };
@@ -140,8 +140,8 @@ impl State {
     }
 
     /// Whether any slot's primary may still wait for the one before.
-    pub(crate) fn has_handovers(&self) -> bool {
-        self.keyspaces.values().any(|map| map.due.has(Task::EndHandover))
+    pub(crate) fn has_transfers(&self) -> bool {
+        self.keyspaces.values().any(|map| map.due.has(Task::EndTransfer))
     }
 
     fn epoch(&self) -> Epoch {

@@ -94,7 +94,7 @@ impl State {
             let primary = up.clone().next().unwrap_or(fallback);
             let in_sync: NodeSet = up.chain([primary]).collect();
             let (restarted, learners) = (NodeSet::new(), Learners::default());
-            Assignment { epoch, term: epoch, primary, handover_from: None, in_sync, restarted, learners }
+            Assignment { epoch, term: epoch, primary, transfer_from: None, in_sync, restarted, learners }
         };
         SlotMap::new(factor, &(0..SLOT_COUNT as usize).map(assign).collect::<Vec<_>>())
     }

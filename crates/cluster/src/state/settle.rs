@@ -6,9 +6,9 @@
 //! 1. A primary that is down, or has restarted, is replaced by a replica in sync that is up and has not, the first in the order of targets; one that is
 //!    down at last by one that has restarted. If none is up, the slot stays as it is: unavailable, for what was acknowledged may be on those that are
 //!    down only.
-//! 2. Learners that are down, ending or no targets leave.
+//! 2. Learners that are down, shutting down or no targets leave.
 //! 3. Targets that stay and are not in sync become learners, if the primary is up. So one that comes back has a part in all its slots at once, and keeps what it has
-//!    of them: how much of that is filled at a time is for primaries to decide.
+//!    of them: how much of that is rebuilt at a time is for primaries to decide.
 //!
 //! Nothing here takes a replica out of those in sync: one that is left may be dead, though nobody knows it yet. Only a primary does that, for it
 //! stays among them and lives, as it says so ([`State::has_to_release`]). That another member should be primary ([`State::successors`]) is for the
@@ -90,7 +90,7 @@ impl State {
         self.keyspaces = keyspaces;
     }
 
-    /// Whether nothing is to be moved, filled or handed over: each slot is where it belongs.
+    /// Whether nothing is to be moved, rebuilt or transferred: each slot is where it belongs.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.keyspaces.values().all(|map| {
@@ -121,11 +121,11 @@ impl State {
     }
 
     /// Slots of a keyspace whose primary is `primary` and should be another member, with that one: it belongs there before the primary, or the primary is
-    /// ending. While replicas are being filled a primary that stays goes on, for they would have to begin anew.
+    /// shutting down. While replicas are being rebuilt a primary that stays goes on, for they would have to begin anew.
     pub fn successors(&self, keyspace: &str, primary: NodeId) -> impl Iterator<Item = (Slot, NodeId)> + '_ {
         let map = self.keyspaces.get(keyspace);
         map.into_iter().flat_map(move |map| {
-            let slots = map.due.slots(Task::HandOver(primary));
+            let slots = map.due.slots(Task::TransferPrimary(primary));
             slots.filter_map(|slot| Some((slot, successor(map.at(slot), self.targets(map, slot), &self.up)?)))
         })
     }
@@ -163,8 +163,8 @@ impl State {
             }
         }
         assignment.learners.retain(|node| up.stays(node) && targets.contains(&node));
-        if assignment.handover_from.is_some_and(|from| !up.has(from)) {
-            assignment.handover_from = None;
+        if assignment.transfer_from.is_some_and(|from| !up.has(from)) {
+            assignment.transfer_from = None;
         }
         for target in targets.iter().filter(|target| up.has(assignment.primary) && up.stays(**target)) {
             if !assignment.holds(*target) {
@@ -177,7 +177,7 @@ impl State {
 /// Whether the steps surely do nothing, at a glance: most slots, most of the time.
 fn is_at_rest(assignment: &Assignment, targets: &[NodeId], up: &Up) -> bool {
     up.has(assignment.primary)
-        && assignment.handover_from.is_none()
+        && assignment.transfer_from.is_none()
         && assignment.restarted.is_empty()
         && assignment.learners.iter().all(|node| up.stays(node) && targets.contains(&node))
         && targets.iter().all(|target| assignment.holds(*target) || !up.stays(*target))
@@ -189,14 +189,14 @@ fn kept_in_sync(assignment: &Assignment, targets: &[NodeId], up: &Up) -> NodeSet
     let Assignment { primary, in_sync, restarted, .. } = assignment;
     let goes_on = |node: NodeId| in_sync.contains(&node) && up.stays(node) && !restarted.contains(&node);
     let has_restarted = restarted.contains(primary);
-    let is_in_place = assignment.handover_from.is_none() && !targets.is_empty() && targets.iter().all(|node| goes_on(*node));
+    let is_in_place = assignment.transfer_from.is_none() && !targets.is_empty() && targets.iter().all(|node| goes_on(*node));
     let is_kept = |node: NodeId| !has_restarted && goes_on(node) && (!is_in_place || targets.contains(&node));
     in_sync.iter().copied().filter(|node| node == primary || is_kept(*node)).collect()
 }
 
 /// Who should be primary instead of the one that is, if it can be.
 fn successor(assignment: &Assignment, targets: &[NodeId], up: &Up) -> Option<NodeId> {
-    if assignment.handover_from.is_some() {
+    if assignment.transfer_from.is_some() {
         return None;
     }
     let goes_on = |node: &NodeId| assignment.in_sync.contains(node) && !assignment.restarted.contains(node) && up.stays(*node);
@@ -213,16 +213,16 @@ fn tasks_of(assignment: &Assignment, targets: &[NodeId], up: &Up) -> impl Iterat
     let releases = !assignment.restarted.is_empty() || kept_in_sync(assignment, targets, up) != assignment.in_sync;
     let rest = [
         releases.then_some(Task::Release(primary)),
-        successor(assignment, targets, up).map(|_| Task::HandOver(primary)),
-        assignment.handover_from.map(|_| Task::EndHandover),
+        successor(assignment, targets, up).map(|_| Task::TransferPrimary(primary)),
+        assignment.transfer_from.map(|_| Task::EndTransfer),
     ];
-    assignment.learners.iter().map(Task::Fill).chain(rest.into_iter().flatten())
+    assignment.learners.iter().map(Task::Rebuild).chain(rest.into_iter().flatten())
 }
 
 /// Whether nothing is left to do while the members stay as they are.
 fn is_settled(assignment: &Assignment, targets: &[NodeId], up: &Up) -> bool {
     targets.first() == Some(&assignment.primary)
-        && assignment.handover_from.is_none()
+        && assignment.transfer_from.is_none()
         && assignment.learners.is_empty()
         && assignment.restarted.is_empty()
         && assignment.in_sync.len() == targets.len()

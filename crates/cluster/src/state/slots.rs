@@ -22,13 +22,13 @@ pub struct Assignment {
     /// Who orders the slot's writes.
     pub primary: NodeId,
     /// The primary before, if it may still believe that it is: the new one serves once that one has stepped down or its leases are over.
-    pub handover_from: Option<NodeId>,
+    pub transfer_from: Option<NodeId>,
     /// Who has every acknowledged write; `primary` is one of them. Nothing is acknowledged that one of them lacks.
     pub in_sync: NodeSet,
     /// Those of `in_sync` whose process has begun anew since they came in. They have every acknowledged write, and may have others that they do not
-    /// know of: they take no part until the primary has let them go, or they are the last that are there.
+    /// know of: they take no part until the primary has dropped them, or they are the last that are there.
     pub restarted: NodeSet,
-    /// Who is being filled, each since an epoch.
+    /// Who is being rebuilt, each since an epoch.
     pub learners: Learners,
 }
 
@@ -45,9 +45,9 @@ impl Assignment {
         self.in_sync.remove(node)
     }
 
-    /// What names one filling of a learner: the epoch since which this primary has it to fill. `None` if `node` is no learner.
+    /// What names one rebuild of a learner: the epoch since which this primary has to rebuild it. `None` if `node` is no learner.
     #[must_use]
-    pub fn filling_of(&self, node: NodeId) -> Option<Epoch> {
+    pub fn rebuild_of(&self, node: NodeId) -> Option<Epoch> {
         self.learners.since(node).map(|since| since.max(self.term))
     }
 }
@@ -115,9 +115,9 @@ impl SlotMap {
         })
     }
 
-    /// Slots that `node` is being filled with, in their order.
-    pub fn fills(&self, node: NodeId) -> impl Iterator<Item = Slot> + '_ {
-        self.due.fills(node)
+    /// Slots that `node` is being rebuilt with, in their order.
+    pub fn rebuilds(&self, node: NodeId) -> impl Iterator<Item = Slot> + '_ {
+        self.due.rebuilds(node)
     }
 
     pub(super) fn put(&mut self, slot: Slot, assignment: Assignment) {
@@ -133,7 +133,7 @@ impl SlotMap {
             writer.varint(slot.epoch.0);
             writer.varint(slot.term.0);
             writer.node(slot.primary);
-            writer.optional_node(slot.handover_from);
+            writer.optional_node(slot.transfer_from);
             for set in [&slot.in_sync, &slot.restarted] {
                 writer.varint(set.len() as u64);
                 for node in set {
@@ -159,7 +159,7 @@ impl SlotMap {
                 epoch: Epoch(reader.varint("epoch")?),
                 term: Epoch(reader.varint("term")?),
                 primary: reader.node("primary")?,
-                handover_from: reader.optional_node("handover")?,
+                transfer_from: reader.optional_node("transfer")?,
                 in_sync: decode_set(reader)?,
                 restarted: decode_set(reader)?,
                 learners: decode_learners(reader)?,

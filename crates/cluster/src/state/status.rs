@@ -25,7 +25,7 @@ pub struct MemberStatus {
     pub primaries: u32,
     /// Slots that it is in sync with, as primary or secondary.
     pub replicas: u32,
-    /// Slots that it is being filled with.
+    /// Slots that it is being rebuilt with.
     pub learners: u32,
 }
 

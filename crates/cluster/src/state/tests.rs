@@ -71,7 +71,7 @@ impl Cluster {
     }
 
     /// Lets primaries that should not be one give their slots away.
-    fn hand_over(&mut self) -> bool {
+    fn transfer_primary(&mut self) -> bool {
         let mut by_heir: BTreeMap<NodeId, Vec<SlotEpochs>> = BTreeMap::new();
         for (name, map) in &self.state.keyspaces {
             let members = self.state.members.keys().filter(|node| self.state.is_up(**node));
@@ -83,7 +83,7 @@ impl Cluster {
         let any = !by_heir.is_empty();
         for (to, slots) in by_heir {
             let count = slots.len() as u32;
-            assert_eq!(self.apply(&Command::HandOver { to, slots }), Outcome::Slots { changed: count, passed_over: 0 });
+            assert_eq!(self.apply(&Command::TransferPrimary { to, slots }), Outcome::Slots { changed: count, passed_over: 0 });
         }
         any
     }
@@ -100,14 +100,14 @@ impl Cluster {
         !waits.is_empty()
     }
 
-    /// Fills and hands over until there is nothing to do.
+    /// Rebuilds and transfers until there is nothing to do.
     fn converge(&mut self) {
         for _ in 0..400 {
-            let filled = self.fill() | self.hand_over() | self.release();
-            let hands_over = self.state.has_handovers();
+            let filled = self.fill() | self.transfer_primary() | self.release();
+            let hands_over = self.state.has_transfers();
             if hands_over {
                 let up_to = Epoch(self.state.version);
-                self.apply(&Command::HandedOver { up_to });
+                self.apply(&Command::EndTransfers { up_to });
             }
             if !filled && !hands_over {
                 break;
@@ -135,7 +135,7 @@ fn check(before: &State, after: &State, command: &Command) {
             assert!(next.restarted.iter().all(|node| next.in_sync.contains(node)), "{next:?}");
             assert!(next.term <= next.epoch && next.epoch <= Epoch(after.version));
             assert!(next.learners.iter().all(|node| !next.in_sync.contains(&node)), "{next:?}");
-            assert!(next.handover_from != Some(next.primary));
+            assert!(next.transfer_from != Some(next.primary));
             if fresh(name) {
                 continue;
             }
@@ -310,9 +310,9 @@ fn a_member_is_drained_without_a_slot_being_short_and_then_removed() {
     assert!(matches!(cluster.apply(&Command::Remove { node: NodeId(4), force: true }), Outcome::Refused(Refused::InUse { .. })));
     cluster.apply(&Command::Drain { node: NodeId(4) });
     let mut steps = 0;
-    while cluster.fill() || cluster.hand_over() || cluster.release() || cluster.state.has_handovers() {
+    while cluster.fill() || cluster.transfer_primary() || cluster.release() || cluster.state.has_transfers() {
         let up_to = Epoch(cluster.state.version);
-        cluster.apply(&Command::HandedOver { up_to });
+        cluster.apply(&Command::EndTransfers { up_to });
         assert_eq!(cluster.state.status().short_slots, 0);
         steps += 1;
         assert!(steps < 100);
@@ -327,9 +327,9 @@ fn a_member_that_ends_is_missed_by_nobody_and_takes_its_place_again() {
     let node = NodeId(2);
     let led = cluster.state.status().members[1].primaries;
     assert!(led > 1000);
-    let other = Command::Ending { node, incarnation: 99 };
+    let other = Command::ShuttingDown { node, incarnation: 99 };
     assert_eq!(cluster.apply(&other), Outcome::Refused(Refused::OtherProcess { node }));
-    assert_eq!(cluster.apply(&Command::Ending { node, incarnation: 2 }), Outcome::Done);
+    assert_eq!(cluster.apply(&Command::ShuttingDown { node, incarnation: 2 }), Outcome::Done);
     let held = |cluster: &Cluster| {
         let status = cluster.state.status();
         assert_eq!(status.unavailable_slots, 0);
@@ -338,13 +338,13 @@ fn a_member_that_ends_is_missed_by_nobody_and_takes_its_place_again() {
     };
     cluster.release();
     assert_eq!(held(&cluster), (led, led, 0), "nobody waits for it but itself");
-    assert!(cluster.hand_over() && !cluster.hand_over());
+    assert!(cluster.transfer_primary() && !cluster.transfer_primary());
     cluster.release();
     assert_eq!(held(&cluster), (0, 0, 0));
     // What was decided of the process before it said so does not bring it back.
     cluster.apply(&Command::Up { node, incarnation: 2 });
     assert!(!cluster.fill());
-    assert_eq!((held(&cluster), cluster.state.members[&node].state), ((0, 0, 0), MemberState::Ending));
+    assert_eq!((held(&cluster), cluster.state.members[&node].state), ((0, 0, 0), MemberState::ShuttingDown));
     cluster.apply(&Command::Down { node });
     cluster.apply(&Command::Started { node, previous: 2, profile: profile(2, 50) });
     cluster.converge();
@@ -357,18 +357,18 @@ fn a_primary_that_stays_hands_over_when_nobody_is_being_filled() {
     let node = NodeId(2);
     cluster.apply(&Command::Started { node, previous: 2, profile: profile(2, 99) });
     cluster.release();
-    let slot = (0..4096).find(|slot| cluster.slot(*slot).learners.contains(node)).expect("it is being filled");
+    let slot = (0..4096).find(|slot| cluster.slot(*slot).learners.contains(node)).expect("it is being rebuilt");
     assert!(cluster.state.successors("ks", cluster.slot(slot).primary).all(|(found, _)| found != Slot(slot)));
     let epoch = cluster.slot(slot).epoch;
     let slots = |epoch| vec![SlotEpochs { keyspace: "ks".to_owned(), slots: vec![(Slot(slot), epoch)] }];
     let passed = Outcome::Slots { changed: 0, passed_over: 1 };
-    assert_eq!(cluster.apply(&Command::HandOver { to: node, slots: slots(epoch) }), passed, "it is not in sync");
+    assert_eq!(cluster.apply(&Command::TransferPrimary { to: node, slots: slots(epoch) }), passed, "it is not in sync");
     cluster.apply(&Command::InSync { node, slots: slots(epoch) });
-    assert_eq!(cluster.apply(&Command::HandOver { to: node, slots: slots(epoch) }), passed, "of another epoch");
+    assert_eq!(cluster.apply(&Command::TransferPrimary { to: node, slots: slots(epoch) }), passed, "of another epoch");
     let (primary, epoch) = (cluster.slot(slot).primary, cluster.slot(slot).epoch);
-    assert_eq!(cluster.apply(&Command::HandOver { to: primary, slots: slots(epoch) }), passed, "it is that already");
-    assert_eq!(cluster.apply(&Command::HandOver { to: node, slots: slots(epoch) }), Outcome::Slots { changed: 1, passed_over: 0 });
-    assert_eq!((cluster.slot(slot).primary, cluster.slot(slot).handover_from), (node, Some(primary)));
+    assert_eq!(cluster.apply(&Command::TransferPrimary { to: primary, slots: slots(epoch) }), passed, "it is that already");
+    assert_eq!(cluster.apply(&Command::TransferPrimary { to: node, slots: slots(epoch) }), Outcome::Slots { changed: 1, passed_over: 0 });
+    assert_eq!((cluster.slot(slot).primary, cluster.slot(slot).transfer_from), (node, Some(primary)));
 }
 
 #[test]
@@ -571,16 +571,16 @@ fn random_commands_keep_what_must_hold_and_then_all_converges() {
                     let replaces = (rng.below(3) == 0).then_some(node);
                     Command::Join { profile: profile(100 + u128::from(incarnation), incarnation), replaces }
                 }
-                13 => Command::HandedOver { up_to: Epoch(cluster.state.version) },
+                13 => Command::EndTransfers { up_to: Epoch(cluster.state.version) },
                 14 => {
                     cluster.set_factor(["ks", "other"][rng.below(2) as usize], 1 + rng.below(4) as u8);
                     continue;
                 }
-                15 => Command::Ending { node, incarnation: member.profile.incarnation },
-                16 => Command::HandOver { to: node, slots: slots(&cluster.state, &mut rng) },
+                15 => Command::ShuttingDown { node, incarnation: member.profile.incarnation },
+                16 => Command::TransferPrimary { to: node, slots: slots(&cluster.state, &mut rng) },
                 17 => Command::Release { node, incarnation: member.profile.incarnation },
                 18 if rng.below(2) == 0 => {
-                    cluster.hand_over();
+                    cluster.transfer_primary();
                     continue;
                 }
                 _ => {
@@ -596,7 +596,7 @@ fn random_commands_keep_what_must_hold_and_then_all_converges() {
                 MemberState::Down => {
                     cluster.apply(&Command::Up { node: member.id, incarnation: member.profile.incarnation });
                 }
-                MemberState::Ending => {
+                MemberState::ShuttingDown => {
                     let profile = Profile { incarnation: incarnation + u64::from(member.id.0), ..member.profile.clone() };
                     let previous = member.profile.incarnation;
                     cluster.apply(&Command::Started { node: member.id, previous, profile });

@@ -2,10 +2,10 @@
 
 use crate::cluster::core::ClusterCore;
 use crate::cluster::links::frames::{
-    self, ACKNOWLEDGED, ALL_NEEDED, APPEND, FORWARD, FORWARDED, FULL, Forward, KEYS, REFUSED, STEPPED_DOWN, Slots, WANTED, read_wanted,
-    split_version,
+    self, ACKNOWLEDGED, APPEND, FETCH, FORWARD, FORWARDED, FULL, FULL_COPY_NEEDED, Forward, REBUILD, REFUSED, STEPPED_DOWN, Slots,
+    read_rebuild, split_version,
 };
-use crate::cluster::links::pending_frames::{EarlyFrame, From};
+use crate::cluster::links::pending_frames::{Origin, PendingFrame};
 use crate::cluster::links::remote_core::RemoteCore;
 use crate::cluster::rebuild::progress::Held;
 use crate::cluster::routing::requests::Asker;
@@ -33,7 +33,7 @@ impl Core {
         if !frames::is_spoken(kind.0, cluster.links.outgoing(target).version) {
             return Err(format!("a frame of kind {} does not belong to the version of this link", kind.0));
         }
-        if cluster.is_early(From::Link(target), kind, body)? {
+        if cluster.keep_pending(Origin::Link(target), kind, body)? {
             return Ok(());
         }
         match kind {
@@ -52,7 +52,7 @@ impl Core {
                 link.incarnation = hello.incarnation;
                 link.stream.restart();
                 link.told_committed = 0;
-                let early = std::mem::take(&mut link.early);
+                let early = std::mem::take(&mut link.pending);
                 cluster.links.unsent.insert(target);
                 cluster.routing.has_changed = true;
                 cluster.rebuild.queues.forget_postponed(target);
@@ -98,7 +98,7 @@ impl Core {
                 self.give_up(reactor, target, Held::Full);
                 Ok(())
             }
-            Kind(WANTED | KEYS) => self.request_of_replica(reactor, target, kind, body).ok_or_else(damaged),
+            Kind(REBUILD | FETCH) => self.request_of_replica(reactor, target, kind, body).ok_or_else(damaged),
             other => Err(format!("a frame of kind {} does not belong here", other.0)),
         }
     }
@@ -144,11 +144,11 @@ impl Core {
                 self.run_forwarded(reactor, Asker::Link { connection, id: forward.id }, &forward);
                 Ok(())
             }
-            (Kind(STEPPED_DOWN | ALL_NEEDED), Some(node)) => {
-                if cluster.is_early(From::Member(node), kind, body)? {
+            (Kind(STEPPED_DOWN | FULL_COPY_NEEDED), Some(node)) => {
+                if cluster.keep_pending(Origin::Member(node), kind, body)? {
                     return Ok(());
                 }
-                self.word_of_primary(node, kind, body).ok_or_else(damaged)
+                self.notice_of_primary(node, kind, body).ok_or_else(damaged)
             }
             (other, _) => Err(format!("a frame of kind {} does not belong here", other.0)),
         }
@@ -163,36 +163,36 @@ impl Core {
         body: &[u8],
     ) -> Option<()> {
         let (_, body) = split_version(kind.0, body)?;
-        if kind.0 == WANTED {
-            let (fill, slots) = read_wanted(body)?;
-            self.fill_wanted(reactor, target, fill, &slots);
+        if kind.0 == REBUILD {
+            let (method, slots) = read_rebuild(body)?;
+            self.rebuild_requested(reactor, target, method, &slots);
         } else {
-            self.keys_wanted(target, body);
+            self.fetch_requested(target, body);
         }
         Some(())
     }
 
     /// What a primary, or one that was, has to say; `None` if it makes no sense.
-    pub(crate) fn word_of_primary(&mut self, node: NodeId, kind: Kind, body: &[u8]) -> Option<()> {
+    pub(crate) fn notice_of_primary(&mut self, node: NodeId, kind: Kind, body: &[u8]) -> Option<()> {
         let (_, body) = split_version(kind.0, body)?;
         let slots = Slots::read(body)?;
         if kind.0 == STEPPED_DOWN {
             self.stepped_down(node, &slots);
         } else {
-            self.all_needed(node, &slots);
+            self.full_copy_needed(node, &slots);
         }
         Some(())
     }
 
     /// Takes up frames for which the metadata has come.
-    pub(crate) fn run_early_frames<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+    pub(crate) fn run_pending_frames<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
         let Some(cluster) = &mut self.cluster else { return };
         let version = cluster.view.version();
-        for frame in cluster.links.pending.take_ripe(version) {
+        for frame in cluster.links.pending.take_ready(version) {
             // Those that make no sense would have closed the connection, which may not be there any more.
             let _ = match frame.from {
-                From::Link(target) => self.request_of_replica(reactor, target, Kind(frame.kind), &frame.body),
-                From::Member(node) => self.word_of_primary(node, Kind(frame.kind), &frame.body),
+                Origin::Link(target) => self.request_of_replica(reactor, target, Kind(frame.kind), &frame.body),
+                Origin::Member(node) => self.notice_of_primary(node, Kind(frame.kind), &frame.body),
             };
         }
     }
@@ -200,10 +200,10 @@ impl Core {
 
 impl ClusterCore {
     /// Keeps a frame that goes by newer metadata than this core's; whether it is one.
-    pub(crate) fn is_early(&mut self, from: From, kind: Kind, body: &[u8]) -> Result<bool, String> {
+    pub(crate) fn keep_pending(&mut self, from: Origin, kind: Kind, body: &[u8]) -> Result<bool, String> {
         let here = self.view.version();
         let Some((version, _)) = split_version(kind.0, body).filter(|(version, _)| *version > here) else { return Ok(false) };
-        if self.links.pending.push(EarlyFrame { version, from, kind: kind.0, body: body.to_vec() }) {
+        if self.links.pending.push(PendingFrame { version, from, kind: kind.0, body: body.to_vec() }) {
             return Ok(true);
         }
         Err("too much of what it has sent waits for metadata that has not come here".to_owned())

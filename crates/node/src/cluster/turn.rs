@@ -22,9 +22,9 @@ impl Core {
         if let Some(cluster) = &mut self.cluster {
             cluster.send_written(&mut self.shard);
         }
-        let filling_due_us = self.fill(reactor);
-        let handing_over_due_us = self.hand_over(reactor);
-        let ending_due_us = self.end_turn(reactor);
+        let rebuild_due_us = self.rebuild_turn(reactor);
+        let transfer_due_us = self.transfer_primaries(reactor);
+        let shutdown_due_us = self.shutdown_turn(reactor);
         let routed_due_us = self.retry_routed(reactor);
         let Some(cluster) = &mut self.cluster else { return None };
         cluster.send_written(&mut self.shard);
@@ -39,11 +39,11 @@ impl Core {
             committed_due_us = Some(cluster.replication.committed_due_us);
         }
         let links_due_us = cluster.connect_links(reactor, self.core, self.cores);
-        let strangers_due_us = cluster.end_strangers(reactor, self.core);
+        let unauthenticated_due_us = cluster.close_unauthenticated(reactor, self.core);
         let silent_due_us = self.drop_silent(reactor);
-        let kept_due_us = self.keep_differences(reactor);
-        let due = [metadata_due_us, routed_due_us, committed_due_us, links_due_us, strangers_due_us, silent_due_us, kept_due_us];
-        let due_us = due.into_iter().chain([applied_due_us, filling_due_us, handing_over_due_us, ending_due_us]).flatten().min();
+        let catch_up_due_us = self.store_catch_up(reactor);
+        let due = [metadata_due_us, routed_due_us, committed_due_us, links_due_us, unauthenticated_due_us, silent_due_us, catch_up_due_us];
+        let due_us = due.into_iter().chain([applied_due_us, rebuild_due_us, transfer_due_us, shutdown_due_us]).flatten().min();
         if self.shard.has_runnable() { Some(0) } else { due_us }
     }
 }

@@ -70,7 +70,7 @@ impl Core {
         if view.is_current
             && (!before.is_current || before.keyspaces.len() != view.keyspaces.len() || before.tables.len() != view.tables.len())
         {
-            cluster.rebuild.catch_up.let_go_of_others(has_part);
+            cluster.rebuild.catch_up.forget_other_slots(has_part);
             cluster.replication.divergence.forget_tables(|table| view.keyspace_of(table).is_some());
         }
         for (keyspace, slot) in &changes.changed {
@@ -89,7 +89,7 @@ impl Core {
         for place in &changes.lost {
             cluster.replication.divergence.lost(*place);
             let Some(assignment) = view.assignment(place.0, place.1) else { continue };
-            if assignment.handover_from == Some(view.me) {
+            if assignment.transfer_from == Some(view.me) {
                 cluster.step_down(*place, assignment.primary);
             }
         }
@@ -97,9 +97,9 @@ impl Core {
             cluster.follow_primary(*place, own.remove(place).unwrap_or_default());
         }
         for place in &changes.gained {
-            let waits = cluster.begin_agreement(*place, own.remove(place).unwrap_or_default(), self.shard.engine().last_sequence());
+            let waits = cluster.begin_reconciliation(*place, own.remove(place).unwrap_or_default(), self.shard.engine().last_sequence());
             if let Some(local) = cluster.roles.get_mut(place.0, place.1) {
-                local.waits.agreement = waits;
+                local.waits.reconciliation = waits;
             }
         }
         let last_sequence = self.shard.engine().last_sequence().0;
@@ -112,7 +112,7 @@ impl Core {
         cluster.replication.divergence.note_committed(committed);
         cluster.hold_purges(&mut self.shard);
         // One that ends, or is taken for dead, comes back and has what it had.
-        if !cluster.is_ending() {
+        if !cluster.is_shutting_down() {
             for place in &changes.left {
                 cluster.rebuild.learner.asked.remove(place);
                 cluster.replication.divergence.leaves(*place, own.remove(place).unwrap_or_default());
@@ -125,14 +125,14 @@ impl Core {
         cluster.want_links(&before, &changes.changed);
         let unanswered = cluster.links.take_forwards(|node| !view.is_peer_up(node));
         self.serve_slots(&changes.gained);
-        self.agreed(&changes.changed);
+        self.reconciled(&changes.changed);
         self.announce_members(reactor, &members);
         if is_removed(&view.state.members, view.me) && !is_removed(&members, view.me) {
             self.send_clients_away(reactor);
         }
         self.routed_lost(reactor, &unanswered);
-        self.run_early(reactor);
-        self.run_early_frames(reactor);
+        self.run_pending_requests(reactor);
+        self.run_pending_frames(reactor);
     }
 
     /// Tells the shard again what these slots are.
@@ -169,7 +169,7 @@ impl ClusterCore {
         }
     }
 
-    /// Links to all who get this core's writes, or may have to be filled; streams to others are forgotten.
+    /// Links to all who get this core's writes, or may have to be rebuilt; streams to others are forgotten.
     fn want_links(&mut self, before: &View, changed: &[Place]) {
         let mut wanted: BTreeSet<RemoteCore> = BTreeSet::new();
         let mut want = |(keyspace, slot): Place| {

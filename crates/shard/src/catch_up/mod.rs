@@ -1,8 +1,8 @@
 //! What one member shows another so that both have the same rows: all rows of a slot, the rows that were written after some sequence, the
 //! present rows of some keys, nothing at all, and a digest to compare.
 //!
-//! All of it goes in bites: a call works on what is in memory up to a bound; what is missing is asked for, and the caller comes again when
-//! [`Shard::take_scans_ready`] names its number. What is read ahead of a bite stays in memory for the next ones. Between bites everything may change: what a bite gives is as of its call, so it has
+//! All of it goes in chunks: a call works on what is in memory up to a bound; what is missing is asked for, and the caller comes again when
+//! [`Shard::take_scans_ready`] names its number. What is read ahead of a chunk stays in memory for the next ones. Between chunks everything may change: what a chunk gives is as of its call, so it has
 //! to be sent after all writes that came before it ([`Shard::written`]) and before those that come later.
 //!
 //! Invariants: what is given are whole rows: one that still has a delta beside it, from before its table was replicated, is written whole first;
@@ -52,7 +52,7 @@ impl RowKey {
 
 /// What a call has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bite {
+pub enum Chunk {
     /// There is more to do.
     More,
     /// That was all.
@@ -75,9 +75,9 @@ fn put_void(batch: &mut WriteBatch, key: &Key<'_>, void: &[u8]) -> Result<(), Sh
 /// What has been read for a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// The bite that is to be taken again needs it.
+    /// The chunk that is to be taken again needs it.
     ForThisBite,
-    /// The bite for which it was read is done.
+    /// The chunk for which it was read is done.
     Ahead,
 }
 
@@ -129,9 +129,9 @@ impl Shard {
         let mut done = 0;
         let outcome = self.images_of(now, (keys, later), bytes_max, out).map(|count| {
             done = count;
-            if count < keys.len() || !later.is_empty() { Bite::More } else { Bite::End }
+            if count < keys.len() || !later.is_empty() { Chunk::More } else { Chunk::End }
         });
-        Ok((self.bite(number, outcome)? != Bite::Waits).then_some(done))
+        Ok((self.chunk(number, outcome)? != Chunk::Waits).then_some(done))
     }
 
     fn images_of(
@@ -178,9 +178,9 @@ impl Shard {
         Ok(self.engine.get(&key.borrow(), CachePolicy::Bypass).map(|_| ())?)
     }
 
-    /// Ends a call: asks for what is missing, or lets go of what was read for it. What was read ahead of a bite stays for those that follow, until one of them
+    /// Ends a call: asks for what is missing, or lets go of what was read for it. What was read ahead of a chunk stays for those that follow, until one of them
     /// misses something: then it has been passed.
-    fn bite(&mut self, number: u32, outcome: Result<Bite, Unfinished>) -> Result<Bite, ShardError> {
+    fn chunk(&mut self, number: u32, outcome: Result<Chunk, Unfinished>) -> Result<Chunk, ShardError> {
         let waiter = SCANNER | u64::from(number);
         match outcome {
             Err(Unfinished::Misses(misses)) => {
@@ -196,20 +196,20 @@ impl Shard {
                         break;
                     }
                 }
-                Ok(Bite::Waits)
+                Ok(Chunk::Waits)
             }
             Err(Unfinished::Busy) => {
                 self.scans.entry(number).or_insert(Reading::ForThisBite);
                 self.waiting_for_room.push(waiter);
-                Ok(Bite::Waits)
+                Ok(Chunk::Waits)
             }
-            Ok(Bite::More) => {
+            Ok(Chunk::More) => {
                 self.scans.entry(number).and_modify(|reading| *reading = Reading::Ahead);
-                Ok(Bite::More)
+                Ok(Chunk::More)
             }
-            Ok(bite) => {
+            Ok(chunk) => {
                 self.forget_scan(number);
-                Ok(bite)
+                Ok(chunk)
             }
             Err(Unfinished::Failed(error)) => {
                 self.forget_scan(number);

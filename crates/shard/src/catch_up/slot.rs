@@ -1,6 +1,6 @@
 //! All rows of a slot: given, digested, or overwritten with nothing.
 
-use super::{Bite, READ_AHEAD, RowKey, Unfinished, VOID_PURGE_S, put_void, void_row};
+use super::{Chunk, READ_AHEAD, RowKey, Unfinished, VOID_PURGE_S, put_void, void_row};
 use crate::{Shard, ShardError};
 use base::{Checksum, Now, Slot, TableId};
 use engine::{CachePolicy, Key, Kind, ReadError, TablePosition, TableRow, TableScan, WriteBatch};
@@ -109,17 +109,17 @@ impl Shard {
         scan: &mut SlotScan,
         bytes_max: usize,
         out: &mut WriteBatch,
-    ) -> Result<Bite, ShardError> {
+    ) -> Result<Chunk, ShardError> {
         let outcome = self.settle_for(now, scan).and_then(|settled| {
             if !settled {
-                return Ok(Bite::More);
+                return Ok(Chunk::More);
             }
             self.walk_slot(scan, bytes_max, |table, found| {
                 let key = Key { table, token: found.token, partition: found.partition, clustering: found.clustering };
                 out.put(&key, found.row.kind, found.row.bytes).map_err(|error| ShardError::of_write(&error))
             })
         });
-        self.bite(number, outcome)
+        self.chunk(number, outcome)
     }
 
     /// Goes on with the digest of a slot: of its rows that are not deleted, nor may be purged.
@@ -133,10 +133,10 @@ impl Shard {
         scan: &mut SlotScan,
         bytes_max: usize,
         digest: &mut SlotDigest,
-    ) -> Result<Bite, ShardError> {
+    ) -> Result<Chunk, ShardError> {
         let outcome = self.settle_for(now, scan).and_then(|settled| {
             if !settled {
-                return Ok(Bite::More);
+                return Ok(Chunk::More);
             }
             self.walk_slot(scan, bytes_max, |table, found| {
                 let is_there = match found.row.kind {
@@ -150,7 +150,7 @@ impl Shard {
                 Ok(())
             })
         });
-        self.bite(number, outcome)
+        self.chunk(number, outcome)
     }
 
     /// Makes the shard forget the rows of a slot, about `bytes_max` of them a call: each is overwritten by one that says nothing and is purged as
@@ -158,12 +158,12 @@ impl Shard {
     ///
     /// # Errors
     /// As for writes.
-    pub fn wipe_slot(&mut self, now: Now, number: u32, scan: &mut SlotScan, bytes_max: usize) -> Result<Bite, ShardError> {
-        let outcome = self.wipe_bite(now, scan, bytes_max);
-        self.bite(number, outcome)
+    pub fn wipe_slot(&mut self, now: Now, number: u32, scan: &mut SlotScan, bytes_max: usize) -> Result<Chunk, ShardError> {
+        let outcome = self.wipe_chunk(now, scan, bytes_max);
+        self.chunk(number, outcome)
     }
 
-    fn wipe_bite(&mut self, now: Now, scan: &mut SlotScan, bytes_max: usize) -> Result<Bite, Unfinished> {
+    fn wipe_chunk(&mut self, now: Now, scan: &mut SlotScan, bytes_max: usize) -> Result<Chunk, Unfinished> {
         let void = void_row();
         if let Some(keys) = self.next_deltas(scan)? {
             let mut batch = WriteBatch::new();
@@ -172,12 +172,12 @@ impl Shard {
             }
             self.engine.apply(now, &batch)?;
             keys.iter().for_each(|key| self.forget_delta(&key.borrow()));
-            return Ok(Bite::More);
+            return Ok(Chunk::More);
         }
         let mut batch = WriteBatch::new();
         let mut ahead = scan.clone();
         let bytes_max = bytes_max.min(self.engine.batch_bytes_max() / 2);
-        let bite = self.walk_slot(&mut ahead, bytes_max, |table, found| {
+        let chunk = self.walk_slot(&mut ahead, bytes_max, |table, found| {
             let is_void = found.row.kind == Kind::Tombstone { purge_after_s: VOID_PURGE_S } && found.row.bytes == void;
             let key = Key { table, token: found.token, partition: found.partition, clustering: found.clustering };
             if is_void { Ok(()) } else { put_void(&mut batch, &key, &void) }
@@ -186,7 +186,7 @@ impl Shard {
             self.engine.apply(now, &batch)?;
         }
         *scan = ahead;
-        Ok(bite)
+        Ok(chunk)
     }
 
     /// Gives rows of the slot to `take` until they make up `bytes_max`.
@@ -195,11 +195,11 @@ impl Shard {
         scan: &mut SlotScan,
         bytes_max: usize,
         mut take: impl FnMut(TableId, &TableRow<'_>) -> Result<(), ShardError>,
-    ) -> Result<Bite, Unfinished> {
-        let Some(table) = scan.tables.last().copied() else { return Ok(Bite::End) };
+    ) -> Result<Chunk, Unfinished> {
+        let Some(table) = scan.tables.last().copied() else { return Ok(Chunk::End) };
         // Those behind the last row that is taken are met again.
         let (mut last, mut bytes, mut damaged, mut passed) = (None, 0, 0, 0);
-        let bite = {
+        let chunk = {
             let opened = match self.engine.scan_table(&scan.table_scan(table)) {
                 Err(ReadError::UnknownTable { .. }) => None,
                 opened => Some(opened?),
@@ -209,17 +209,17 @@ impl Shard {
                 let found = match cursor.as_mut().map_or(Ok(None), |cursor| cursor.next()) {
                     Ok(found) => found,
                     // What was taken before it counts.
-                    Err(ReadError::Miss(_)) if last.is_some() => break Bite::More,
+                    Err(ReadError::Miss(_)) if last.is_some() => break Chunk::More,
                     Err(ReadError::Damaged { .. }) => {
                         damaged += 1;
                         continue;
                     }
                     Err(error) => return Err(error.into()),
                 };
-                let Some(found) = found else { break Bite::End };
+                let Some(found) = found else { break Chunk::End };
                 let row_bytes = ROW_BYTES_MIN.max(found.row.bytes.len() + found.partition.len() + found.clustering.len());
                 if last.is_some() && bytes + row_bytes > bytes_max {
-                    break Bite::More;
+                    break Chunk::More;
                 }
                 take(table, &found).map_err(Unfinished::Failed)?;
                 bytes += row_bytes;
@@ -231,14 +231,14 @@ impl Shard {
                 clustering.clone_into(&mut key.clustering);
             }
         };
-        if bite == Bite::End {
+        if chunk == Chunk::End {
             scan.damaged += damaged;
             scan.end_table();
-            return Ok(if scan.tables.is_empty() { Bite::End } else { Bite::More });
+            return Ok(if scan.tables.is_empty() { Chunk::End } else { Chunk::More });
         }
         scan.damaged += passed;
         scan.after = last;
-        Ok(bite)
+        Ok(chunk)
     }
 
     /// Some keys of the present table's slot that have deltas; `None` if none has.

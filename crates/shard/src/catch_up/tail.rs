@@ -1,11 +1,11 @@
 //! The rows that were written after some sequence, for a member that has all before it.
 
-use super::{Bite, READ_AHEAD, Unfinished};
+use super::{Chunk, READ_AHEAD, Unfinished};
 use crate::{Shard, ShardError};
 use base::{Now, Slot, TableId, Token};
 use engine::{CachePolicy, Key, Kind, ReadError, Sequence, TablePosition, TableRow, TableScan, Tail, TailPosition, TailScan, WriteBatch};
 
-/// How many rows a bite passes over.
+/// How many rows a chunk passes over.
 const BUDGET: usize = 8192;
 
 /// A walk over all rows of some tables that were written after a sequence, in (table, token, partition key, clustering key) order.
@@ -28,11 +28,11 @@ impl TailWalk {
     }
 
     /// The present table is done, or gone.
-    fn end_table(&mut self) -> Bite {
+    fn end_table(&mut self) -> Chunk {
         self.tables.pop();
         self.from = TailPosition::default();
         self.is_settled = false;
-        if self.tables.is_empty() { Bite::End } else { Bite::More }
+        if self.tables.is_empty() { Chunk::End } else { Chunk::More }
     }
 }
 
@@ -48,7 +48,7 @@ pub enum Enough {
 /// Who takes rows: key, kind, bytes.
 type Take<'a> = &'a mut dyn FnMut(&Key<'_>, Kind, &[u8]) -> Enough;
 
-/// How far a bite has come.
+/// How far a chunk has come.
 #[derive(Default)]
 struct Reached {
     /// `None` at the end of the table.
@@ -77,9 +77,9 @@ impl Shard {
         walk: &mut TailWalk,
         wants: &dyn Fn(TableId, Slot) -> bool,
         take: Take<'_>,
-    ) -> Result<Bite, ShardError> {
+    ) -> Result<Chunk, ShardError> {
         let outcome = self.tail_bite(now, walk, wants, take);
-        self.bite(number, outcome)
+        self.chunk(number, outcome)
     }
 
     /// As [`Shard::walk_tail`]: appends rows to `out` until they take about `bytes_max`.
@@ -94,9 +94,9 @@ impl Shard {
         wants: &dyn Fn(TableId, Slot) -> bool,
         bytes_max: usize,
         out: &mut WriteBatch,
-    ) -> Result<Bite, ShardError> {
+    ) -> Result<Chunk, ShardError> {
         let mut failure = None;
-        let bite = self.walk_tail(now, number, walk, wants, &mut |key, kind, row| {
+        let chunk = self.walk_tail(now, number, walk, wants, &mut |key, kind, row| {
             let row_bytes = key.partition.len() + key.clustering.len() + row.len();
             if failure.is_some() || (!out.is_empty() && out.bytes_in_log() + row_bytes > bytes_max) {
                 return Enough::Yes;
@@ -105,7 +105,7 @@ impl Shard {
             failure = out.put(key, kind, row).err();
             Enough::No
         })?;
-        failure.map_or(Ok(bite), |error| Err(ShardError::of_write(&error)))
+        failure.map_or(Ok(chunk), |error| Err(ShardError::of_write(&error)))
     }
 
     fn tail_bite(
@@ -114,8 +114,8 @@ impl Shard {
         walk: &mut TailWalk,
         wants: &dyn Fn(TableId, Slot) -> bool,
         take: Take<'_>,
-    ) -> Result<Bite, Unfinished> {
-        let Some(table) = walk.tables.last().copied() else { return Ok(Bite::End) };
+    ) -> Result<Chunk, Unfinished> {
+        let Some(table) = walk.tables.last().copied() else { return Ok(Chunk::End) };
         if !walk.is_settled {
             // What is written whole now is the end of the tail.
             let from = TablePosition::Token(Token(i64::MIN));
@@ -123,7 +123,7 @@ impl Shard {
             let keys = self.deltas_in(&whole)?;
             self.settle_keys(now, &keys)?;
             walk.is_settled = keys.is_empty();
-            return Ok(Bite::More);
+            return Ok(Chunk::More);
         }
         let wants = |slot: Slot| wants(table, slot);
         let TailWalk { tail, from, .. } = &*walk;
@@ -137,7 +137,7 @@ impl Shard {
             None => Ok(walk.end_table()),
             Some(next) => {
                 walk.from = next;
-                Ok(Bite::More)
+                Ok(Chunk::More)
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Slots that are copied, compared and wiped, and rows that are given by key.
 
 use super::*;
-use crate::{Bite, SlotDigest, SlotScan};
+use crate::{Chunk, SlotDigest, SlotScan};
 use engine::ReceivedRows;
 
 const SLOTS: u16 = 3;
@@ -9,14 +9,14 @@ const TABLES: [TableId; 2] = [WIDE, TABLE];
 
 impl Member {
     /// Calls again and again until the end.
-    fn in_bites(&mut self, mut bite: impl FnMut(&mut Shard, Now) -> Bite) -> u64 {
+    fn in_chunks(&mut self, mut chunk: impl FnMut(&mut Shard, Now) -> Chunk) -> u64 {
         let mut waits = 0;
         for _ in 0..100_000 {
             let now = self.now;
-            match bite(&mut self.shard, now) {
-                Bite::End => return waits,
-                Bite::More => {}
-                Bite::Waits => {
+            match chunk(&mut self.shard, now) {
+                Chunk::End => return waits,
+                Chunk::More => {}
+                Chunk::Waits => {
                     waits += 1;
                     for _ in 0..1000 {
                         self.turn();
@@ -32,39 +32,39 @@ impl Member {
 
     fn digest(&mut self, slot: u16) -> SlotDigest {
         let (mut scan, mut digest) = (SlotScan::new(TABLES, Slot(slot)), SlotDigest::default());
-        self.in_bites(|shard, now| shard.digest_slot(now, 4, &mut scan, 3000, &mut digest).unwrap());
+        self.in_chunks(|shard, now| shard.digest_slot(now, 4, &mut scan, 3000, &mut digest).unwrap());
         assert_eq!(scan.damaged(), 0);
         digest
     }
 
-    /// All rows of a slot, a group a bite.
+    /// All rows of a slot, a group a chunk.
     fn copy(&mut self, slot: u16) -> Vec<Vec<u8>> {
         let (mut scan, mut groups) = (SlotScan::new(TABLES, Slot(slot)), Vec::new());
-        self.in_bites(|shard, now| {
+        self.in_chunks(|shard, now| {
             let mut batch = WriteBatch::new();
             // As if the walk had stopped here and been taken up from its position.
             if let Some(position) = scan.position().cloned() {
                 scan = SlotScan::after(TABLES, Slot(slot), position);
             }
-            let bite = shard.scan_slot(now, 4, &mut scan, 3000, &mut batch).unwrap();
-            assert!(batch.is_empty() || bite != Bite::Waits);
+            let chunk = shard.scan_slot(now, 4, &mut scan, 3000, &mut batch).unwrap();
+            assert!(batch.is_empty() || chunk != Chunk::Waits);
             groups.push(batch.bytes().to_vec());
-            bite
+            chunk
         });
         groups
     }
 
     fn wipe(&mut self, slot: u16) {
         let mut scan = SlotScan::new(TABLES, Slot(slot));
-        self.in_bites(|shard, now| shard.wipe_slot(now, 4, &mut scan, 3000).unwrap());
+        self.in_chunks(|shard, now| shard.wipe_slot(now, 4, &mut scan, 3000).unwrap());
     }
 
-    /// The rows of slots below `slots` that were written after a sequence, a group a bite, and their keys.
+    /// The rows of slots below `slots` that were written after a sequence, a group a chunk, and their keys.
     fn tail(&mut self, after: Sequence, slots: u16) -> (Vec<WriteBatch>, Vec<RowKey>) {
         let (mut walk, mut groups, mut keys) = (self.shard.tail_walk(TABLES, after), Vec::new(), Vec::new());
-        self.in_bites(|shard, now| {
+        self.in_chunks(|shard, now| {
             let mut batch = WriteBatch::new();
-            let bite = shard.tail_images(now, 4, &mut walk, &|_, slot| slot.0 < slots, 3000, &mut batch).unwrap();
+            let chunk = shard.tail_images(now, 4, &mut walk, &|_, slot| slot.0 < slots, 3000, &mut batch).unwrap();
             assert!(batch.len() <= 1 || batch.bytes_in_log() < 3100, "{} bytes", batch.bytes_in_log());
             keys.extend(batch.rows().map(|row| RowKey {
                 table: row.key.table,
@@ -78,24 +78,24 @@ impl Member {
             if !batch.is_empty() {
                 groups.push(batch);
             }
-            bite
+            chunk
         });
         assert_eq!(walk.damaged(), 0);
         (groups, keys)
     }
 
-    /// The rows of keys, a group a bite.
+    /// The rows of keys, a group a chunk.
     fn images(&mut self, keys: &[RowKey]) -> Vec<WriteBatch> {
         let (mut groups, mut done) = (Vec::new(), 0);
-        self.in_bites(|shard, now| {
+        self.in_chunks(|shard, now| {
             let mut batch = WriteBatch::new();
             // Some, and those that come after them.
             let some = keys[done..].split_at(100.min(keys.len() - done));
-            let Some(count) = shard.images(now, 4, some, 3000, &mut batch).unwrap() else { return Bite::Waits };
+            let Some(count) = shard.images(now, 4, some, 3000, &mut batch).unwrap() else { return Chunk::Waits };
             assert!(batch.len() == 1 || batch.bytes_in_log() < 3100, "{} bytes", batch.bytes_in_log());
             done += count;
             groups.push(batch);
-            if done < keys.len() { Bite::More } else { Bite::End }
+            if done < keys.len() { Chunk::More } else { Chunk::End }
         });
         groups
     }
@@ -256,11 +256,11 @@ fn rows_that_are_damaged_are_passed_over() {
     some_work(&mut member, &mut rng, 3000, &mut BTreeMap::new());
     let scanned = |member: &mut Member| -> (usize, u64) {
         let (mut scan, mut rows) = (SlotScan::new(TABLES, Slot(0)), 0);
-        member.in_bites(|shard, now| {
+        member.in_chunks(|shard, now| {
             let mut batch = WriteBatch::new();
-            let bite = shard.scan_slot(now, 4, &mut scan, 3000, &mut batch).unwrap();
+            let chunk = shard.scan_slot(now, 4, &mut scan, 3000, &mut batch).unwrap();
             rows += batch.len();
-            bite
+            chunk
         });
         (rows, scan.damaged())
     };

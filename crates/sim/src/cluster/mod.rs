@@ -382,8 +382,8 @@ fn describe(network: &mut Network) -> String {
         let slots = state.keyspaces.iter().map(|(name, map)| {
             let learners: usize = map.iter().map(|slot| slot.learners.len()).sum();
             let in_sync: usize = map.iter().map(|slot| slot.in_sync.len()).sum();
-            let handovers = map.iter().filter(|slot| slot.handover_from.is_some()).count();
-            format!("{name}: factor {}, {in_sync} in sync, {learners} learners, {handovers} handovers", map.factor)
+            let transfers = map.iter().filter(|slot| slot.transfer_from.is_some()).count();
+            format!("{name}: factor {}, {in_sync} in sync, {learners} learners, {transfers} transfers", map.factor)
         });
         let slots = slots.collect::<Vec<_>>().join("; ");
         format!("node {node} at {}: {members:?}; {slots}; {}", state.version, machine.describe())

@@ -71,6 +71,6 @@ pub(crate) fn wait(network: &mut Network, what: &str, mut holds: impl FnMut(&mut
 pub(crate) fn is_replicated(network: &mut Network, node: usize, keyspace: &str, replicas: usize) -> bool {
     let state = network.machine(node).unwrap().cluster_state().unwrap();
     let is_settled =
-        |slot: &cluster::Assignment| slot.in_sync.len() == replicas && slot.learners.is_empty() && slot.handover_from.is_none();
+        |slot: &cluster::Assignment| slot.in_sync.len() == replicas && slot.learners.is_empty() && slot.transfer_from.is_none();
     state.keyspaces.get(keyspace).is_some_and(|map| map.iter().all(is_settled))
 }

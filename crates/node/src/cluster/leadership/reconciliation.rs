@@ -1,10 +1,10 @@
-//! A new primary, and what it agrees on with the others in sync before it serves.
+//! A new primary, and the reconciliation with the others in sync before it serves.
 
 use crate::cluster::core::ClusterCore;
 use crate::cluster::links::frames::Slots;
 use crate::cluster::links::remote_core::RemoteCore;
 use crate::cluster::membership::roles::Role;
-use crate::cluster::rebuild::queue::{Filling, Job};
+use crate::cluster::rebuild::queue::{Job, ReplicaQueue};
 use crate::core::Core;
 use base::{NodeId, Slot};
 use engine::Sequence;
@@ -22,7 +22,7 @@ impl ClusterCore {
     }
 
     /// As new primary: the others get what may be here alone. Gives whether there is anything to wait for.
-    pub(crate) fn begin_agreement(&mut self, place: (KeyspaceNumber, Slot), own_writes: Vec<RowKey>, last: Sequence) -> bool {
+    pub(crate) fn begin_reconciliation(&mut self, place: (KeyspaceNumber, Slot), own_writes: Vec<RowKey>, last: Sequence) -> bool {
         let mut keys = self.replication.divergence.take_uncommitted(place);
         keys.extend(own_writes);
         self.replication.divergence.reconciling.remove(&place);
@@ -31,14 +31,14 @@ impl ClusterCore {
         if keys.is_empty() || others.is_empty() {
             return false;
         }
-        // Never 0: see `fill_target`.
+        // Never 0: see `send_images`.
         self.replication.divergence.reconciling.insert(place, last.0.max(1));
         for target in others {
-            // Clients wait for it; those who are being filled do not mind.
-            let filling = self.rebuild.queues.of(target);
-            filling.hurry();
-            filling.jobs.push_front(Job::Agreement(vec![place]));
-            filling.jobs.push_front(Job::Keys(keys.iter().cloned().collect()));
+            // Clients wait for it; those who are being rebuilt do not mind.
+            let queue = self.rebuild.queues.of(target);
+            queue.hurry();
+            queue.jobs.push_front(Job::Reconciliation(vec![place]));
+            queue.jobs.push_front(Job::Keys(keys.iter().cloned().collect()));
         }
         true
     }
@@ -56,10 +56,10 @@ impl Core {
         let mut changed = Vec::new();
         for (keyspace, slot, term) in slots.iter() {
             let Some(keyspace) = cluster.view.number_of(keyspace) else { continue };
-            let from = cluster.view.assignment(keyspace, slot).and_then(|assignment| assignment.handover_from);
+            let from = cluster.view.assignment(keyspace, slot).and_then(|assignment| assignment.transfer_from);
             let Some(local) = cluster.roles.get_mut(keyspace, slot) else { continue };
             if local.role == Role::Primary && local.term.0 == term && from == Some(node) {
-                local.waits.handover = false;
+                local.waits.transfer = false;
                 changed.push((keyspace, slot));
             }
         }
@@ -67,17 +67,17 @@ impl Core {
     }
 
     /// As new primary: a replica has what it needs of these slots, or is in sync no longer. They are served if all others have it. Of one that has
-    /// restarted nobody knows what it has: it is in sync until it was let go.
-    pub(crate) fn agreed(&mut self, places: &[(KeyspaceNumber, Slot)]) {
+    /// restarted nobody knows what it has: it is in sync until it is dropped.
+    pub(crate) fn reconciled(&mut self, places: &[(KeyspaceNumber, Slot)]) {
         let Some(cluster) = &mut self.cluster else { return };
         let awaits = |place: &(KeyspaceNumber, Slot)| {
-            cluster.roles.get(place.0, place.1).is_some_and(|local| local.role == Role::Primary && local.waits.agreement)
+            cluster.roles.get(place.0, place.1).is_some_and(|local| local.role == Role::Primary && local.waits.reconciliation)
         };
         let places: Vec<_> = places.iter().filter(|place| awaits(place)).copied().collect();
         if places.is_empty() {
             return;
         }
-        let of_target = |(target, filling): (&RemoteCore, &Filling)| filling.awaited().map(|place| (place, target.0)).collect::<Vec<_>>();
+        let of_target = |(target, queue): (&RemoteCore, &ReplicaQueue)| queue.awaited().map(|place| (place, target.0)).collect::<Vec<_>>();
         let open: BTreeSet<_> = cluster.rebuild.queues.by_target.iter().flat_map(of_target).collect();
         let is_open = |place: &(KeyspaceNumber, Slot)| {
             let Some(assignment) = cluster.view.assignment(place.0, place.1) else { return true };
@@ -88,7 +88,7 @@ impl Core {
         for place in &over {
             cluster.replication.divergence.reconciling.remove(place);
             if let Some(local) = cluster.roles.get_mut(place.0, place.1) {
-                local.waits.agreement = false;
+                local.waits.reconciliation = false;
             }
         }
         self.serve_slots(&over);

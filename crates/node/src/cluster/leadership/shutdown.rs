@@ -1,14 +1,14 @@
 //! The end of a member's process, as its operator asks for it, so that neither clients nor other members hear of it by an error.
 //!
 //! ```text
-//! stopping ─► Ending is decided: primaries let this member go, so that nobody waits for its acknowledgements ─► each core gives away what it is primary of ─► every member knows;
+//! stopping ─► ShuttingDown is decided: primaries drop this member, so nobody waits for its acknowledgements ─► each core transfers what it is primary of ─► every member knows;
 //! the metadata's group has another leader ─► clients are sent away: what is under way is answered, what comes is refused ─► all is written out
 //! ```
 //!
 //! Each step has an end by the clock: what cannot be given away, for nobody else has it, is not waited for.
 
 use crate::cluster::core::ClusterCore;
-use crate::cluster::leadership::state::{Ending, Step};
+use crate::cluster::leadership::state::{Shutdown, Step};
 use crate::cluster::membership::roles::Role;
 use crate::core::Core;
 use crate::message::Message;
@@ -17,7 +17,7 @@ use cluster::{Command, MemberState};
 use io::Reactor;
 
 /// So long at most for giving slots away.
-const HAND_OVER_US_MAX: u64 = 8_000_000;
+const TRANSFER_US_MAX: u64 = 8_000_000;
 
 /// So long at most until every member knows of it, and another one leads.
 const KNOWN_US_MAX: u64 = 3_000_000;
@@ -33,60 +33,60 @@ const LOOK_US: u64 = 10_000;
 
 impl Core {
     /// The process is to end. Gives whether it has to take leave of other members first.
-    pub(crate) fn begin_to_end(&mut self, now_us: u64) -> bool {
+    pub(crate) fn begin_shutdown(&mut self, now_us: u64) -> bool {
         let Some(cluster) = &mut self.cluster else { return false };
         if !cluster.view.is_current || cluster.view.peers.values().all(|peer| !peer.is_up) {
             return false;
         }
-        let until_us = now_us + HAND_OVER_US_MAX;
-        cluster.leadership.shutdown.get_or_insert(Ending { step: Step::HandingOver, until_us, ask_at_us: now_us, cores: 0, version: 0 });
+        let until_us = now_us + TRANSFER_US_MAX;
+        cluster.leadership.shutdown.get_or_insert(Shutdown { step: Step::Transferring, until_us, ask_at_us: now_us, cores: 0, version: 0 });
         true
     }
 
     /// On core 0: another core has given away what it could.
-    pub(crate) fn core_handed_over(&mut self) {
+    pub(crate) fn core_transferred(&mut self) {
         let Some(cluster) = &mut self.cluster else { return };
         let version = cluster.view.version();
-        if let Some(ending) = &mut cluster.leadership.shutdown {
-            (ending.cores, ending.version) = (ending.cores + 1, ending.version.max(version));
+        if let Some(shutdown) = &mut cluster.leadership.shutdown {
+            (shutdown.cores, shutdown.version) = (shutdown.cores + 1, shutdown.version.max(version));
         }
     }
 
     /// From core 0: clients are to go.
     pub(crate) fn begin_to_send_away(&mut self, now_us: u64) {
-        if let Some(ending) = self.cluster.as_mut().and_then(|cluster| cluster.leadership.shutdown.as_mut()) {
-            ending.step = Step::SendingAway;
+        if let Some(shutdown) = self.cluster.as_mut().and_then(|cluster| cluster.leadership.shutdown.as_mut()) {
+            shutdown.step = Step::SendingAway;
         }
         self.send_away_until_us.get_or_insert(now_us + SEND_AWAY_US_MAX);
     }
 
     /// The next steps towards the end. Gives the time at which to look again.
-    pub(crate) fn end_turn<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
+    pub(crate) fn shutdown_turn<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
         let cluster = self.cluster.as_mut()?;
         cluster.leadership.shutdown.as_ref()?;
-        let (is_known, has_handed_over) = (cluster.is_known_to_end(), cluster.has_handed_over());
-        let ending = cluster.leadership.shutdown.as_mut()?;
-        match ending.step {
-            Step::HandingOver => {
-                if has_handed_over || now_us >= ending.until_us {
-                    (ending.step, ending.until_us) = (Step::HandedOver, now_us + HAND_OVER_US_MAX + KNOWN_US_MAX);
-                    reactor.send(CoreId(0), Message::HandedOver);
-                } else if self.core == CoreId(0) && !is_known && now_us >= ending.ask_at_us {
-                    ending.ask_at_us = now_us + ASK_AGAIN_US;
+        let (is_known, has_transferred_all) = (cluster.is_known_to_shut_down(), cluster.has_transferred_all());
+        let shutdown = cluster.leadership.shutdown.as_mut()?;
+        match shutdown.step {
+            Step::Transferring => {
+                if has_transferred_all || now_us >= shutdown.until_us {
+                    (shutdown.step, shutdown.until_us) = (Step::Transferred, now_us + TRANSFER_US_MAX + KNOWN_US_MAX);
+                    reactor.send(CoreId(0), Message::PrimariesTransferred);
+                } else if self.core == CoreId(0) && !is_known && now_us >= shutdown.ask_at_us {
+                    shutdown.ask_at_us = now_us + ASK_AGAIN_US;
                     let (node, incarnation) = (cluster.view.me, cluster.config.incarnation);
-                    self.propose(Command::Ending { node, incarnation });
+                    self.propose(Command::ShuttingDown { node, incarnation });
                 }
             }
-            Step::HandedOver if self.core == CoreId(0) => self.wait_for_others(reactor),
+            Step::Transferred if self.core == CoreId(0) => self.wait_for_others(reactor),
             // Core 0 may have had nobody to take leave of.
-            Step::HandedOver if now_us >= ending.until_us => self.begin_to_send_away(now_us),
-            Step::HandedOver => {}
+            Step::Transferred if now_us >= shutdown.until_us => self.begin_to_send_away(now_us),
+            Step::Transferred => {}
             Step::WritingOut => return None,
             Step::SendingAway => {
                 let has_clients = self.connections.count() > 0 || !self.requests.is_empty();
                 if !has_clients || self.send_away_until_us.is_none_or(|until_us| now_us >= until_us) {
-                    ending.step = Step::WritingOut;
+                    shutdown.step = Step::WritingOut;
                     self.flush_to_end();
                     return None;
                 }
@@ -100,13 +100,13 @@ impl Core {
         let now = reactor.now();
         let cores = self.cores;
         let Some(cluster) = &mut self.cluster else { return };
-        let Some(ending) = &mut cluster.leadership.shutdown else { return };
-        if ending.cores < cores && now.monotonic_us < ending.until_us {
+        let Some(shutdown) = &mut cluster.leadership.shutdown else { return };
+        if shutdown.cores < cores && now.monotonic_us < shutdown.until_us {
             return;
         }
-        ending.until_us = ending.until_us.min(now.monotonic_us + KNOWN_US_MAX);
-        let (version, is_late) = (ending.version, now.monotonic_us >= ending.until_us);
-        if is_late || (cluster.is_everywhere(version) && cluster.hand_on_leadership(now)) {
+        shutdown.until_us = shutdown.until_us.min(now.monotonic_us + KNOWN_US_MAX);
+        let (version, is_late) = (shutdown.version, now.monotonic_us >= shutdown.until_us);
+        if is_late || (cluster.is_everywhere(version) && cluster.transfer_leadership(now)) {
             for core in 0..cores {
                 reactor.send(CoreId(core), Message::SendAway);
             }
@@ -125,18 +125,18 @@ impl Core {
 
 impl ClusterCore {
     /// Whether this member's process is about to end.
-    pub(crate) fn is_ending(&self) -> bool {
+    pub(crate) fn is_shutting_down(&self) -> bool {
         self.leadership.shutdown.is_some()
     }
 
     /// Whether the metadata knows that it is.
-    fn is_known_to_end(&self) -> bool {
-        self.view.state.member(self.view.me).is_some_and(|member| member.state == MemberState::Ending)
+    fn is_known_to_shut_down(&self) -> bool {
+        self.view.state.member(self.view.me).is_some_and(|member| member.state == MemberState::ShuttingDown)
     }
 
-    fn has_handed_over(&self) -> bool {
+    fn has_transferred_all(&self) -> bool {
         let is_waited_for = self.roles.iter().any(|(_, _, local)| local.role == Role::Secondary);
-        self.is_known_to_end()
+        self.is_known_to_shut_down()
             && !is_waited_for
             && self.leadership.transfer.is_over(self.view.version())
             && self.leadership.stepped_down.is_empty()

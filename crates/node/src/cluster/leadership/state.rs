@@ -23,7 +23,7 @@ pub(crate) struct Closing {
 
 /// All of a core.
 #[derive(Default)]
-pub(crate) struct HandingOver {
+pub(crate) struct PrimaryTransfer {
     /// Slots that should have another primary, by the view of this version.
     pub(crate) wanted: BTreeMap<Place, NodeId>,
     pub(crate) version: u64,
@@ -32,7 +32,7 @@ pub(crate) struct HandingOver {
     pub(crate) close_at_us: Option<u64>,
 }
 
-impl HandingOver {
+impl PrimaryTransfer {
     /// Whether there is nothing to give away.
     pub(crate) fn is_over(&self, version: u64) -> bool {
         self.version == version && self.wanted.is_empty() && self.closing.is_empty()
@@ -48,15 +48,15 @@ impl HandingOver {
 /// How far a core is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    HandingOver,
+    Transferring,
     /// It waits for the other cores and members.
-    HandedOver,
+    Transferred,
     SendingAway,
     WritingOut,
 }
 
 /// A process that ends.
-pub(crate) struct Ending {
+pub(crate) struct Shutdown {
     pub(crate) step: Step,
     pub(crate) until_us: u64,
     /// On core 0: when to ask again, how many cores have given everything away, and by which version of the metadata.
@@ -68,9 +68,9 @@ pub(crate) struct Ending {
 /// The part of this floor in [`ClusterCore`](crate::cluster::ClusterCore).
 #[derive(Default)]
 pub(crate) struct Leadership {
-    pub(crate) transfer: HandingOver,
+    pub(crate) transfer: PrimaryTransfer,
     /// While the process shuts down.
-    pub(crate) shutdown: Option<Ending>,
+    pub(crate) shutdown: Option<Shutdown>,
     /// As former primary: slots whose new primary has not been told.
     pub(crate) stepped_down: Vec<(Place, NodeId)>,
 }

@@ -1,15 +1,15 @@
-//! Giving slots to another primary in peace, so that nobody under way hears of it.
+//! Primary transfer: a slot goes from one live primary to another, and no client notices.
 //!
 //! ```text
 //! the metadata names a successor ─► close: operations are refused here and wait where they were routed ─► drained: all that was written is on every
-//! replica in sync, and answered ─► HandOver ─► the view in which the other is primary ─► `STEPPED_DOWN` ─► it serves
+//! replica in sync, and answered ─► TransferPrimary ─► the view in which the other is primary ─► `STEPPED_DOWN` ─► it serves
 //! ```
 //!
 //! Nothing rests on the waiting but that clients hear no error: safe it is by the terms and by the new primary's wait for the word of the one before.
 //! So a slot that is not drained, or of which nothing is decided, in bounded time is opened again.
 
 use crate::cluster::core::ClusterCore;
-use crate::cluster::leadership::state::{CLOSED_US_MAX, Closing, HandingOver, Leadership, TOGETHER_US};
+use crate::cluster::leadership::state::{CLOSED_US_MAX, Closing, Leadership, PrimaryTransfer, TOGETHER_US};
 use crate::cluster::membership::roles::{Place, Role, Waits};
 use crate::core::Core;
 use crate::message::Message;
@@ -28,7 +28,7 @@ const REST_US: u64 = 2_000_000;
 
 impl Core {
     /// Gives slots to those who should be their primaries. Gives the time at which to look again.
-    pub(crate) fn hand_over<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
+    pub(crate) fn transfer_primaries<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
         let cluster = self.cluster.as_mut()?;
         if cluster.leadership.transfer.version != cluster.view.version() {
@@ -79,8 +79,8 @@ impl Core {
             let slots: Vec<SlotEpochs> =
                 keyspaces.into_iter().map(|(number, slots)| SlotEpochs { keyspace: name(number), slots }).collect();
             let count: usize = slots.iter().map(|slots| slots.slots.len()).sum();
-            tracing::info!(core = self.core.0, node = to.0, slots = count, "gives slots to another primary");
-            reactor.send(CoreId(0), Message::Propose(Box::new(Command::HandOver { to, slots })));
+            tracing::info!(core = self.core.0, node = to.0, slots = count, "transfers slots to another primary");
+            reactor.send(CoreId(0), Message::Propose(Box::new(Command::TransferPrimary { to, slots })));
         }
     }
 }
@@ -88,22 +88,22 @@ impl Core {
 impl ClusterCore {
     /// Looks up what should be given away. Gives the slots that are open again.
     fn look_for_successors(&mut self, now_us: u64) -> Vec<Place> {
-        let Self { leadership: Leadership { transfer: handing_over, .. }, view, roles, .. } = self;
-        handing_over.version = view.version();
-        handing_over.wanted.clear();
+        let Self { leadership: Leadership { transfer, .. }, view, roles, .. } = self;
+        transfer.version = view.version();
+        transfer.wanted.clear();
         for (number, keyspace) in view.keyspaces.iter().enumerate() {
             let number = KeyspaceNumber(number as u16);
             let successors = view.state.successors(&keyspace.name, view.me);
             let own = successors.filter(|(slot, _)| roles.get(number, *slot).is_some_and(|local| local.role == Role::Primary));
-            handing_over.wanted.extend(own.map(|(slot, to)| ((number, slot), to)));
+            transfer.wanted.extend(own.map(|(slot, to)| ((number, slot), to)));
         }
-        let HandingOver { wanted, closing, .. } = handing_over;
+        let PrimaryTransfer { wanted, closing, .. } = transfer;
         // One that was lost and has come back meanwhile is open already.
         let is_closed = |place: &Place| roles.get(place.0, place.1).is_some_and(|local| local.closing);
         let opened = closing.iter().filter(|(place, closing)| wanted.get(place) != Some(&closing.to) || !is_closed(place));
         let opened: Vec<Place> = opened.map(|(place, _)| *place).collect();
         self.open(&opened);
-        let HandingOver { wanted, closing, close_at_us, .. } = &mut self.leadership.transfer;
+        let PrimaryTransfer { wanted, closing, close_at_us, .. } = &mut self.leadership.transfer;
         if wanted.keys().all(|place| closing.contains_key(place)) {
             *close_at_us = None;
         } else {
@@ -115,7 +115,7 @@ impl ClusterCore {
     /// Closes what is wanted. Gives the slots.
     fn close_wanted(&mut self, now_us: u64, written: Sequence) -> Vec<Place> {
         let Self { leadership, roles, .. } = self;
-        let HandingOver { wanted, closing, close_at_us, .. } = &mut leadership.transfer;
+        let PrimaryTransfer { wanted, closing, close_at_us, .. } = &mut leadership.transfer;
         *close_at_us = None;
         let open: Vec<(Place, NodeId)> =
             wanted.iter().filter(|(place, _)| !closing.contains_key(*place)).map(|(place, to)| (*place, *to)).collect();
@@ -136,11 +136,11 @@ impl ClusterCore {
 
     /// What has been closed for too long.
     fn give_up_closing(&mut self, now_us: u64) -> Vec<Place> {
-        let HandingOver { closing, close_at_us, .. } = &mut self.leadership.transfer;
+        let PrimaryTransfer { closing, close_at_us, .. } = &mut self.leadership.transfer;
         let late = closing.iter().filter(|(_, closing)| now_us >= closing.since_us + CLOSED_US_MAX);
         let opened: Vec<Place> = late.map(|(place, _)| *place).collect();
         if !opened.is_empty() {
-            tracing::warn!(slots = opened.len(), "slots could not be given to another primary in time; they stay for now");
+            tracing::warn!(slots = opened.len(), "slots could not be transferred to another primary in time; they stay for now");
             *close_at_us = Some(now_us + REST_US);
         }
         self.open(&opened);

@@ -91,11 +91,11 @@ impl ClusterCore {
         shown.or_else(|| self.membership.members_told.get(&node).map(|address| (*address, 1)))
     }
 
-    /// Ends strangers whose time is over, and the oldest if there are too many. Gives the time at which to look again.
-    pub(crate) fn end_strangers<R: Reactor>(&mut self, reactor: &mut R, core: CoreId) -> Option<u64> {
+    /// Closes unauthenticated connections whose time is over, and the oldest if there are too many. Gives the time at which to look again.
+    pub(crate) fn close_unauthenticated<R: Reactor>(&mut self, reactor: &mut R, core: CoreId) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
         loop {
-            match self.links.strangers.next_due(now_us) {
+            match self.links.unauthenticated.next_due(now_us) {
                 Ok((connection, why)) => {
                     let peer = self.links.incoming.get(&connection).map(|incoming| incoming.peer);
                     self.links.log_closing(core, None, peer, why, now_us);

@@ -9,7 +9,7 @@
 //! | 64 | replica → primary | 8: all before this position of the stream is taken over |
 //! | 65 | replica → primary | 8: items of an older term are refused by one with this version of the metadata |
 //! | 66 | → who forwarded | [`Forwarded`] |
-//! | 67 | replica → primary | version, 1: [`Fill`], then [`Slots`] to be filled |
+//! | 67 | replica → primary | version, 1: [`RebuildMethod`], then [`Slots`] to be rebuilt |
 //! | 68 | replica → primary | version, keys of rows that the replica may have and the primary not |
 //! | 69 | replica → primary | nothing: its device or its index is full, and what it is sent it cannot take; since version 5 of the nodes' protocol |
 //!
@@ -26,7 +26,7 @@ pub(crate) const FORWARD: u8 = 33;
 
 pub(crate) const STEPPED_DOWN: u8 = 35;
 
-pub(crate) const ALL_NEEDED: u8 = 36;
+pub(crate) const FULL_COPY_NEEDED: u8 = 36;
 
 pub(crate) const ACKNOWLEDGED: u8 = 64;
 
@@ -34,9 +34,9 @@ pub(crate) const REFUSED: u8 = 65;
 
 pub(crate) const FORWARDED: u8 = 66;
 
-pub(crate) const WANTED: u8 = 67;
+pub(crate) const REBUILD: u8 = 67;
 
-pub(crate) const KEYS: u8 = 68;
+pub(crate) const FETCH: u8 = 68;
 
 pub(crate) const FULL: u8 = 69;
 
@@ -51,16 +51,16 @@ pub(crate) fn is_spoken(kind: u8, version: u16) -> bool {
 /// A request, or what came of it, may have so many bytes to be sent on: less than a frame holds, for what goes with it.
 pub(crate) const FORWARD_BYTES_MAX: usize = cluster::wire::BODY_BYTES_MAX - (64 << 10);
 
-/// How a replica is filled.
+/// How a replica is rebuilt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fill {
+pub(crate) enum RebuildMethod {
     /// With what has changed since it was in sync.
-    Difference,
+    CatchUp,
     /// With everything; it has forgotten what it had.
-    All,
+    Full,
 }
 
-/// Slots of keyspaces, each with an epoch: the primary's term, or, where it is about a filling, what names that.
+/// Slots of keyspaces, each with an epoch: the primary's term, or, for a rebuild, the epoch that names it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Slots(pub(crate) Vec<(String, Vec<(Slot, u64)>)>);
 
@@ -127,7 +127,7 @@ impl<'a> Fields<'a> {
 
 /// The version that a frame starts with, if it is of a kind that has one, and what follows it.
 pub(crate) fn split_version(kind: u8, body: &[u8]) -> Option<(u64, &[u8])> {
-    if !matches!(kind, STEPPED_DOWN | ALL_NEEDED | WANTED | KEYS) {
+    if !matches!(kind, STEPPED_DOWN | FULL_COPY_NEEDED | REBUILD | FETCH) {
         return None;
     }
     let mut fields = Fields(body);
@@ -251,22 +251,22 @@ impl RemoteOutcome<'_> {
     }
 }
 
-pub(crate) fn write_wanted(out: &mut Vec<u8>, fill: Fill, slots: &Slots) {
-    out.push(match fill {
-        Fill::Difference => 0,
-        Fill::All => 1,
+pub(crate) fn write_rebuild(out: &mut Vec<u8>, method: RebuildMethod, slots: &Slots) {
+    out.push(match method {
+        RebuildMethod::CatchUp => 0,
+        RebuildMethod::Full => 1,
     });
     slots.write(out);
 }
 
-pub(crate) fn read_wanted(body: &[u8]) -> Option<(Fill, Slots)> {
-    let (fill, slots) = body.split_first()?;
-    let fill = match fill {
-        0 => Fill::Difference,
-        1 => Fill::All,
+pub(crate) fn read_rebuild(body: &[u8]) -> Option<(RebuildMethod, Slots)> {
+    let (method, slots) = body.split_first()?;
+    let method = match method {
+        0 => RebuildMethod::CatchUp,
+        1 => RebuildMethod::Full,
         _ => return None,
     };
-    Some((fill, Slots::read(slots)?))
+    Some((method, Slots::read(slots)?))
 }
 
 pub(crate) fn write_key(out: &mut Vec<u8>, key: &Key<'_>) {

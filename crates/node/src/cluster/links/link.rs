@@ -5,9 +5,9 @@
 //! answers with its own; a side that does not like what it hears says why in its log and closes.
 
 use crate::cluster::links::channel::Channel;
-use crate::cluster::links::pending_frames::EarlyFrames;
+use crate::cluster::links::pending_frames::PendingFrames;
 use crate::cluster::links::remote_core::RemoteCore;
-use crate::cluster::links::unauthenticated::{StrangerUntil, Strangers};
+use crate::cluster::links::unauthenticated::{Unauthenticated, UnauthenticatedUntil};
 use base::{CoreId, NodeId};
 use cluster::GroupMessage;
 use cluster::wire::Hello;
@@ -42,7 +42,7 @@ pub(crate) struct Link {
     /// Requests that were sent and not answered.
     pub(crate) forwards: Vec<u32>,
     /// Messages of the metadata's group, while the link is being made.
-    pub(crate) early: Vec<GroupMessage>,
+    pub(crate) pending: Vec<GroupMessage>,
 }
 
 /// A connection that another node's core has made.
@@ -50,7 +50,7 @@ pub(crate) struct Incoming {
     pub(crate) channel: Channel,
     /// Where it came from.
     pub(crate) peer: SocketAddr,
-    pub(crate) stranger_until: StrangerUntil,
+    pub(crate) unauthenticated_until: UnauthenticatedUntil,
     pub(crate) hello: Option<Hello>,
     /// The version of the nodes' protocol that is spoken, once it has said hello.
     pub(crate) version: u16,
@@ -67,12 +67,12 @@ pub(crate) struct Links {
     /// Links whose streams have something to send.
     pub(crate) unsent: BTreeSet<RemoteCore>,
     /// Frames of others that go by newer metadata.
-    pub(crate) pending: EarlyFrames,
+    pub(crate) pending: PendingFrames,
     pub(crate) outgoing: BTreeMap<RemoteCore, Link>,
     pub(crate) by_connection: BTreeMap<ConnectionId, RemoteCore>,
     pub(crate) incoming: BTreeMap<ConnectionId, Incoming>,
     /// Those of `incoming` that are no members.
-    pub(crate) strangers: Strangers,
+    pub(crate) unauthenticated: Unauthenticated,
     pub(crate) receivers: u32,
     /// Reasons for closing connections, with the time at which each was logged.
     refusals_logged: BTreeMap<String, u64>,
@@ -93,7 +93,7 @@ impl Link {
             committed: 0,
             told_committed: 0,
             forwards: Vec::new(),
-            early: Vec::new(),
+            pending: Vec::new(),
         }
     }
 
@@ -122,7 +122,7 @@ impl Link {
 
     /// Whether it is open, or somebody waits for it.
     pub(crate) fn is_used(&self) -> bool {
-        self.connection.is_some() || !self.early.is_empty()
+        self.connection.is_some() || !self.pending.is_empty()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::cluster::links::channel::Channel;
 use crate::cluster::links::link::{AGAIN_US, Incoming};
-use crate::cluster::links::unauthenticated::STRANGER_BYTES_MAX;
+use crate::cluster::links::unauthenticated::UNAUTHENTICATED_BYTES_MAX;
 use crate::core::Core;
 use crate::message::Message;
 use base::CoreId;
@@ -25,9 +25,9 @@ impl Core {
         };
         let links = &mut cluster.links;
         links.receivers += 1;
-        let (receiver, stranger_until) = (links.receivers, links.strangers.came(connection, now_us));
+        let (receiver, unauthenticated_until) = (links.receivers, links.unauthenticated.came(connection, now_us));
         let stream = Inbound::default();
-        let incoming = Incoming { channel, peer, stranger_until, hello: None, version: 0, stream, receiver, tell_full_us: 0 };
+        let incoming = Incoming { channel, peer, unauthenticated_until, hello: None, version: 0, stream, receiver, tell_full_us: 0 };
         links.incoming.insert(connection, incoming);
     }
 
@@ -70,9 +70,11 @@ impl Core {
         };
         let Some(cluster) = &mut self.cluster else { return };
         let incoming = cluster.links.incoming.get_mut(&connection);
-        let is_stranger = incoming.as_ref().is_some_and(|incoming| incoming.hello.as_ref().is_none_or(|hello| hello.node.is_none()));
+        let is_unauthenticated = incoming.as_ref().is_some_and(|incoming| incoming.hello.as_ref().is_none_or(|hello| hello.node.is_none()));
         let verdict = match verdict {
-            Ok(()) if is_stranger && reader.waiting() > STRANGER_BYTES_MAX => Err("too much from one that is no member".to_owned()),
+            Ok(()) if is_unauthenticated && reader.waiting() > UNAUTHENTICATED_BYTES_MAX => {
+                Err("too much from one that is no member".to_owned())
+            }
             verdict => verdict,
         };
         if let Err(why) = verdict {
@@ -120,10 +122,10 @@ impl Core {
         let node = hello.node;
         if let Some(incoming) = cluster.links.incoming.get_mut(&connection) {
             (incoming.hello, incoming.version) = (Some(hello), version);
-            let (strangers, until) = (&mut cluster.links.strangers, incoming.stranger_until);
+            let (unauthenticated, until) = (&mut cluster.links.unauthenticated, incoming.unauthenticated_until);
             match node {
-                Some(_) => strangers.left(connection, until),
-                None => incoming.stranger_until = strangers.wants_to_join(connection, until, reactor.now().monotonic_us),
+                Some(_) => unauthenticated.left(connection, until),
+                None => incoming.unauthenticated_until = unauthenticated.wants_to_join(connection, until, reactor.now().monotonic_us),
             }
         }
         for former in formers {
@@ -141,7 +143,7 @@ impl Core {
         let now_us = reactor.now().monotonic_us;
         let Some(cluster) = &mut self.cluster else { return };
         if let Some(incoming) = cluster.links.incoming.remove(&connection) {
-            cluster.links.strangers.left(connection, incoming.stranger_until);
+            cluster.links.unauthenticated.left(connection, incoming.unauthenticated_until);
             self.shard.forget_received(incoming.receiver);
             cluster.replication.receivers_waiting.remove(&incoming.receiver);
         } else if let Some(target) = cluster.links.by_connection.remove(&connection) {

@@ -16,7 +16,7 @@ const APPEND_BYTES_MAX: usize = 32 << 10;
 const UNSENT_BYTES_MAX: usize = 8 << 20;
 
 /// Messages of the metadata's group that wait for a link.
-const EARLY_MAX: usize = 64;
+const PENDING_MAX: usize = 64;
 
 impl ClusterCore {
     /// Appends a frame to a connection that another node has made, if it is of a kind that the link has.
@@ -62,8 +62,8 @@ impl ClusterCore {
             }
             None => {
                 let link = self.links.outgoing(target);
-                if link.early.len() < EARLY_MAX {
-                    link.early.push(message);
+                if link.pending.len() < PENDING_MAX {
+                    link.pending.push(message);
                 }
             }
         }

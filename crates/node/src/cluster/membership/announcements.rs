@@ -54,7 +54,7 @@ fn client_events(before: &BTreeMap<NodeId, Member>, after: &BTreeMap<NodeId, Mem
         events.push(match member.state {
             MemberState::Up | MemberState::Draining => Event::Up(address),
             // It serves its clients to the end, which they will see.
-            MemberState::Ending => continue,
+            MemberState::ShuttingDown => continue,
             MemberState::Down => Event::Down(address),
             MemberState::Removed => Event::RemovedNode(address),
         });
@@ -97,13 +97,13 @@ mod tests {
 
     #[test]
     fn clients_are_told_of_the_others() {
-        use MemberState::{Down, Ending, Removed, Up};
+        use MemberState::{Down, Removed, ShuttingDown, Up};
         let told = |before: &[_], after: &[_]| client_events(&members(before), &members(after), NodeId(1));
         let two = [(1, 1, Up), (2, 2, Up)];
         assert_eq!(told(&two, &two), []);
         assert_eq!(told(&[(1, 1, Up)], &two), [Event::NewNode(at(2)), Event::Up(at(2))]);
         assert_eq!(told(&two, &[(1, 1, Down), (2, 2, Down)]), [Event::Down(at(2))]);
-        assert_eq!(told(&two, &[(1, 1, Up), (2, 2, Ending)]), []);
+        assert_eq!(told(&two, &[(1, 1, Up), (2, 2, ShuttingDown)]), []);
         assert_eq!(told(&two, &[(1, 1, Up), (2, 2, Removed)]), [Event::RemovedNode(at(2))]);
     }
 

@@ -39,10 +39,10 @@ impl ClusterCore {
         self.membership.group.as_ref().is_some_and(|core| core.next.is_none()) && self.view.version() > 0
     }
 
-    /// On core 0: see [`Metadata::hand_on_leadership`].
-    pub(crate) fn hand_on_leadership(&mut self, now: Now) -> bool {
+    /// On core 0: see [`Metadata::transfer_leadership`].
+    pub(crate) fn transfer_leadership(&mut self, now: Now) -> bool {
         let metadata = self.membership.group.as_mut().and_then(|core| core.metadata.as_mut());
-        metadata.is_none_or(|metadata| metadata.hand_on_leadership(now))
+        metadata.is_none_or(|metadata| metadata.transfer_leadership(now))
     }
 
     /// Whether every member has this version of the metadata.

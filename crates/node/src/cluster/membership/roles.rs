@@ -4,14 +4,14 @@
 //! |---|---|---|
 //! | primary | applied here, sent to the set, acknowledged when all in sync have them | here, under the lease |
 //! | secondary | taken from the primary | here, where a client is content with any replica |
-//! | learner | as a secondary's, once it is being filled | nowhere |
+//! | learner | as a secondary's, once it is being rebuilt | nowhere |
 //!
-//! One that is in sync and has restarted is a learner that waits until the primary has let it go.
+//! One that is in sync and has restarted is a learner that waits until the primary has dropped it.
 //!
 //! A slot whose primary this node has just become is served when the one before has stepped down (or its leases are over), and when all
 //! others in sync have what this node has of that one's last writes.
 
-use crate::cluster::links::frames::Fill;
+use crate::cluster::links::frames::RebuildMethod;
 use crate::cluster::links::remote_core::RemoteCore;
 use crate::cluster::membership::view::View;
 use base::{CoreId, Epoch, NodeId, SLOT_COUNT, Slot};
@@ -29,13 +29,13 @@ const NOBODY: NodeId = NodeId(0);
 pub(crate) struct Set {
     /// They must have a write before it is acknowledged.
     pub(crate) waits_for: Vec<RemoteCore>,
-    /// They are being filled.
-    pub(crate) fills: Vec<RemoteCore>,
+    /// They are being rebuilt.
+    pub(crate) rebuilds: Vec<RemoteCore>,
 }
 
 impl Set {
     pub(crate) fn targets(&self) -> impl Iterator<Item = RemoteCore> + '_ {
-        self.waits_for.iter().chain(&self.fills).copied()
+        self.waits_for.iter().chain(&self.rebuilds).copied()
     }
 }
 
@@ -65,30 +65,30 @@ pub(crate) struct LocalSlot {
     pub(crate) closing: bool,
     /// Whether this process has been in sync in it: as long as it holds the slot, what it has alone it knows without a look at the log.
     pub(crate) was_in_sync: bool,
-    /// As primary: learners that get its writes, what names their filling, and how they are filled.
-    pub(crate) filling: Vec<(NodeId, Epoch, Fill)>,
+    /// As primary: learners that get its writes, the epoch that names their rebuild, and its method.
+    pub(crate) rebuilding: Vec<(NodeId, Epoch, RebuildMethod)>,
     /// As primary: learners that have all, and that it waits for, while the metadata does not know it yet.
-    pub(crate) filled: Vec<NodeId>,
-    /// As learner: what names the filling of this node.
-    pub(crate) learning: Option<Epoch>,
+    pub(crate) rebuilt: Vec<NodeId>,
+    /// As learner: the epoch that names the rebuild of this node.
+    pub(crate) rebuild: Option<Epoch>,
     /// As learner: whether the primary was asked for it.
     is_asked: bool,
-    /// The engine's sequence when this core began to be filled, until it is in sync: later rows may be old ones that were brought to it.
+    /// The engine's sequence when this core began to be rebuilt, until it is in sync: later rows may be old ones that were brought to it.
     pub(crate) learned_at: Option<u64>,
 }
 
 impl LocalSlot {
     /// Whether a learner gets this primary's writes.
-    pub(crate) fn fills(&self, node: NodeId) -> bool {
-        self.filling.iter().any(|(known, ..)| *known == node)
+    pub(crate) fn rebuilds(&self, node: NodeId) -> bool {
+        self.rebuilding.iter().any(|(known, ..)| *known == node)
     }
 
-    /// As one in sync that has restarted: it takes nothing, for it cannot say that it has it and what it has besides, until the primary has let it go.
+    /// As one in sync that has restarted: it takes nothing, for it cannot say that it has it and what it has besides, until the primary has dropped it.
     pub(crate) fn has_restarted(&self) -> bool {
-        self.role == Role::Learner && self.learning.is_none()
+        self.role == Role::Learner && self.rebuild.is_none()
     }
 
-    /// As learner: whether the primary was asked to fill it.
+    /// As learner: whether the primary was asked to rebuild it.
     pub(crate) fn is_asked(&self) -> bool {
         self.is_asked
     }
@@ -112,9 +112,9 @@ impl LocalSlot {
     }
 
     /// A learner gets this primary's writes no more.
-    pub(crate) fn stop_filling(&mut self, node: NodeId) {
-        self.filling.retain(|(known, ..)| *known != node);
-        self.filled.retain(|known| *known != node);
+    pub(crate) fn stop_rebuild(&mut self, node: NodeId) {
+        self.rebuilding.retain(|(known, ..)| *known != node);
+        self.rebuilt.retain(|known| *known != node);
     }
 }
 
@@ -135,9 +135,9 @@ pub(crate) struct Standing {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Waits {
     /// The primary before has not stepped down.
-    pub(crate) handover: bool,
+    pub(crate) transfer: bool,
     /// Others may not have all that is here.
-    pub(crate) agreement: bool,
+    pub(crate) reconciliation: bool,
     /// This process has restarted, and does not know what others in sync may lack: it waits until there are none.
     pub(crate) release: bool,
 }
@@ -152,7 +152,7 @@ pub(crate) struct Roles {
     slots: Vec<Vec<LocalSlot>>,
     /// Of each of them.
     standings: Vec<Vec<Standing>>,
-    /// In how many slots this process begins anew: see [`LocalSlot::begins_anew`].
+    /// In how many slots this process has restarted: see [`LocalSlot::begins_anew`].
     beginning: usize,
     sets: Vec<Set>,
     /// By set, how many slots have it.
@@ -169,7 +169,7 @@ pub(crate) struct Changes {
     pub(crate) gained: Vec<Place>,
     /// Slots that have another primary than before, which is not this node, but this node has them, too.
     pub(crate) followed: Vec<Place>,
-    /// Slots that this node is to be filled with.
+    /// Slots that this node is to be rebuilt with.
     pub(crate) learned: Vec<Place>,
     /// Slots in which this node is no replica any more.
     pub(crate) left: Vec<Place>,
@@ -192,7 +192,7 @@ impl Roles {
         self.standings.get(usize::from(keyspace.0))?.get(usize::from(slot.0.checked_sub(self.first)?))
     }
 
-    /// As learner: the primary was asked to fill it, or has refused.
+    /// As learner: the primary was asked to rebuild it, or has refused.
     pub(crate) fn set_asked(&mut self, keyspace: KeyspaceNumber, slot: Slot, is_asked: bool) {
         if let Some(local) = self.get_mut(keyspace, slot) {
             local.is_asked = is_asked;
@@ -217,10 +217,10 @@ impl Roles {
         })
     }
 
-    /// A process of a member is no more: whatever it was being filled with has to begin anew.
+    /// A process of a member is no more: whatever it was being rebuilt with has to begin anew.
     pub(crate) fn forget_member(&mut self, node: NodeId) {
         for local in self.slots.iter_mut().flatten().filter(|local| local.role == Role::Primary) {
-            local.stop_filling(node);
+            local.stop_rebuild(node);
         }
     }
 
@@ -269,11 +269,11 @@ impl Roles {
         used.flat_map(|(set, _)| set.targets()).collect()
     }
 
-    /// Whether `node` is being filled with any slot in which this core has a part.
-    pub(crate) fn are_filled(&self, view: &View, node: NodeId) -> bool {
+    /// Whether `node` is being rebuilt with any slot in which this core has a part.
+    pub(crate) fn are_rebuilt(&self, view: &View, node: NodeId) -> bool {
         (0..view.keyspaces.len() as u16).map(KeyspaceNumber).any(|keyspace| {
-            let mut filled = view.slots_of(keyspace).into_iter().flat_map(|slots| slots.fills(node));
-            filled.any(|slot| self.get(keyspace, slot).is_some_and(|local| local.role != Role::None))
+            let mut rebuilt = view.slots_of(keyspace).into_iter().flat_map(|slots| slots.rebuilds(node));
+            rebuilt.any(|slot| self.get(keyspace, slot).is_some_and(|local| local.role != Role::None))
         })
     }
 
@@ -282,10 +282,13 @@ impl Roles {
         let Some(assignment) = view.assignment(keyspace, slot) else { return Serving::No };
         let Some(local) = self.get(keyspace, slot).filter(|local| local.role == Role::Primary) else { return Serving::No };
         let target = |node: &NodeId| Some((*node, view.core_of(*node, slot)?));
-        let in_sync = assignment.in_sync.iter().chain(&local.filled).filter(|node| **node != view.me);
-        let fills =
-            local.filling.iter().map(|(node, ..)| node).filter(|node| !local.filled.contains(node) && !assignment.in_sync.contains(node));
-        let mut set = Set { waits_for: in_sync.filter_map(target).collect(), fills: fills.filter_map(target).collect() };
+        let in_sync = assignment.in_sync.iter().chain(&local.rebuilt).filter(|node| **node != view.me);
+        let rebuilds = local
+            .rebuilding
+            .iter()
+            .map(|(node, ..)| node)
+            .filter(|node| !local.rebuilt.contains(node) && !assignment.in_sync.contains(node));
+        let mut set = Set { waits_for: in_sync.filter_map(target).collect(), rebuilds: rebuilds.filter_map(target).collect() };
         set.waits_for.sort_unstable();
         set.waits_for.dedup();
         let (is_served, is_closing) = (local.waits == Waits::default(), local.closing);
@@ -357,32 +360,32 @@ fn follow_slot(local: &mut LocalSlot, view: &View, keyspace: KeyspaceNumber, slo
         changes.lost.push(place);
     }
     if is_new_term || role != before.0 {
-        local.filling.clear();
-        local.filled.clear();
+        local.rebuilding.clear();
+        local.rebuilt.clear();
         local.closing = false;
     }
     match role {
         Role::Primary => {
-            local.filling.retain(|(node, filling, _)| assignment.filling_of(*node) == Some(*filling));
-            let LocalSlot { filling, filled, .. } = local;
-            filled.retain(|node| filling.iter().any(|(known, ..)| known == node));
+            local.rebuilding.retain(|(node, rebuilding, _)| assignment.rebuild_of(*node) == Some(*rebuilding));
+            let LocalSlot { rebuilding, rebuilt, .. } = local;
+            rebuilt.retain(|node| rebuilding.iter().any(|(known, ..)| known == node));
             if is_new_term || before.0 != Role::Primary {
                 // What others must have before it is served is found out by whoever takes this change.
-                local.waits = Waits { handover: assignment.handover_from.is_some(), agreement: true, release: false };
+                local.waits = Waits { transfer: assignment.transfer_from.is_some(), reconciliation: true, release: false };
                 changes.gained.push(place);
             }
-            local.waits.handover &= assignment.handover_from.is_some();
+            local.waits.transfer &= assignment.transfer_from.is_some();
             local.waits.release = has_restarted;
         }
         Role::Secondary if is_new_term && before.0 != Role::None => changes.followed.push(place),
-        Role::Learner if assignment.filling_of(view.me) != local.learning => changes.learned.push(place),
+        Role::Learner if assignment.rebuild_of(view.me) != local.rebuild => changes.learned.push(place),
         Role::None if before.0 != Role::None => changes.left.push(place),
         _ => {}
     }
     local.was_in_sync |= matches!(role, Role::Primary | Role::Secondary);
-    let learning = assignment.filling_of(view.me);
-    local.is_asked &= learning == local.learning;
-    local.learning = learning;
+    let rebuild = assignment.rebuild_of(view.me);
+    local.is_asked &= rebuild == local.rebuild;
+    local.rebuild = rebuild;
     if role != Role::Primary {
         (local.waits, local.set) = (Waits::default(), None);
     }

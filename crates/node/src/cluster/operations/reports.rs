@@ -1,6 +1,6 @@
 //! A node's figures, as they are shown and served.
 
-use crate::cluster::rebuild::progress::FillReport;
+use crate::cluster::rebuild::progress::RebuildReport;
 use serde::{Deserialize, Serialize};
 
 /// A node's figures.
@@ -70,7 +70,7 @@ pub struct MemberReport {
     pub primaries: u32,
     /// Slots that it is in sync in, as primary or secondary.
     pub replicas: u32,
-    /// Slots that it is being filled with.
+    /// Slots that it is being rebuilt with.
     pub learners: u32,
 }
 
@@ -101,19 +101,19 @@ pub struct CoreReport {
     pub primaries: u32,
     /// Slots that it is a secondary of.
     pub secondaries: u32,
-    /// Slots that it is being filled with.
+    /// Slots that it is being rebuilt with.
     pub learners: u32,
     /// Slots that it is the primary of and does not serve yet.
     pub unserved: u32,
-    /// As primary: replicas that have to be filled, counted by slot.
-    pub to_fill: u32,
+    /// As primary: replicas that have to be rebuilt, counted by slot.
+    pub to_rebuild: u32,
     /// Requests of its clients, and parts of such, that it has sent on to other members since the start.
     #[serde(default)]
     pub forwarded: u64,
-    /// As primary: members that are to be filled, and those that were.
+    /// As primary: members that are to be rebuilt, and those that were.
     #[serde(default)]
-    pub fills: Vec<FillReport>,
-    /// Slots whose rows of before have to go: those of learners before they are filled, and those that are another member's now.
+    pub rebuilds: Vec<RebuildReport>,
+    /// Slots whose rows of before have to go: those of learners before they are rebuilt, and those that are another member's now.
     #[serde(default)]
     pub to_wipe: u32,
     /// What other members have not acknowledged.

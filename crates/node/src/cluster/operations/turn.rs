@@ -6,7 +6,7 @@ use crate::cluster::membership::orders::{Answer, Order, answer};
 use crate::cluster::membership::roles::{Role, Waits};
 use crate::cluster::operations::reports::{ClusterReport, CoreReport, MemberReport, PendingReport};
 use crate::cluster::rebuild::learner_state::Learner;
-use crate::cluster::rebuild::queue::Filling;
+use crate::cluster::rebuild::queue::ReplicaQueue;
 use crate::core::Core;
 use crate::message::Message;
 use base::{CoreId, NodeId};
@@ -48,7 +48,7 @@ impl Core {
     fn write_report(&mut self, now_us: u64) -> bool {
         let Some(board) = self.config.board.as_deref() else { return true };
         if let Some(cluster) = &mut self.cluster {
-            cluster.sample_fills(now_us);
+            cluster.sample_rebuilds(now_us);
         }
         let cluster = self.cluster.as_deref().filter(|_| self.core == CoreId(0)).and_then(|cluster| cluster.report(now_us));
         let is_written = board.write(self.core_report(), cluster);
@@ -84,7 +84,7 @@ impl Core {
         if let Some(cluster) = &self.cluster {
             cluster.report_slots(&mut report);
             let bytes_a_slot = report.live_bytes / u64::from(report.primaries + report.secondaries).max(1);
-            report.fills = cluster.report_fills(bytes_a_slot);
+            report.rebuilds = cluster.rebuild_reports(bytes_a_slot);
             report.to_wipe = cluster.rebuild.learner.wipes.len() as u32;
         }
         report
@@ -170,7 +170,7 @@ impl ClusterCore {
                     report.primaries += 1;
                     report.unserved += u32::from(local.waits != Waits::default());
                     let learners = self.view.assignment(keyspace, slot).map_or(0, |assignment| assignment.learners.iter().count());
-                    report.to_fill += learners as u32;
+                    report.to_rebuild += learners as u32;
                 }
                 Role::Secondary => report.secondaries += 1,
                 Role::Learner => report.learners += 1,
@@ -190,7 +190,7 @@ impl ClusterCore {
     pub(crate) fn describe(&self) -> String {
         let Learner { wipes, wipe_waits, wanted, asked, own_tail } = &self.rebuild.learner;
         let mut text = format!(
-            "version {}; to wipe {} (waits {wipe_waits}, may {}), wanted {}, asked {}, own tail {} (waits {}, slots {}), doubtful {}, stepped down {}",
+            "version {}; to wipe {} (waits {wipe_waits}, may {}), wanted {}, asked {}, own tail {} (waits {}, slots {}), to fetch {}, stepped down {}",
             self.view.version(),
             wipes.len(),
             self.rebuild.catch_up.may_forget(),
@@ -202,11 +202,13 @@ impl ClusterCore {
             self.replication.divergence.to_fetch.len(),
             self.leadership.stepped_down.len(),
         );
-        for (target, filling) in &self.rebuild.queues.by_target {
-            let Filling { jobs, waits, sent, agreements, .. } = filling;
+        for (target, queue) in &self.rebuild.queues.by_target {
+            let ReplicaQueue { jobs, waits, sent, reconciliations, .. } = queue;
             let proposed = sent.values().filter(|sent| sent.proposed.is_some()).count();
-            let (jobs, sent, agreements) = (jobs.len(), sent.len(), agreements.len());
-            text += &format!("; to {target:?}: jobs {jobs} (waits {waits}), sent {sent}, proposed {proposed}, agreements {agreements}");
+            let (jobs, sent, reconciliations) = (jobs.len(), sent.len(), reconciliations.len());
+            text += &format!(
+                "; to {target:?}: jobs {jobs} (waits {waits}), sent {sent}, proposed {proposed}, reconciliations {reconciliations}"
+            );
         }
         for (target, link) in &self.links.outgoing {
             let (open, pending, arrived) = (link.is_open(), link.stream.pending_bytes(), link.stream.arrived());

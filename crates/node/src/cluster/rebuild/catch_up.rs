@@ -8,7 +8,7 @@
 //! | held slots | this core was in sync in them, and has forgotten nothing since |
 //!
 //! It is stored as a blob, text, now and then. What is stored may be old: a lower sequence only means more to send, a slot that is missing
-//! is filled anew. Only that a slot is held no more has to be stored before its rows go, and that it is held after its rows are on the device.
+//! is rebuilt by full copy. Only that a slot is held no more has to be stored before its rows go, and that it is held after its rows are on the device.
 //!
 //! A member that loses power has lost what it had not flushed, although it had acknowledged it. So what an absent member has is taken to
 //! be what was committed a while before it was missed.
@@ -31,7 +31,7 @@ const STORE_US: u64 = 2_000_000;
 /// The committed sequence stands still for so long after replicas have changed: by then what they had alone is settled.
 const SETTLED_US: u64 = 10_000_000;
 
-/// How long a member has to have nothing to be filled with before it counts as absent no more.
+/// How long a member has to have nothing to be rebuilt with before it counts as absent no more.
 const CALM_US: u64 = 30_000_000;
 
 /// How long there is no room before nothing is kept for members that are away.
@@ -39,7 +39,7 @@ const FULL_US: u64 = 2_000_000;
 
 /// What is kept: see the module.
 #[derive(Debug, Default)]
-pub(crate) struct Differences {
+pub(crate) struct CatchUp {
     committed: u64,
     absent: BTreeMap<NodeId, u64>,
     /// By keyspace, slots, each with the sequence that the engine had when the slot was in sync.
@@ -48,7 +48,7 @@ pub(crate) struct Differences {
     samples: VecDeque<(u64, u64)>,
     /// The largest write timestamp that was given.
     timestamp_us: i64,
-    /// Since when each absent member has nothing to be filled with.
+    /// Since when each absent member has nothing to be rebuilt with.
     calm_since: BTreeMap<NodeId, u64>,
     frozen_until_us: u64,
     /// Since when there is no room here, and until when that was so.
@@ -79,11 +79,11 @@ pub(crate) struct Reached {
     pub(crate) durable: u64,
     /// The largest write timestamp that was given.
     pub(crate) timestamp_us: i64,
-    /// Whether it is being filled with nothing.
+    /// Whether it is being rebuilt with nothing.
     pub(crate) is_settled: bool,
 }
 
-impl Differences {
+impl CatchUp {
     /// What a process before has stored; from a damaged blob nothing.
     pub(crate) fn restore(blob: Option<&[u8]>) -> Self {
         let mut read = blob.and_then(|blob| std::str::from_utf8(blob).ok()).and_then(parse).unwrap_or_default();
@@ -178,14 +178,14 @@ impl Differences {
     }
 
     /// The rows of a slot are to go: not before this is stored.
-    pub(crate) fn let_go(&mut self, keyspace: &str, slot: Slot) {
+    pub(crate) fn forget_slot(&mut self, keyspace: &str, slot: Slot) {
         if self.held.get_mut(keyspace).is_some_and(|slots| slots.remove(&slot.0).is_some()) {
             (self.is_dirty, self.has_unstored_removal) = (true, true);
         }
     }
 
     /// Lets go of all slots of which `has` says that this core has no part in them: it did not see itself leave.
-    pub(crate) fn let_go_of_others(&mut self, has: impl Fn(&str, Slot) -> bool) {
+    pub(crate) fn forget_other_slots(&mut self, has: impl Fn(&str, Slot) -> bool) {
         for (keyspace, slots) in &mut self.held {
             let count = slots.len();
             slots.retain(|slot, _| has(keyspace, Slot(*slot)));
@@ -196,8 +196,8 @@ impl Differences {
     }
 
     /// Nobody knows what is missing here: no slot is held.
-    pub(crate) fn let_go_of_all(&mut self) {
-        self.let_go_of_others(|_, _| false);
+    pub(crate) fn forget_all_slots(&mut self) {
+        self.forget_other_slots(|_, _| false);
     }
 
     /// Whether rows of slots that are not held may go, and those that were kept for members that are not known any more.
@@ -234,7 +234,7 @@ impl Differences {
             }
         }
         self.absent.retain(|node, _| view.peers.contains_key(node));
-        let is_calm = |node: &NodeId| view.is_peer_up(*node) && !roles.are_filled(view, *node);
+        let is_calm = |node: &NodeId| view.is_peer_up(*node) && !roles.are_rebuilt(view, *node);
         let calm: BTreeSet<NodeId> = self.absent.keys().copied().filter(is_calm).collect();
         self.calm_since.retain(|node, _| calm.contains(node));
         for node in calm {
@@ -283,7 +283,7 @@ impl Differences {
         Some(self.encode(durable))
     }
 
-    /// When to call [`Differences::note`] again.
+    /// When to call [`CatchUp::note`] again.
     pub(crate) fn due_us(&self) -> u64 {
         if self.has_unstored_removal && self.storing.is_none() {
             return if self.has_failed { self.stored_at_us + STORE_US } else { 0 };
@@ -302,8 +302,8 @@ impl Differences {
     }
 }
 
-fn parse(text: &str) -> Option<Differences> {
-    let mut read = Differences::default();
+fn parse(text: &str) -> Option<CatchUp> {
+    let mut read = CatchUp::default();
     for line in text.lines() {
         let (kind, rest) = line.split_once(' ')?;
         match kind {
@@ -340,27 +340,27 @@ mod tests {
 
     #[test]
     fn what_is_kept_comes_back() {
-        let mut kept = Differences { committed: 77, ..Differences::default() };
+        let mut kept = CatchUp { committed: 77, ..CatchUp::default() };
         kept.absent.insert(NodeId(3), 12);
         for slot in [0, 9, 4095] {
             kept.hold("a keyspace", Slot(slot), 0);
         }
-        let read = Differences::restore(Some(&kept.encode(0)));
+        let read = CatchUp::restore(Some(&kept.encode(0)));
         assert_eq!((read.committed, read.restored), (77, Some(77)));
         assert_eq!((read.known_of(NodeId(3)), read.known_of(NodeId(1)), read.purge_floor(|_| false)), (Some(12), None, Some(12)));
         kept.absent.insert(NodeId(3), 120);
-        assert_eq!(Differences::restore(Some(&kept.encode(0))).known_of(NodeId(3)), Some(77), "it may have become less since");
+        assert_eq!(CatchUp::restore(Some(&kept.encode(0))).known_of(NodeId(3)), Some(77), "it may have become less since");
         assert!(read.holds("a keyspace", Slot(4095)) && !read.holds("a keyspace", Slot(1)) && !read.holds("another", Slot(0)));
         for damaged in ["committed x\n", "held 00 k\n", "absent 1\n", "what 1\n"] {
-            assert_eq!(Differences::restore(Some(damaged.as_bytes())).restored(), None, "{damaged}");
+            assert_eq!(CatchUp::restore(Some(damaged.as_bytes())).restored(), None, "{damaged}");
         }
     }
 
     #[test]
     fn what_the_engine_has_lost_nobody_has() {
-        let mut kept = Differences { committed: 77, ..Differences::default() };
+        let mut kept = CatchUp { committed: 77, ..CatchUp::default() };
         kept.absent.extend([(NodeId(3), 12), (NodeId(4), 60)]);
-        let mut read = Differences::restore(Some(&kept.encode(0)));
+        let mut read = CatchUp::restore(Some(&kept.encode(0)));
         read.recovered(50);
         assert_eq!((read.restored(), read.known_of(NodeId(3)), read.known_of(NodeId(4))), (Some(50), Some(12), Some(50)));
         assert!(
@@ -372,11 +372,11 @@ mod tests {
 
     #[test]
     fn rows_go_only_once_it_is_stored_that_their_slot_is_held_no_more() {
-        let mut kept = Differences::default();
+        let mut kept = CatchUp::default();
         kept.hold("k", Slot(1), 0);
         assert!(kept.note(Reached::default(), 10_000_000).is_some());
         kept.stored(true);
-        kept.let_go("k", Slot(1));
+        kept.forget_slot("k", Slot(1));
         assert!(!kept.may_forget());
         assert!(kept.note(Reached::default(), 10_000_001).is_some(), "at once");
         assert!(!kept.may_forget());
@@ -392,7 +392,7 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_for_a_member_that_is_forgotten_while_it_is_away() {
-        let mut kept = Differences::default();
+        let mut kept = CatchUp::default();
         kept.absent.extend([(NodeId(3), 12), (NodeId(4), 60)]);
         let looks = [(true, 1), (true, 2), (false, 4), (true, 5), (true, 8), (true, 9), (true, 10)];
         assert_eq!(
@@ -406,19 +406,19 @@ mod tests {
         assert!(kept.may_forget() && kept.forget_away(|node| node == NodeId(4)).is_empty());
         assert_eq!(kept.purge_floor(|node| node == NodeId(4)), Some(60));
         assert_eq!(kept.purge_floor(|_| true), Some(0), "a difference since the beginning may be under way");
-        let read = Differences::restore(Some(&blob));
+        let read = CatchUp::restore(Some(&blob));
         assert_eq!((read.known_of(NodeId(3)), read.purge_floor(|_| false)), (Some(0), Some(60)));
     }
 
     #[test]
     fn a_slot_is_stored_as_held_only_once_its_rows_are_on_the_device() {
-        let mut kept = Differences::default();
+        let mut kept = CatchUp::default();
         kept.hold("k", Slot(1), 7);
         kept.hold("k", Slot(2), 9);
         let mut stored_at = |durable, now_us| {
             let blob = kept.note(Reached { durable, ..Reached::default() }, now_us);
             kept.stored(true);
-            let read = Differences::restore(Some(&blob?));
+            let read = CatchUp::restore(Some(&blob?));
             Some([1, 2].map(|slot| read.holds("k", Slot(slot))))
         };
         assert_eq!(stored_at(6, 10_000_000), Some([false, false]));

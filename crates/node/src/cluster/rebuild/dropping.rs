@@ -15,12 +15,12 @@ use std::collections::BTreeMap;
 /// A replica that has acknowledged nothing for so long, although there is something to acknowledge, is taken out of those in sync.
 const SILENT_US: u64 = 1_500_000;
 
-/// A learner that has so many bytes to acknowledge is given up for a while: no client waits for it, and so nothing else bounds them.
+/// A learner that has so many bytes to acknowledge is dropped for a while: no client waits for it, and so nothing else bounds them.
 const LEARNER_STREAM_BYTES_MAX: usize = 32 << 20;
 
 impl Core {
     /// As primary: replicas that acknowledge nothing get a new connection, and if writes or a new primary wait they are proposed to be taken out of their slots. For
-    /// images nobody waits: whoever is being filled goes on with what it has.
+    /// images nobody waits: whoever is being rebuilt goes on with what it has.
     pub(crate) fn drop_silent<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
         let cluster = self.cluster.as_mut()?;
@@ -50,7 +50,7 @@ impl Core {
                 tracing::warn!(
                     core = self.core.0,
                     node = target.0.0,
-                    "a replica acknowledges nothing; the metadata is asked to go on without it"
+                    "a replica acknowledges nothing; it is proposed to be dropped from those in sync"
                 );
                 reactor.send(CoreId(0), Message::Propose(Box::new(cluster::Command::DropReplica { node: target.0, slots })));
             }
@@ -61,14 +61,14 @@ impl Core {
         next
     }
 
-    /// As primary: a replica cannot take what it is sent. The metadata is asked to go on without it, and to be filled it has to wait a while. Of one that is
+    /// As primary: a replica cannot take what it is sent. The metadata is asked to go on without it, and to be rebuilt it has to wait a while. Of one that is
     /// only slow nothing is taken that is in sync: clients wait for it, and so do not get ahead of it by more than they may.
     pub(crate) fn give_up<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: RemoteCore, why: Held) {
         let now_us = reactor.now().monotonic_us;
-        let Some(cluster) = self.cluster.as_mut().filter(|cluster| !cluster.rebuild.queues.is_being_given_up(target, now_us)) else {
+        let Some(cluster) = self.cluster.as_mut().filter(|cluster| !cluster.rebuild.queues.is_being_dropped(target, now_us)) else {
             return;
         };
-        let slots = cluster.slots_with(target, |set| why == Held::Full || set.fills.contains(&target));
+        let slots = cluster.slots_with(target, |set| why == Held::Full || set.rebuilds.contains(&target));
         if !cluster.rebuild.queues.give_up(target, why, !slots.is_empty(), now_us) {
             return;
         }
@@ -76,7 +76,7 @@ impl Core {
             core = self.core.0,
             node = target.0.0,
             why = why.name(),
-            "a replica cannot take its slots' writes; they go on without it"
+            "a replica cannot keep up; it is dropped from those in sync"
         );
         reactor.send(CoreId(0), Message::Propose(Box::new(cluster::Command::DropReplica { node: target.0, slots })));
     }
@@ -86,7 +86,7 @@ impl ClusterCore {
     /// Whether more than images waits to be acknowledged.
     fn is_waited_for(&self, target: RemoteCore) -> bool {
         let has_writes = self.links.outgoing.get(&target).is_some_and(|link| link.stream.has_writes());
-        has_writes || self.rebuild.queues.agrees_with(target)
+        has_writes || self.rebuild.queues.reconciles_with(target)
     }
 
     /// Slots whose primary is here and that this replica gets the writes of, as far as their sets are of interest.

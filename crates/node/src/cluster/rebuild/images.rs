@@ -2,37 +2,37 @@
 
 use crate::cluster::core::ClusterCore;
 use crate::cluster::links::remote_core::RemoteCore;
-use crate::cluster::rebuild::queue::{Job, Sent};
+use crate::cluster::rebuild::queue::{Job, SentSlot};
 use crate::core::Core;
 use crate::message::Message;
 use base::{CoreId, Slot};
 use engine::{Sequence, WriteBatch};
 use io::Reactor;
-use shard::{Bite, KeyspaceNumber, RowKey};
+use shard::{Chunk, KeyspaceNumber, RowKey};
 use std::collections::BTreeSet;
 
 /// Images go in groups of about this size: what is done between two looks at the clock.
-pub(crate) const BITE_BYTES: usize = 16 << 10;
+pub(crate) const CHUNK_BYTES: usize = 16 << 10;
 
 /// No more images of single keys are made for a replica that has so much to acknowledge.
 const PENDING_BYTES_MAX: usize = 1 << 20;
 
 impl Core {
-    /// A bite of the first job of a replica; `None` if there is nothing to do for now.
-    pub(crate) fn fill_target<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: RemoteCore) -> Option<()> {
+    /// A chunk of the first job of a replica; `None` if there is nothing to do for now.
+    pub(crate) fn send_images<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: RemoteCore) -> Option<()> {
         let now = reactor.now();
         let cluster = self.cluster.as_mut()?;
         // Nothing is made for one that is not there: it may never come back.
         let stream = &cluster.links.outgoing.get(&target).filter(|link| link.is_open())?.stream;
-        let filling = cluster.rebuild.queues.by_target.get_mut(&target)?;
-        let has_room = match filling.jobs.front()? {
-            Job::Slot { .. } | Job::Tail { .. } => filling.window.has_room(stream.images().under_way(), now.monotonic_us),
-            Job::Keys(_) | Job::Agreement(_) => stream.pending_bytes() <= PENDING_BYTES_MAX,
+        let queue = cluster.rebuild.queues.by_target.get_mut(&target)?;
+        let has_room = match queue.jobs.front()? {
+            Job::Slot { .. } | Job::Tail { .. } => queue.window.has_room(stream.images().under_way(), now.monotonic_us),
+            Job::Keys(_) | Job::Reconciliation(_) => stream.pending_bytes() <= PENDING_BYTES_MAX,
         };
-        if filling.waits || !has_room || filling.failed_until_us(now.monotonic_us).is_some() {
+        if queue.waits || !has_room || queue.failed_until_us(now.monotonic_us).is_some() {
             return None;
         }
-        let job = filling.jobs.front_mut()?;
+        let job = queue.jobs.front_mut()?;
         // Never 0: what was committed before the first write could not be told from what is committed with it.
         let (sequence, timestamp_us) = (self.shard.engine().last_sequence().max(Sequence(1)), self.shard.last_timestamp_us());
         let mut batch = WriteBatch::new();
@@ -40,26 +40,26 @@ impl Core {
             Job::Slot { place, scan } => {
                 let (place, mut is_sent) = (*place, false);
                 // Before anything is asked of the shard: what is read for one scan the next must not take for its own.
-                if !cluster.roles.get(place.0, place.1).is_some_and(|local| local.fills(target.0)) {
-                    filling.jobs.pop_front();
+                if !cluster.roles.get(place.0, place.1).is_some_and(|local| local.rebuilds(target.0)) {
+                    queue.jobs.pop_front();
                     return Some(());
                 }
-                match self.shard.scan_slot(now, filling.number, scan, BITE_BYTES, &mut batch) {
+                match self.shard.scan_slot(now, queue.number, scan, CHUNK_BYTES, &mut batch) {
                     Err(error) => {
                         tracing::warn!(core = self.core.0, node = target.0.0, %error, "a slot cannot be copied for now");
-                        filling.failed(now.monotonic_us);
+                        queue.failed(now.monotonic_us);
                         return None;
                     }
-                    Ok(Bite::Waits) => filling.waits = true,
-                    Ok(Bite::More) => {}
-                    Ok(Bite::End) => {
+                    Ok(Chunk::Waits) => queue.waits = true,
+                    Ok(Chunk::More) => {}
+                    Ok(Chunk::End) => {
                         log_damaged(self.core, target, scan.damaged());
-                        filling.jobs.pop_front();
-                        filling.progress.slot_ended();
+                        queue.jobs.pop_front();
+                        queue.progress.slot_ended();
                         is_sent = true;
                     }
                 }
-                filling.progress.sent(batch.bytes().len());
+                queue.progress.sent(batch.bytes().len());
                 if !batch.is_empty() {
                     cluster.send_image(target, place.0, place.1, sequence, timestamp_us, batch.bytes());
                 }
@@ -70,20 +70,20 @@ impl Core {
             }
             Job::Tail { places, walk } => {
                 let wants = |table, slot| cluster.view.keyspace_of(table).is_some_and(|keyspace| places.contains(&(keyspace, slot)));
-                let bite = self.shard.tail_images(now, filling.number, walk, &wants, BITE_BYTES, &mut batch);
+                let chunk = self.shard.tail_images(now, queue.number, walk, &wants, CHUNK_BYTES, &mut batch);
                 let mut ended = BTreeSet::new();
-                match bite {
+                match chunk {
                     Err(error) => {
-                        tracing::warn!(core = self.core.0, node = target.0.0, %error, "what a replica has missed cannot be read for now");
-                        filling.failed(now.monotonic_us);
+                        tracing::warn!(core = self.core.0, node = target.0.0, %error, "rows for a catch-up cannot be read for now");
+                        queue.failed(now.monotonic_us);
                         return None;
                     }
-                    Ok(Bite::Waits) => filling.waits = true,
-                    Ok(Bite::More) => {}
-                    Ok(Bite::End) => {
+                    Ok(Chunk::Waits) => queue.waits = true,
+                    Ok(Chunk::More) => {}
+                    Ok(Chunk::End) => {
                         log_damaged(self.core, target, walk.damaged());
                         ended = std::mem::take(places);
-                        filling.jobs.pop_front();
+                        queue.jobs.pop_front();
                     }
                 }
                 let place = batch.rows().next().and_then(|row| Some((cluster.view.keyspace_of(row.key.table)?, row.key.token.slot())));
@@ -99,7 +99,7 @@ impl Core {
             Job::Keys(keys) => {
                 let place_of = |key: &RowKey| (cluster.view.keyspace_of(key.table), key.token.slot());
                 let Some(first) = keys.front().map(place_of) else {
-                    filling.jobs.pop_front();
+                    queue.jobs.pop_front();
                     return Some(());
                 };
                 let (Some(keyspace), slot) = first else {
@@ -109,13 +109,13 @@ impl Core {
                 keys.make_contiguous();
                 let of_slot = keys.iter().take_while(|key| place_of(key) == first).count();
                 let (slice, _) = keys.as_slices();
-                match self.shard.images(now, filling.number, slice.split_at(of_slot), BITE_BYTES, &mut batch) {
+                match self.shard.images(now, queue.number, slice.split_at(of_slot), CHUNK_BYTES, &mut batch) {
                     Err(error) => {
                         tracing::warn!(core = self.core.0, node = target.0.0, %error, "rows cannot be copied for now");
-                        filling.failed(now.monotonic_us);
+                        queue.failed(now.monotonic_us);
                         return None;
                     }
-                    Ok(None) => filling.waits = true,
+                    Ok(None) => queue.waits = true,
                     Ok(Some(count)) => {
                         keys.drain(..count);
                         if !batch.is_empty() {
@@ -124,10 +124,10 @@ impl Core {
                     }
                 }
             }
-            Job::Agreement(places) => {
+            Job::Reconciliation(places) => {
                 let places = std::mem::take(places);
-                filling.jobs.pop_front();
-                filling.agreements.push((places, stream.mark()));
+                queue.jobs.pop_front();
+                queue.reconciliations.push((places, stream.mark()));
             }
         }
         if !batch.is_empty() {
@@ -141,14 +141,14 @@ impl ClusterCore {
     /// As primary: all rows of these slots are in a replica's stream.
     fn all_sent(&mut self, target: RemoteCore, places: &[(KeyspaceNumber, Slot)], sequence: Sequence) {
         let mark = self.links.outgoing(target).stream.mark();
-        self.rebuild.queues.of(target).sent.extend(places.iter().map(|place| (*place, Sent::up_to(mark, sequence))));
+        self.rebuild.queues.of(target).sent.extend(places.iter().map(|place| (*place, SentSlot::up_to(mark, sequence))));
     }
 
     /// An image is in a replica's stream.
     fn image_sent(&mut self, target: RemoteCore, now_us: u64) {
         let Some(link) = self.links.outgoing.get(&target) else { return };
-        if let Some(filling) = self.rebuild.queues.by_target.get_mut(&target) {
-            filling.window.sent(link.stream.images().pushed, link.stream.writes_pushed(), now_us);
+        if let Some(queue) = self.rebuild.queues.by_target.get_mut(&target) {
+            queue.window.sent(link.stream.images().pushed, link.stream.writes_pushed(), now_us);
         }
     }
 }

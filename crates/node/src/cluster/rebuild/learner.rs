@@ -1,7 +1,7 @@
-//! A replica that has not got everything, from its own side: what it asks its primaries for, and what it forgets.
+//! As learner: which slots this core requests from their primaries, and how.
 
 use crate::cluster::core::ClusterCore;
-use crate::cluster::links::frames::{Fill, KEYS, STEPPED_DOWN, Slots, WANTED, write_key, write_wanted};
+use crate::cluster::links::frames::{FETCH, REBUILD, RebuildMethod, STEPPED_DOWN, Slots, write_key, write_rebuild};
 use crate::cluster::links::link::Incoming;
 use crate::cluster::links::remote_core::RemoteCore;
 use crate::cluster::membership::roles::Role;
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const KEYS_BYTES: usize = 256 << 10;
 
 impl ClusterCore {
-    /// As learner: a slot is to be filled. What is here of it is kept, if it is only behind.
+    /// As learner: a slot is to be rebuilt. What is here of it is kept, if it is only behind.
     pub(crate) fn want_slot(&mut self, place: (KeyspaceNumber, Slot), own_writes: Vec<RowKey>) {
         let was_in_sync = self.roles.get(place.0, place.1).is_some_and(|local| local.was_in_sync);
         let is_held = self.rebuild.catch_up.holds(&self.view.keyspaces[usize::from(place.0.0)].name, place.1);
@@ -27,17 +27,17 @@ impl ClusterCore {
         if is_held && was_in_sync {
             keys.extend(own_writes);
             self.replication.divergence.to_fetch.insert(place, keys);
-            self.rebuild.learner.wanted.insert(place, Fill::Difference);
+            self.rebuild.learner.wanted.insert(place, RebuildMethod::CatchUp);
         } else if is_held && self.rebuild.catch_up.restored().is_some() {
             self.rebuild.learner.own_tail.next_slots.insert(place);
         } else {
-            self.want_all(place);
+            self.want_full_copy(place);
         }
     }
 
-    /// As learner: a slot is to be filled anew; what is here of it is of no use.
-    pub(crate) fn want_all(&mut self, place: (KeyspaceNumber, Slot)) {
-        self.rebuild.catch_up.let_go(&self.view.keyspaces[usize::from(place.0.0)].name, place.1);
+    /// As learner: a slot is to be rebuilt by full copy; what is here of it is of no use.
+    pub(crate) fn want_full_copy(&mut self, place: (KeyspaceNumber, Slot)) {
+        self.rebuild.catch_up.forget_slot(&self.view.keyspaces[usize::from(place.0.0)].name, place.1);
         self.replication.divergence.to_fetch.remove(&place);
         self.replication.divergence.fetching.remove(&place);
         self.want_wiped(place);
@@ -53,7 +53,7 @@ impl ClusterCore {
         }
     }
 
-    /// Asks a primary for the images of the rows that are doubtful here.
+    /// Asks a primary for the images of the rows that may differ here.
     fn ask_for_keys<R: Reactor>(&mut self, reactor: &mut R, connection: ConnectionId, place: (KeyspaceNumber, Slot)) {
         let Some(keys) = self.replication.divergence.to_fetch.remove(&place).filter(|keys| !keys.is_empty()) else { return };
         let version = self.view.version().to_le_bytes();
@@ -61,11 +61,11 @@ impl ClusterCore {
         for key in &keys {
             write_key(&mut body, &key.borrow());
             if body.len() > KEYS_BYTES {
-                self.answer(reactor, connection, KEYS, |out| out.extend_from_slice(&body));
+                self.answer(reactor, connection, FETCH, |out| out.extend_from_slice(&body));
                 body.truncate(version.len());
             }
         }
-        self.answer(reactor, connection, KEYS, |out| out.extend_from_slice(&body));
+        self.answer(reactor, connection, FETCH, |out| out.extend_from_slice(&body));
         self.replication.divergence.fetching.entry(place).or_default().extend(keys);
     }
 
@@ -91,10 +91,10 @@ impl Core {
             local.role == Role::Learner && local.primary == Some(node) && slot.core(cores) == CoreId(core) && local.is_asked()
         });
         let learned: Vec<_> = learned.map(|(keyspace, slot, _)| (keyspace, slot)).collect();
-        // What was asked may not have arrived. A filling that has begun is not begun again.
+        // What was asked may not have arrived. A rebuild that has begun does not begin again.
         for place in learned {
-            if let Some(fill) = cluster.rebuild.learner.asked.get(&place) {
-                cluster.rebuild.learner.wanted.insert(place, *fill);
+            if let Some(method) = cluster.rebuild.learner.asked.get(&place) {
+                cluster.rebuild.learner.wanted.insert(place, *method);
             }
         }
         let ClusterCore { replication: Replication { divergence, .. }, roles, .. } = &mut **cluster;
@@ -109,24 +109,24 @@ impl Core {
         }
     }
 
-    /// As learner: the primary cannot fill it with a difference.
-    pub(crate) fn all_needed(&mut self, node: NodeId, slots: &Slots) {
+    /// As learner: the primary cannot rebuild it by catch-up.
+    pub(crate) fn full_copy_needed(&mut self, node: NodeId, slots: &Slots) {
         let Some(cluster) = &mut self.cluster else { return };
         for (keyspace, slot, wanted) in slots.iter() {
             let Some(keyspace) = cluster.view.number_of(keyspace) else { continue };
             let Some(local) = cluster.roles.get(keyspace, slot) else { continue };
-            let is_meant = local.role == Role::Learner && local.primary == Some(node) && local.learning == Some(Epoch(wanted));
+            let is_meant = local.role == Role::Learner && local.primary == Some(node) && local.rebuild == Some(Epoch(wanted));
             // It may have asked for all already.
-            if is_meant && cluster.rebuild.learner.asked.get(&(keyspace, slot)) == Some(&Fill::Difference) {
+            if is_meant && cluster.rebuild.learner.asked.get(&(keyspace, slot)) == Some(&RebuildMethod::CatchUp) {
                 cluster.roles.set_asked(keyspace, slot, false);
                 cluster.rebuild.learner.asked.remove(&(keyspace, slot));
                 cluster.rebuild.learner.wanted.remove(&(keyspace, slot));
-                cluster.want_all((keyspace, slot));
+                cluster.want_full_copy((keyspace, slot));
             }
         }
     }
 
-    /// As replica: asks primaries for what is wanted, as far as they have connected.
+    /// As replica: requests rebuilds and images from primaries, as far as they have connected.
     pub(crate) fn ask<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
         let Some(cluster) = &mut self.cluster else { return };
         if cluster.rebuild.learner.wanted.is_empty()
@@ -142,28 +142,28 @@ impl Core {
         if is_full {
             cluster.tell_full(reactor);
         }
-        let takes_none = cluster.is_ending() || is_full;
+        let takes_none = cluster.is_shutting_down() || is_full;
         let wants = if takes_none { BTreeMap::new() } else { cluster.rebuild.learner.wanted.clone() };
-        for (place, fill) in wants {
+        for (place, method) in wants {
             let Some(local) = cluster.roles.get(place.0, place.1).filter(|local| local.role == Role::Learner) else {
                 cluster.rebuild.learner.wanted.remove(&place);
                 continue;
             };
-            let Some(learning) = local.learning else { continue };
+            let Some(rebuild) = local.rebuild else { continue };
             let Some(connection) = local.primary.and_then(|primary| cluster.incoming_from(primary, place.1)) else { continue };
             let name = &cluster.view.keyspaces[usize::from(place.0.0)].name;
-            wanted.entry((connection, fill == Fill::All)).or_default().push(name, place.1, learning.0);
+            wanted.entry((connection, method == RebuildMethod::Full)).or_default().push(name, place.1, rebuild.0);
             cluster.rebuild.learner.wanted.remove(&place);
-            cluster.rebuild.learner.asked.insert(place, fill);
+            cluster.rebuild.learner.asked.insert(place, method);
             cluster.ask_for_keys(reactor, connection, place);
             cluster.roles.set_asked(place.0, place.1, true);
         }
         for ((connection, is_all), slots) in wanted {
-            let fill = if is_all { Fill::All } else { Fill::Difference };
-            tracing::info!(core = self.core.0, slots = slots.iter().count(), ?fill, "asks a primary to be filled");
-            cluster.answer(reactor, connection, WANTED, |body| {
+            let method = if is_all { RebuildMethod::Full } else { RebuildMethod::CatchUp };
+            tracing::info!(core = self.core.0, slots = slots.iter().count(), ?method, "requests a rebuild from a primary");
+            cluster.answer(reactor, connection, REBUILD, |body| {
                 body.extend_from_slice(&version);
-                write_wanted(body, fill, &slots);
+                write_rebuild(body, method, &slots);
             });
         }
         for place in cluster.replication.divergence.to_fetch.keys().copied().collect::<Vec<_>>() {

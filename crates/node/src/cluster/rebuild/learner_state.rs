@@ -1,6 +1,6 @@
 //! What a core keeps as a learner: which slots it wipes, wants and has asked for.
 
-use crate::cluster::links::frames::Fill;
+use crate::cluster::links::frames::RebuildMethod;
 use crate::cluster::membership::roles::Place;
 use shard::{SlotScan, TailWalk};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -13,9 +13,9 @@ pub(crate) struct Learner {
     /// Whether the first of them waits for rows to be read.
     pub(crate) wipe_waits: bool,
     /// Slots that are ready to be rebuilt, and how.
-    pub(crate) wanted: BTreeMap<Place, Fill>,
+    pub(crate) wanted: BTreeMap<Place, RebuildMethod>,
     /// Slots that a primary was asked for.
-    pub(crate) asked: BTreeMap<Place, Fill>,
+    pub(crate) asked: BTreeMap<Place, RebuildMethod>,
     pub(crate) own_tail: OwnTail,
 }
 

@@ -1,4 +1,4 @@
-//! How filling a replica gets on, for operators.
+//! How the rebuild of a replica gets on, for operators.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ const SAMPLE_US: u64 = 500_000;
 /// From so many slots on, what they had is what those that follow have, on average.
 const SLOTS_KNOWN: u64 = 16;
 
-/// What a fill waits for.
+/// What a rebuild waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Held {
@@ -50,7 +50,7 @@ impl Held {
 
 /// What a core has to send to a member that is to have slots of its.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FillReport {
+pub struct RebuildReport {
     /// The member.
     pub node: u32,
     /// Slots that it does not have yet.
@@ -127,7 +127,7 @@ impl Progress {
     }
 
     /// Adds what it is by now.
-    pub(crate) fn add_to(&self, done: u64, report: &mut FillReport) {
+    pub(crate) fn add_to(&self, done: u64, report: &mut RebuildReport) {
         report.sent_bytes += done;
         report.bytes_per_s += self.bytes_per_s;
         report.held = report.held.max(self.held_most);
@@ -148,11 +148,11 @@ mod tests {
         progress.is_held(Held::Clients, 1_100_000);
         progress.is_held(Held::No, 1_700_000);
         progress.sample(5_000, 2_000_000);
-        let mut report = FillReport::default();
+        let mut report = RebuildReport::default();
         progress.add_to(5_000, &mut report);
         assert_eq!((report.bytes_per_s, report.held, report.held_us), (5_000, Held::Clients, [600_000, 0, 0]));
         progress.sample(7_000, 4_000_000);
-        let mut report = FillReport::default();
+        let mut report = RebuildReport::default();
         progress.add_to(7_000, &mut report);
         assert_eq!((report.bytes_per_s, report.sent_bytes, report.held), (1_000, 7_000, Held::No));
     }

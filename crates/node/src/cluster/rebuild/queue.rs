@@ -1,6 +1,6 @@
-//! What a core knows of replicas that have not got everything: those that it fills, and itself.
+//! As primary: what this core sends to each replica besides writes.
 
-use crate::cluster::links::frames::{Fill, Slots};
+use crate::cluster::links::frames::{RebuildMethod, Slots};
 use crate::cluster::links::remote_core::RemoteCore;
 use crate::cluster::rebuild::progress::{Held, Progress};
 use crate::cluster::replication::pacing::Window;
@@ -15,10 +15,10 @@ pub(crate) const PROPOSE_AGAIN_US: u64 = 2_000_000;
 /// What could not be read, or written whole, is tried again after this time.
 const FAILED_AGAIN_US: u64 = 1_000_000;
 
-/// How long a replica that could not take what it was sent is not filled: twice as long each time, if it happens again soon.
-const GIVEN_UP_US_MIN: u64 = 10_000_000;
+/// How long a replica that could not take what it was sent is not rebuilt: twice as long each time, if it happens again soon.
+const DROPPED_US_MIN: u64 = 10_000_000;
 
-const GIVEN_UP_US_MAX: u64 = 600_000_000;
+const DROPPED_US_MAX: u64 = 600_000_000;
 
 /// The shard's numbers for wiping, and for the walk over what may be here alone.
 pub(crate) const WIPE: u32 = 0;
@@ -34,12 +34,12 @@ pub(crate) enum Job {
     /// The rows of these keys, of any of its slots.
     Keys(VecDeque<RowKey>),
     /// What is sent by now has to be acknowledged; then the new primary serves these slots, as far as it waits for this replica.
-    Agreement(Vec<(KeyspaceNumber, Slot)>),
+    Reconciliation(Vec<(KeyspaceNumber, Slot)>),
 }
 
 /// What is under way for one replica's core.
 #[derive(Default)]
-pub(crate) struct Filling {
+pub(crate) struct ReplicaQueue {
     pub(crate) jobs: VecDeque<Job>,
     /// The shard's number for the walks.
     pub(crate) number: u32,
@@ -48,15 +48,15 @@ pub(crate) struct Filling {
     /// When to try again what has failed.
     again_at_us: u64,
     /// Slots whose images have all been sent.
-    pub(crate) sent: BTreeMap<(KeyspaceNumber, Slot), Sent>,
+    pub(crate) sent: BTreeMap<(KeyspaceNumber, Slot), SentSlot>,
     /// New primaries' slots, and the mark of the stream that has to be passed.
-    pub(crate) agreements: Vec<(Vec<(KeyspaceNumber, Slot)>, u64)>,
+    pub(crate) reconciliations: Vec<(Vec<(KeyspaceNumber, Slot)>, u64)>,
     pub(crate) window: Window,
     pub(crate) progress: Progress,
 }
 
 /// A slot whose images have all been sent.
-pub(crate) struct Sent {
+pub(crate) struct SentSlot {
     /// The mark of the stream that has to be passed: by the images, then by what was written until the primary began to wait for the replica.
     pub(crate) mark: u64,
     /// All rows that were sent were written up to here.
@@ -65,7 +65,7 @@ pub(crate) struct Sent {
     pub(crate) proposed: Option<(Epoch, u64)>,
 }
 
-impl Filling {
+impl ReplicaQueue {
     /// Until when the replica is sent nothing of what there is for it.
     pub(crate) fn paused_until_us(&self, now_us: u64) -> Option<u64> {
         self.window.paused_until_us(now_us).max(self.failed_until_us(now_us)).filter(|_| !self.jobs.is_empty())
@@ -88,20 +88,20 @@ impl Filling {
 
     /// Whether clients wait for what comes next.
     pub(crate) fn is_urgent(&self) -> bool {
-        matches!(self.jobs.front(), Some(Job::Keys(_) | Job::Agreement(_)))
+        matches!(self.jobs.front(), Some(Job::Keys(_) | Job::Reconciliation(_)))
     }
 
     /// Slots that are served once the replica has what is here of them.
     pub(crate) fn awaited(&self) -> impl Iterator<Item = (KeyspaceNumber, Slot)> + '_ {
         let in_jobs = self.jobs.iter().filter_map(|job| match job {
-            Job::Agreement(places) => Some(places),
+            Job::Reconciliation(places) => Some(places),
             _ => None,
         });
-        in_jobs.chain(self.agreements.iter().map(|(places, _)| places)).flatten().copied()
+        in_jobs.chain(self.reconciliations.iter().map(|(places, _)| places)).flatten().copied()
     }
 }
 
-impl Sent {
+impl SentSlot {
     pub(crate) fn up_to(mark: u64, sequence: Sequence) -> Self {
         Self { mark, sequence: sequence.0, proposed: None }
     }
@@ -114,9 +114,9 @@ impl Sent {
 
 /// A replica that could not take what it was sent.
 #[derive(Clone, Copy)]
-pub(crate) struct GivenUp {
+pub(crate) struct Dropped {
     pub(crate) why: Held,
-    /// Until then it is not filled.
+    /// Until then it is not rebuilt.
     pub(crate) until_us: u64,
     /// How long that was.
     pub(crate) wait_us: u64,
@@ -126,22 +126,22 @@ pub(crate) struct GivenUp {
 /// What this core sends to replicas besides writes.
 #[derive(Default)]
 pub(crate) struct Queues {
-    pub(crate) by_target: BTreeMap<RemoteCore, Filling>,
+    pub(crate) by_target: BTreeMap<RemoteCore, ReplicaQueue>,
     numbers: u32,
     /// Which of the tasks is to have the next chunk.
     pub(crate) next_task: usize,
     /// Replicas that could not take what they were sent, ...
-    pub(crate) dropped: BTreeMap<RemoteCore, GivenUp>,
+    pub(crate) dropped: BTreeMap<RemoteCore, Dropped>,
     /// ... and what they have asked for since.
-    pub(crate) postponed: Vec<(RemoteCore, Fill, Slots)>,
+    pub(crate) postponed: Vec<(RemoteCore, RebuildMethod, Slots)>,
 }
 
 impl Queues {
-    pub(crate) fn of(&mut self, target: RemoteCore) -> &mut Filling {
+    pub(crate) fn of(&mut self, target: RemoteCore) -> &mut ReplicaQueue {
         let Self { by_target, numbers, .. } = self;
         by_target.entry(target).or_insert_with(|| {
             *numbers += 1;
-            Filling { number: OWN_TAIL + *numbers, ..Filling::default() }
+            ReplicaQueue { number: OWN_TAIL + *numbers, ..ReplicaQueue::default() }
         })
     }
 
@@ -155,28 +155,28 @@ impl Queues {
     /// A replica cannot take what it is sent, or does not ask for it because it could not; the latter if nothing `is_sent`. Gives whether that is
     /// to be proposed.
     pub(crate) fn give_up(&mut self, target: RemoteCore, why: Held, is_sent: bool, now_us: u64) -> bool {
-        let never = GivenUp { why, until_us: 0, wait_us: 0, propose_again_us: 0 };
-        let given_up = self.dropped.entry(target).or_insert(never);
+        let never = Dropped { why, until_us: 0, wait_us: 0, propose_again_us: 0 };
+        let dropped = self.dropped.entry(target).or_insert(never);
         if !is_sent {
             return false;
         }
-        if now_us >= given_up.until_us {
-            let is_soon = now_us < given_up.until_us + given_up.wait_us;
-            let wait_us = if is_soon { (given_up.wait_us * 2).min(GIVEN_UP_US_MAX) } else { GIVEN_UP_US_MIN };
-            (given_up.wait_us, given_up.until_us) = (wait_us, now_us + wait_us);
+        if now_us >= dropped.until_us {
+            let is_soon = now_us < dropped.until_us + dropped.wait_us;
+            let wait_us = if is_soon { (dropped.wait_us * 2).min(DROPPED_US_MAX) } else { DROPPED_US_MIN };
+            (dropped.wait_us, dropped.until_us) = (wait_us, now_us + wait_us);
         }
-        (given_up.why, given_up.propose_again_us) = (why, now_us + PROPOSE_AGAIN_US);
+        (dropped.why, dropped.propose_again_us) = (why, now_us + PROPOSE_AGAIN_US);
         true
     }
 
     /// Whether that was proposed of late.
-    pub(crate) fn is_being_given_up(&self, target: RemoteCore, now_us: u64) -> bool {
-        self.dropped.get(&target).is_some_and(|given_up| now_us < given_up.propose_again_us)
+    pub(crate) fn is_being_dropped(&self, target: RemoteCore, now_us: u64) -> bool {
+        self.dropped.get(&target).is_some_and(|dropped| now_us < dropped.propose_again_us)
     }
 
-    /// Until when a replica is not filled, if it is not.
-    pub(crate) fn given_up_until(&self, target: RemoteCore, now_us: u64) -> Option<u64> {
-        self.dropped.get(&target).map(|given_up| given_up.until_us).filter(|until_us| now_us < *until_us)
+    /// Until when a replica is not rebuilt, if it is not.
+    pub(crate) fn dropped_until(&self, target: RemoteCore, now_us: u64) -> Option<u64> {
+        self.dropped.get(&target).map(|dropped| dropped.until_us).filter(|until_us| now_us < *until_us)
     }
 
     /// There is a new connection to a replica, by which it repeats what it asked for.
@@ -185,7 +185,7 @@ impl Queues {
     }
 
     /// Whether a new primary waits for a replica.
-    pub(crate) fn agrees_with(&self, target: RemoteCore) -> bool {
-        self.by_target.get(&target).is_some_and(|filling| filling.awaited().next().is_some())
+    pub(crate) fn reconciles_with(&self, target: RemoteCore) -> bool {
+        self.by_target.get(&target).is_some_and(|queue| queue.awaited().next().is_some())
     }
 }

@@ -1,6 +1,6 @@
 //! The part of this floor in [`ClusterCore`](crate::cluster::ClusterCore).
 
-use crate::cluster::rebuild::catch_up::Differences;
+use crate::cluster::rebuild::catch_up::CatchUp;
 use crate::cluster::rebuild::learner_state::Learner;
 use crate::cluster::rebuild::queue::{OWN_TAIL, Queues, WIPE};
 
@@ -11,7 +11,7 @@ pub(crate) struct Rebuild {
     /// As learner: what this core asks for.
     pub(crate) learner: Learner,
     /// What is kept so that members that are away get what they have missed, and no more.
-    pub(crate) catch_up: Differences,
+    pub(crate) catch_up: CatchUp,
     /// No row of a later sequence is purged here.
     pub(crate) purge_floor: Option<u64>,
 }
@@ -19,7 +19,7 @@ pub(crate) struct Rebuild {
 impl Rebuild {
     /// `stored` is the blob of catch-up that a process before has left.
     pub(crate) fn new(stored: Option<&[u8]>) -> Self {
-        Self { queues: Queues::default(), learner: Learner::default(), catch_up: Differences::restore(stored), purge_floor: None }
+        Self { queues: Queues::default(), learner: Learner::default(), catch_up: CatchUp::restore(stored), purge_floor: None }
     }
 
     /// Whether this number is that of a scan that is under way.

@@ -6,7 +6,7 @@ use crate::cluster::rebuild::catch_up::Reached;
 use crate::config::replication_blob;
 use crate::core::{Core, node_tag};
 use crate::message::Message;
-use crate::schema_changes::DIFFERENCES_TAG;
+use crate::schema_changes::CATCH_UP_TAG;
 use engine::Sequence;
 use io::{DiskError, DiskRequest, Reactor};
 use shard::Shard;
@@ -24,7 +24,7 @@ impl Core {
     }
 
     /// Notes what is committed, and stores what has to be kept.
-    pub(crate) fn keep_differences<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
+    pub(crate) fn store_catch_up<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
         let due_us = self.cluster.as_ref().filter(|cluster| cluster.view.is_current)?.rebuild.catch_up.due_us();
         if now_us < due_us {
@@ -43,7 +43,7 @@ impl Core {
                 tracing::warn!(
                     core = self.core.0,
                     node,
-                    "there is no room: deletions and expired rows are kept no longer for a member that is away; it will be filled anew"
+                    "there is no room: deletions and expired rows are kept no longer for a member that is away; it will be rebuilt by full copy"
                 );
             }
         }
@@ -51,16 +51,16 @@ impl Core {
         let (durable, timestamp_us) = (self.shard.engine().durable_sequence().0, self.shard.last_timestamp_us());
         if let Some(bytes) = cluster.rebuild.catch_up.note(Reached { committed, durable, timestamp_us, is_settled }, now_us) {
             let name = replication_blob(self.core);
-            reactor.submit(node_tag(DIFFERENCES_TAG), DiskRequest::ReplaceBlob { name, bytes });
+            reactor.submit(node_tag(CATCH_UP_TAG), DiskRequest::ReplaceBlob { name, bytes });
         }
         Some(cluster.rebuild.catch_up.due_us())
     }
 
     /// What has to be kept is stored, or is not.
-    pub(crate) fn differences_stored(&mut self, result: &Result<(), DiskError>) {
+    pub(crate) fn catch_up_stored(&mut self, result: &Result<(), DiskError>) {
         let Some(cluster) = &mut self.cluster else { return };
         if let Err(error) = result {
-            tracing::warn!(core = self.core.0, %error, "what is kept for replicas that are away could not be stored; it is tried again");
+            tracing::warn!(core = self.core.0, %error, "what is kept for catch-up could not be stored; it is tried again");
         }
         cluster.rebuild.catch_up.stored(result.is_ok());
     }
@@ -74,7 +74,7 @@ impl Core {
                 core = self.core.0,
                 "rows may be missing here, for stored data is damaged: in slots that other members have, all rows are fetched from them"
             );
-            cluster.rebuild.catch_up.let_go_of_all();
+            cluster.rebuild.catch_up.forget_all_slots();
         }
         self.shard.raise_timestamp(cluster.rebuild.catch_up.timestamp_us());
         // Of members of which nothing is known all may have been purged.

@@ -1,18 +1,18 @@
-//! Bringing replicas to what their primary has.
+//! The share of rebuilds in a turn: urgent work first, then a slice of the rest.
 //!
-//! A learner asks the slot's primary to fill it (`WANTED`), and from then on gets its writes; beside them, on the same stream, it gets the image
+//! A learner asks the slot's primary for a rebuild (`REBUILD`), and from then on gets its writes; beside them, on the same stream, it gets the image
 //! of every row. Because both come from one core in one order, what arrives last is what the row is. When all images are acknowledged the
 //! primary waits for the learner as for those in sync, and when it has what was written by then, too, proposes that it be one of them.
 //!
-//! A learner that was in sync before, and still has its rows, is filled with the difference alone: what was written since (`differences`).
+//! A learner that was in sync before, and still has its rows, is rebuilt by catch-up: it gets what was written since (`catch_up`).
 //!
 //! A replica that may have rows which the primary does not have, because a primary before this one sent them and did not live to see them
-//! acknowledged, asks for the images of these keys (`KEYS`). A new primary sends such rows of its own to the others before it serves.
+//! acknowledged, asks for the images of these keys (`FETCH`). A new primary sends such rows of its own to the others before it serves.
 
 use crate::cluster::core::ClusterCore;
 use crate::cluster::links::remote_core::RemoteCore;
 use crate::cluster::rebuild::learner_state::Learner;
-use crate::cluster::rebuild::queue::{Filling, OWN_TAIL, Queues, WIPE};
+use crate::cluster::rebuild::queue::{OWN_TAIL, Queues, ReplicaQueue, WIPE};
 use crate::cluster::rebuild::state::Rebuild;
 use crate::cluster::replication::pacing::Slice;
 use crate::core::Core;
@@ -20,22 +20,22 @@ use crate::message::Message;
 use io::Reactor;
 use std::collections::{BTreeSet, VecDeque};
 
-/// So many bites of what clients wait for are made a turn.
-const URGENT_BITES_PER_TURN: usize = 16;
+/// So many chunks of what clients wait for are made a turn.
+const URGENT_CHUNKS_PER_TURN: usize = 16;
 
 /// What is done in slices.
 #[derive(Clone, Copy)]
 enum Task {
     Wipe,
     OwnTail,
-    Fill(RemoteCore),
+    Rebuild(RemoteCore),
 }
 
 impl Core {
     /// Goes on with everything that is under way. Gives the time at which to be called again; 0 for at once.
-    pub(crate) fn fill<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
+    pub(crate) fn rebuild_turn<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         self.ask(reactor);
-        let postponed_due_us = self.fill_postponed(reactor);
+        let postponed_due_us = self.rebuild_postponed(reactor);
         let now_us = reactor.now().monotonic_us;
         let mut ready: BTreeSet<u32> = self.shard.take_scans_ready().collect();
         let cluster = self.cluster.as_mut()?;
@@ -43,19 +43,22 @@ impl Core {
         let ClusterCore { rebuild: Rebuild { queues, learner, .. }, links, replication, .. } = &mut **cluster;
         learner.wipe_waits &= !ready.contains(&WIPE);
         learner.own_tail.waits &= !ready.contains(&OWN_TAIL);
-        for (target, filling) in &mut queues.by_target {
-            filling.waits &= !ready.contains(&filling.number);
+        for (target, queue) in &mut queues.by_target {
+            queue.waits &= !ready.contains(&queue.number);
             if let Some(link) = links.outgoing.get(target) {
-                filling.window.acknowledged(link.stream.images().done, link.stream.writes_pushed(), replication.budget, now_us);
+                queue.window.acknowledged(link.stream.images().done, link.stream.writes_pushed(), replication.budget, now_us);
             }
         }
         let targets: Vec<RemoteCore> = queues.by_target.keys().copied().collect();
         let mut goes_on = false;
         for target in &targets {
-            for _ in 0..URGENT_BITES_PER_TURN {
-                let is_urgent =
-                    self.cluster.as_ref().and_then(|cluster| cluster.rebuild.queues.by_target.get(target)).is_some_and(Filling::is_urgent);
-                if !is_urgent || self.fill_target(reactor, *target).is_none() {
+            for _ in 0..URGENT_CHUNKS_PER_TURN {
+                let is_urgent = self
+                    .cluster
+                    .as_ref()
+                    .and_then(|cluster| cluster.rebuild.queues.by_target.get(target))
+                    .is_some_and(ReplicaQueue::is_urgent);
+                if !is_urgent || self.send_images(reactor, *target).is_none() {
                     break;
                 }
                 goes_on = true;
@@ -63,8 +66,8 @@ impl Core {
         }
         let due_us = self.migrate(reactor, &targets);
         for target in targets {
-            self.wait_for_filled(target);
-            self.propose_filled(reactor, target);
+            self.wait_for_rebuilt(target);
+            self.propose_in_sync(reactor, target);
         }
         if goes_on { Some(0) } else { [due_us, postponed_due_us].into_iter().flatten().min() }
     }
@@ -74,7 +77,7 @@ impl Core {
         let cluster = self.cluster.as_mut()?;
         let Rebuild { queues: Queues { by_target, next_task, .. }, learner: Learner { wipes, own_tail, .. }, .. } = &cluster.rebuild;
         let is_idle = wipes.is_empty() && own_tail.walk.is_none() && own_tail.next_slots.is_empty();
-        if is_idle && by_target.values().all(|filling| filling.jobs.is_empty()) {
+        if is_idle && by_target.values().all(|queue| queue.jobs.is_empty()) {
             cluster.note_progress(reactor.now().monotonic_us, false);
             return None;
         }
@@ -82,14 +85,14 @@ impl Core {
         let mut due_us = cluster.replication.rest.due_us(reactor.slept_us(), reactor.clock_us());
         if due_us.is_none() {
             let mut tasks = VecDeque::from([Task::Wipe, Task::OwnTail]);
-            tasks.extend(targets.iter().map(|target| Task::Fill(*target)));
+            tasks.extend(targets.iter().map(|target| Task::Rebuild(*target)));
             let first = *next_task % tasks.len();
             tasks.rotate_left(first);
             while let Some(task) = tasks.pop_front() {
                 let worked = match task {
                     Task::Wipe => self.wipe(reactor),
                     Task::OwnTail => self.walk_own_tail(reactor),
-                    Task::Fill(target) => self.fill_target(reactor, target),
+                    Task::Rebuild(target) => self.send_images(reactor, target),
                 };
                 // One that has nothing to do is out, and takes no time.
                 if worked.is_none() {
@@ -104,10 +107,10 @@ impl Core {
             let now_us = reactor.clock_us();
             let cluster = self.cluster.as_mut()?;
             cluster.rebuild.queues.next_task = first + 1;
-            if slice.has_bites() {
+            if slice.has_chunks() {
                 cluster.replication.rest.worked(&slice, reactor.slept_us(), now_us);
             }
-            let paused_until_us = || cluster.rebuild.queues.by_target.values().filter_map(|filling| filling.paused_until_us(now_us)).min();
+            let paused_until_us = || cluster.rebuild.queues.by_target.values().filter_map(|queue| queue.paused_until_us(now_us)).min();
             due_us = if tasks.is_empty() { paused_until_us() } else { Some(0) };
         }
         let cluster = self.cluster.as_mut()?;

@@ -174,7 +174,7 @@ impl ClusterCore {
         }
         let is_old = local.primary != sender || item.term < local.term;
         if is_old && item.purpose == Purpose::Image && local.role == Role::Learner && !local.has_restarted {
-            // A former primary was filling this learner: what comes of that the metadata refuses. One that is in sync and has restarted acknowledges nothing.
+            // A former primary rebuilt this learner: what comes of that the metadata refuses. One that is in sync and has restarted acknowledges nothing.
             return Verdict::Ignore;
         }
         if is_old {

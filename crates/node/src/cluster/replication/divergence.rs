@@ -101,7 +101,7 @@ impl Divergence {
         std::mem::take(&mut self.away).into_keys()
     }
 
-    /// As former primary: others agree on the slot now.
+    /// As former primary: the new primary reconciles the slot now.
     pub(crate) fn lost(&mut self, place: (KeyspaceNumber, Slot)) {
         self.reconciling.remove(&place);
     }

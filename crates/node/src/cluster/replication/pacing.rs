@@ -10,14 +10,14 @@
 //!
 //! And it must not take the time that clients need. Where they work a slice is followed by a [`Rest`], until the core has slept for three times as long as the slice took: so
 //! sending gets at most a quarter of what clients leave. What a replica has to apply does not rest, for writes wait behind it: the window sees how long that
-//! takes, gets small and pauses. Where two members fill each other a core so has as much to apply as to send, and is still idle for a good part of the time; without that,
+//! takes, gets small and pauses. Where two members rebuild each other a core so has as much to apply as to send, and is still idle for a good part of the time; without that,
 //! requests would wait for each other as well.
 //!
 //! Invariants: some work is done in every slice, a rest ends however busy the core is, and some bytes are always allowed to be under way: a migration
 //! ends.
 
-/// A slice is so many bites long at most, whatever the clock says.
-const SLICE_BITES_MAX: usize = 256;
+/// A slice is so many chunks long at most, whatever the clock says.
+const SLICE_CHUNKS_MAX: usize = 256;
 
 /// A slice counts for at most so many times what it should take: a process that was not run for a while has not worked.
 const OVERRUN_MAX: u64 = 4;
@@ -72,27 +72,27 @@ impl Budget {
 pub(crate) struct Slice {
     begun_us: u64,
     until_us: u64,
-    bites: usize,
+    chunks: usize,
 }
 
 impl Slice {
     pub(crate) fn begin(budget: Budget, now_us: u64) -> Self {
-        Self { begun_us: now_us, until_us: now_us + budget.slice_us(), bites: 0 }
+        Self { begun_us: now_us, until_us: now_us + budget.slice_us(), chunks: 0 }
     }
 
-    /// A bite was taken.
+    /// A chunk was taken.
     pub(crate) fn take(&mut self) {
-        self.bites += 1;
+        self.chunks += 1;
     }
 
     /// Whether anything was done.
-    pub(crate) fn has_bites(&self) -> bool {
-        self.bites > 0
+    pub(crate) fn has_chunks(&self) -> bool {
+        self.chunks > 0
     }
 
-    /// Whether it is over; the first bite is always allowed.
+    /// Whether it is over; the first chunk is always allowed.
     pub(crate) fn is_over(&self, now_us: u64) -> bool {
-        self.bites > 0 && (now_us >= self.until_us || self.bites >= SLICE_BITES_MAX)
+        self.chunks > 0 && (now_us >= self.until_us || self.chunks >= SLICE_CHUNKS_MAX)
     }
 }
 
@@ -222,7 +222,7 @@ mod tests {
         slice.take();
         assert!(!slice.is_over(161));
         assert!(slice.is_over(162));
-        (1..SLICE_BITES_MAX).for_each(|_| slice.take());
+        (1..SLICE_CHUNKS_MAX).for_each(|_| slice.take());
         assert!(slice.is_over(100), "a clock that stands still");
     }
 

@@ -1,6 +1,6 @@
-//! Writes of a primary, and images of one that is new, that are applied here and not known to be committed.
+//! Writes of a primary, and rows that a new one reconciles, that are applied here and not known to be committed.
 //!
-//! Nearly all of them are forgotten a moment later, so that they are kept as they came; their keys are read only when the primary changes.
+//! Nearly all of them are forgotten a moment later, so they stay as they came; their keys are read only when the primary changes.
 
 use base::Slot;
 use engine::{Key, ReceivedRows};

@@ -3,7 +3,7 @@
 //! One that goes by newer metadata than this core's waits until that has come: only then does this core know whether it may run it.
 
 use crate::cluster::links::frames::{FORWARD_BYTES_MAX, FORWARDED, Forward, Forwarded, RemoteOutcome};
-use crate::cluster::routing::pending_requests::{EARLY_US, Early};
+use crate::cluster::routing::pending_requests::{PENDING_US, PendingRequest};
 use crate::cluster::routing::requests::{Asker, NOBODY};
 use crate::coordination::Started;
 use crate::core::Core;
@@ -24,7 +24,7 @@ impl Core {
         if forward.version > cluster.view.version() {
             let now_us = reactor.now().monotonic_us;
             let (part, request) = (forward.part.map(<[u8]>::to_vec), forward.request.to_vec());
-            let early = Early { asker, version: forward.version, until_us: now_us + EARLY_US, part, request };
+            let early = PendingRequest { asker, version: forward.version, until_us: now_us + PENDING_US, part, request };
             if let Err(early) = cluster.routing.pending.push(early, now_us) {
                 self.answer_asker(reactor, early.asker, Err(ShardError::NotPrimary));
             }
@@ -54,7 +54,7 @@ impl Core {
     }
 
     /// Runs what has waited for the metadata that has come.
-    pub(crate) fn run_early<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
+    pub(crate) fn run_pending_requests<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
         let Some(cluster) = &mut self.cluster else { return };
         for early in std::mem::take(&mut cluster.routing.pending).queue {
             let forward = Forward { id: 0, version: early.version, part: early.part.as_deref(), request: &early.request };

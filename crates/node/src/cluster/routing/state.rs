@@ -1,6 +1,6 @@
 //! The part of this floor in [`ClusterCore`](crate::cluster::ClusterCore).
 
-use crate::cluster::routing::pending_requests::EarlyRequests;
+use crate::cluster::routing::pending_requests::PendingRequests;
 use crate::cluster::routing::requests::RoutedRequests;
 
 /// Requests between cores and members.
@@ -11,5 +11,5 @@ pub(crate) struct Routing {
     /// Whether something has changed that they may have waited for.
     pub(crate) has_changed: bool,
     /// Those of others that go by newer metadata.
-    pub(crate) pending: EarlyRequests,
+    pub(crate) pending: PendingRequests,
 }
