@@ -23,6 +23,15 @@ pub struct Config {
     pub file: FileId,
     /// The file's length now.
     pub file_bytes: u64,
+    /// How many bytes of the stable memory were there before this start; what comes after them is zero. `usize::MAX`: all.
+    pub stable_bytes_found: usize,
+    /// A number of this start of the machine; 0 if unknown. While it is the same no power can have been lost, so the stable memory must have all
+    /// that the last run has put there. Otherwise it may be of any age.
+    pub boot: u64,
+    /// The shard has run before, so its file had segments: an empty one is a loss, even if nothing else is left that says so.
+    pub has_run: bool,
+    /// Recovery goes on when the file or the stable memory have lost something. `Engine::accepted_losses` says what.
+    pub accepts_loss: bool,
     /// How long the file may become.
     pub capacity_bytes: u64,
     /// Records are read by offsets and lengths that are multiples of this: a power of two from [`SECTOR_BYTES`] to [`BLOCK_BYTES`].
@@ -65,6 +74,10 @@ impl Config {
             shard,
             file: FileId(0),
             file_bytes,
+            stable_bytes_found: usize::MAX,
+            boot: 0,
+            has_run: false,
+            accepts_loss: false,
             capacity_bytes,
             read_unit: BLOCK_BYTES,
             next_table: TableId(u32::MAX),

@@ -19,6 +19,7 @@ use crate::index::{Index, Limits};
 use crate::key::Sequence;
 use crate::load::Loads;
 use crate::log::Log;
+use crate::marks::Marks;
 use crate::memory::Memory;
 use crate::pages::Pages;
 use crate::paging::Paging;
@@ -56,11 +57,14 @@ pub struct Engine {
     pub(crate) checkpoints: Checkpoints,
     pub(crate) scrub: Scrub,
     pub(crate) turns: Turns,
+    pub(crate) marks: Marks,
     pub(crate) pages: Pages,
     pub(crate) paging: Paging,
     pub(crate) recovery: Option<Recovery>,
     pub(crate) progress: RecoveryProgress,
     pub(crate) damage_reports: Vec<DamageReport>,
+    pub(crate) accepted_losses: Vec<OpenError>,
+    pub(crate) lacks_rows: bool,
     /// The last row that was written before the start.
     pub(crate) recovered_sequence: Sequence,
     /// Buffers of a checkpoint that is being loaded.
@@ -89,9 +93,12 @@ impl Engine {
             index.create_table(*table);
             log.saw_sequence(*mark);
         }
-        let growth = Growth::new(config.file_bytes, config.capacity_bytes, config.segment_bytes);
+        // A segment that the file has lost the end of is read if losses are accepted.
+        let whole = config.file_bytes / u64::from(config.segment_bytes);
+        let file_segments = if config.accepts_loss { config.file_bytes.div_ceil(u64::from(config.segment_bytes)) } else { whole };
+        let growth = Growth::new(file_segments as usize, config.capacity_bytes, config.segment_bytes);
         let mut segments = Segments::new(config.store);
-        segments.grow((config.file_bytes / u64::from(config.segment_bytes)) as usize);
+        segments.grow(file_segments as usize);
         let mut engine = Self {
             index,
             memory: Memory::new(),
@@ -114,9 +121,12 @@ impl Engine {
             checkpoints: Checkpoints::default(),
             scrub: Scrub::default(),
             turns: Turns::default(),
+            marks: Marks::default(),
             recovery: Some(Recovery::new(tables.clone(), config.memory_limit_bytes, now.monotonic_us)),
             progress: RecoveryProgress::default(),
             damage_reports: Vec::new(),
+            accepted_losses: Vec::new(),
+            lacks_rows: false,
             recovered_sequence: Sequence(0),
             spare_chunks: Vec::new(),
             outbox: Vec::new(),
@@ -174,6 +184,7 @@ impl Engine {
         more |= self.page_tick(now);
         more |= self.cache_tick();
         more |= self.checkpoint_tick(now);
+        self.end_run_tick(now.monotonic_us);
         // Defragmentation may have sealed a segment.
         self.flush_tick(now.monotonic_us);
         if more {
@@ -209,9 +220,14 @@ impl Engine {
         self.request_flush();
     }
 
-    /// Whether the device has everything that was written, and nothing is under way.
+    /// Whether the device has everything that was written, nothing is under way, and, after `shutdown`, the device says that this is so.
     #[must_use]
     pub fn is_clean(&self) -> bool {
+        self.is_settled() && (!self.closing || self.marks.has_ended())
+    }
+
+    /// Whether the device has everything that was written, and nothing is under way.
+    pub(crate) fn is_settled(&self) -> bool {
         self.recovery.is_none()
             && self.flush.is_idle()
             && self.flush.durable_position == self.log.position

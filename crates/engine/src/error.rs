@@ -4,6 +4,7 @@ use crate::key::CachePolicy;
 use crate::location::{Location, SegmentId};
 use base::TableId;
 use io::DiskError;
+use std::fmt;
 
 /// Records that must come from the device before the operation can be done. Give it to `Engine::fetch` and run the operation again
 /// when its waiter is ready.
@@ -174,6 +175,93 @@ pub struct ReceivedError {
     pub offset: usize,
 }
 
+/// What a data file lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataLoss {
+    /// How long it is.
+    pub file_bytes: u64,
+    /// How long it was, at least.
+    pub known_bytes: u64,
+    /// Segments in use that other segments or the stable memory know of and that lie beyond its end.
+    pub segments: u64,
+    /// Records beyond its end that the last checkpoint names; `None` if that is gone, too.
+    pub records: Option<u64>,
+    /// So many writes of those that the device had, the last ones, may be gone at most, those included that others have overwritten.
+    pub writes: u64,
+    /// The latest generation of a segment in it.
+    pub generation: u64,
+    /// The latest generation of a segment that it had, for certain.
+    pub known_generation: u64,
+}
+
+impl fmt::Display for DataLoss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file_bytes, known_bytes, segments, records, writes, generation, known_generation } = self;
+        match (*file_bytes, file_bytes < known_bytes) {
+            (0, false) => write!(f, "the data file is missing or empty, and the shard has run before")?,
+            (0, true) => write!(f, "the data file is missing or empty; it was at least {known_bytes} bytes long")?,
+            (_, true) => write!(f, "the data file is {file_bytes} bytes long; it was at least {known_bytes}")?,
+            (_, false) => write!(f, "the data file is older than what was written last, or has lost writes")?,
+        }
+        write!(f, ": its newest segment is of generation {generation}")?;
+        if known_generation > generation {
+            write!(f, ", and it had one of {known_generation}")?;
+        }
+        if *segments > 0 {
+            write!(f, "; {segments} segments with records are known to be gone")?;
+        }
+        match records {
+            Some(records) => write!(f, "; {records} of the records that the last checkpoint names are gone")?,
+            None => write!(f, "; no checkpoint says how many records are gone")?,
+        }
+        match writes {
+            0 => Ok(()),
+            _ => write!(f, "; of the last writes up to {writes} are gone"),
+        }
+    }
+}
+
+/// How a stable memory turned out not to be the one that the last run had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StableLoss {
+    /// There was none, or nothing in it.
+    #[error("it is missing or empty")]
+    Missing,
+    /// It has lost its end.
+    #[error("it is {bytes} bytes long and was {known_bytes}")]
+    CutShort {
+        /// How long it is.
+        bytes: u64,
+        /// How long it was.
+        known_bytes: u64,
+    },
+    /// The last run, on the same start of the machine, has left no trace in it.
+    #[error("it holds nothing of the last run")]
+    Blank,
+    /// It is of another shard.
+    #[error("it belongs to store {store:#x} shard {shard}")]
+    Foreign {
+        /// That shard's store.
+        store: u64,
+        /// That shard.
+        shard: u32,
+    },
+    /// It is a copy from before.
+    #[error(
+        "it is older than the data: of run {run} and generation {generation}, where the data is of run {last_run} and generation {last_generation}"
+    )]
+    Older {
+        /// The run that wrote it.
+        run: u32,
+        /// The last run that the data knows of.
+        last_run: u32,
+        /// The latest generation that it knows.
+        generation: u64,
+        /// The latest generation in the data.
+        last_generation: u64,
+    },
+}
+
 /// Why a shard cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
@@ -220,6 +308,18 @@ pub enum OpenError {
         tables: Vec<TableId>,
         /// How many records, old versions of rows included.
         records: u64,
+    },
+    /// The data file lacks something that it had.
+    #[error("{loss}")]
+    Data {
+        /// What.
+        loss: DataLoss,
+    },
+    /// The last run did not end in order, and the stable memory is not the one that it had: what it had acknowledged last may be gone.
+    #[error("the last run did not end in order, and the stable memory, which has its last acknowledged writes, is lost: {loss}")]
+    Stable {
+        /// How.
+        loss: StableLoss,
     },
     /// The device failed during recovery where nothing can stand in.
     #[error("the device failed during recovery: {error}")]

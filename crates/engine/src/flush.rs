@@ -1,7 +1,7 @@
 //! From the frames to the device: flush cycles of writes and one sync, one cycle at a time.
 //!
 //! A cycle writes 1. what is new of the sealed segments, from their frames, 2. free markers of segments whose records have all moved to
-//! durable places, 3. seals that recovery puts at the end of segments that had none, 4. what is new of the open segment, through a few
+//! durable places, 3. seals that recovery puts at the end of segments that had none, and marks of runs, 4. what is new of the open segment, through a few
 //! bounce buffers, one after the other, as it goes on changing. Then it syncs. Everything that was appended before the cycle started is
 //! durable when it ends.
 //!
@@ -38,6 +38,8 @@ struct Cycle {
     open: Option<(SegmentId, Range<usize>)>,
     /// How far each segment will be durable.
     segments: Vec<(SegmentId, usize)>,
+    /// How many segments the file has had since the cycle began.
+    file_segments: usize,
     /// Segments whose free marker the cycle writes.
     freed: Vec<SegmentId>,
 }
@@ -51,7 +53,7 @@ pub(crate) struct Flush {
     pub(crate) durable_sequence: Sequence,
     bounce_bytes: usize,
     buffers: Vec<AlignedBuffer>,
-    /// Blocks that recovery wants written: segment, offset, bytes.
+    /// Blocks that recovery or the end of a run wants written: segment, offset, bytes.
     pub(crate) patches: Vec<(SegmentId, usize, AlignedBuffer)>,
     /// The next cycle syncs even if it has nothing to write.
     pub(crate) sync_anyway: bool,
@@ -133,6 +135,7 @@ impl Engine {
             sequence: self.log.last_sequence(),
             open: None,
             segments: Vec::new(),
+            file_segments: self.segments.len(),
             freed: Vec::new(),
         };
         self.write_sealed(&mut cycle);
@@ -294,6 +297,7 @@ impl Engine {
         for segment in &cycle.freed {
             self.segments.mark_free(*segment);
         }
+        self.note_durable(&cycle.segments, cycle.sequence, cycle.file_segments);
         self.paging.idle = false;
         if !self.log.sealed.is_empty() {
             self.flush.due_at(now_us);

@@ -21,8 +21,7 @@ pub(crate) struct Growth {
 }
 
 impl Growth {
-    pub(crate) fn new(file_bytes: u64, capacity_bytes: u64, segment_bytes: u32) -> Self {
-        let segments = (file_bytes / u64::from(segment_bytes)) as usize;
+    pub(crate) fn new(segments: usize, capacity_bytes: u64, segment_bytes: u32) -> Self {
         let capacity = ((capacity_bytes / u64::from(segment_bytes)) as usize).max(segments);
         Self { capacity, extending: None, refused: false, retry_us: 0, segments }
     }
@@ -63,6 +62,14 @@ impl Engine {
         growth.extending = Some(target);
         growth.retry_us = now_us.saturating_add(RETRY_US);
         let length = target as u64 * u64::from(self.config.segment_bytes);
+        self.outbox.push((Purpose::Extend.tag(), DiskRequest::Extend { file: self.config.file, length }));
+    }
+
+    /// In recovery: makes the file long enough for so many segments, whatever the capacity is.
+    pub(crate) fn regrow_file(&mut self, segments: usize) {
+        self.growth.reserve(segments);
+        self.growth.extending = Some(segments);
+        let length = segments as u64 * u64::from(self.config.segment_bytes);
         self.outbox.push((Purpose::Extend.tag(), DiskRequest::Extend { file: self.config.file, length }));
     }
 

@@ -53,9 +53,10 @@ pub struct SegmentInfo {
 }
 
 /// What the first block of a segment is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SegmentHead {
     /// Zeros: the segment was never used.
+    #[default]
     Blank,
     /// A header.
     Valid(SegmentInfo),
@@ -101,6 +102,12 @@ pub enum Found<'a> {
         /// Where the valid records end.
         end: usize,
     },
+}
+
+impl SegmentInfo {
+    pub(crate) fn salt(&self) -> Salt {
+        self.salt
+    }
 }
 
 impl SegmentHead {

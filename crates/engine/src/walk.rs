@@ -4,7 +4,8 @@
 //!    Pads are passed over.
 //! 2. Where no valid record is, either the segment was never finished (its tail was torn off: the walk ends), or a seal further on
 //!    says that it was, so that this is damage: the walk goes on at the next place that holds a valid record.
-//!    Who knows that the segment was finished and synced says so: then the seal itself may be what is damaged.
+//!    Who knows that the segment was finished and synced says so: then the seal itself may be what is damaged. Who knows that nothing but
+//!    the last batch can be torn says that: then valid records further on make it damage, too.
 //!
 //! Invariant: the walk ends, and its work is bounded, whatever the bytes are.
 
@@ -38,6 +39,8 @@ pub(crate) struct Walk<'a> {
     ended: bool,
     /// Whether a missing seal is damage.
     finished: bool,
+    /// Whether nothing but what comes last can be torn.
+    appended: bool,
     /// Whether checksums need not be looked at.
     trusted: bool,
 }
@@ -46,12 +49,27 @@ impl<'a> Walk<'a> {
     /// From `offset`, or from the first record if that is 0.
     pub(crate) fn new(bytes: &'a [u8], salt: Salt, offset: usize) -> Self {
         let resync_budget = bytes.len() * RESYNC_FACTOR;
-        Self { bytes, salt, offset: offset.max(BLOCK_BYTES), seal: None, resync_budget, ended: false, finished: false, trusted: false }
+        Self {
+            bytes,
+            salt,
+            offset: offset.max(BLOCK_BYTES),
+            seal: None,
+            resync_budget,
+            ended: false,
+            finished: false,
+            appended: false,
+            trusted: false,
+        }
     }
 
     /// Over a segment that was finished and synced: whatever is invalid in it is damage, up to the end of the bytes if the seal is gone.
     pub(crate) fn finished(bytes: &'a [u8], salt: Salt, offset: usize) -> Self {
         Self { finished: true, ..Self::new(bytes, salt, offset) }
+    }
+
+    /// Over a segment that may not be finished, but to which one batch after the other was copied.
+    pub(crate) fn appended(bytes: &'a [u8], salt: Salt, offset: usize) -> Self {
+        Self { appended: true, ..Self::new(bytes, salt, offset) }
     }
 
     /// Over bytes that this process has written or verified.
@@ -85,6 +103,12 @@ impl<'a> Walk<'a> {
         }
         let seal = match self.find_seal() {
             Some(seal) => seal,
+            None if self.appended => {
+                let end = self.resync(self.bytes.len());
+                self.ended = end >= self.bytes.len();
+                self.offset = end;
+                return Some(if self.ended { Step::Torn } else { Step::Damage { offset, end } });
+            }
             None if !self.finished => {
                 self.ended = true;
                 return Some(Step::Torn);

@@ -43,13 +43,14 @@ fn is_durable(entry: &Segment) -> bool {
 }
 
 impl Engine {
-    /// Puts what this engine knows of other segments into the header block of one.
+    /// Puts what this engine knows of other segments, and the mark of its run, into the header block of one.
     pub(crate) fn bear_witness(&mut self, block: &mut [u8]) {
         let witnesses = self.witnesses();
         witness::fill_block(block, self.config.store, self.config.shard, &witnesses);
+        self.marks.fill_block(block);
     }
 
-    fn witnesses(&mut self) -> Vec<Witness> {
+    pub(crate) fn witnesses(&mut self) -> Vec<Witness> {
         // What recovery finds on the device may not be durable until it ends.
         if self.recovery.is_some() || self.segments.len() == 0 {
             return Vec::new();

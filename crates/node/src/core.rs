@@ -227,7 +227,11 @@ impl Core {
             if self.shard.is_ready() {
                 self.recovered = true;
                 self.restore_purge_floor();
-                let is_damaged = !self.shard.engine().damage_reports().is_empty();
+                let engine = self.shard.engine();
+                for loss in engine.accepted_losses() {
+                    tracing::error!(core = self.core.0, %loss, "the shard starts with what is left: the loss of stored data was accepted");
+                }
+                let is_damaged = engine.may_lack_rows();
                 reactor.send(CoreId(0), Message::Recovered { is_damaged });
             }
         }

@@ -216,6 +216,7 @@ impl Run {
         for core in 0..machine.cores() {
             let engine = machine.engine(core);
             assert_eq!(engine.damage_reports(), [], "core {core} reports damage that is none");
+            assert_eq!(engine.accepted_losses(), [], "core {core} misses what is there");
             assert_eq!(engine.stats().damaged_records, 0, "core {core} has found damage that is none");
         }
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod checkpoint;
 pub(crate) mod codec;
+pub(crate) mod mark;
 pub(crate) mod page;
 pub(crate) mod record;
 pub(crate) mod segment_header;

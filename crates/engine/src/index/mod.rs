@@ -29,8 +29,9 @@ mod tables;
 
 pub(crate) use bulk::{Alone, Ledger, Merged};
 pub(crate) use gap::Gap;
+pub(crate) use leaf::Leaf;
 pub(crate) use lookup::{Place, Unresolved};
-pub(crate) use pages::{NewPage, Page, PageIter};
+pub(crate) use pages::{NewPage, Page, PageIter, PageMap};
 pub(crate) use paging::Candidate;
 pub(crate) use partition::Partition;
 pub(crate) use recover::{Collision, Recovered};

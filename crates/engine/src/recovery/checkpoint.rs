@@ -48,6 +48,8 @@ struct Reader {
     restore: Restore,
     states: Vec<SegmentState>,
     rows: u64,
+    /// Records beyond the end of the file.
+    records_beyond: u64,
     ended: bool,
 }
 
@@ -61,21 +63,32 @@ fn note_unknown(config: &Config, recovery: Option<&mut Recovery>, table: Option<
     }
 }
 
-/// Whether a place of the stream is that of a record which is still there.
-fn is_there(segments: &Segments, segment_bytes: u32, stamp: &Stamp, location: Location) -> Result<bool, Malformed> {
+/// What has become of a record that the stream names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum There {
+    Yes,
+    /// Its segment has been used anew.
+    Moved,
+    /// The file has lost it.
+    Beyond,
+}
+
+fn is_there(segments: &Segments, config: &Config, stamp: &Stamp, location: Location) -> Result<There, Malformed> {
     let (segment, end) = (location.segment(), location.offset() + location.padded());
     let sensible = location.is_record()
-        && segment.index() < segments.len()
         && !segment.is_cache()
         && location.offset() >= BLOCK_BYTES
         && location.padded() > 0
-        && end <= segment_bytes as usize;
+        && end <= config.segment_bytes as usize;
     if !sensible {
-        // The file cannot have become shorter, but it can have been exchanged.
         return Err(Malformed);
     }
+    if u64::from(segment.0) * u64::from(config.segment_bytes) + end as u64 > config.file_bytes {
+        return Ok(There::Beyond);
+    }
     let entry = segments.get(segment);
-    Ok(entry.usage == Usage::Stored && segments.point(location) < stamp.point)
+    let there = entry.usage == Usage::Stored && segments.point(location) < stamp.point;
+    Ok(if there { There::Yes } else { There::Moved })
 }
 
 impl Engine {
@@ -129,6 +142,13 @@ impl Engine {
             self.spare_chunks.extend(chunk);
         }
         if loading.next_chunk == count {
+            if let Some(recovery) = &mut self.recovery {
+                recovery.evidence.records_beyond = Some(loading.reader.records_beyond);
+            }
+            if self.lacks_data() {
+                // It names what is gone, and knows nothing of the versions before.
+                return Some(self.end_without_checkpoint());
+            }
             if !loading.reader.ended || !loading.partial.is_empty() {
                 self.report_damage(loading.segments[0], 0, 0);
                 return Some(self.end_without_checkpoint());
@@ -198,9 +218,15 @@ impl Engine {
         if reader.ended {
             return Err(Malformed);
         }
-        let (stamp, segment_bytes) = (reader.stamp, config.segment_bytes);
+        let stamp = reader.stamp;
+        let mut beyond = 0;
         let mut keep = |location: Location| {
-            let there = is_there(segments, segment_bytes, &stamp, location)?;
+            let there = is_there(segments, config, &stamp, location)?;
+            if there == There::Beyond {
+                beyond += 1;
+                return Ok(false);
+            }
+            let there = there == There::Yes;
             #[cfg(test)]
             let there =
                 there || planted == Some(crate::tests::Planted::IgnoreReuse) && segments.get(location.segment()).usage == Usage::Stored;
@@ -259,6 +285,7 @@ impl Engine {
                 }
             }
         }
+        reader.records_beyond += beyond;
         Ok(())
     }
 

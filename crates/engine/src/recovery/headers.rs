@@ -4,6 +4,7 @@ use super::{Engine, Phase};
 use crate::config::Config;
 use crate::error::OpenError;
 use crate::format::checkpoint::Commit;
+use crate::format::mark::Mark;
 use crate::format::segment_header::{HeaderBlock, HeaderState};
 use crate::format::witness::read_witnesses;
 use crate::location::SegmentId;
@@ -51,9 +52,16 @@ impl Engine {
             self.outbox.push(read_header(&self.config, number));
             return;
         }
-        if let (HeaderBlock::Valid(_), Some(buffer)) = (&block, &completion.buffer) {
+        if let (HeaderBlock::Valid(header), Some(buffer)) = (&block, &completion.buffer) {
             let witnesses = read_witnesses(buffer, self.config.store, self.config.shard);
-            witnesses.into_iter().for_each(|witness| recovery.vouched.add(witness));
+            witnesses.iter().for_each(|witness| recovery.vouched.add(*witness));
+            let ours = |mark: &Mark| (mark.store, mark.shard) == (self.config.store, self.config.shard);
+            if header.state != HeaderState::Checkpoint
+                && u64::from(header.segment) == number
+                && let Some(mark) = Mark::read_block(buffer).filter(ours)
+            {
+                recovery.evidence.saw_on_device(mark, SegmentId(header.segment), witnesses);
+            }
         }
         if let (HeaderBlock::Valid(header), Some(buffer)) = (&block, &completion.buffer)
             && header.state == HeaderState::Checkpoint
@@ -85,6 +93,8 @@ impl Engine {
                         return None;
                     }
                     self.log.saw_generation(header.generation);
+                    let evidence = &mut self.recovery.as_mut()?.evidence;
+                    evidence.newest_on_device = evidence.newest_on_device.max(header.generation);
                     let of_checkpoint = header.state == HeaderState::Checkpoint;
                     if of_checkpoint {
                         self.checkpoints.saw_number(header.base_sequence.0);
@@ -106,9 +116,13 @@ impl Engine {
                         self.segments.mark_free(id);
                     }
                 }
-                HeaderBlock::Damaged => self.set_aside(id),
+                HeaderBlock::Damaged => {
+                    self.recovery.as_mut()?.evidence.damaged_headers += 1;
+                    self.set_aside(id);
+                }
             }
         }
+        self.recovery.as_mut()?.evidence.sequence_in_headers = self.log.last_sequence().0;
         Some(())
     }
 

@@ -1,7 +1,8 @@
 //! The stable memory: images of segments that the device may not have, or not all of.
 
 use super::{Engine, Item, Phase};
-use crate::format::segment_header::{HeaderState, SEGMENT_HEADER_BYTES, SegmentHeader};
+use crate::format::mark::Mark;
+use crate::format::segment_header::{HeaderBlock, HeaderState, SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::format::witness::read_witnesses;
 use crate::location::SegmentId;
 use crate::segments::Usage;
@@ -20,6 +21,7 @@ impl Engine {
         for slot in 0..self.mirror_slots {
             let mut bytes = [0; SEGMENT_HEADER_BYTES];
             self.stable.read(slot * self.config.segment_bytes as usize, &mut bytes);
+            self.read_mark_of(slot);
             let ours = |header: &SegmentHeader| {
                 (header.store, header.shard, header.segment_bytes) == (self.config.store, self.config.shard, self.config.segment_bytes)
                     && header.state == HeaderState::Used
@@ -44,7 +46,27 @@ impl Engine {
             last.push(image);
         }
         if let Some(recovery) = &mut self.recovery {
+            recovery.evidence.images = last.iter().map(|image| image.header.generation).collect();
             recovery.images = last;
+        }
+    }
+
+    /// Which run has written to the slot last, and of which shard.
+    fn read_mark_of(&mut self, slot: usize) {
+        let mut block = [0; BLOCK_BYTES];
+        self.stable.read(slot * self.config.segment_bytes as usize, &mut block);
+        let Some(recovery) = &mut self.recovery else { return };
+        let (store, shard) = (self.config.store, self.config.shard);
+        match Mark::read_block(&block) {
+            Some(mark) if (mark.store, mark.shard) == (store, shard) => recovery.evidence.saw_in_stable(mark),
+            Some(mark) => recovery.evidence.saw_foreign(mark.store, mark.shard),
+            None => {}
+        }
+        let HeaderBlock::Valid(header) = SegmentHeader::read_block(&block) else { return };
+        if (header.store, header.shard) == (store, shard) {
+            recovery.evidence.newest_in_stable = recovery.evidence.newest_in_stable.max(header.generation);
+        } else {
+            recovery.evidence.saw_foreign(header.store, header.shard);
         }
     }
 
@@ -54,7 +76,7 @@ impl Engine {
         self.stable.read(slot * self.config.segment_bytes as usize, &mut block);
         let witnesses = read_witnesses(&block, self.config.store, self.config.shard);
         if let Some(recovery) = &mut self.recovery {
-            witnesses.into_iter().for_each(|witness| recovery.vouched.add(witness));
+            witnesses.into_iter().for_each(|witness| recovery.vouched_in_stable.add(witness));
         }
     }
 
@@ -78,12 +100,19 @@ impl Engine {
             let recovery = self.recovery.as_ref()?;
             recovery.images.iter().map(|image| image.header.segment as usize + 1).max().unwrap_or(0)
         };
-        if beyond > self.segments.len() {
+        let file_segments = self.recovery.as_ref()?.evidence.file_segments();
+        if beyond > self.segments.len() && file_segments > self.segments.len() && !self.config.accepts_loss {
+            // The file has been longer. It stays as it is until somebody has accepted that.
+            let count = self.segments.len();
+            self.recovery.as_mut()?.images.retain(|image| (image.header.segment as usize) < count);
+        } else if beyond > self.segments.len() {
             // The capacity may have been lowered since, but what was acknowledged is kept.
             self.growth.reserve(beyond);
             self.grow_file(now_us, beyond);
             return Some(Phase::Extend);
         }
+        // If that is accepted, the file may be an older copy: an image takes no place in which it has records.
+        let is_older = self.config.accepts_loss && self.lacks_data();
         let images = std::mem::take(&mut self.recovery.as_mut()?.images);
         let mut items: Vec<Item> = Vec::new();
         for (segment, entry) in self.segments.iter().filter(|(_, entry)| entry.usage == Usage::Stored) {
@@ -93,7 +122,9 @@ impl Engine {
             let (segment, generation) = (SegmentId(image.header.segment), image.header.generation);
             let entry = *self.segments.get(segment);
             let is_free = entry.usage == Usage::Free;
-            if entry.generation > generation || (entry.generation == generation && (is_free || entry.nonce != image.header.nonce)) {
+            let is_over = entry.generation == generation && (is_free || entry.nonce != image.header.nonce);
+            let is_taken = is_older && !is_free && entry.generation < generation;
+            if entry.generation > generation || is_over || is_taken {
                 // The device has a later use of the segment, or knows that this one is over.
                 self.set_stale(image.slot);
             } else if entry.generation == generation {

@@ -4,12 +4,14 @@
 //! 2. The stable memory may hold newer images of a few segments (`mirrors`). A segment that has neither what others say it has
 //!    has lost its header (`witnesses`).
 //! 3. If there is a complete checkpoint it is loaded (`checkpoint`).
+//!    Then recovery knows what must be there and is not, and whether it may go on (`losses`).
 //! 4. All used segments, or those since the checkpoint, are read in the order of their generations, several at once, and their records put
 //!    into the index in the order in which they were appended, so that the last version of a key wins (`segments`). Rows alone in their
 //!    partitions are gathered until there are enough to be put in slot by slot (`gather`).
 //! 5. Partition keys that share a token with others are read once (`collisions`).
 //! 6. The file is made long enough to write on.
 //! 7. What the mirrors had and the device had not is written and synced; then the mirrors are free.
+//! 8. This run's mark is written and synced (`marks`).
 //!
 //! Everything happens in `complete`; the engine is ready when there is no `Recovery` any more.
 //!
@@ -21,6 +23,7 @@ mod checkpoint;
 mod collisions;
 mod gather;
 mod headers;
+mod losses;
 mod mirrors;
 mod segments;
 mod witnesses;
@@ -38,6 +41,7 @@ use crate::witness::Vouched;
 use base::TableId;
 use checkpoint::Loading;
 use gather::Gather;
+use losses::Evidence;
 use mirrors::Image;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -80,12 +84,16 @@ enum Phase {
     Extend,
     /// A checkpoint is loaded if there is one.
     Checkpoint,
+    /// The file has to be as long as it was.
+    Regrow,
     Segments,
     Collisions,
     /// The file has to be longer for new writes.
     Space,
     /// What was found goes to the device and is synced.
     Flush,
+    /// The mark of this run goes to the device and is synced.
+    Mark,
     Failed,
 }
 
@@ -128,6 +136,11 @@ pub(crate) struct Recovery {
     vouched: Vouched,
     /// Records of tables that nobody knows, by table.
     unknown: BTreeMap<TableId, u64>,
+    /// The same, said in the stable memory.
+    vouched_in_stable: Vouched,
+    evidence: Evidence,
+    /// The segment being read has an image in the stable memory that no loss of power can have torn.
+    imaged: Option<SegmentId>,
     error: Option<OpenError>,
 }
 
@@ -154,6 +167,9 @@ impl Recovery {
             gather: Gather::new(memory_limit_bytes),
             vouched: Vouched::default(),
             unknown: BTreeMap::new(),
+            vouched_in_stable: Vouched::default(),
+            evidence: Evidence::default(),
+            imaged: None,
             error: None,
         }
     }
@@ -205,7 +221,9 @@ impl Engine {
         self.counters.damaged_records += 1;
         self.progress.damaged += 1;
         // What is there may be anything, and another read may find it.
-        self.segments.set_lasting(segment);
+        if segment.index() < self.segments.len() {
+            self.segments.set_lasting(segment);
+        }
         if self.damage_reports.len() < REPORTS_MAX {
             self.damage_reports.push(DamageReport { segment, offset, bytes });
         }
@@ -224,11 +242,16 @@ impl Engine {
             let next = match phase {
                 Phase::Headers => self.recover_headers(now_us),
                 Phase::Extend => self.recover_extend(now_us),
-                Phase::Checkpoint => self.recover_checkpoint(),
+                Phase::Checkpoint => match self.recover_checkpoint() {
+                    Some(_) => self.judge_losses(),
+                    None => None,
+                },
+                Phase::Regrow => self.recover_regrow(),
                 Phase::Segments => self.recover_segments(),
                 Phase::Collisions => self.recover_collisions(),
                 Phase::Space => self.recover_space(now_us),
                 Phase::Flush => self.recover_flush(now_us),
+                Phase::Mark => self.recover_end(now_us),
                 Phase::Failed => None,
             };
             let Some(recovery) = &mut self.recovery else { return };
@@ -260,6 +283,20 @@ impl Engine {
 
     /// Waits until the device has everything; only then the mirrors are not needed any more.
     fn recover_flush(&mut self, now_us: u64) -> Option<Phase> {
+        if let Some(error) = &self.poisoned {
+            let error = error.clone();
+            self.recovery_failed(OpenError::Device { error });
+            return None;
+        }
+        self.flush_tick(now_us);
+        if self.flush.durable_position < self.log.position {
+            return None;
+        }
+        self.recover_mark(now_us)
+    }
+
+    /// Waits until the device knows of this run.
+    fn recover_end(&mut self, now_us: u64) -> Option<Phase> {
         if let Some(error) = &self.poisoned {
             let error = error.clone();
             self.recovery_failed(OpenError::Device { error });

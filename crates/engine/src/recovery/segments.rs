@@ -2,8 +2,9 @@
 
 use super::{Engine, Item, Phase, keyed_hash};
 use crate::error::OpenError;
+use crate::format::mark::Mark;
 use crate::format::page::PageView;
-use crate::format::record::{self, FLAG_CONTINUES, FLAG_STARTS, HEADER_BYTES, Record, Salt};
+use crate::format::record::{self, FLAG_CONTINUES, FLAG_STARTS, HEADER_BYTES, Record};
 use crate::format::segment_header::HeaderState;
 use crate::format::witness::{self, read_witnesses};
 use crate::index::{Collision, NewPage, Recovered};
@@ -25,10 +26,9 @@ const FRAMES_BY_AHEAD: usize = 16;
 const AGAIN: Pace = Pace { piece_bytes: 256 << 10, in_flight_max: 4 };
 
 /// Copies what is valid in the image of a mirror and not in the device's. Both are of the same use of the segment, so valid records at
-/// the same place are the same. Returns whether there was anything to copy.
-fn merge(device: &mut [u8], mirror: &[u8], salt: Salt) -> bool {
+/// the same place are the same. `walk` is over the mirror. Returns whether there was anything to copy.
+fn merge(device: &mut [u8], mirror: &[u8], mut walk: Walk<'_>) -> bool {
     let mut contributed = false;
-    let mut walk = Walk::new(mirror, salt, 0);
     while let Some(step) = walk.next() {
         let range = match step {
             Step::Record { offset, record } => offset..offset + record.length(),
@@ -64,8 +64,13 @@ impl Engine {
                 if !unknown.is_empty() {
                     // Before anything is written: their segments would count as empty.
                     let records = unknown.values().sum();
-                    self.recovery_failed(OpenError::UnknownTables { tables: unknown.into_keys().collect(), records });
-                    return None;
+                    let loss = OpenError::UnknownTables { tables: unknown.into_keys().collect(), records };
+                    if !self.config.accepts_loss {
+                        self.recovery_failed(loss);
+                        return None;
+                    }
+                    self.accepted_losses.push(loss);
+                    self.report_loss();
                 }
                 return Some(Phase::Collisions);
             };
@@ -95,6 +100,9 @@ impl Engine {
 
     fn recover_item(&mut self, item: &Item) {
         let salt = self.segments.salt(item.segment);
+        if let Some(recovery) = &mut self.recovery {
+            recovery.imaged = Some(item.segment).filter(|_| item.image.is_some() && recovery.evidence.trusts_images);
+        }
         let mut device = item.load.and_then(|serial| self.loads.take(serial)).map(|(_, bytes)| bytes);
         if let Some(image) = item.image {
             let mut frame = self.take_log_frame();
@@ -102,7 +110,9 @@ impl Engine {
             self.stable.read(image.slot * self.config.segment_bytes as usize, mirror);
             let Some(mut device) = device.take() else { return self.adopt_image(item.segment, image.slot, frame) };
             let bytes = Rc::get_mut(&mut device).expect("a load's frame is not shared");
-            let contributed = merge(bytes, mirror, salt);
+            let is_whole = self.recovery.as_ref().is_some_and(|recovery| recovery.imaged.is_some());
+            let walk = if is_whole { Walk::appended } else { Walk::new };
+            let contributed = merge(bytes, mirror, walk(mirror, salt, 0));
             self.memory.recycle(frame);
             if contributed {
                 return self.adopt_image(item.segment, image.slot, device);
@@ -139,8 +149,13 @@ impl Engine {
         self.carry(segment, &indexed);
         let bytes = Rc::get_mut(&mut frame).expect("a frame that was just taken is not shared");
         let witnesses = read_witnesses(&bytes[..BLOCK_BYTES], header.store, header.shard);
+        let mark = Mark::read_block(&bytes[..BLOCK_BYTES]);
         header.fill_block(bytes);
         witness::fill_block(bytes, header.store, header.shard, &witnesses);
+        // The run that has written it: what this one does with it may be cut short.
+        if let Some(mark) = mark {
+            mark.fill_block(bytes);
+        }
         for (offset, length) in indexed.pads {
             record::write_pad(bytes, header.salt(), offset, length);
         }
@@ -189,16 +204,31 @@ impl Engine {
     /// Whether the device was told to keep all of the segment before newer ones were opened: what is wrong in it is damage, not a write
     /// that was torn.
     fn was_synced(&self, segment: SegmentId) -> bool {
+        let whole = self.config.file_bytes / u64::from(self.config.segment_bytes);
+        if segment.index() as u64 == whole && self.config.accepts_loss {
+            // The file has lost its end, which was accepted.
+            return false;
+        }
         self.segments.get(segment).generation + self.mirror_slots as u64 <= self.log.last_generation()
     }
 
     /// Indexes the records of an image, group by group.
     fn recover_records(&mut self, segment: SegmentId, image: &[u8]) -> Indexed {
         let was_synced = self.was_synced(segment);
+        let recovery = self.recovery.as_ref();
+        // No power was lost since the stable memory got it: nothing in it can be torn but its end.
+        let is_whole = recovery.is_some_and(|recovery| recovery.imaged == Some(segment));
+        let (newest, durable) = recovery.map(|recovery| recovery.evidence.newest()).unwrap_or_default();
         // A checkpoint knows of records before this, which were durable when it was written: no write that was torn since can have spoiled
         // them, and what is wrong there must not be written over, for the index may name it.
         let named = self.segments.get(segment).used as usize;
-        let walk = if was_synced { Walk::finished } else { Walk::new };
+        // So does the mark of the run that wrote it.
+        let named = if self.segments.get(segment).generation == newest { named.max(durable as usize) } else { named };
+        let walk = match (was_synced, is_whole) {
+            (true, _) => Walk::finished,
+            (false, true) => Walk::appended,
+            (false, false) => Walk::new,
+        };
         let mut walk = walk(image, self.segments.salt(segment), 0);
         // Records of a group that is not complete yet.
         let mut group: Vec<usize> = Vec::new();
@@ -228,7 +258,7 @@ impl Engine {
                         self.recover_group(segment, image, &mut group);
                     }
                 }
-                Step::Damage { offset, end } if was_synced || offset < named => {
+                Step::Damage { offset, end } if was_synced || is_whole || offset < named => {
                     self.report_damage(segment, offset, end - offset);
                     indexed.damaged = true;
                     indexed.end = end;

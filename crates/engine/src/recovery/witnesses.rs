@@ -10,18 +10,28 @@ use crate::format::witness::Witness;
 use crate::key::Sequence;
 use crate::location::SegmentId;
 use crate::segments::Usage;
+use crate::witness::Vouched;
 
 impl Engine {
     /// Compares what headers say of other segments with those segments.
     pub(super) fn check_witnesses(&mut self) {
+        // If that is accepted, the file may be an older copy: what is newer than it must not cost what it has.
+        let is_older = self.config.accepts_loss && self.lacks_data();
         let Some(recovery) = &mut self.recovery else { return };
-        let vouched = std::mem::take(&mut recovery.vouched);
+        let (vouched, in_stable) = (std::mem::take(&mut recovery.vouched), std::mem::take(&mut recovery.vouched_in_stable));
+        let mut all = Vouched::default();
+        let file_segments = self.segments.len();
+        let counts = |witness: &Witness| !is_older || witness.segment.index() >= file_segments;
+        vouched.iter().chain(in_stable.iter().filter(counts)).for_each(|witness| all.add(witness));
         let imaged: Vec<(u32, u64)> = recovery.images.iter().map(|image| (image.header.segment, image.header.generation)).collect();
-        for Witness { segment, generation, free } in vouched.iter() {
+        for Witness { segment, generation, free } in all.iter() {
             self.log.saw_generation(generation);
             if segment.index() >= self.segments.len() {
-                // The file has lost its end.
-                self.report_damage(segment, 0, 0);
+                // The file has lost its end. If the stable memory has what was there, that is written anew.
+                let has_image = imaged.iter().any(|image| image.0 == segment.0 && image.1 >= generation);
+                if let Some(recovery) = self.recovery.as_mut().filter(|_| !free && !has_image) {
+                    recovery.evidence.beyond.push(Witness { segment, generation, free });
+                }
                 continue;
             }
             let entry = *self.segments.get(segment);

@@ -294,8 +294,11 @@ fn any_entries_are_refused_or_taken_without_panic() {
     assert!(refused > 100, "only {refused} of 400 were refused");
 }
 
-fn golden_path() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/checkpoint-v1.bin")
+/// Without marks of runs, and with them.
+const GOLDEN: [&str; 2] = ["checkpoint-v1.bin", "checkpoint-v1-marked.bin"];
+
+fn golden_path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
 /// A file with a segment of the log and a checkpoint of it.
@@ -317,18 +320,23 @@ fn write_golden() -> Vec<u8> {
 #[test]
 fn this_version_writes_the_golden_checkpoint() {
     let written = write_golden();
-    if std::env::var_os("TARNDB_WRITE_GOLDEN").is_some() && !golden_path().exists() {
-        std::fs::write(golden_path(), &written).unwrap();
+    let path = golden_path(GOLDEN[1]);
+    if std::env::var_os("TARNDB_WRITE_GOLDEN").is_some() && !path.exists() {
+        std::fs::write(&path, &written).unwrap();
     }
-    let golden = std::fs::read(golden_path()).unwrap();
+    let golden = std::fs::read(path).unwrap();
     let first = written.iter().zip(&golden).position(|(written, golden)| written != golden);
     assert_eq!((first, written.len()), (None, golden.len()), "the format has changed: give it a version and a file of its own");
 }
 
 #[test]
 fn the_golden_checkpoint_is_still_read() {
+    GOLDEN.into_iter().for_each(read_golden);
+}
+
+fn read_golden(name: &str) {
     let mut disk = Disk::new();
-    let mut bytes = std::fs::read(golden_path()).unwrap();
+    let mut bytes = std::fs::read(golden_path(name)).unwrap();
     bytes.resize(16 * (16 << 10), 0);
     disk.load(&bytes);
     let config = config(16 << 10, 16, 1 << 20);

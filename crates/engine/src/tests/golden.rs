@@ -10,8 +10,11 @@ use std::path::PathBuf;
 
 const SEGMENT: u32 = 16 << 10;
 
-fn path() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/segments-v1.bin")
+/// Without marks of runs, and with them.
+const NAMES: [&str; 2] = ["segments-v1.bin", "segments-v1-marked.bin"];
+
+fn path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
 /// Two segments: a sealed one with all kinds of records, and an open one.
@@ -42,18 +45,23 @@ fn write_segments() -> Vec<u8> {
 #[test]
 fn this_version_writes_the_golden_bytes() {
     let written = write_segments();
-    if std::env::var_os("TARNDB_WRITE_GOLDEN").is_some() && !path().exists() {
-        std::fs::write(path(), &written).unwrap();
+    let path = path(NAMES[1]);
+    if std::env::var_os("TARNDB_WRITE_GOLDEN").is_some() && !path.exists() {
+        std::fs::write(&path, &written).unwrap();
     }
-    let golden = std::fs::read(path()).unwrap();
+    let golden = std::fs::read(path).unwrap();
     let first = written.iter().zip(&golden).position(|(written, golden)| written != golden);
     assert_eq!((first, written.len()), (None, golden.len()), "the format has changed: give it a version and a file of its own");
 }
 
 #[test]
 fn the_golden_bytes_are_still_read() {
+    NAMES.into_iter().for_each(read_golden);
+}
+
+fn read_golden(name: &str) {
     let mut disk = Disk::new();
-    let mut bytes = std::fs::read(path()).unwrap();
+    let mut bytes = std::fs::read(path(name)).unwrap();
     bytes.resize(8 * SEGMENT as usize, 0);
     disk.load(&bytes);
     let config = config(SEGMENT, 8, 1 << 20);

@@ -5,6 +5,7 @@ mod checkpoint;
 mod expiry;
 mod faults;
 mod golden;
+mod losses;
 mod model;
 mod pacing;
 mod pages;

@@ -68,6 +68,8 @@ pub(super) struct World {
     fulls: u64,
     kills: u64,
     outages: u64,
+    /// Starts of the machine.
+    boot: u64,
     /// Starts from a checkpoint.
     warm_starts: u64,
     /// Checkpoints that were damaged.
@@ -134,6 +136,7 @@ impl World {
             fulls: 0,
             kills: 0,
             outages: 0,
+            boot: 1,
             warm_starts: 0,
             spoilt: 0,
             pages: 0,
@@ -166,6 +169,7 @@ impl World {
             page_rows_max: self.setup.page_rows,
             page_bytes_max: self.setup.page_bytes,
             page_row_bytes_max: self.setup.page_row_bytes,
+            boot: self.boot,
             ..Config::new(
                 99,
                 0,
@@ -404,7 +408,8 @@ impl World {
         self.waiter += 1;
         let waiter = self.waiter;
         let mut tries = 0u32;
-        while tries < 20_000 {
+        // A process that died within a write to the stable memory writes nothing more to the device either.
+        while tries < 20_000 && !self.stable.has_blown() {
             tries += 1;
             let now = self.now;
             match self.engine().apply(now, &batch) {
@@ -660,12 +665,14 @@ impl World {
         self.engine = None;
         self.disk.lose_power(&mut self.rng);
         self.stable.lose_power(&mut self.rng);
+        self.boot += 1;
         self.pending.clear();
         self.spoil_checkpoint();
         while self.rng.below(4) == 0 {
             self.start_and_stop();
             self.disk.lose_power(&mut self.rng);
             self.stable.lose_power(&mut self.rng);
+            self.boot += 1;
         }
         self.open();
         let found = self.all_rows();
@@ -742,6 +749,7 @@ impl World {
         self.engine = None;
         self.disk.lose_power(&mut self.rng);
         self.stable.lose_power(&mut self.rng);
+        self.boot += 1;
         self.pending.clear();
         self.open();
         let found = self.all_rows();

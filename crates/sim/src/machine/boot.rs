@@ -98,12 +98,14 @@ impl Machine {
             schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values()).map(|table| table.id).collect();
         let truncations = |core| blobs.get(&truncations_blob(core)).map_or_else(BTreeMap::new, |blob| decode_truncations(blob).unwrap());
         let mut all_truncations: Vec<_> = (0..setup.cores).map(|core| truncations(CoreId(core))).collect();
+        let boot = remains.boot;
         let mut machine = Self::assemble(setup, remains, |CoreEnv { core, now, disk, stable, dice }| {
             let truncations = std::mem::take(&mut all_truncations[usize::from(core.0)]);
             let stored = shard::stored_tables(tables.iter().copied());
             let marks = stored.iter().map(|table| (*table, truncations.get(table).copied().unwrap_or_default())).collect();
             let stable = Planted::stable(setup.planted, stable.clone());
-            let engine_config = engine::Config { next_table: schema.next_table, ..setup.engine_config(core.0, disk.len()) };
+            let engine_config =
+                engine::Config { next_table: schema.next_table, boot, accepts_loss: true, ..setup.engine_config(core.0, disk.len()) };
             let engine = Engine::open(engine_config, stable, &marks, now).unwrap();
             let nonce = (dice.next_u64() >> 16) | (u64::from(core.0) << 48);
             SimCore::from(Core::new(CoreParts {

@@ -69,7 +69,7 @@ impl Core {
     pub(crate) fn restore_purge_floor(&mut self) {
         let Some(cluster) = &mut self.cluster else { return };
         cluster.rebuild.catch_up.recovered(self.shard.engine().last_sequence().0);
-        if !self.shard.engine().damage_reports().is_empty() {
+        if self.shard.engine().may_lack_rows() {
             tracing::warn!(
                 core = self.core.0,
                 "rows may be missing here, for stored data is damaged: in slots that other members have, all rows are fetched from them"
