@@ -46,6 +46,7 @@ pub enum MappedMemoryError {
 pub struct MappedMemory {
     start: NonNull<u8>,
     length: usize,
+    found_bytes: usize,
 }
 
 // SAFETY: the mapping belongs to this value alone; another process that maps the same file is kept out by the data directory's lock.
@@ -68,10 +69,16 @@ impl MappedMemory {
             return Err(MappedMemoryError::Length { path: path.to_owned(), found, wanted });
         }
         fill_with_zeroes(&file, found, wanted).map_err(io)?;
-        Self::map(&file, length).map_err(io)
+        Self::map(&file, length, found as usize).map_err(io)
     }
 
-    fn map(file: &File, length: usize) -> std::io::Result<Self> {
+    /// How long the file was before; what comes after is zero.
+    #[must_use]
+    pub fn found_bytes(&self) -> usize {
+        self.found_bytes
+    }
+
+    fn map(file: &File, length: usize, found_bytes: usize) -> std::io::Result<Self> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice; the file is at least as long.
         let start =
@@ -83,7 +90,7 @@ impl MappedMemory {
         // Page faults now rather than in a request. An old kernel without this advice faults later: slower, not wrong.
         // SAFETY: the range is the mapping just made.
         unsafe { libc::madvise(start.as_ptr().cast(), length, libc::MADV_POPULATE_WRITE) };
-        Ok(Self { start, length })
+        Ok(Self { start, length, found_bytes })
     }
 
     fn check(&self, offset: usize, length: usize) {

@@ -94,6 +94,9 @@ pub(crate) struct StartArguments {
     /// A TOML file with the settings below (`_` for `-`). Flags go before environment variables, and those before the file.
     #[arg(long, value_name = "FILE", env = "TARNDB_CONFIG")]
     pub(crate) config: Option<PathBuf>,
+    /// Start even if data files have lost something: with what is left. In a cluster other members' rows are then copied. For one start, by hand.
+    #[arg(long)]
+    pub(crate) accept_data_loss: bool,
     #[command(flatten)]
     pub(crate) settings: Settings,
 }

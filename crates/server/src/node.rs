@@ -6,7 +6,7 @@ use crate::identity;
 use crate::settings;
 use base::{CoreId, TableId};
 use engine::{Engine, OpenError, Sequence};
-use io_linux::{CoreEnv, MappedMemory, MappedMemoryError};
+use io_linux::{CoreEnv, FileLayout, MappedMemory, MappedMemoryError};
 use model::Schema;
 use model::schema_blob::{self, SchemaBlobError};
 use node::{
@@ -15,6 +15,7 @@ use node::{
 };
 use shard::{Durability, Shard, decode_truncations};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
 
@@ -64,6 +65,23 @@ pub(crate) enum NodeError {
     },
 }
 
+/// Whether a node starts that has lost stored data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Losses {
+    Refused,
+    /// It starts with what is left, by the operator's order.
+    Accepted,
+}
+
+/// A shard's files.
+#[derive(Clone, Debug)]
+struct ShardFiles {
+    data: String,
+    buffer: PathBuf,
+    /// How long the second one was before this start.
+    buffer_bytes_found: usize,
+}
+
 /// What a core has stored: up to where tables are empty, and what it keeps for replicas that are away.
 type CoreBlobs = (BTreeMap<TableId, Sequence>, Option<Vec<u8>>);
 
@@ -76,6 +94,8 @@ pub(crate) struct NodeParts {
     statements: Arc<SharedStatements>,
     truncations: Vec<BTreeMap<TableId, Sequence>>,
     memory: Vec<MappedMemory>,
+    files: Vec<ShardFiles>,
+    losses: Losses,
     store: u64,
     shard_bytes: u64,
     shard_capacity: u64,
@@ -100,7 +120,13 @@ struct Intervals {
 
 impl NodeParts {
     /// Reads the parts, making what is missing in a new data directory.
-    pub(crate) fn open(config: &Config, data_dir: &DataDir, board: Arc<Board>, tls: Option<tls::Config>) -> Result<Self, NodeError> {
+    pub(crate) fn open(
+        config: &Config,
+        data_dir: &DataDir,
+        losses: Losses,
+        board: Arc<Board>,
+        tls: Option<tls::Config>,
+    ) -> Result<Self, NodeError> {
         let (cores, blobs, tls) = (data_dir.cores, &data_dir.blobs, tls.map(Arc::new));
         let schema = match blobs.get(SCHEMA_BLOB) {
             Some(bytes) => schema_blob::decode(bytes)?,
@@ -131,6 +157,15 @@ impl NodeParts {
         }
         let memory =
             (0..cores).map(|core| MappedMemory::open(&data_dir.shard_buffer(core), stable_bytes)).collect::<Result<Vec<_>, _>>()?;
+        let files_of = |(core, memory): (u16, &MappedMemory)| ShardFiles {
+            data: match data_dir.file(core) {
+                FileLayout::Whole(path) => path.display().to_string(),
+                FileLayout::Striped { .. } => format!("the area of shard {core} on the devices"),
+            },
+            buffer: data_dir.shard_buffer(core),
+            buffer_bytes_found: memory.found_bytes(),
+        };
+        let files = (0..cores).zip(&memory).map(files_of).collect();
         Ok(Self {
             config: Arc::new(NodeConfig {
                 cluster_name: config.cluster_name.clone(),
@@ -168,6 +203,8 @@ impl NodeParts {
             statements: Arc::new(SharedStatements::new(usize::try_from(statements_bytes).unwrap_or(usize::MAX))),
             truncations,
             memory,
+            files,
+            losses,
             store: data_dir.identity as u64,
             shard_bytes,
             shard_capacity: data_dir.capacity.0 / u64::from(cores),
@@ -190,6 +227,8 @@ impl NodeParts {
             statements,
             truncations,
             memory,
+            files,
+            losses,
             store,
             shard_bytes,
             shard_capacity,
@@ -197,7 +236,8 @@ impl NodeParts {
             ..
         } = self;
         let (durability, cores) = (self.durability, self.cores);
-        let make = move |((truncations, replication), memory): (CoreBlobs, MappedMemory)| {
+        let boot = boot_number();
+        let make = move |(((truncations, replication), memory), files): ((CoreBlobs, MappedMemory), ShardFiles)| {
             let (config, schema, statements) = (Arc::clone(&config), Arc::clone(&schema), Arc::clone(&statements));
             let (metadata, ready) = (metadata.clone(), ready.clone());
             move |environment: &mut CoreEnv| {
@@ -216,6 +256,10 @@ impl NodeParts {
                 let engine_config = engine::Config {
                     read_unit: file.read_unit,
                     next_table: schema.next_table,
+                    stable_bytes_found: files.buffer_bytes_found,
+                    boot,
+                    accepts_loss: losses == Losses::Accepted,
+                    has_run: !schema.keyspaces.is_empty(),
                     ..engine_config(store, core.0, file.bytes, shard_capacity, shard_bytes, intervals)
                 };
                 let tables: BTreeSet<TableId> =
@@ -224,7 +268,7 @@ impl NodeParts {
                 let marks = stored.iter().map(|table| (*table, truncations.get(table).copied().unwrap_or_default())).collect();
                 let engine = match Engine::open(engine_config, Box::new(memory), &marks, environment.now) {
                     Ok(engine) => engine,
-                    Err(error) => fail(core, &error),
+                    Err(error) => fail(core, &files, &error),
                 };
                 let mut nonce = [0; 8];
                 environment.entropy(&mut nonce);
@@ -237,10 +281,10 @@ impl NodeParts {
                 };
                 let on_ready = (core == CoreId(0)).then(|| Box::new(tell) as node::OnReady);
                 Core::new(CoreParts { core, cores, config, schema, shard, statements, replication, metadata, on_ready })
-                    .with_on_failure(Box::new(move |error| fail(core, error)))
+                    .with_on_failure(Box::new(move |error| fail(core, &files, error)))
             }
         };
-        truncations.into_iter().zip(replication).zip(memory).map(make).collect()
+        truncations.into_iter().zip(replication).zip(memory).zip(files).map(make).collect()
     }
 }
 
@@ -256,6 +300,24 @@ fn protocols(config: &Config) -> Vec<Protocol> {
     protocols
 }
 
+/// The file behind the stable memory as it was before this start, which is about to end.
+fn undo_buffer(files: &ShardFiles) {
+    let ShardFiles { buffer, buffer_bytes_found, .. } = files;
+    let undone = match buffer_bytes_found {
+        0 => std::fs::remove_file(buffer),
+        bytes => std::fs::OpenOptions::new().write(true).open(buffer).and_then(|file| file.set_len(*bytes as u64)),
+    };
+    if let Err(error) = undone {
+        tracing::warn!(file = %buffer.display(), %error, "the file could not be made as long as it was before");
+    }
+}
+
+/// A number of this start of the machine.
+pub(crate) fn boot_number() -> u64 {
+    let boot = io_linux::boot_id();
+    (boot >> 64) as u64 ^ boot as u64
+}
+
 fn random_number() -> u64 {
     let mut bytes = [0; 8];
     io_linux::fill_with_entropy(&mut bytes);
@@ -263,7 +325,20 @@ fn random_number() -> u64 {
 }
 
 /// A shard that cannot be opened ends the process: serving without its rows would be wrong.
-fn fail(core: CoreId, error: &OpenError) -> ! {
-    tracing::error!(core = core.0, %error, "the shard cannot be opened");
+fn fail(core: CoreId, files: &ShardFiles, error: &OpenError) -> ! {
+    const ACCEPT: &str = "`tarndb start --accept-data-loss` starts with what is left; a member of a cluster gets the rest from others";
+    let buffer = files.buffer.display();
+    let (file, remedy) = match error {
+        OpenError::Stable { .. } => {
+            // It must not look whole at the next start.
+            undo_buffer(files);
+            (buffer.to_string(), format!("put {buffer} back as it was when the node ended; or {ACCEPT}"))
+        }
+        OpenError::Data { .. } => (files.data.clone(), format!("put {} back as it was when the node ended; or {ACCEPT}", files.data)),
+        OpenError::Foreign { .. } => (files.data.clone(), "put this node's own file back".to_owned()),
+        OpenError::UnknownTables { .. } => (files.data.clone(), "put both copies of schema.json back".to_owned()),
+        _ => (files.data.clone(), "docs/reference/operations.md says more".to_owned()),
+    };
+    tracing::error!(core = core.0, file, %error, remedy, "the shard cannot be opened");
     io_linux::exit_now(4)
 }

@@ -6,7 +6,7 @@ use crate::data_dir::DataDir;
 use crate::exit::Failure;
 use crate::http::Http;
 use crate::logging;
-use crate::node::NodeParts;
+use crate::node::{Losses, NodeParts};
 use crate::node_tls;
 use crate::settings::Pin;
 use crate::settings_file;
@@ -20,7 +20,7 @@ use std::sync::mpsc::{Sender, channel};
 
 /// Runs a node until it is asked to end.
 pub(crate) fn run(arguments: StartArguments) -> Result<(), Failure> {
-    let StartArguments { config, settings } = arguments;
+    let StartArguments { config, accept_data_loss, settings } = arguments;
     let settings = match config {
         Some(path) => settings.or(settings_file::read(&path)?),
         None => settings,
@@ -32,7 +32,8 @@ pub(crate) fn run(arguments: StartArguments) -> Result<(), Failure> {
     let board = Arc::new(Board::new(config.node_port.is_some()));
     let http = Http::start(SocketAddr::new(config.listen, config.http_port), Arc::clone(&board))?;
     let (ready, is_ready) = channel();
-    let machine = start_cores(&config, &data_dir, board, tls, ready)?;
+    let losses = if accept_data_loss { Losses::Accepted } else { Losses::Refused };
+    let machine = start_cores(&config, &data_dir, losses, board, tls, ready)?;
     // A member of a cluster listens before it is taken in: others have to reach it.
     if machine.wait_accepting()? && is_ready.recv().is_ok() {
         http.ready();
@@ -47,6 +48,7 @@ pub(crate) fn run(arguments: StartArguments) -> Result<(), Failure> {
 fn start_cores(
     config: &Config,
     data_dir: &DataDir,
+    losses: Losses,
     board: Arc<Board>,
     tls: Option<tls::Config>,
     ready: Sender<()>,
@@ -73,7 +75,7 @@ fn start_cores(
         signals: Signals::Drain,
         ..Options::default()
     };
-    let parts = NodeParts::open(config, data_dir, board, tls)?;
+    let parts = NodeParts::open(config, data_dir, losses, board, tls)?;
     Ok(io_linux::start(options, parts.into_factories(ready))?)
 }
 

@@ -3,11 +3,12 @@
 //! Several threads take segments from one list, each with an image buffer of its own.
 
 use super::live::{Live, Seen};
+use super::losses::{Known, Loss};
 use super::report::{Damage, SegmentReport, State};
 use super::source::{Part, Place, Sources};
 use crate::node::MIRRORS;
 use base::{AlignedBuffer, BLOCK_BYTES, TableId};
-use engine::{Contents, Found, Kind, SegmentHead, SegmentInfo, Sequence, Witness, check_checkpoint, read_witnesses, walk_segment};
+use engine::{Contents, Found, Kind, Mark, SegmentHead, SegmentInfo, Sequence, Witness, check_checkpoint, read_witnesses, walk_segment};
 use io_linux::Device;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{IsTerminal, Write};
@@ -16,6 +17,14 @@ use std::time::Duration;
 
 const THREADS_MAX: usize = 8;
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
+
+/// What the first block of a segment says.
+#[derive(Default)]
+pub(super) struct Head {
+    pub(super) head: SegmentHead,
+    pub(super) witnesses: Vec<Witness>,
+    pub(super) mark: Option<Mark>,
+}
 
 /// A segment to be looked at.
 struct Item<'a> {
@@ -41,7 +50,7 @@ struct Shared<'a> {
 }
 
 /// Looks at everything. Also says how many bytes of segments were read.
-pub(super) fn check(sources: &Sources, now_s: i64) -> (Vec<SegmentReport>, u64) {
+pub(super) fn check(sources: &Sources, now_s: i64) -> (Vec<SegmentReport>, Vec<Loss>, u64) {
     let places = sources.parts.iter().flat_map(|part| part.places.iter().map(move |place| (part, *place)));
     let items = places.map(|(part, place)| Item { part, place, head: SegmentHead::Blank, witnessed: (0, false) }).collect();
     let (next, bytes_read, threads_done) = Default::default();
@@ -52,13 +61,16 @@ pub(super) fn check(sources: &Sources, now_s: i64) -> (Vec<SegmentReport>, u64) 
         match read(shared.device(item.part), item.place.offset, buffer, BLOCK_BYTES) {
             Ok(()) => {
                 let block = &buffer[..BLOCK_BYTES];
-                (SegmentHead::read(block), read_witnesses(block, item.part.store, item.part.shard))
+                let (store, shard) = (item.part.store, item.part.shard);
+                let mark = Mark::read_block(block).filter(|mark| (mark.store, mark.shard) == (store, shard));
+                Head { head: SegmentHead::read(block), witnesses: read_witnesses(block, store, shard), mark }
             }
-            Err(_) => (SegmentHead::Damaged, Vec::new()),
+            Err(_) => Head { head: SegmentHead::Damaged, ..Head::default() },
         }
     });
     let mut witnessed: HashMap<(u64, u32, u32), (u64, bool)> = HashMap::new();
-    for (index, (head, witnesses)) in heads.0 {
+    let losses = find_losses(sources, &shared, &heads.0);
+    for (index, Head { head, witnesses, .. }) in heads.0 {
         let item = &mut shared.items[index];
         for Witness { segment, generation, free } in witnesses {
             let newest = witnessed.entry((item.part.store, item.part.shard, segment.0)).or_default();
@@ -87,7 +99,24 @@ pub(super) fn check(sources: &Sources, now_s: i64) -> (Vec<SegmentReport>, u64) 
     for (report, percent) in reports.iter_mut().zip(percents) {
         report.live_percent = if report.state == State::Used { percent } else { None };
     }
-    (reports, shared.bytes_read.into_inner())
+    (reports, losses, shared.bytes_read.into_inner())
+}
+
+/// Compares what headers say with the files of shards and their stable memories.
+fn find_losses(sources: &Sources, shared: &Shared<'_>, heads: &[(usize, Head)]) -> Vec<Loss> {
+    let mut known: BTreeMap<(u64, u32), Known<'_>> = BTreeMap::new();
+    for (index, head) in heads {
+        let Item { part, place, .. } = &shared.items[*index];
+        known.entry((part.store, part.shard)).or_default().add(place.segment, place.offset, head);
+    }
+    let mut losses = Vec::new();
+    for part in &sources.parts {
+        if let Some(own) = &part.own {
+            let device = sources.sources.get(part.source).map(|source| &source.device);
+            losses.extend(known.entry((part.store, part.shard)).or_default().losses(part, own, device));
+        }
+    }
+    losses
 }
 
 /// Has threads look at each item; results come in no particular order.

@@ -4,6 +4,7 @@
 
 mod check;
 mod live;
+mod losses;
 mod report;
 mod source;
 
@@ -109,8 +110,8 @@ pub(crate) fn run(arguments: &InspectArguments) -> Result<ExitCode, InspectError
         None => Sources::of_paths(&arguments.paths)?,
     };
     let now_s = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
-    let (segments, bytes_read) = check::check(&sources, now_s);
-    let report = Report::new(&sources, segments, bytes_read);
+    let (segments, losses, bytes_read) = check::check(&sources, now_s);
+    let report = Report::new(&sources, segments, losses, bytes_read);
     let text = if arguments.json {
         serde_json::to_string_pretty(&report).expect("a report has only text keys") + "\n"
     } else {

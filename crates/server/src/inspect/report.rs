@@ -1,5 +1,6 @@
 //! What was found, for people and for programs.
 
+use super::losses::Loss;
 use super::source::{Part, Place, Sources};
 use base::format_size;
 use engine::{Kind, Sequence};
@@ -152,10 +153,11 @@ pub(super) struct Report {
     devices: Vec<DeviceReport>,
     shards: Vec<ShardReport>,
     segments: Vec<SegmentReport>,
+    losses: Vec<Loss>,
 }
 
 impl Report {
-    pub(super) fn new(sources: &Sources, segments: Vec<SegmentReport>, bytes_read: u64) -> Self {
+    pub(super) fn new(sources: &Sources, segments: Vec<SegmentReport>, mut losses: Vec<Loss>, bytes_read: u64) -> Self {
         let devices: Vec<DeviceReport> = sources.sources.iter().map(DeviceReport::new).collect();
         let mut shards: BTreeMap<(String, u32), ShardReport> = BTreeMap::new();
         for segment in &segments {
@@ -167,9 +169,11 @@ impl Report {
             });
             shard.add(segment);
         }
+        let last_sequence = |store: &str, shard| shards.get(&(store.to_owned(), shard)).and_then(|shard| shard.last_sequence).unwrap_or(0);
+        losses.iter_mut().for_each(|loss| loss.found(last_sequence));
         let bad_copy = |device: &DeviceReport| device.superblock.as_ref().is_some_and(|superblock| superblock.bad_copy.is_some());
-        let clean = segments.iter().all(|segment| segment.damage.is_empty()) && !devices.iter().any(bad_copy);
-        Self { clean, bytes_read, devices, shards: shards.into_values().collect(), segments }
+        let clean = segments.iter().all(|segment| segment.damage.is_empty()) && !devices.iter().any(bad_copy) && losses.is_empty();
+        Self { clean, bytes_read, devices, shards: shards.into_values().collect(), segments, losses }
     }
 
     pub(super) fn is_clean(&self) -> bool {
@@ -204,9 +208,16 @@ impl Report {
         if count > DAMAGE_LINES_MAX {
             text.push_str(&format!("  and {} more (--json lists all)\n", count - DAMAGE_LINES_MAX));
         }
+        if !self.losses.is_empty() {
+            text.push_str("\nlost:\n");
+        }
+        for loss in &self.losses {
+            text.push_str(&format!("  {loss}\n"));
+        }
         let (records, read) = (self.shards.iter().map(|shard| shard.records).sum::<u64>(), format_size(self.bytes_read));
         text.push_str(&match (self.clean, count) {
             (true, _) => format!("clean: {records} records in {read} checked, no damage\n"),
+            (false, 0) if !self.losses.is_empty() => format!("damaged: stored data is lost; {records} records in {read} are good\n"),
             (false, 0) => format!("damaged: a superblock; {records} records in {read} checked\n"),
             (false, _) => format!("damaged: {count} places; {records} records in {read} are good\n"),
         });

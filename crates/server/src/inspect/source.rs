@@ -38,6 +38,17 @@ pub(super) struct Part {
     pub(super) shard: u32,
     pub(super) segment_bytes: u32,
     pub(super) places: Vec<Place>,
+    /// `None` on a device with a superblock, whose length that says.
+    pub(super) own: Option<OwnFile>,
+}
+
+/// A shard's own file, which may be missing.
+pub(super) struct OwnFile {
+    pub(super) path: PathBuf,
+    /// How long it is; `None`: there is none.
+    pub(super) bytes: Option<u64>,
+    /// The file behind the shard's stable memory. `None`: the file was named alone, and there is none beside it.
+    pub(super) buffer: Option<PathBuf>,
 }
 
 /// Which records count: tables that exist, each with its truncation mark, by shard.
@@ -100,6 +111,15 @@ impl Sources {
 
     /// Opens a device or a shard's file; of the latter store and shard may be known.
     fn add(&mut self, path: &Path, known: Option<(u64, u32)>) -> Result<(), InspectError> {
+        if let Some((store, shard)) = known
+            && !path.exists()
+        {
+            let own = Some(OwnFile { path: path.to_owned(), bytes: None, buffer: Some(path.with_extension("buffer")) });
+            // Without places nothing is read of it.
+            let segment_bytes = default_segment_bytes();
+            self.parts.push(Part { source: usize::MAX, store, shard, segment_bytes, places: Vec::new(), own });
+            return Ok(());
+        }
         let device = Device::open(path, Access::Read)?;
         let source = self.sources.len();
         let io = |error| InspectError::Io { path: path.to_owned(), source: error };
@@ -125,7 +145,9 @@ impl Sources {
                 };
                 let count = device.bytes() / u64::from(segment_bytes);
                 let place = |segment| Place { segment: segment as u32, offset: segment * u64::from(segment_bytes) };
-                self.parts.push(Part { source, store, shard, segment_bytes, places: (0..count).map(place).collect() });
+                let buffer = Some(path.with_extension("buffer")).filter(|buffer| known.is_some() || buffer.exists());
+                let own = OwnFile { path: path.to_owned(), bytes: Some(device.bytes()), buffer };
+                self.parts.push(Part { source, store, shard, segment_bytes, places: (0..count).map(place).collect(), own: Some(own) });
                 self.sources.push(Source { device, superblock: None, bad_copy: None });
                 Ok(())
             }
@@ -146,7 +168,7 @@ fn part_of(superblock: &Superblock, shard: u16, source: usize) -> Part {
         (device == usize::from(superblock.number)).then_some(Place { segment: segment as u32, offset })
     });
     let store = superblock.store as u64;
-    Part { source, store, shard: shard.into(), segment_bytes: superblock.segment_bytes, places: places.collect() }
+    Part { source, store, shard: shard.into(), segment_bytes: superblock.segment_bytes, places: places.collect(), own: None }
 }
 
 /// Store, shard and segment size by the first header of a shard's own file.
