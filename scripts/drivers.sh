@@ -17,13 +17,13 @@
 set -euo pipefail
 . "$(dirname "$0")/steps.sh"
 
-all=(python-cassandra python-scylla cqlsh rust java go node aerospike-python aerospike-java aerospike-go aerospike-rust aerospike-node aerospike-cql ycsb ycsb-generators abuse crash cluster report bench)
+all=(python-cassandra python-scylla cqlsh rust java go node aerospike-python aerospike-java aerospike-go aerospike-rust aerospike-node aerospike-cql ycsb ycsb-generators abuse crash faults cluster report bench)
 # What `make test-long` runs: the larger sizes of some of them, and what runs nowhere else.
-long=(latte crash cluster bench abuse)
+long=(latte crash faults cluster bench abuse)
 # These start what they need themselves.
-serverless=(ycsb-generators abuse crash cluster report bench)
+serverless=(ycsb-generators abuse crash faults cluster report bench)
 # These wait more than they compute: one lane has them, the other lanes the rest.
-waiting=(cluster crash bench)
+waiting=(cluster crash faults bench)
 known=(latte "${all[@]}")
 is_serverless() { [[ " ${serverless[*]} " == *" $1 "* ]]; }
 is_waiting() { [[ " ${waiting[*]} " == *" $1 "* ]]; }

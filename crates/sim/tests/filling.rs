@@ -70,7 +70,7 @@ impl Cluster {
 /// What the first member says of how it fills the second.
 fn fill(network: &mut Network) -> RebuildReport {
     let report = network.machine(0).unwrap().report();
-    report.cores[0].fills.iter().find(|fill| fill.node == 2).cloned().unwrap_or_default()
+    report.cores[0].rebuilds.iter().find(|rebuild| rebuild.node == 2).cloned().unwrap_or_default()
 }
 
 #[test]
