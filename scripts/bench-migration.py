@@ -173,7 +173,7 @@ class Fill(threading.Thread):
                 joining = threading.Thread(target=self.join_cluster)
                 joining.start()
             state = json.load(urllib.request.urlopen("http://127.0.0.1:28080/status"))
-            learning = sum(core["to_fill"] for core in state["cores"])
+            learning = sum(core["to_rebuild"] for core in state["cores"])
             if learning and self.began is None:
                 self.began = time.monotonic() - start
             if self.began is not None and not learning and self.whole is None and state["cluster"]["short_slots"] == 0:
