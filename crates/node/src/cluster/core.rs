@@ -51,7 +51,7 @@ impl ClusterCore {
         }
     }
 
-    /// Work of a client has come.
+    /// A client has sent work.
     pub(crate) fn client_came(&mut self) {
         self.replication.rest.client_came();
     }

@@ -13,7 +13,7 @@ impl Core {
         if self.cluster.is_some() { base::SLOT_COUNT as u16 } else { self.cores }
     }
 
-    /// The cluster's share of a turn. Gives the time at which to be called again; `Some(0)` for at once.
+    /// The cluster's share of a turn. Returns the time at which to be called again; `Some(0)` for at once.
     pub(crate) fn cluster_turn<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         self.cluster.as_ref()?;
         let now_us = reactor.now().monotonic_us;

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 impl Core {
-    /// The cluster is this now.
+    /// Applies a view.
     pub(crate) fn apply_view<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, view: Arc<View>) {
         let now_us = reactor.now().monotonic_us;
         let committed = self.committed_here();
@@ -157,7 +157,7 @@ impl ClusterCore {
         shard.serve(keyspace, slot, serving);
     }
 
-    /// Forgets what was under way with processes that are no more.
+    /// Forgets what was under way with processes that have ended.
     fn forget_peers(&mut self, before: &View) {
         let Self { view, links, roles, rebuild, .. } = self;
         for node in view.gone_since(before) {

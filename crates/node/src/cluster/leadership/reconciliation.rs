@@ -1,4 +1,4 @@
-//! A new primary, and the reconciliation with the others in sync before it serves.
+//! A new primary reconciles before it serves: it and the other replicas in sync get the same rows, whatever the primary before sent to only some of them.
 
 use crate::cluster::core::ClusterCore;
 use crate::cluster::links::frames::Slots;
@@ -12,7 +12,7 @@ use shard::{KeyspaceNumber, RowKey};
 use std::collections::BTreeSet;
 
 impl ClusterCore {
-    /// As replica: slots whose primary is another than before; what the one before may have sent only here is asked for.
+    /// As replica: slots whose primary is another than before; what the former one may have sent only here is fetched.
     pub(crate) fn follow_primary(&mut self, place: (KeyspaceNumber, Slot), own_writes: Vec<RowKey>) {
         let mut keys = self.replication.divergence.take_uncommitted(place);
         keys.extend(own_writes);
@@ -21,7 +21,7 @@ impl ClusterCore {
         }
     }
 
-    /// As new primary: the others get what may be here alone. Gives whether there is anything to wait for.
+    /// As new primary: the others get what may be here alone. Returns whether there is anything to wait for.
     pub(crate) fn begin_reconciliation(&mut self, place: (KeyspaceNumber, Slot), own_writes: Vec<RowKey>, last: Sequence) -> bool {
         let mut keys = self.replication.divergence.take_uncommitted(place);
         keys.extend(own_writes);

@@ -1,11 +1,13 @@
-//! The end of a member's process, as its operator asks for it, so that neither clients nor other members hear of it by an error.
+//! The shutdown of a member, as its operator orders it: neither clients nor other members see an error.
 //!
 //! ```text
-//! stopping ─► ShuttingDown is decided: primaries drop this member, so nobody waits for its acknowledgements ─► each core transfers what it is primary of ─► every member knows;
-//! the metadata's group has another leader ─► clients are sent away: what is under way is answered, what comes is refused ─► all is written out
+//! transferring ─► ShuttingDown is decided, primaries drop this member ─► each core transfers the slots that it is primary of
+//! transferred  ─► every member knows, and another one leads the metadata group
+//! sending away ─► requests in flight are answered, new ones are refused
+//! writing out  ─► everything is on the device
 //! ```
 //!
-//! Each step has an end by the clock: what cannot be given away, for nobody else has it, is not waited for.
+//! The clock bounds each step: a slot that nobody else has in sync cannot be transferred, and is not waited for.
 
 use crate::cluster::core::ClusterCore;
 use crate::cluster::leadership::state::{Shutdown, Step};
@@ -32,7 +34,7 @@ const ASK_AGAIN_US: u64 = 500_000;
 const LOOK_US: u64 = 10_000;
 
 impl Core {
-    /// The process is to end. Gives whether it has to take leave of other members first.
+    /// The process is to end. Returns whether it has to take leave of other members first.
     pub(crate) fn begin_shutdown(&mut self, now_us: u64) -> bool {
         let Some(cluster) = &mut self.cluster else { return false };
         if !cluster.view.is_current || cluster.view.peers.values().all(|peer| !peer.is_up) {
@@ -60,7 +62,7 @@ impl Core {
         self.send_away_until_us.get_or_insert(now_us + SEND_AWAY_US_MAX);
     }
 
-    /// The next steps towards the end. Gives the time at which to look again.
+    /// The next steps towards the end. Returns the time at which to look again.
     pub(crate) fn shutdown_turn<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
         let cluster = self.cluster.as_mut()?;

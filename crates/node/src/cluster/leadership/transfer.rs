@@ -1,12 +1,7 @@
-//! Primary transfer: a slot goes from one live primary to another, and no client notices.
+//! Primary transfer: a slot goes from one live primary to another, and no client sees an error.
 //!
-//! ```text
-//! the metadata names a successor ─► close: operations are refused here and wait where they were routed ─► drained: all that was written is on every
-//! replica in sync, and answered ─► TransferPrimary ─► the view in which the other is primary ─► `STEPPED_DOWN` ─► it serves
-//! ```
-//!
-//! Nothing rests on the waiting but that clients hear no error: safe it is by the terms and by the new primary's wait for the word of the one before.
-//! So a slot that is not drained, or of which nothing is decided, in bounded time is opened again.
+//! Closing a slot only spares clients an error. Safety comes from terms, and from the new primary: it waits until the former one has stepped down or all its
+//! leases are over. So a slot that is not transferred in time opens again.
 
 use crate::cluster::core::ClusterCore;
 use crate::cluster::leadership::state::{CLOSED_US_MAX, Closing, Leadership, PrimaryTransfer, TOGETHER_US};
@@ -27,7 +22,7 @@ const GATHER_US: u64 = 50_000;
 const REST_US: u64 = 2_000_000;
 
 impl Core {
-    /// Gives slots to those who should be their primaries. Gives the time at which to look again.
+    /// Gives slots to those who should be their primaries. Returns the time at which to look again.
     pub(crate) fn transfer_primaries<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
         let cluster = self.cluster.as_mut()?;
@@ -86,7 +81,7 @@ impl Core {
 }
 
 impl ClusterCore {
-    /// Looks up what should be given away. Gives the slots that are open again.
+    /// Looks up what should be given away. Returns the slots that are open again.
     fn look_for_successors(&mut self, now_us: u64) -> Vec<Place> {
         let Self { leadership: Leadership { transfer, .. }, view, roles, .. } = self;
         transfer.version = view.version();
@@ -112,7 +107,7 @@ impl ClusterCore {
         opened
     }
 
-    /// Closes what is wanted. Gives the slots.
+    /// Closes what is wanted. Returns the slots.
     fn close_wanted(&mut self, now_us: u64, written: Sequence) -> Vec<Place> {
         let Self { leadership, roles, .. } = self;
         let PrimaryTransfer { wanted, closing, close_at_us, .. } = &mut leadership.transfer;

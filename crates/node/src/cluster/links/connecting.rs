@@ -40,7 +40,7 @@ impl ClusterCore {
         }
     }
 
-    /// Connects what is wanted and not connected. Gives the time at which to look again.
+    /// Connects what is wanted and not connected. Returns the time at which to look again.
     pub(crate) fn connect_links<R: Reactor>(&mut self, reactor: &mut R, core: CoreId, cores: u16) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
         let mut next: Option<u64> = None;
@@ -91,7 +91,7 @@ impl ClusterCore {
         shown.or_else(|| self.membership.members_told.get(&node).map(|address| (*address, 1)))
     }
 
-    /// Closes unauthenticated connections whose time is over, and the oldest if there are too many. Gives the time at which to look again.
+    /// Closes unauthenticated connections whose time is over, and the oldest if there are too many. Returns the time at which to look again.
     pub(crate) fn close_unauthenticated<R: Reactor>(&mut self, reactor: &mut R, core: CoreId) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
         loop {

@@ -1,8 +1,7 @@
-//! Connections between this core and cores of other nodes.
+//! Links of this core, and connections that cores of other nodes have made to it.
 //!
-//! Who has something to send makes a link, one for each core of another node, and keeps it; what answers it comes back on the same
-//! connection. So two cores that are each other's primaries have two links, one each way. The core that connects says hello first and the other
-//! answers with its own; a side that does not like what it hears says why in its log and closes.
+//! The core that has something to send makes a link, one for each core of another node, and keeps it. Answers come back on the same connection. Two cores that
+//! are each other's primaries have two links.
 
 use crate::cluster::links::channel::Channel;
 use crate::cluster::links::pending_frames::PendingFrames;

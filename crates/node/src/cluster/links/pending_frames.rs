@@ -1,6 +1,6 @@
-//! Frames that go by newer metadata than this core has: they wait for it.
+//! Frames that need newer metadata than this core has wait for it.
 //!
-//! Nobody can tell whether there is any: a member that says so for ever can have so many bytes wait here, and is refused what it sends beyond.
+//! Such metadata may never come, so the bytes of each member are bounded.
 
 use crate::cluster::links::remote_core::RemoteCore;
 use base::NodeId;

@@ -1,7 +1,7 @@
-//! What people and drivers are told of members when the metadata has changed.
+//! What operators and drivers hear of members when the metadata changes.
 //!
-//! Drivers know a node by its address, and drop its connections, with what is under way on them, when they are told that it has left or is down. Hence the invariant:
-//! nothing is said of a member whose address a later one has, as it has when a machine was replaced by another one at the same place.
+//! A driver knows a node by its address. When it hears that a node has left or is down, it drops its connections. Hence the invariant: nothing is said of a member
+//! whose address a later member has, as when a machine was replaced in place.
 
 use crate::cluster::membership::view::members_by_address;
 use crate::core::Core;

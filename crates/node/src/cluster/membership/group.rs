@@ -1,4 +1,4 @@
-//! Core 0's part: this member of the metadata's group, from blobs and messages to views that all cores act on.
+//! What core 0 keeps as this node's member of the metadata group, and what every core keeps of its membership.
 
 use crate::cluster::links::channel::Channel;
 use crate::cluster::membership::orders::{Answer, Order};

@@ -40,7 +40,7 @@ impl Core {
         }
     }
 
-    /// This member's lease ends then.
+    /// Applies a lease of this member.
     pub(crate) fn apply_lease<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, until_us: u64) {
         let Some(cluster) = &mut self.cluster else { return };
         let is_stale = cluster.config.planted == Some(Planted::StaleLease);

@@ -8,7 +8,7 @@
 //!
 //! One that is in sync and has restarted is a learner that waits until the primary has dropped it.
 //!
-//! A slot whose primary this node has just become is served when the one before has stepped down (or its leases are over), and when all
+//! A slot whose primary this node has just become is served when the former primary has stepped down (or its leases are over), and when all
 //! others in sync have what this node has of that one's last writes.
 
 use crate::cluster::links::frames::RebuildMethod;
@@ -111,7 +111,7 @@ impl LocalSlot {
         self.has_restarted() || self.waits.release
     }
 
-    /// A learner gets this primary's writes no more.
+    /// A learner gets this primary's writes no longer.
     pub(crate) fn stop_rebuild(&mut self, node: NodeId) {
         self.rebuilding.retain(|(known, ..)| *known != node);
         self.rebuilt.retain(|known| *known != node);
@@ -134,7 +134,7 @@ pub(crate) struct Standing {
 /// What a new primary waits for before it serves a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Waits {
-    /// The primary before has not stepped down.
+    /// The former primary has not stepped down.
     pub(crate) transfer: bool,
     /// Others may not have all that is here.
     pub(crate) reconciliation: bool,
@@ -217,7 +217,7 @@ impl Roles {
         })
     }
 
-    /// A process of a member is no more: whatever it was being rebuilt with has to begin anew.
+    /// A process of a member has ended: whatever it was being rebuilt with has to begin anew.
     pub(crate) fn forget_member(&mut self, node: NodeId) {
         for local in self.slots.iter_mut().flatten().filter(|local| local.role == Role::Primary) {
             local.stop_rebuild(node);

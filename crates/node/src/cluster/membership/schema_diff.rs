@@ -1,4 +1,4 @@
-//! From one schema to the one that the cluster has decided: what is new, what is gone, what stays the very same.
+//! The difference between a schema and the next one: what is new, what is gone, what stays the same.
 
 use base::TableId;
 use cql::ddl::{self, SchemaEvent, SchemaEventTarget};

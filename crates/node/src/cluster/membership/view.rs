@@ -1,4 +1,4 @@
-//! What the metadata means to this node: who serves which slot, and where they are. Made on core 0, shared by all cores, never changed.
+//! What the metadata means to this node: who serves which slot, and where members are. Core 0 makes a view, all cores share it, nobody changes it.
 
 use crate::cluster::membership::ring::Ring;
 use base::{CoreId, Epoch, NodeId, Slot, TableId};
@@ -102,7 +102,7 @@ impl View {
         Self { me, identity, is_current, state: Arc::clone(state), peers, are_all_up, keyspaces, tables, members_since, ring }
     }
 
-    /// Members of `before` whose processes are no more.
+    /// Members of `before` whose processes have ended.
     pub(crate) fn gone_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = NodeId> + 'a {
         let known = if Arc::ptr_eq(&self.peers, &before.peers) { None } else { Some(before.peers.iter()) };
         let is_gone = |node: &NodeId, peer: &Peer| self.peers.get(node).is_none_or(|now| now.incarnation != peer.incarnation);

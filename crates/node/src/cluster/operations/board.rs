@@ -1,8 +1,8 @@
-//! What an operator sees of a node, and what one asks of it.
+//! The board: cores write their figures there and find orders.
 //!
 //! ```text
-//! cores ── their figures, about once a second ──► Board ◄── Board::report ── whoever serves operators, on a thread of its own
-//! core 0 ◄── orders, in its turns ─────────────── Board ◄── Board::order
+//! cores ── figures, about once a second ──► Board ◄── Board::report ── whoever serves operators, on a thread of its own
+//! core 0 ◄── orders, in its turns ────────── Board ◄── Board::order
 //! ```
 //!
 //! Invariant: a core never waits for the board. What it cannot write at once it writes a little later.

@@ -28,7 +28,7 @@ const CHANGED_US: u64 = 50_000;
 const AGAIN_US: u64 = 10_000;
 
 impl Core {
-    /// Writes the figures when they are due, and takes up orders. Gives the time at which to be called again.
+    /// Writes the figures when they are due, and takes up orders. Returns the time at which to be called again.
     pub(crate) fn operations_turn<R: Reactor<Message = Message>>(&mut self, reactor: &R) -> Option<u64> {
         let board = self.config.board.as_deref()?;
         let leads = self.core == CoreId(0) && self.cluster.is_some();

@@ -3,15 +3,15 @@
 //! | kept | means |
 //! |---|---|
 //! | committed | all rows here up to this sequence of the engine are on all replicas in sync |
-//! | absent members | each with a sequence: all rows up to it the member has |
-//! | timestamp | no write here has a larger one, but for those of the last moments |
-//! | held slots | this core was in sync in them, and has forgotten nothing since |
+//! | absent members | each with a sequence: the member has all rows up to it |
+//! | timestamp | no write here has a larger one, except those of the last moments |
+//! | held slots | this core was in sync in them, and has wiped nothing since |
 //!
-//! It is stored as a blob, text, now and then. What is stored may be old: a lower sequence only means more to send, a slot that is missing
-//! is rebuilt by full copy. Only that a slot is held no more has to be stored before its rows go, and that it is held after its rows are on the device.
+//! A blob stores it as text, now and then. A stored value may be old: a lower sequence means more to send, a missing slot means a full copy. Two things are
+//! strict. The blob says that a slot is no longer held before its rows go, and that it is held after its rows are on the device.
 //!
-//! A member that loses power has lost what it had not flushed, although it had acknowledged it. So what an absent member has is taken to
-//! be what was committed a while before it was missed.
+//! A member that loses power loses what it had acknowledged and not flushed. So an absent member counts as having what was committed some time before it was
+//! missed.
 
 use crate::cluster::membership::roles::{Place, Role, Roles};
 use crate::cluster::membership::view::View;
@@ -142,7 +142,7 @@ impl CatchUp {
         self.full_us.is_some_and(|(since_us, _)| now_us >= since_us + FULL_US)
     }
 
-    /// Forgets since when members that are down are away, so that nothing is kept for them: they get everything. Gives them, if there are any.
+    /// Forgets since when members that are down are away, so that nothing is kept for them: they get everything. Returns them, if there are any.
     pub(crate) fn forget_away(&mut self, is_up: impl Fn(NodeId) -> bool) -> Vec<NodeId> {
         let away = self.absent.iter_mut().filter(|(node, known)| **known > 0 && !is_up(**node));
         let forgotten: Vec<NodeId> = away.map(|(node, known)| (*known = 0, *node).1).collect();

@@ -32,7 +32,7 @@ pub(crate) struct OwnTail {
 }
 
 impl Learner {
-    /// A slot is in sync. Gives whether it was asked for.
+    /// A slot is in sync. Returns whether it was asked for.
     pub(crate) fn in_sync(&mut self, place: Place) -> bool {
         self.wanted.remove(&place);
         self.asked.remove(&place).is_some()

@@ -145,14 +145,14 @@ impl Queues {
         })
     }
 
-    /// A process of a member is no more.
+    /// A process of a member has ended.
     pub(crate) fn forget_member(&mut self, node: NodeId) {
         self.by_target.retain(|target, _| target.0 != node);
         self.dropped.retain(|target, _| target.0 != node);
         self.postponed.retain(|(target, ..)| target.0 != node);
     }
 
-    /// A replica cannot take what it is sent, or does not ask for it because it could not; the latter if nothing `is_sent`. Gives whether that is
+    /// A replica cannot take what it is sent, or does not ask for it because it could not; the latter if nothing `is_sent`. Returns whether that is
     /// to be proposed.
     pub(crate) fn give_up(&mut self, target: RemoteCore, why: Held, is_sent: bool, now_us: u64) -> bool {
         let never = Dropped { why, until_us: 0, wait_us: 0, propose_again_us: 0 };

@@ -121,7 +121,7 @@ impl Core {
         }
     }
 
-    /// Begins the rebuilds that have waited long enough. Gives the time at which to look again.
+    /// Begins the rebuilds that have waited long enough. Returns the time at which to look again.
     pub(crate) fn rebuild_postponed<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
         let Queues { dropped, postponed, .. } = &mut self.cluster.as_mut()?.rebuild.queues;

@@ -1,13 +1,4 @@
-//! The share of rebuilds in a turn: urgent work first, then a slice of the rest.
-//!
-//! A learner asks the slot's primary for a rebuild (`REBUILD`), and from then on gets its writes; beside them, on the same stream, it gets the image
-//! of every row. Because both come from one core in one order, what arrives last is what the row is. When all images are acknowledged the
-//! primary waits for the learner as for those in sync, and when it has what was written by then, too, proposes that it be one of them.
-//!
-//! A learner that was in sync before, and still has its rows, is rebuilt by catch-up: it gets what was written since (`catch_up`).
-//!
-//! A replica that may have rows which the primary does not have, because a primary before this one sent them and did not live to see them
-//! acknowledged, asks for the images of these keys (`FETCH`). A new primary sends such rows of its own to the others before it serves.
+//! The share of rebuilds in a turn: what clients wait for first, then a slice of the rest.
 
 use crate::cluster::core::ClusterCore;
 use crate::cluster::links::remote_core::RemoteCore;
@@ -32,7 +23,7 @@ enum Task {
 }
 
 impl Core {
-    /// Goes on with everything that is under way. Gives the time at which to be called again; 0 for at once.
+    /// Goes on with everything that is under way. Returns the time at which to be called again; 0 for at once.
     pub(crate) fn rebuild_turn<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         self.ask(reactor);
         let postponed_due_us = self.rebuild_postponed(reactor);
@@ -72,7 +63,7 @@ impl Core {
         if goes_on { Some(0) } else { [due_us, postponed_due_us].into_iter().flatten().min() }
     }
 
-    /// A slice of what clients need not wait for. Gives the time at which to go on.
+    /// A slice of what clients need not wait for. Returns the time at which to go on.
     fn migrate<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, targets: &[RemoteCore]) -> Option<u64> {
         let cluster = self.cluster.as_mut()?;
         let Rebuild { queues: Queues { by_target, next_task, .. }, learner: Learner { wipes, own_tail, .. }, .. } = &cluster.rebuild;

@@ -1,7 +1,4 @@
-//! Writes on their way to replicas, and from primaries.
-//!
-//! Each turn a core puts what its shard has written into the streams of the slots' sets, applies what other primaries have sent, acknowledges
-//! it, and tells the shard how far each set is.
+//! As replica: items of primaries' streams are judged, applied and acknowledged.
 
 use crate::cluster::config::Planted;
 use crate::cluster::core::ClusterCore;
@@ -33,7 +30,7 @@ enum Verdict {
 
 impl Core {
     /// Applies what primaries have sent, as far as it can be, and acknowledges it. Of images only a slice: writes wait for clients, images only for what
-    /// comes behind them. Gives the time at which to be called again.
+    /// comes behind them. Returns the time at which to be called again.
     pub(crate) fn apply_streams<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         let now = reactor.now();
         let cluster = self.cluster.as_mut()?;

@@ -36,12 +36,12 @@ pub(crate) struct Divergence {
 }
 
 impl Divergence {
-    /// What came of a process of a member that is no more is settled by others: its slots have another primary, or a new term.
+    /// What came of a process of a member that has ended is settled by others: its slots have another primary, or a new term.
     pub(crate) fn forget_sender(&mut self, node: NodeId) {
         self.uncommitted.retain(|from, _| from.0 != node);
     }
 
-    /// Tables that are no more have no rows to ask for.
+    /// Tables that have ended have no rows to ask for.
     pub(crate) fn forget_tables(&mut self, is_known: impl Fn(TableId) -> bool) {
         for keys in [&mut self.to_fetch, &mut self.fetching, &mut self.away] {
             keys.values_mut().for_each(|keys| keys.retain(|key| is_known(key.table)));

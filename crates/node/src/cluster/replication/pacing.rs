@@ -1,20 +1,17 @@
 //! How much of a core's time, and of its streams, moving rows between nodes may take.
 //!
-//! Clients are served by the same cores, and their writes travel in the same streams: whatever a migration does, they may have to wait for. So its
-//! budget is in their terms: by how much it may lengthen a request. It is spent on this:
+//! Clients share cores and streams with a migration. Its budget says by how much it may lengthen a request:
 //!
 //! | who waits | for what | at most |
 //! |---|---|---|
 //! | a request, on each core that it comes to | a [`Slice`] of sending and one of applying that have begun | an eighth of the budget |
 //! | a write, for its replicas | images that are before it in a stream: the [`Window`] | a quarter of the budget |
 //!
-//! And it must not take the time that clients need. Where they work a slice is followed by a [`Rest`], until the core has slept for three times as long as the slice took: so
-//! sending gets at most a quarter of what clients leave. What a replica has to apply does not rest, for writes wait behind it: the window sees how long that
-//! takes, gets small and pauses. Where two members rebuild each other a core so has as much to apply as to send, and is still idle for a good part of the time; without that,
-//! requests would wait for each other as well.
+//! A migration must also leave clients their time. Where clients work, a [`Rest`] follows each slice until the core has slept three times as long as the slice
+//! took: sending takes at most a quarter of what clients leave. Applying does not rest, because writes wait behind images. The window measures how long it
+//! takes, shrinks and pauses. So two members that rebuild each other stay idle for a good part of the time, and requests do not wait for each other.
 //!
-//! Invariants: some work is done in every slice, a rest ends however busy the core is, and some bytes are always allowed to be under way: a migration
-//! ends.
+//! Invariants: each slice does some work, a rest ends however busy the core is, and some bytes may always be in flight. So a migration ends.
 
 /// A slice is so many chunks long at most, whatever the clock says.
 const SLICE_CHUNKS_MAX: usize = 256;
@@ -108,7 +105,7 @@ pub(crate) struct Rest {
 }
 
 impl Rest {
-    /// Work of a client has come to this core.
+    /// A client has sent work to this core.
     pub(crate) fn client_came(&mut self) {
         self.clients_came = true;
     }

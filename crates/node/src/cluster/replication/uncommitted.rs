@@ -1,6 +1,6 @@
 //! Writes of a primary, and rows that a new one reconciles, that are applied here and not known to be committed.
 //!
-//! Nearly all of them are forgotten a moment later, so they stay as they came; their keys are read only when the primary changes.
+//! Nearly all of them are committed a moment later. So their bytes stay as they came, and only a change of the primary reads their keys.
 
 use base::Slot;
 use engine::{Key, ReceivedRows};
@@ -26,7 +26,7 @@ struct Group {
 #[derive(Debug, Default)]
 pub(crate) struct Uncommitted {
     groups: VecDeque<Group>,
-    /// Their rows, back to back, after `dead` bytes of groups that are no more.
+    /// Their rows, back to back, after `dead` bytes of groups that have ended.
     rows: Vec<u8>,
     dead: usize,
 }

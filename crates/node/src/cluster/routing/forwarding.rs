@@ -1,6 +1,6 @@
-//! Requests that other cores and members have sent on to this one.
+//! Requests that other cores and members have sent to this one.
 //!
-//! One that goes by newer metadata than this core's waits until that has come: only then does this core know whether it may run it.
+//! A request that needs newer metadata than this core has waits: only then does the core know whether it may run it.
 
 use crate::cluster::links::frames::{FORWARD_BYTES_MAX, FORWARDED, Forward, Forwarded, RemoteOutcome};
 use crate::cluster::routing::pending_requests::{PENDING_US, PendingRequest};

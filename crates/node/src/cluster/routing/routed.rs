@@ -1,7 +1,7 @@
-//! Requests that this core cannot run itself: found out who can, sent there, sent again elsewhere while nothing has been done.
+//! Requests that this core cannot run itself: it finds the core that can, sends them there, and sends them again elsewhere while nothing was done.
 //!
-//! A routed request is either waiting (there is nobody to ask for the moment: a failover is under way, a link is being made) or sent. What was
-//! sent and got no answer is asked again if it only reads; if it writes, its outcome is unknown and the client hears of a timeout.
+//! A request *waits* while there is nobody to ask, during a failover or while a link is made. Then it is *sent*. A read without an answer is sent again; a write
+//! without an answer has an unknown outcome, and its client gets a timeout.
 
 use crate::cluster::links::frames::{FORWARD_BYTES_MAX, Forward};
 use crate::cluster::routing::requests::{Asker, Routed, Way};
