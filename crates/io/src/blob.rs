@@ -192,6 +192,18 @@ pub struct RecoveredBlobs {
 /// # Errors
 /// When a blob that was stored has no good copy.
 pub fn recover_blobs(owner: BlobOwner, copies: &[BTreeMap<String, BlobCopy>; BLOB_COPIES]) -> Result<RecoveredBlobs, BlobsLost> {
+    recover_blobs_without(owner, copies, &[])
+}
+
+/// The same as if blobs with these names had never been stored.
+///
+/// # Errors
+/// When another blob that was stored has no good copy.
+pub fn recover_blobs_without(
+    owner: BlobOwner,
+    copies: &[BTreeMap<String, BlobCopy>; BLOB_COPIES],
+    without: &[String],
+) -> Result<RecoveredBlobs, BlobsLost> {
     let mut recovered = RecoveredBlobs::default();
     let mut lost = Vec::new();
     if is_from_before_seals(copies) {
@@ -225,6 +237,8 @@ pub fn recover_blobs(owner: BlobOwner, copies: &[BTreeMap<String, BlobCopy>; BLO
     let listed: BTreeSet<&str> = std::str::from_utf8(&manifest).unwrap_or_default().lines().collect();
     names.extend(&listed);
     names.remove(MANIFEST_BLOB);
+    names.retain(|name| !without.iter().any(|other| other == name));
+    recovered.unlisted = !without.is_empty();
     for name in names {
         match choose(owner, name, copies) {
             Ok((blob, faults)) => {

@@ -15,7 +15,7 @@ mod stable;
 pub use base::Now;
 pub use blob::{
     BLOB_COPIES, Blob, BlobCopy, BlobFault, BlobOwner, BlobRepair, BlobSealer, BlobsLost, MANIFEST_BLOB, RecoveredBlobs, Sealed,
-    choose_copy, is_blob_name, open_blob, recover_blobs, seal_blob,
+    choose_copy, is_blob_name, open_blob, recover_blobs, recover_blobs_without, seal_blob,
 };
 pub use disk::{DiskCompletion, DiskError, DiskRequest, DiskTag, FileId, Work, WriteSource};
 pub use network::{ConnectionId, ListenerId, Placement};

@@ -11,7 +11,7 @@
 use crate::config::{CAPACITY_LEAST, CORES, Config};
 use crate::devices::{DeviceSpec, Devices, Wanted};
 use crate::identity;
-use crate::layout::{FORMAT_DEVICES, FORMAT_FILES, LAYOUT, LAYOUT_COPY, Layout, LayoutError};
+use crate::layout::{FORMAT_DEVICES, FORMAT_FILES, LAYOUT, LAYOUT_COPY, Layout, LayoutError, Losses};
 use crate::settings::Size;
 use crate::small_files;
 use io::seal_blob;
@@ -41,9 +41,9 @@ pub(crate) struct DataDir {
 
 impl DataDir {
     /// Locks the directory; makes it when it is new.
-    pub(crate) fn open(config: &Config, cpus: usize) -> Result<Self, LayoutError> {
+    pub(crate) fn open(config: &Config, losses: Losses, cpus: usize) -> Result<Self, LayoutError> {
         let lock = lock_data_dir(&config.data_dir)?;
-        let small_files = small_files::read(&config.data_dir)?;
+        let small_files = small_files::read(&config.data_dir, losses)?;
         let (made, generation) = (small_files.layout()?, small_files.layout.as_ref().map_or(0, |layout| layout.generation));
         let mut layout = match &made {
             Some(made) => reuse(made, config)?,
@@ -164,8 +164,12 @@ mod tests {
         }
 
         fn open(&self, settings: Settings) -> Result<DataDir, LayoutError> {
+            self.open_with(settings, Losses::Refused)
+        }
+
+        fn open_with(&self, settings: Settings, losses: Losses) -> Result<DataDir, LayoutError> {
             let settings = Settings { data_dir: Some(self.0.clone()), ..settings };
-            DataDir::open(&Config::new(settings, Host { memory_bytes: 1 << 30 }).unwrap(), 3)
+            DataDir::open(&Config::new(settings, Host { memory_bytes: 1 << 30 }).unwrap(), losses, 3)
         }
     }
 
@@ -267,6 +271,24 @@ mod tests {
         std::fs::write(folder.0.join("blobs-copy/schema.json"), b"").unwrap();
         let error = folder.open(Settings::default()).unwrap_err().to_string();
         assert!(error.contains("`schema.json` is missing, and its copy is cut short"), "{error}");
+    }
+
+    #[test]
+    fn lost_truncation_marks_can_be_done_without_and_a_lost_schema_cannot() {
+        let folder = Folder::new("accepted");
+        for name in ["truncations-0", "schema.json"] {
+            folder.open(Settings::default()).unwrap().blob_store.replace(name, b"{}").unwrap();
+            for directory in ["blobs", "blobs-copy"] {
+                std::fs::remove_file(folder.0.join(directory).join(name)).unwrap();
+            }
+            assert!(matches!(folder.open(Settings::default()), Err(LayoutError::BlobsLost { .. })));
+            let accepted = folder.open_with(Settings::default(), Losses::Accepted);
+            assert_eq!(accepted.is_ok(), name == "truncations-0");
+            if accepted.is_ok() {
+                drop(accepted);
+                folder.open(Settings::default()).unwrap();
+            }
+        }
     }
 
     #[test]

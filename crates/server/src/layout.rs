@@ -16,6 +16,14 @@ pub(crate) const FORMAT_FILES: u32 = 1;
 /// The layout of a node with devices.
 pub(crate) const FORMAT_DEVICES: u32 = 2;
 
+/// Whether a node starts that has lost stored data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Losses {
+    Refused,
+    /// It starts with what is left, by the operator's order.
+    Accepted,
+}
+
 /// What to do when small files have no good copy.
 const RESTORE: &str = "Nothing was changed. Restore both copies from a backup of this directory; or, if this is a member of a cluster, \
                        move the directory away and replace the member by an empty one (docs/reference/operations.md, `When files of the data directory are lost`)";

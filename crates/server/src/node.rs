@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::identity;
+use crate::layout::Losses;
 use crate::settings;
 use base::{CoreId, TableId};
 use engine::{Engine, OpenError, Sequence};
@@ -63,14 +64,6 @@ pub(crate) enum NodeError {
         /// What is needed.
         needed_mib: u64,
     },
-}
-
-/// Whether a node starts that has lost stored data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Losses {
-    Refused,
-    /// It starts with what is left, by the operator's order.
-    Accepted,
 }
 
 /// A shard's files.

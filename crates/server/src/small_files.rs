@@ -9,8 +9,10 @@
 //! Invariant: reading writes nothing.
 
 use crate::identity::{self, IDENTITY_BLOB};
-use crate::layout::{LAYOUT, LAYOUT_COPY, Layout, LayoutError};
-use io::{Blob, BlobCopy, BlobOwner, BlobRepair, MANIFEST_BLOB, RecoveredBlobs, choose_copy, open_blob, recover_blobs};
+use crate::layout::{LAYOUT, LAYOUT_COPY, Layout, LayoutError, Losses};
+use io::{
+    Blob, BlobCopy, BlobOwner, BlobRepair, MANIFEST_BLOB, RecoveredBlobs, choose_copy, open_blob, recover_blobs, recover_blobs_without,
+};
 use io_linux::{BlobDirectories, BlobStore, read_blobs};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -37,7 +39,7 @@ pub(crate) fn blob_directories(directory: &Path) -> BlobDirectories {
 ///
 /// # Errors
 /// When one has no good copy.
-pub(crate) fn read(directory: &Path) -> Result<SmallFiles, LayoutError> {
+pub(crate) fn read(directory: &Path, losses: Losses) -> Result<SmallFiles, LayoutError> {
     let copies = read_blobs(&blob_directories(directory))?;
     let layouts = [LAYOUT, LAYOUT_COPY].map(|name| read_file(&directory.join(name)));
     let new = SmallFiles {
@@ -58,6 +60,11 @@ pub(crate) fn read(directory: &Path) -> Result<SmallFiles, LayoutError> {
         Ok(recovered) => recovered,
         // The first start was cut off before anything was made of the identity.
         Err(_) if !is_made && has_only_an_identity => first_identity(owner, &copies),
+        Err(lost) if losses == Losses::Accepted && lost.lost.iter().all(|(name, _)| is_dispensable(name)) => {
+            tracing::error!(%lost, "the node starts without small files: the loss of stored data was accepted");
+            let names: Vec<String> = lost.lost.into_iter().map(|(name, _)| name).collect();
+            recover_blobs_without(owner, &copies, &names).map_err(|lost| LayoutError::BlobsLost { path: directory.to_owned(), lost })?
+        }
         Err(lost) => return Err(LayoutError::BlobsLost { path: directory.to_owned(), lost }),
     };
     let stored = recovered.blobs.get(IDENTITY_BLOB).and_then(|blob| identity::decode(&blob.content));
@@ -101,6 +108,11 @@ impl SmallFiles {
         let blobs = self.recovered.blobs.into_iter().map(|(name, blob)| (name, blob.content)).collect();
         Ok((identity, blobs, store))
     }
+}
+
+/// Whether a node can go on without a blob: truncated rows return, and what replicas that are away have is not known.
+fn is_dispensable(name: &str) -> bool {
+    name.starts_with("truncations-") || name.starts_with("replication-")
 }
 
 fn report(path: &Path, repair: &BlobRepair) {

@@ -5,8 +5,9 @@ use crate::config::{Config, Host};
 use crate::data_dir::DataDir;
 use crate::exit::Failure;
 use crate::http::Http;
+use crate::layout::Losses;
 use crate::logging;
-use crate::node::{Losses, NodeParts};
+use crate::node::NodeParts;
 use crate::node_tls;
 use crate::settings::Pin;
 use crate::settings_file;
@@ -28,11 +29,11 @@ pub(crate) fn run(arguments: StartArguments) -> Result<(), Failure> {
     logging::start(settings.log.as_deref())?;
     let config = Config::new(settings, Host { memory_bytes: io_linux::memory_bytes() })?;
     let tls = config.node_tls.as_ref().map(|files| node_tls::read(files, config.listen)).transpose()?;
-    let data_dir = DataDir::open(&config, io_linux::available_cpus().len())?;
+    let losses = if accept_data_loss { Losses::Accepted } else { Losses::Refused };
+    let data_dir = DataDir::open(&config, losses, io_linux::available_cpus().len())?;
     let board = Arc::new(Board::new(config.node_port.is_some()));
     let http = Http::start(SocketAddr::new(config.listen, config.http_port), Arc::clone(&board))?;
     let (ready, is_ready) = channel();
-    let losses = if accept_data_loss { Losses::Accepted } else { Losses::Refused };
     let machine = start_cores(&config, &data_dir, losses, board, tls, ready)?;
     // A member of a cluster listens before it is taken in: others have to reach it.
     if machine.wait_accepting()? && is_ready.recv().is_ok() {

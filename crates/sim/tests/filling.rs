@@ -6,7 +6,7 @@ mod members;
 
 use cluster::Versions;
 use cql::wire::{Consistency, ProtocolVersion};
-use node::{RebuildReport, Held};
+use node::{Held, RebuildReport};
 use sim::{Bound, Client, ClusterSetup, Loss, Machine, NODE_PORT, Network, Reply, Setup, Statement, int};
 use std::net::SocketAddr;
 

@@ -3,6 +3,7 @@
 use super::InspectError;
 use crate::data_dir;
 use crate::devices::superblock::{self, Head, Superblock};
+use crate::layout::Losses;
 use crate::small_files::{self, SmallFiles};
 use base::{AlignedBuffer, BLOCK_BYTES, TableId};
 use engine::{SegmentHead, Sequence};
@@ -88,7 +89,7 @@ impl Sources {
     /// Everything that a data directory names.
     pub(super) fn of_data_dir(path: &Path) -> Result<Self, InspectError> {
         let lock = io_linux::look_into_data_dir(path)?;
-        let small_files = small_files::read(path)?;
+        let small_files = small_files::read(path, Losses::Refused)?;
         let no_data_dir = || InspectError::NoDataDir { path: path.to_owned() };
         let layout = small_files.layout()?.ok_or_else(no_data_dir)?;
         let identity = small_files.identity.ok_or_else(no_data_dir)?;
