@@ -472,8 +472,9 @@ fn groups_within_groups_never_reach_the_librarys_decoder() {
     // A field of number 15 that is no field of a change begins a group, in which one begins, and so on.
     let mut entry = Entry { term: 9, index, data: vec![0x7b; NESTED].into(), context: vec![2, 2, 0, 0, 0].into(), ..Entry::default() };
     entry.set_entry_type(EntryType::EntryConfChange);
+    let log_term = metadata.group.as_ref().map(|group| group.raw.raft.raft_log.last_term()).expect("a founder is in its group");
     let mut message = |kind, term| {
-        let mut message = Message { from: 2, to: 1, term, index: index - 1, log_term: 1, commit: index, ..Message::default() };
+        let mut message = Message { from: 2, to: 1, term, index: index - 1, log_term, commit: index, ..Message::default() };
         message.entries = vec![entry.clone()].into();
         message.set_msg_type(kind);
         metadata.receive(at(2), NodeId(2), &Envelope::Group(Box::new(message)).encode(Versions::KNOWN.latest()));
