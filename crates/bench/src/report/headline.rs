@@ -36,9 +36,10 @@ fn ran(report: &Report) -> String {
     }
 }
 
-/// A run of a minute ends some milliseconds after it.
+/// A run of a minute ends some milliseconds after it, and was still one of a minute.
 fn whole(seconds: f64) -> f64 {
-    if seconds >= 10.0 { seconds.round() } else { seconds }
+    let rounded = seconds.round();
+    if (seconds - rounded).abs() <= seconds * 0.02 { rounded } else { seconds }
 }
 
 /// `at 1.2 % of the published size`: of the study's, where nobody published figures of it.
