@@ -6,9 +6,10 @@
 //! A part is described by a batch of its records alone, in the form in which clients send batches.
 
 use super::need::Need;
+use super::options::Options;
 use super::request::{Limits, Request, is_write, write_failure};
-use super::start::{Target, check_served, names, target};
-use super::{Options, RecordCoordinator, Work, dictionary};
+use super::target::{Target, check_served, dictionary, names, target};
+use super::work::{RecordCoordinator, Work};
 use crate::ResultCode;
 use crate::wire::{Attributes, BatchEntries, Kind, Operations, Proto, info3, write_result};
 use base::TableId;

@@ -8,7 +8,7 @@ use crate::operate::code;
 use crate::record::new_bin;
 use crate::value::ParticleType;
 use crate::wire::{BIN_NAME_BYTES_MAX, Operation, Operations};
-use model::record_set::{NewBin, RecordSet};
+use model::record_set::{NewBin, RecordSet, RecordSetError};
 
 /// A set and bins to be declared (`model::Schema::declare_bins`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,6 +98,16 @@ fn unsigned(bytes: &[u8]) -> Option<(u64, &[u8])> {
         [0xCD, a, b, rest @ ..] => Some((u64::from(u16::from_be_bytes([*a, *b])), rest)),
         [0xCE, a, b, c, d, rest @ ..] => Some((u64::from(u32::from_be_bytes([*a, *b, *c, *d])), rest)),
         _ => None,
+    }
+}
+
+/// What a client is told when a [`Need`] cannot be met.
+#[must_use]
+pub fn declaration_failure(error: &RecordSetError) -> ResultCode {
+    match error {
+        RecordSetError::SetName(_) => ResultCode::PARAMETER,
+        RecordSetError::BinName(_) | RecordSetError::TooManyBins => ResultCode::BIN_NAME,
+        RecordSetError::NotARecordSet { .. } | RecordSetError::TooManySets => ResultCode::FORBIDDEN,
     }
 }
 

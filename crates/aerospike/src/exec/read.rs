@@ -1,6 +1,6 @@
 //! Reading one record.
 
-use super::Failure;
+use super::failure::Failure;
 use super::request::Request;
 use crate::ResultCode;
 use crate::operate::{self, code};

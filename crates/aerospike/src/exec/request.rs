@@ -1,6 +1,6 @@
 //! A request on one record, wherever it came from: what it says, and its run on the shard that owns the record.
 
-use super::Failure;
+use super::failure::Failure;
 use crate::ResultCode;
 use crate::wire::{Attributes, MessageWriter, Operations, info2};
 use model::Table;

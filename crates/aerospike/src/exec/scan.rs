@@ -11,14 +11,17 @@
 
 mod pace;
 mod part;
+mod piece;
 
 use self::pace::Pace;
 use self::part::{End, Found, ScanPart, Target};
-use super::options::Namespace;
+use self::piece::Piece;
+use super::need::declaration_failure;
+use super::options::{Namespace, Options};
 use super::request::is_write;
-use super::{Options, RecordCoordinator, Work};
+use super::work::{RecordCoordinator, Work};
 use crate::ResultCode;
-use crate::wire::{Kind, Message, MessageWriter, Proto, field, info1, info3, write_result};
+use crate::wire::{Kind, Message, MessageWriter, Proto, info1, info3, write_result};
 use base::{SLOT_COUNT, TableId, Token};
 use model::Schema;
 use model::operation::{Coordinator, Operation, Part, Step};
@@ -37,21 +40,6 @@ const PARTS_MAX: usize = 64;
 
 /// When the parts of a step gave less than the first, more run in the next step; when more than the second, fewer.
 const STEP_BYTES: Range<usize> = 1 << 20..4 << 20;
-
-/// A run of slots on one core, and where in it to go on.
-#[derive(Clone, Debug)]
-struct Piece {
-    from: Token,
-    /// The record that was given last.
-    after: Option<[u8; DIGEST_BYTES]>,
-    until: Token,
-}
-
-impl Piece {
-    fn slots(&self) -> impl Iterator<Item = u16> + use<> {
-        self.from.slot().0..=self.until.slot().0
-    }
-}
 
 struct ScanCoordinator {
     target: Arc<Target>,
@@ -147,7 +135,7 @@ fn partition_id(bytes: &[u8]) -> Result<u16, ResultCode> {
 /// The tables to look through, each with its set's name.
 fn tables(schema: &Schema, namespace: &Namespace, set: &str) -> Result<Vec<part::Set>, ResultCode> {
     if !set.is_empty() {
-        let table = schema.record_set(&namespace.name, set).map_err(|error| super::declaration_failure(&error))?;
+        let table = schema.record_set(&namespace.name, set).map_err(|error| declaration_failure(&error))?;
         return Ok(table.map(|table| part::Set { table: Arc::clone(table), name: set.to_owned() }).into_iter().collect());
     }
     let keyspace = schema.keyspaces.get(&namespace.name);
@@ -292,13 +280,4 @@ impl RecordCoordinator for ScanCoordinator {
     fn writes(&self) -> bool {
         false
     }
-}
-
-/// The fields by which a client knows a record.
-fn write_names(message: &mut MessageWriter, namespace: &str, set: &str, digest: &[u8], out: &mut Vec<u8>) {
-    message.field(out, field::NAMESPACE, namespace.as_bytes(), &[]);
-    if !set.is_empty() {
-        message.field(out, field::SET, set.as_bytes(), &[]);
-    }
-    message.field(out, field::DIGEST, digest, &[]);
 }

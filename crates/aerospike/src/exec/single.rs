@@ -1,8 +1,8 @@
 //! A request on one record, as an operation whose reply is the whole reply.
 
-use super::dictionary;
 use super::read::RENEWAL_PERCENT;
 use super::request::{Limits, Request, is_write};
+use super::target::dictionary;
 use crate::wire::{Attributes, Kind, Message, Operations, Proto, info3};
 use base::{TableId, Token};
 use model::Table;

@@ -1,26 +1,16 @@
 //! From a message to what must happen.
 
-use super::need::{Need, missing_bins};
+use super::options::Options;
 use super::request::{Limits, is_write};
-use super::single::What;
-use super::{Namespace, Options, RecordCoordinator, RecordRequest, batch, declaration_failure, scan};
+use super::single::{RecordRequest, What};
+use super::target::{Target, check_served, names, target};
+use super::work::Work;
+use super::{batch, scan};
 use crate::ResultCode;
 use crate::digest::digest;
-use crate::wire::{self, Attributes, Fields, Message, Operations, info1, info2, info3};
+use crate::wire::{self, Fields, Message, info1, info3};
+use model::Schema;
 use model::operation::Operation;
-use model::record_set::RecordSet;
-use model::{Schema, Table};
-use std::sync::Arc;
-
-/// What must happen for a request.
-pub enum Work<'a> {
-    /// It runs as an operation on the core that owns its token; its reply is the whole reply.
-    Record(RecordRequest<'a>),
-    /// Several steps; each may give the client a part of the reply.
-    Coordinate(Box<dyn RecordCoordinator>),
-    /// These must be declared first; then the request is to be started again.
-    Declare(Vec<Need>),
-}
 
 /// How a reply looks when all it says is a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,61 +96,4 @@ pub fn part(
 fn wants_nothing(message: &Message<'_>) -> bool {
     let says = info1::GET_ALL | info1::NO_BINS;
     !is_write(&message.attributes) && message.attributes.info1 & says == 0 && message.operations.is_empty()
-}
-
-/// Refuses what would be answered wrongly.
-pub(super) fn check_served(fields: &Fields<'_>, attributes: &Attributes) -> Result<(), ResultCode> {
-    if fields.has_transaction || attributes.info4 != 0 {
-        return Err(ResultCode::ENTERPRISE_ONLY);
-    }
-    if fields.has_index {
-        return Err(ResultCode::INDEX_NOT_FOUND);
-    }
-    if fields.has_filter || fields.has_udf || fields.has_deadline {
-        return Err(ResultCode::UNSUPPORTED_FEATURE);
-    }
-    Ok(())
-}
-
-/// The namespace, and the set's name, which is empty when there is none.
-pub(super) fn names<'a, 'o>(fields: &Fields<'a>, options: &Options<'o>) -> Result<(&'o Namespace, &'a str), ResultCode> {
-    let name = fields.namespace.ok_or(ResultCode::INVALID_NAMESPACE)?;
-    let namespace = options.namespaces.iter().find(|namespace| namespace.name.as_bytes() == name);
-    let set = std::str::from_utf8(fields.set.unwrap_or_default()).map_err(|_| ResultCode::PARAMETER)?;
-    Ok((namespace.ok_or(ResultCode::INVALID_NAMESPACE)?, set))
-}
-
-/// Where a request on one record goes.
-pub(super) enum Target<'a> {
-    /// To a set that has all it needs.
-    Table(&'a Arc<Table>),
-    /// Nowhere: it reads a set that does not exist.
-    Nothing,
-    /// To a set that lacks something.
-    Missing(Need),
-}
-
-#[inline]
-pub(super) fn target<'a>(
-    schema: &'a Schema,
-    namespace: &Namespace,
-    set: &str,
-    attributes: &Attributes,
-    operations: &Operations<'_>,
-) -> Result<Target<'a>, ResultCode> {
-    let table = schema.record_set(&namespace.name, set).map_err(|error| declaration_failure(&error))?;
-    if !is_write(attributes) {
-        return Ok(table.map_or(Target::Nothing, Target::Table));
-    }
-    if operations.is_empty() && attributes.info2 & info2::DELETE == 0 {
-        return Err(ResultCode::PARAMETER);
-    }
-    let records: Option<&RecordSet> = table.and_then(|table| table.records.as_ref());
-    let bins = missing_bins(operations, records)?;
-    match table {
-        Some(table) if bins.is_empty() => Ok(Target::Table(table)),
-        // What writes no bin has nothing to do in a set that does not exist.
-        None if bins.is_empty() => Ok(Target::Nothing),
-        _ => Ok(Target::Missing(Need { namespace: namespace.name.clone(), set: set.to_owned(), bins })),
-    }
 }

@@ -1,6 +1,6 @@
 //! Writing one record: the operations run in order on its bins, then the whole row is replaced.
 
-use super::Failure;
+use super::failure::Failure;
 use super::read::operand;
 use super::request::Request;
 use crate::ResultCode;

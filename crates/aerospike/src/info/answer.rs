@@ -1,7 +1,8 @@
 //! The value of each name.
 
+use super::text::{list, parameter};
 use super::view::{BUILD, NodeView, Partitions};
-use super::{UNKNOWN, members, namespace, parameter, partitions};
+use super::{members, namespace, partitions};
 use std::fmt::{Display, Write};
 
 /// A reply that is this long gets no further values: names are short and some values long.
@@ -21,6 +22,9 @@ const DEFAULT_NAMES: [&str; 11] = [
     "services",
     "statistics",
 ];
+
+/// What is answered to a name that is not known.
+const UNKNOWN: &str = "ERROR:4:unrecognized command";
 
 /// What this server does of what came with the protocol's versions.
 const FEATURES: &str = "batch-any;batch-index;cdt-list;cdt-map;float;geo;peers;pipelining;pquery;pscans;query-show;replicas;\
@@ -118,20 +122,5 @@ fn statistics(view: &NodeView<'_>) -> String {
     put("migrate_allowed", &true);
     put("migrate_partitions_remaining", &partitions.iter().map(|held| held.sending + held.receiving).sum::<u32>());
     put("client_connections", &view.client_connections);
-    text
-}
-
-/// A number as clients read it: they keep 31 bits.
-pub(super) fn number(value: u64) -> u64 {
-    value & 0x7FFF_FFFF
-}
-
-/// Items with a semicolon between them.
-pub(super) fn list(items: impl Iterator<Item = impl Display>) -> String {
-    let mut text = String::new();
-    for item in items {
-        let separator = if text.is_empty() { "" } else { ";" };
-        write!(text, "{separator}{item}").expect("text takes what is written to it");
-    }
     text
 }

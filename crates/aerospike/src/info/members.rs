@@ -1,7 +1,6 @@
 //! The other members of the cluster, and whether all is as it should be.
 
-use super::answer::{list, number};
-use super::parameter;
+use super::text::{list, number, parameter};
 use super::view::NodeView;
 use std::fmt::Write;
 

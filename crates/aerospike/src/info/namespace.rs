@@ -1,7 +1,7 @@
 //! A namespace, its sets and bins.
 
-use super::answer::list;
 use super::members;
+use super::text::list;
 use super::view::{NodeView, Partitions};
 use model::Table;
 use model::record_set::{NO_SET, RecordSet};

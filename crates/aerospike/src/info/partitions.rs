@@ -1,6 +1,6 @@
 //! Which partitions this node holds: a bit for each, the first in the highest bit of the first byte, in base 64.
 
-use super::answer::{list, number};
+use super::text::{list, number};
 use super::view::{NodeView, PartitionSet, Partitions};
 use base::SLOT_COUNT;
 use base64::Engine;

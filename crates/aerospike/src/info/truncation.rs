@@ -1,6 +1,6 @@
 //! The commands that delete all records of a set or namespace.
 
-use super::parameter;
+use super::text::parameter;
 
 /// All records of a set or of a namespace are to be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,9 +7,12 @@
 //! and is no error; so has a removal. A change that leaves the bin missing is none: whether the record comes to be is the caller's to say.
 
 mod cdt;
+mod effect;
 mod scalar;
 #[cfg(test)]
 mod tests;
+
+pub use effect::{Change, Effect};
 
 use crate::ResultCode;
 use crate::value::Particle;
@@ -46,38 +49,6 @@ pub mod code {
     pub const HLL_READ: u8 = 15;
     /// Changes a HyperLogLog sketch.
     pub const HLL_MODIFY: u8 = 16;
-}
-
-/// What becomes of the bin.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change<'a> {
-    /// It stays as it is, or stays missing.
-    Keep,
-    /// It gets this value.
-    Set(Particle<'a>),
-    /// It is removed.
-    Remove,
-}
-
-/// What an operation does to its bin, and its answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Effect<'a> {
-    /// What becomes of the bin.
-    pub bin: Change<'a>,
-    /// The answer, which may be nil; none where the operation has nothing to say.
-    pub result: Option<Particle<'a>>,
-}
-
-impl<'a> Effect<'a> {
-    /// Nothing changes.
-    fn answer(result: Option<Particle<'a>>) -> Self {
-        Self { bin: Change::Keep, result }
-    }
-
-    /// The bin changes, and there is nothing to say.
-    fn change(bin: Change<'a>) -> Self {
-        Self { bin, result: None }
-    }
 }
 
 /// Whether an operation can change its bin.

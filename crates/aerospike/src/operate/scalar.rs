@@ -1,6 +1,6 @@
 //! Operations on whole values.
 
-use super::{Change, Effect};
+use super::effect::{Change, Effect};
 use crate::ResultCode;
 use crate::value::msgpack::{self, Head, Malformed, Reader};
 use crate::value::{Particle, ParticleType};

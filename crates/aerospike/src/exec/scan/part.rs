@@ -11,7 +11,8 @@
 //! Every table is looked through for itself, up to a number of rows or bytes, or to a row that is not in memory. What lies behind the place
 //! that all tables reached is dropped and found again by the next part: so records come in order.
 
-use super::{Piece, write_names};
+use super::super::target::dictionary;
+use super::piece::Piece;
 use crate::ResultCode;
 use crate::record::{Record, void_time};
 use crate::wire::{MessageWriter, field};
@@ -197,7 +198,7 @@ impl Operation for ScanPart {
     fn run(&self, context: &Context, store: &dyn RowStore, _: &mut WriteSet, reply: &mut Vec<u8>) -> Result<(), Stop> {
         let (mut found, mut reached): (Vec<(Place, Vec<u8>)>, Option<Place>) = (Vec::new(), None);
         for set in &self.target.tables {
-            let records = super::super::dictionary(store, &set.table)?;
+            let records = dictionary(store, &set.table)?;
             let look = match self.look(set, records, context.now_s(), store, &mut found) {
                 // A set that was dropped while it was scanned has no records.
                 Err(Stop::UnknownTable) => continue,
@@ -242,4 +243,13 @@ impl Operation for ScanPart {
         out.extend_from_slice(self.piece.after.as_ref().map_or(&[], |digest| digest.as_slice()));
         true
     }
+}
+
+/// The fields by which a client knows a record.
+fn write_names(message: &mut MessageWriter, namespace: &str, set: &str, digest: &[u8], out: &mut Vec<u8>) {
+    message.field(out, field::NAMESPACE, namespace.as_bytes(), &[]);
+    if !set.is_empty() {
+        message.field(out, field::SET, set.as_bytes(), &[]);
+    }
+    message.field(out, field::DIGEST, digest, &[]);
 }

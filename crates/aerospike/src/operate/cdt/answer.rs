@@ -1,7 +1,7 @@
 //! What is said about the elements that an operation selected.
 
+use super::outcome::{number, particle};
 use super::select::{Axis, Elements, Selected};
-use super::{number, particle};
 use crate::ResultCode;
 use crate::value::msgpack::{compare, flags, write};
 use crate::value::{Particle, ParticleType};

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 
 use super::answer::{Return, answer, values};
 use super::call::{Call, code};
-use super::path::{pad, stored};
+use super::outcome::{Outcome, number, particle};
 use super::select::{Elements, Kind, Selector, clip, one, wrap};
-use super::{Outcome, number, particle};
+use super::stored::{pad, stored};
 use crate::ResultCode;
 use crate::value::Particle;
 use crate::value::msgpack::{Head, List, Reader, compare, write};

@@ -8,12 +8,12 @@ mod answer;
 mod call;
 mod list;
 mod map;
+mod outcome;
 mod path;
 mod select;
+mod stored;
 
-use std::borrow::Cow;
-
-use super::{Change, Effect};
+use super::effect::{Change, Effect};
 use crate::ResultCode;
 use crate::value::msgpack::{Head, Malformed, Reader};
 use crate::value::{Particle, ParticleType};
@@ -22,24 +22,6 @@ use call::{Call, Container};
 impl From<Malformed> for ResultCode {
     fn from(_: Malformed) -> Self {
         ResultCode::PARAMETER
-    }
-}
-
-/// What became of the container at the end of a path, and the answer.
-struct Outcome {
-    /// The container's bytes, if they changed.
-    container: Option<Vec<u8>>,
-    /// The answer.
-    result: Option<Particle<'static>>,
-}
-
-impl Outcome {
-    fn changed(container: Vec<u8>, result: Option<Particle<'static>>) -> Self {
-        Self { container: Some(container), result }
-    }
-
-    fn unchanged(result: Option<Particle<'static>>) -> Self {
-        Self { container: None, result }
     }
 }
 
@@ -87,30 +69,4 @@ fn check_type(bin: &Particle<'_>, call: &Call<'_>) -> Result<(), ResultCode> {
         _ => false,
     };
     if right { Ok(()) } else { Err(ResultCode::BIN_TYPE) }
-}
-
-/// A value inside a container as a particle of its own. Nil is a value too: clients are told of it.
-fn particle(bytes: &[u8]) -> Result<Particle<'static>, ResultCode> {
-    let (kind, bytes): (_, Cow<'_, [u8]>) = match Reader::new(bytes).head()? {
-        Head::Nil => (ParticleType::Null, Cow::Borrowed(&[][..])),
-        Head::Bool(value) => (ParticleType::Bool, Cow::Owned(vec![value.into()])),
-        Head::Integer(number) => (ParticleType::Integer, Cow::Owned(number.to_be_bytes().to_vec())),
-        Head::Unsigned(number) => (ParticleType::Integer, Cow::Owned(number.to_be_bytes().to_vec())),
-        Head::Double(number) => (ParticleType::Double, Cow::Owned(number.to_be_bytes().to_vec())),
-        Head::List(_) => (ParticleType::List, Cow::Borrowed(bytes)),
-        Head::Map(_) => (ParticleType::Map, Cow::Borrowed(bytes)),
-        Head::Raw([kind, bytes @ ..]) => match ParticleType::from_wire(*kind) {
-            Some(ParticleType::GeoJson) => (ParticleType::GeoJson, Cow::Owned([&[0, 0, 0], bytes].concat())),
-            Some(kind @ (ParticleType::String | ParticleType::HyperLogLog)) => (kind, Cow::Borrowed(bytes)),
-            _ => (ParticleType::Blob, Cow::Borrowed(bytes)),
-        },
-        Head::Raw([]) => (ParticleType::String, Cow::Borrowed(&[][..])),
-        Head::Extension(..) => return Err(ResultCode::PARAMETER),
-    };
-    Ok(Particle::owned(kind, bytes.into_owned()))
-}
-
-/// A number as a particle.
-fn number(number: usize) -> Option<Particle<'static>> {
-    Some(Particle::owned(ParticleType::Integer, (number as i64).to_be_bytes().to_vec()))
 }
