@@ -1,5 +1,6 @@
 //! Nouns shared by every protocol: types, schema, rows, and the operation that a protocol runs on a partition.
 
+mod column_id;
 pub mod operation;
 pub mod record_set;
 pub mod row;
@@ -7,7 +8,6 @@ mod schema;
 pub mod schema_blob;
 mod types;
 
-pub use schema::{
-    Column, ColumnId, ColumnKind, DroppedColumn, KeptOption, Keyspace, Order, Replication, Role, Schema, Table, TableOptions,
-};
+pub use column_id::ColumnId;
+pub use schema::{Column, ColumnKind, DroppedColumn, KeptOption, Keyspace, Order, Replication, Role, Schema, Table, TableOptions};
 pub use types::{DataType, Frozen, TYPE_DEPTH_MAX, TYPE_PARTS_MAX, UserType};

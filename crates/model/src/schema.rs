@@ -1,5 +1,6 @@
 //! The schema: keyspaces, tables, columns. Immutable values; a change makes a new [`Schema`] that shares what it did not touch.
 
+use crate::column_id::ColumnId;
 use crate::record_set::RecordSet;
 use crate::types::{DataType, UserType};
 use base::TableId;
@@ -94,10 +95,6 @@ pub struct DroppedColumn {
     /// The write timestamp of the drop, in microseconds since the epoch.
     pub dropped_at_us: i64,
 }
-
-/// Identifies a static or regular column within its table's rows. Key columns have ids, too, but no cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ColumnId(pub u16);
 
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,10 +12,12 @@
 
 mod batch_log;
 mod coordinator;
+mod partition_key;
 mod writes;
 
 pub use batch_log::batch_log;
 pub use coordinator::{Coordinator, Part, Standing, Step};
+pub use partition_key::PartitionKey;
 pub use writes::{StagedRow, WriteSet};
 
 use crate::Table;
@@ -27,17 +29,6 @@ pub const RANGE_DELETION_PREFIX: u8 = 0x01;
 
 /// Clustering keys of rows start with this byte or a larger one.
 pub const FIRST_ROW_BYTE: u8 = 0x10;
-
-/// A partition of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PartitionKey<'a> {
-    /// The table.
-    pub table: TableId,
-    /// The hash of `bytes`, by the protocol's partitioner.
-    pub token: Token,
-    /// The serialized partition key.
-    pub bytes: &'a [u8],
-}
 
 /// A row met by a scan of a table.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! The rows an operation wants written, in one arena that is used again for the next operation.
 
-use super::PartitionKey;
+use super::partition_key::PartitionKey;
 use base::{TableId, Token};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

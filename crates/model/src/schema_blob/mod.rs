@@ -11,16 +11,13 @@
 
 mod document;
 mod error;
+mod types;
 
+pub use document::FORMAT;
 pub use error::{Inconsistency, SchemaBlobError};
 
 use crate::schema::Schema;
 use document::{FormatOnly, SchemaDocument};
-
-/// The newest format that [`decode`] reads.
-pub const FORMAT: u32 = 2;
-/// What [`encode`] writes for a schema without roles: programs that know none read it.
-const FORMAT_WITHOUT_ROLES: u32 = 1;
 
 const CHECKSUM_PREFIX: &[u8] = b"crc32 ";
 /// `crc32 `, eight digits, a line feed.

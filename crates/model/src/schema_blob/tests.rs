@@ -18,9 +18,9 @@ fn full() -> Schema {
     use Order::{Ascending, Descending};
     let text = || Arc::new(DataType::Text);
     let inner =
-        Arc::new(UserType { keyspace: "shop".to_owned(), name: "Money".to_owned(), fields: vec![("cents".to_owned(), DataType::BigInt)] });
+        Arc::new(UserType { keyspace: "app".to_owned(), name: "Money".to_owned(), fields: vec![("cents".to_owned(), DataType::BigInt)] });
     let outer = Arc::new(UserType {
-        keyspace: "shop".to_owned(),
+        keyspace: "app".to_owned(),
         name: "address".to_owned(),
         fields: vec![
             ("street".to_owned(), DataType::Text),
@@ -55,7 +55,7 @@ fn full() -> Schema {
     let table = Table {
         id: TableId(7),
         uuid: 0x5a1c_395e_b41f_11e5_9f22_ba0b_e048_3c18,
-        keyspace: "shop".to_owned(),
+        keyspace: "app".to_owned(),
         name: "orders".to_owned(),
         columns,
         partition_key_len: 1,
@@ -66,7 +66,7 @@ fn full() -> Schema {
         records: None,
     };
     let keyspace = Keyspace {
-        name: "shop".to_owned(),
+        name: "app".to_owned(),
         replication: Replication {
             class: "org.apache.cassandra.locator.SimpleStrategy".to_owned(),
             parameters: BTreeMap::from([("replication_factor".to_owned(), "1".to_owned())]),
@@ -210,7 +210,7 @@ fn roles_survive_the_round_trip_and_need_a_program_that_knows_them() {
 fn with_records() -> Schema {
     let bin = |name: &str, kind, kind_name, data_type| NewBin { name: name.to_owned(), kind, kind_name, data_type };
     let bins = [bin("age", 1, "integer", DataType::BigInt), bin("age", 3, "string", DataType::Text)];
-    full().declare_bins("shop", "users", &bins, 0xABCD).unwrap().unwrap().schema
+    full().declare_bins("app", "users", &bins, 0xABCD).unwrap().unwrap().schema
 }
 
 #[test]
