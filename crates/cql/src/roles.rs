@@ -6,7 +6,7 @@
 //! Invariants of every schema that [`crate::ddl::apply`] makes: a role has been granted only roles that there are, and never itself by way of
 //! others; somebody can log in who is a superuser.
 
-use crate::ddl::DdlError;
+use crate::ddl::{DdlError, PASSWORD_BYTES_MAX};
 use crate::language::ast::{Identifier, ListRoles, RoleOption, Statement};
 use crate::reply::ResultColumn;
 use crate::system::row::{boolean, pairs, text};
@@ -22,9 +22,6 @@ pub const DEFAULT_ROLE: &str = "cassandra";
 
 /// Of [`DEFAULT_ROLE`]'s password.
 const DEFAULT_HASH: &str = "$2b$10$TEDwZiPAH1KeXETkWVTqb.ChLV738ekqWq4LAZKqz63Mku3r2aMRm";
-
-/// bcrypt looks at so many bytes of a password.
-pub const PASSWORD_BYTES_MAX: usize = 72;
 
 /// 2 to the power of so many rounds: what is hashed here, and what Cassandra takes. Hashes from elsewhere may have others, within bounds.
 pub const HASH_COST: u32 = 10;

@@ -9,9 +9,9 @@ use cql::ddl::{content_version, page_compression};
 use model::{ColumnId, DataType, Frozen, Schema, schema_blob};
 use schema_support::Session;
 
-fn shop() -> Session {
+fn app() -> Session {
     let mut session = Session::new();
-    session.all(&["CREATE KEYSPACE shop WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", "USE shop"]);
+    session.all(&["CREATE KEYSPACE app WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", "USE app"]);
     session
 }
 
@@ -25,33 +25,33 @@ fn invalid(session: &mut Session, text: &str) -> String {
 
 #[test]
 fn ids_of_tables_and_columns_are_never_used_again() {
-    let mut session = shop();
+    let mut session = app();
     session.all(&["CREATE TABLE t (k int PRIMARY KEY, a int, b int)"]);
-    let first = session.schema.table("shop", "t").unwrap().clone();
+    let first = session.schema.table("app", "t").unwrap().clone();
     assert_eq!(first.columns.iter().map(|column| column.id.0).collect::<Vec<_>>(), [0, 1, 2]);
     session.all(&["ALTER TABLE t DROP b", "ALTER TABLE t ADD b int"]);
-    let altered = session.schema.table("shop", "t").unwrap().clone();
+    let altered = session.schema.table("app", "t").unwrap().clone();
     assert_eq!(altered.id, first.id);
     assert_eq!(altered.column("b").unwrap().1.id, ColumnId(3));
     assert!(altered.dropped_columns.contains_key("b"));
     session.all(&["DROP TABLE t", "CREATE TABLE t (k int PRIMARY KEY)"]);
-    assert!(session.schema.table("shop", "t").unwrap().id > first.id);
+    assert!(session.schema.table("app", "t").unwrap().id > first.id);
 }
 
 #[test]
 fn what_is_dropped_is_told_so_that_rows_can_be_forgotten() {
-    let mut session = shop();
+    let mut session = app();
     session.all(&["CREATE TABLE t (k int PRIMARY KEY)", "CREATE TABLE u (k int PRIMARY KEY)"]);
-    let ids: Vec<_> = session.schema.keyspaces["shop"].tables.values().map(|table| table.id).collect();
+    let ids: Vec<_> = session.schema.keyspaces["app"].tables.values().map(|table| table.id).collect();
     let change = session.run("DROP TABLE t").unwrap().change.unwrap();
     assert_eq!(change.dropped, [ids[0]]);
-    let change = session.run("DROP KEYSPACE shop").unwrap().change.unwrap();
+    let change = session.run("DROP KEYSPACE app").unwrap().change.unwrap();
     assert_eq!(change.dropped, [ids[1]]);
 }
 
 #[test]
 fn the_version_follows_from_the_content() {
-    let (mut one, mut other) = (shop(), shop());
+    let (mut one, mut other) = (app(), app());
     assert_eq!(one.schema.version, other.schema.version);
     assert_ne!(one.schema.version, content_version(&Schema::empty()));
     let versions: Vec<u128> = ["CREATE TABLE t (k int PRIMARY KEY)", "ALTER TABLE t ADD v int", "ALTER TABLE t WITH comment = 'x'"]
@@ -71,7 +71,7 @@ fn the_version_follows_from_the_content() {
 
 #[test]
 fn schemas_survive_the_way_to_the_disk_and_back() {
-    let mut session = shop();
+    let mut session = app();
     session.all(&[
         "CREATE TYPE inner (a int)",
         "CREATE TYPE outer (i frozen<inner>, l list<frozen<inner>>)",
@@ -85,7 +85,7 @@ fn schemas_survive_the_way_to_the_disk_and_back() {
 
 #[test]
 fn a_changed_type_changes_in_all_that_has_it() {
-    let mut session = shop();
+    let mut session = app();
     session.all(&[
         "CREATE TYPE a (x int)",
         "CREATE TYPE b (a frozen<a>)",
@@ -95,7 +95,7 @@ fn a_changed_type_changes_in_all_that_has_it() {
         "ALTER TYPE a ADD y text",
         "ALTER TYPE a RENAME x TO z",
     ]);
-    let keyspace = &session.schema.keyspaces["shop"];
+    let keyspace = &session.schema.keyspaces["app"];
     fn check(data_type: &DataType, found: &mut usize) {
         match data_type {
             DataType::Udt(user, _) => {
@@ -119,7 +119,7 @@ fn a_changed_type_changes_in_all_that_has_it() {
 
 #[test]
 fn types_that_grow_without_bound_are_refused() {
-    let mut session = shop();
+    let mut session = app();
     session.all(&["CREATE TYPE t0 (x int)"]);
     let mut refused = None;
     for level in 1..40 {
@@ -150,7 +150,7 @@ fn types_that_grow_without_bound_are_refused() {
 
 #[test]
 fn a_table_has_as_many_columns_as_there_are_ids() {
-    let mut session = shop();
+    let mut session = app();
     let columns: Vec<String> = (0..65_534).map(|n| format!("c{n} int")).collect();
     session.all(&[&format!("CREATE TABLE t (k int PRIMARY KEY, {})", columns.join(", "))]);
     let message = invalid(&mut session, "ALTER TABLE t ADD one_more int");
@@ -163,7 +163,7 @@ fn a_table_has_as_many_columns_as_there_are_ids() {
 
 #[test]
 fn what_is_not_there_yet_says_so() {
-    let mut session = shop();
+    let mut session = app();
     session.all(&["CREATE TABLE t (k int PRIMARY KEY, v text)"]);
     let cases = [
         ("CREATE INDEX ON t (v)", "CREATE INDEX"),
@@ -204,7 +204,7 @@ fn any_factor_is_taken_with_a_warning_when_there_are_not_that_many_nodes() {
 
 #[test]
 fn every_system_keyspace_is_closed_to_every_statement() {
-    let mut session = shop();
+    let mut session = app();
     for keyspace in
         ["system", "system_schema", "system_traces", "system_views", "system_virtual_schema", "system_auth", "system_distributed"]
     {
@@ -246,7 +246,7 @@ fn random_statements_keep_the_schema_whole() {
     ];
     for seed in 0..200 {
         let mut rng = base::Rng::new(seed);
-        let mut session = shop();
+        let mut session = app();
         session.all(&["CREATE TYPE a (x int)", "CREATE TYPE b (x frozen<a>)", "CREATE TABLE t (k int, c int, a a, PRIMARY KEY (k, c))"]);
         for _ in 0..60 {
             let mut pick = || parts[rng.below(parts.len() as u64) as usize];
@@ -288,8 +288,8 @@ fn compression_chooses_what_pages_are_compressed_with() {
         ("WITH compression = {'enabled': false}", Compression::None),
         ("WITH compression = {}", Compression::None),
     ];
-    let mut session = shop();
-    let of = |session: &Session, table: &str| page_compression(&session.schema.table("shop", table).unwrap().options);
+    let mut session = app();
+    let of = |session: &Session, table: &str| page_compression(&session.schema.table("app", table).unwrap().options);
     for (number, (options, expected)) in choices.into_iter().enumerate() {
         let table = format!("t{number}");
         session.all(&[&format!("CREATE TABLE {table} (k int PRIMARY KEY) {options}")]);
@@ -302,12 +302,12 @@ fn compression_chooses_what_pages_are_compressed_with() {
     // Other options leave it as it is, and it survives being stored.
     session.all(&["ALTER TABLE t4 WITH comment = 'x'"]);
     let stored = schema_blob::decode(&schema_blob::encode(&session.schema)).unwrap();
-    assert_eq!(page_compression(&stored.table("shop", "t4").unwrap().options), zstd(9));
+    assert_eq!(page_compression(&stored.table("app", "t4").unwrap().options), zstd(9));
 }
 
 #[test]
 fn compressors_refuse_what_those_of_cassandra_refuse() {
-    let mut session = shop();
+    let mut session = app();
     session.all(&["CREATE TABLE t (k int PRIMARY KEY)"]);
     let create = "ZstdCompressor.create() threw an error: java.lang.";
     for (compression, expected) in [

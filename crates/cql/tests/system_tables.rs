@@ -24,11 +24,11 @@ fn text<'a>(table: &Table, row: &'a SystemRow, column: &str) -> Option<&'a str> 
     row.values[position].as_deref().map(|bytes| std::str::from_utf8(bytes).unwrap())
 }
 
-fn shop() -> Session {
+fn app() -> Session {
     let mut session = Session::new();
     session.all(&[
-        "CREATE KEYSPACE shop WITH replication = {'class': 'NetworkTopologyStrategy', 'datacenter1': 1}",
-        "USE shop",
+        "CREATE KEYSPACE app WITH replication = {'class': 'NetworkTopologyStrategy', 'datacenter1': 1}",
+        "USE app",
         "CREATE TYPE money (cents bigint, \"Currency\" text)",
         "CREATE TABLE orders (a int, b text, c timeuuid, s text static, v list<frozen<money>>, old int, PRIMARY KEY ((a, b), c)) \
          WITH CLUSTERING ORDER BY (c DESC) AND comment = 'it''s' AND cdc = true",
@@ -85,21 +85,21 @@ fn tables_of_scylla_and_of_users_are_none_of_the_systems() {
     for table in ["scylla_tables", "scylla_aggregates", "scylla_table_schema_history", "computed_columns"] {
         assert_eq!(system::table("system_schema", table), None);
     }
-    assert_eq!(system::table("shop", "local"), None);
+    assert_eq!(system::table("app", "local"), None);
     assert_eq!(system::table("systematic", "local"), None);
     assert!(system::is_system_keyspace("system_auth") && !system::is_system_keyspace("systematic"));
 }
 
 #[test]
 fn every_value_of_every_row_is_one_of_its_columns_type_and_every_key_is_there() {
-    let session = shop();
+    let session = app();
     let options = [("DRIVER_NAME", "a driver"), ("DRIVER_VERSION", "1")];
     let clients = [system::ClientView {
         address: "::1".parse().unwrap(),
         port: 40_000,
         protocol_version: 5,
         options: &options,
-        keyspace: Some("shop"),
+        keyspace: Some("app"),
         requests: 3,
     }];
     let settings = [("memory_limit", "512MiB".to_owned())];
@@ -142,7 +142,7 @@ fn every_value_of_every_row_is_one_of_its_columns_type_and_every_key_is_there() 
 
 #[test]
 fn local_tells_what_drivers_choose_by() {
-    let session = shop();
+    let session = app();
     let table = system::table("system", "local").unwrap();
     let rows = session.system_rows("system", "local");
     assert_eq!(rows.len(), 1);
@@ -171,7 +171,7 @@ fn tokens_cut_the_ring_into_equal_ranges() {
         assert!((width - (1 << 60)).abs() <= 1, "{width}");
         former = i128::from(token);
     }
-    let session = shop();
+    let session = app();
     let table = system::table("system", "local").unwrap();
     let bytes = session.system_rows("system", "local")[0].values[table.column("tokens").unwrap().0].clone().unwrap();
     assert_eq!(bytes[..4], 16_i32.to_be_bytes(), "sixteen texts");
@@ -179,14 +179,14 @@ fn tokens_cut_the_ring_into_equal_ranges() {
 
 #[test]
 fn the_schema_tables_show_the_schema_and_the_systems_own() {
-    let session = shop();
+    let session = app();
     let keyspaces = system::table("system_schema", "keyspaces").unwrap();
     let names: Vec<String> = session
         .system_rows("system_schema", "keyspaces")
         .iter()
         .map(|row| text(&keyspaces, row, "keyspace_name").unwrap().to_owned())
         .collect();
-    assert_eq!(names, ["system", "system_auth", "system_schema", "system_traces", "shop"]);
+    assert_eq!(names, ["system", "system_auth", "system_schema", "system_traces", "app"]);
     let columns = system::table("system_schema", "columns").unwrap();
     let all = session.system_rows("system_schema", "columns");
     let mut orders: Vec<String> = Vec::new();
@@ -208,7 +208,7 @@ fn the_schema_tables_show_the_schema_and_the_systems_own() {
 
 #[test]
 fn dropped_columns_and_types_are_listed() {
-    let session = shop();
+    let session = app();
     let dropped = system::table("system_schema", "dropped_columns").unwrap();
     let rows = session.system_rows("system_schema", "dropped_columns");
     assert_eq!(rows.len(), 1);
@@ -228,7 +228,7 @@ fn dropped_columns_and_types_are_listed() {
 
 #[test]
 fn tables_tell_their_options_and_flags() {
-    let session = shop();
+    let session = app();
     let table = system::table("system_schema", "tables").unwrap();
     let rows = session.system_rows("system_schema", "tables");
     let row = |name| rows.iter().find(|row| text(&table, row, "table_name") == Some(name)).unwrap();
@@ -239,7 +239,7 @@ fn tables_tell_their_options_and_flags() {
     assert_eq!(value("orders", "memtable"), None);
     assert_eq!(value("orders", "flags").unwrap(), b"\0\0\0\x01\0\0\0\x08compound");
     assert_eq!(value("counts", "flags").unwrap(), b"\0\0\0\x02\0\0\0\x08compound\0\0\0\x07counter");
-    assert_eq!(value("orders", "id").unwrap(), session.schema.table("shop", "orders").unwrap().uuid.to_be_bytes());
+    assert_eq!(value("orders", "id").unwrap(), session.schema.table("app", "orders").unwrap().uuid.to_be_bytes());
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn queries_of_drivers_name_tables_and_columns_that_are_there() {
 
 #[test]
 fn keyspaces_have_tablets_in_clusters_alone() {
-    let session = shop();
+    let session = app();
     let table = system::table("system_schema", "scylla_keyspaces").unwrap();
     let rows = |tablets| {
         let mut rows = Vec::new();
@@ -311,12 +311,12 @@ fn keyspaces_have_tablets_in_clusters_alone() {
         rows
     };
     assert!(rows(None).is_empty());
-    assert_eq!(rows(Some(4096)), [vec![Some(b"shop".to_vec()), Some(4096_i32.to_be_bytes().to_vec())]]);
+    assert_eq!(rows(Some(4096)), [vec![Some(b"app".to_vec()), Some(4096_i32.to_be_bytes().to_vec())]]);
 }
 
 #[test]
 fn peers_are_the_other_members_of_the_cluster() {
-    let session = shop();
+    let session = app();
     let peer = |last: u8, port| system::PeerView {
         host_id: u128::from(last),
         data_center: "datacenter1".to_owned(),

@@ -2,7 +2,7 @@
 
 use super::DdlError;
 use crate::language::ast::{Identifier, QualifiedName};
-use crate::system;
+use crate::system::is_system_keyspace;
 use crate::wire::{ChangeKind, SchemaChange, SchemaTarget};
 use base::TableId;
 use md5::{Digest, Md5};
@@ -109,7 +109,7 @@ impl<'a> Context<'a> {
     /// The keyspace's name of something that a statement names, which is not one of the system's.
     pub(super) fn keyspace_name(&self, given: Option<&'a Identifier>) -> Result<&'a str, DdlError> {
         let name = given.map(Identifier::as_str).or(self.keyspace).ok_or(DdlError::NoKeyspace)?;
-        if system::is_system_keyspace(name) { Err(DdlError::SystemKeyspace(name.to_owned())) } else { Ok(name) }
+        if is_system_keyspace(name) { Err(DdlError::SystemKeyspace(name.to_owned())) } else { Ok(name) }
     }
 
     /// The keyspace of something to create.

@@ -6,13 +6,16 @@ use super::change::{Context, Outcome, SchemaEvent, SchemaEventTarget};
 use super::options::{Occasion, TableParameters};
 use super::property::Properties;
 use super::types::{TypeResolver, contains_duration};
-use super::{DdlError, SYSTEM_TABLE_IDS_FROM, name};
+use super::{DdlError, name};
 use crate::language::ast::{self, OrderDirection};
 use crate::wire::ChangeKind;
 use base::TableId;
 use model::{Column, ColumnId, ColumnKind, DataType, Keyspace, Order, Table, TableOptions};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
+
+/// The id from which on tables are the system's; ids of user tables stay below.
+pub const SYSTEM_TABLE_IDS_FROM: u32 = 0xFFFF_0000;
 
 /// How many columns a table may have had in its time: their ids have 16 bits.
 pub(super) const COLUMNS_MAX: usize = u16::MAX as usize;

@@ -4,6 +4,9 @@ use crate::CqlError;
 use crate::language::ast;
 use model::DataType;
 
+/// bcrypt looks at so many bytes of a password.
+pub const PASSWORD_BYTES_MAX: usize = 72;
+
 /// A schema statement that is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)] // the fields are what the messages name
@@ -319,7 +322,7 @@ pub enum DdlError {
     IsNotMember { member: String, group: String },
     #[error("Invalid hashed password value. Please use jBCrypt.")]
     HashedPassword,
-    #[error("A password has 1 to {} bytes, none of which is zero", crate::roles::PASSWORD_BYTES_MAX)]
+    #[error("A password has 1 to {} bytes, none of which is zero", PASSWORD_BYTES_MAX)]
     Password,
     #[error("org.apache.cassandra.auth.CassandraRoleManager doesn't support {0}")]
     RoleOption(&'static str),

@@ -4,7 +4,7 @@ use super::change::{Context, Outcome, SchemaEvent, SchemaEventTarget};
 use super::property::Properties;
 use super::{DdlError, name, replication};
 use crate::language::ast;
-use crate::system;
+use crate::system::is_system_keyspace;
 use crate::wire::ChangeKind;
 use model::Keyspace;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateKeyspace) -> 
     let declared = declared(&statement.properties)?;
     let replication = declared.replication.ok_or(DdlError::MissingProperty("replication"))?;
     let name = statement.name.as_str();
-    if system::is_system_keyspace(name) {
+    if is_system_keyspace(name) {
         return Err(DdlError::CreateSystemKeyspace(name.to_owned()));
     }
     name::check_keyspace_name(name)?;

@@ -24,7 +24,8 @@ mod unsupported;
 mod user_type;
 
 pub use change::{Change, Environment, Outcome, SchemaEvent, SchemaEventTarget, content_version};
-pub use error::{DdlError, DdlErrorKind};
+pub use create_table::SYSTEM_TABLE_IDS_FROM;
+pub use error::{DdlError, DdlErrorKind, PASSWORD_BYTES_MAX};
 pub use options::{TableParameters, page_compression};
 pub use replication::{NETWORK_TOPOLOGY_STRATEGY, SIMPLE_STRATEGY};
 pub use types::resolve_type;
@@ -35,9 +36,6 @@ pub(crate) use number::java_double;
 use crate::language::ast::Statement;
 use model::Schema;
 use role::Asker;
-
-/// The id from which on tables are the system's; ids of user tables stay below.
-pub const SYSTEM_TABLE_IDS_FROM: u32 = 0xFFFF_0000;
 
 /// What `statement` makes of `schema`.
 ///

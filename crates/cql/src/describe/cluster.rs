@@ -1,6 +1,6 @@
 //! DESCRIBE CLUSTER.
 
-use super::{Description, columns};
+use super::description::{Description, columns};
 use crate::system::{self, NodeView};
 use crate::value::build;
 use model::{DataType, Frozen};

@@ -7,10 +7,13 @@
 //! 5.0's, character by character, but where that could not be read back (a user type named like a native one).
 
 mod cluster;
+mod description;
 mod error;
 mod schema_text;
 mod type_text;
 
+pub use description::Description;
+use description::columns;
 pub use error::DescribeError;
 pub use schema_text::{create_keyspace, create_table, create_type};
 pub use type_text::type_text;
@@ -18,22 +21,13 @@ pub use type_text::type_text;
 use crate::language::ast::{Describe, DescribeTarget, Identifier, KeyspaceScope, QualifiedName, SchemaScope};
 use crate::language::quote_identifier;
 use crate::system::{self, NodeView};
-use model::{DataType, Keyspace, Table, UserType};
+use model::{Keyspace, Table, UserType};
 use schema_text::Detail;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The keyspace and table that the result claims to be of.
 pub const DESCRIBE_TABLE: (&str, &str) = ("system", "describe");
-
-/// The result of a DESCRIBE: rows of text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Description {
-    /// The columns' names and types.
-    pub columns: Vec<(&'static str, DataType)>,
-    /// The rows: a value in wire bytes for each column.
-    pub rows: Vec<Vec<Vec<u8>>>,
-}
 
 /// Answers a DESCRIBE of a session that uses `keyspace`.
 ///
@@ -186,10 +180,6 @@ fn sorted<'a, T>(things: impl Iterator<Item = &'a Arc<T>>, name: fn(&T) -> &Stri
     let mut sorted: Vec<_> = things.collect();
     sorted.sort_by_key(|thing| (name(thing).to_lowercase(), name(thing).clone()));
     sorted
-}
-
-fn columns(names: &[&'static str]) -> Vec<(&'static str, DataType)> {
-    names.iter().map(|name| (*name, DataType::Text)).collect()
 }
 
 fn quoted(name: &str) -> Vec<u8> {

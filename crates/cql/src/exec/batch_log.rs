@@ -154,7 +154,7 @@ impl Operation for DeleteEntry {
     fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, _: &mut Vec<u8>) -> Result<(), Stop> {
         let (lane, now_s) = (self.lane.to_be_bytes(), context.now_s());
         let key = self.place.key(&lane);
-        // Who brought the batch to its end before may have left the lane to another one.
+        // The lane may belong to another batch by now, if this one has finished.
         let entry = store.get(&key, &[])?.and_then(|row| entry_in(row, now_s)).and_then(read_entry);
         if entry.is_some_and(|(batch, _)| batch == self.batch) {
             let deletion = Deletion { timestamp: i64::MAX, deleted_at_s: now_s };

@@ -1,7 +1,7 @@
-//! Values bound to a statement's markers, and the evaluation of terms.
+//! Values bound to a statement's markers.
 
 use crate::CqlError;
-use crate::plan::{Marker, Term};
+use crate::plan::Marker;
 use crate::value;
 use crate::wire::{Value, ValueNames, Values};
 use model::operation::Context;
@@ -204,60 +204,5 @@ impl<'a> Bound<'a> {
             Self::Bytes(bytes) => Ok(bytes),
             Self::Null | Self::Unset => Err(error()),
         }
-    }
-}
-
-impl Term {
-    /// The term's value.
-    ///
-    /// # Errors
-    /// A function that fails, or null where a collection must not have it.
-    #[inline]
-    pub fn evaluate<'a>(&'a self, environment: &Environment<'a>) -> Result<Bound<'a>, CqlError> {
-        Ok(match self {
-            Self::Bind(index) => match environment.bindings.get(*index) {
-                Value::Bytes(bytes) => Bound::Bytes(Cow::Borrowed(bytes)),
-                Value::Null => Bound::Null,
-                Value::Unset => Bound::Unset,
-            },
-            Self::Constant(bytes) => Bound::Bytes(Cow::Borrowed(bytes)),
-            Self::Null => Bound::Null,
-            composed => composed.evaluate_composed(environment)?,
-        })
-    }
-
-    fn evaluate_composed<'a>(&'a self, environment: &Environment<'a>) -> Result<Bound<'a>, CqlError> {
-        let mut out = Vec::new();
-        let element = |term: &'a Term| -> Result<Cow<'a, [u8]>, CqlError> {
-            term.evaluate(environment)?.require(|| CqlError::invalid("null is not supported inside collections"))
-        };
-        match self {
-            Self::List(terms) => {
-                let elements = terms.iter().map(element).collect::<Result<Vec<_>, _>>()?;
-                value::build::list(elements.iter().map(|bytes| &**bytes), &mut out);
-            }
-            Self::Set(element_type, terms) => {
-                let elements = terms.iter().map(element).collect::<Result<Vec<_>, _>>()?;
-                value::build::set(element_type, elements.iter().map(|bytes| &**bytes).collect(), &mut out);
-            }
-            Self::Map(key_type, entries) => {
-                let entries =
-                    entries.iter().map(|(key, value)| Ok((element(key)?, element(value)?))).collect::<Result<Vec<_>, CqlError>>()?;
-                value::build::map(key_type, entries.iter().map(|(key, value)| (&**key, &**value)).collect(), &mut out);
-            }
-            Self::Fields(terms) => {
-                let fields = terms.iter().map(|term| term.evaluate(environment)).collect::<Result<Vec<_>, _>>()?;
-                value::build::tuple(fields.iter().map(Bound::bytes), &mut out);
-            }
-            Self::Vector(element_type, terms) => {
-                for term in terms {
-                    value::build::vector_element(element_type, &element(term)?, &mut out);
-                }
-            }
-            Self::Call(call) => return super::element::call(call, environment),
-            Self::Json(term) => return super::element::json(term, environment),
-            Self::Null | Self::Constant(_) | Self::Bind(_) => return Err(CqlError::Server("not a composed term".to_owned())),
-        }
-        Ok(Bound::Bytes(Cow::Owned(out)))
     }
 }

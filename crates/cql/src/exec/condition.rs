@@ -3,7 +3,7 @@
 //! The partition's owner decides alone, so a condition costs a read of the row in memory and no extra round. A conditional write gets a
 //! timestamp larger than any in the row it changes: it must not lose to a write that came before it with a clock ahead of ours.
 
-use super::modify::{Writer, after_all};
+use super::writer::{TableOrder, Writer, after_all};
 use super::{Bound, Failure, Options, element, keys};
 use crate::CqlError;
 use crate::plan::{Comparator, Condition, ConditionTarget, Conditions, Modify, RowTarget};
@@ -71,7 +71,7 @@ pub(super) fn existing(writer: &Writer<'_>, plan: &Modify, partition: &Partition
     let row = match (row, hidden) {
         (Some(row), Some(hidden)) => {
             let mut visible = Vec::new();
-            let order = super::modify::TableOrder(table);
+            let order = TableOrder(table);
             let view = RowView::new(row);
             model::row::merge(view, view, Some(hidden), &order, writer.now_s, table.options.gc_grace_seconds, &mut visible);
             Some(visible)

@@ -1,9 +1,10 @@
 //! Collections and user types with a cell for each element: what assignments do to them, and what a read makes of them.
 
-use super::modify::Writer;
-use super::{Bound, Environment, Failure};
+use super::bindings::Bound;
+use super::failure::Failure;
+use super::writer::Writer;
 use crate::CqlError;
-use crate::plan::{Assignment, Call, JsonTerm, Missing, Term};
+use crate::plan::Assignment;
 use crate::value::{self, build, layout};
 use model::row::{Complex, Content, Deletion, RowView, RowWriter, Stamp};
 use model::{ColumnId, DataType};
@@ -267,50 +268,4 @@ pub(super) fn assemble(data_type: &DataType, complex: &Complex<'_>, now_s: u32, 
         out.truncate(start);
     }
     count > 0
-}
-
-/// The largest write timestamp of a row: a conditional write must be newer.
-pub(super) fn newest_timestamp(row: RowView<'_>) -> i64 {
-    let mut newest = row.liveness().map_or(i64::MIN, |stamp| stamp.timestamp);
-    if let Some(deletion) = row.deletion() {
-        newest = newest.max(deletion.timestamp);
-    }
-    for cell in row.cells() {
-        match cell.content {
-            Content::Complex(complex) => {
-                newest = newest.max(complex.deletion.map_or(i64::MIN, |deletion| deletion.timestamp));
-                for element in complex.elements() {
-                    newest = newest.max(element.stamp.timestamp);
-                }
-            }
-            _ => newest = newest.max(cell.stamp.timestamp),
-        }
-    }
-    newest
-}
-
-/// Calls a native function on terms.
-pub(super) fn call<'a>(call: &'a Call, environment: &Environment<'a>) -> Result<Bound<'a>, CqlError> {
-    let arguments = call.arguments.iter().map(|term: &Term| term.evaluate(environment)).collect::<Result<Vec<_>, _>>()?;
-    let arguments: Vec<Option<&[u8]>> = arguments.iter().map(Bound::bytes).collect();
-    let result = super::function::call(&call.function, &arguments, environment.context, call.serial)?;
-    Ok(result.map_or(Bound::Null, |bytes| Bound::Bytes(Cow::Owned(bytes))))
-}
-
-/// A column's value in the object of INSERT JSON.
-pub(super) fn json<'a>(term: &'a JsonTerm, environment: &Environment<'a>) -> Result<Bound<'a>, CqlError> {
-    let object = term.object.evaluate(environment)?.require(|| CqlError::invalid("Invalid null or unset JSON value"))?;
-    let object = std::str::from_utf8(&object).map_err(|_| CqlError::invalid("The JSON value is not UTF-8"))?;
-    let decode_error = |error: value::json::JsonError| CqlError::Invalid(format!("Error decoding JSON value for {}: {error}", term.column));
-    let members = value::json::object(object)
-        .map_err(|error| CqlError::Invalid(format!("Could not decode JSON string as a map: {error}. (String was: {object})")))?;
-    let Some((_, text)) = members.iter().find(|(name, _)| *name == term.column) else {
-        return Ok(match term.missing {
-            Missing::Null => Bound::Null,
-            Missing::Unset => Bound::Unset,
-        });
-    };
-    let mut bytes = Vec::new();
-    let there = value::json::from_json(&term.data_type, text, &mut bytes).map_err(decode_error)?;
-    Ok(if there { Bound::Bytes(Cow::Owned(bytes)) } else { Bound::Null })
 }

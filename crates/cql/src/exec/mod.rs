@@ -11,42 +11,24 @@ mod bindings;
 mod condition;
 mod element;
 mod execution;
+mod failure;
 mod fetch;
 mod function;
 mod keys;
 mod modify;
 mod rows;
 mod select;
+mod start;
 mod store;
+mod term;
+mod writer;
 
 pub use batch::{BatchCoordinator, BatchStatement, part_of_batch, part_of_modification, start_many};
 pub use batch_log::{FoundEntry, LoggedBatch, delete_entry, find_entries, found_entries};
 pub use bindings::{Bindings, Bound, Environment, OwnedValues};
-pub use execution::{Execution, Options, Work, start};
+pub use execution::{Execution, Options};
+pub use failure::Failure;
 pub use keys::{KeyRange, clustering_ranges, partition_keys, single_partition_key};
 pub use select::part_of_select;
+pub use start::{Work, start};
 pub use store::MemoryStore;
-
-use crate::CqlError;
-use model::operation::{Context, Stop};
-
-/// Why a statement did not run to its end.
-#[derive(Debug)]
-pub enum Failure {
-    /// The client gets this error.
-    Error(CqlError),
-    /// The shard must do something first.
-    Stop(Stop),
-}
-
-impl From<CqlError> for Failure {
-    fn from(error: CqlError) -> Self {
-        Self::Error(error)
-    }
-}
-
-impl From<Stop> for Failure {
-    fn from(stop: Stop) -> Self {
-        Self::Stop(stop)
-    }
-}

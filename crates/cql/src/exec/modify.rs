@@ -8,15 +8,16 @@
 //! writes with older timestamps. Rows that they hide now are turned into tombstones at once, up to [`CLEANED_ROWS_MAX`]; beyond, the
 //! deletion is kept for ever and reads hide the rows.
 
-use super::{Environment, Execution, Failure, KeyRange, element, keys};
+use super::bindings::Environment;
+use super::element;
+use super::failure::Failure;
+use super::keys::{self, KeyRange};
+use super::writer::{TableOrder, Writer, after_all};
+use crate::CqlError;
 use crate::plan::{Assignment, ColumnRef, Modify, ModifyKind, RowTarget, Term};
-use crate::{CqlError, reply, value};
-use model::operation::{
-    Basis, Context, Direction, FIRST_ROW_BYTE, PartitionKey, RANGE_DELETION_PREFIX, RowStore, Visit, WriteSet, purge_after_s,
-};
-use model::row::{Deletion, ElementOrder, RowKind, RowView, RowWriter, Stamp, merge};
-use model::{ColumnId, DataType, Table};
-use std::cmp::Ordering;
+use model::operation::{Basis, Direction, FIRST_ROW_BYTE, PartitionKey, RANGE_DELETION_PREFIX, Visit, purge_after_s};
+use model::row::{Deletion, RowKind, RowView, RowWriter, Stamp, merge};
+use model::{ColumnId, Table};
 
 /// How many rows one deletion turns into tombstones itself.
 const CLEANED_ROWS_MAX: usize = 2_000;
@@ -26,50 +27,6 @@ const DELTA_BYTES_MAX: usize = 2 << 10;
 
 /// Cassandra's bound: 20 years.
 const TTL_S_MAX: i32 = 630_720_000;
-
-/// What writes of one statement have in common.
-pub(super) struct Writer<'a> {
-    pub(super) environment: &'a Environment<'a>,
-    pub(super) store: &'a dyn RowStore,
-    pub(super) writes: &'a mut WriteSet,
-    pub(super) now_s: u32,
-    /// Makes list positions of one operation different.
-    pub(super) list_sequence: u64,
-    /// Where the timestamp is this shard's own: the least one that is above all that is written over.
-    pub(super) least: Option<i64>,
-}
-
-/// Runs a statement on its only partition and appends the reply frame.
-pub(super) fn run_single(
-    execution: &Execution<'_>,
-    plan: &Modify,
-    context: &Context,
-    store: &dyn RowStore,
-    writes: &mut WriteSet,
-    out: &mut Vec<u8>,
-) -> Result<(), Failure> {
-    let environment = Environment { bindings: &execution.bindings, context };
-    let options = &execution.options;
-    let mut scratch = Vec::new();
-    let key = keys::single_partition_key(&plan.table, &plan.partition, &environment, &mut scratch)?;
-    let partition = PartitionKey { table: plan.table.id, token: value::token(key), bytes: key };
-    let mut writer = Writer { environment: &environment, store, writes, now_s: options.now_s(context), list_sequence: 0, least: None };
-    if plan.is_conditional() {
-        return super::condition::run_single(&mut writer, plan, &partition, options, out);
-    }
-    let given = timestamp(plan.timestamp.as_ref(), &environment)?.or(options.timestamp);
-    let timestamp = given.unwrap_or(context.timestamp_us);
-    writer.least = given.is_none().then_some(i64::MIN);
-    writer.apply(plan, &partition, timestamp)?;
-    if let Some(least) = writer.least.take().filter(|least| *least > timestamp) {
-        // The clock was set back, or the row was written by a member whose clock is ahead: what is acknowledged must be seen all the same.
-        writer.writes.clear();
-        writer.list_sequence = 0;
-        writer.apply(plan, &partition, least)?;
-    }
-    reply::write_void(out, options.version, options.stream);
-    Ok(())
-}
 
 /// The value of USING TIMESTAMP.
 pub(super) fn timestamp(term: Option<&Term>, environment: &Environment<'_>) -> Result<Option<i64>, CqlError> {
@@ -143,26 +100,6 @@ fn parse_range_key(key: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
     let (length, rest) = key.strip_prefix(&[RANGE_DELETION_PREFIX])?.split_first_chunk::<2>()?;
     let (from, to) = rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))?;
     Some((from, if to.is_empty() { None } else { Some(to) }))
-}
-
-/// A timestamp from `now` on that is larger than all in a row and than the deletion that hides it.
-pub(super) fn after_all(now: i64, row: Option<RowView<'_>>, hidden_by: Option<Deletion>) -> i64 {
-    let newest = row.map_or(i64::MIN, element::newest_timestamp);
-    let hidden = hidden_by.map_or(i64::MIN, |deletion| deletion.timestamp);
-    now.max(newest.saturating_add(1)).max(hidden.saturating_add(1))
-}
-
-/// The order of elements by the type of their column.
-pub(super) struct TableOrder<'a>(pub(super) &'a Table);
-
-impl ElementOrder for TableOrder<'_> {
-    fn compare(&self, column: ColumnId, one: &[u8], other: &[u8]) -> Ordering {
-        match self.0.columns.iter().find(|candidate| candidate.id == column).map(|column| &column.data_type) {
-            Some(DataType::Set(path, _) | DataType::Map(path, _, _)) => value::compare(path, one, other),
-            // Positions of lists and numbers of fields sort by their bytes.
-            _ => one.cmp(other),
-        }
-    }
 }
 
 impl Writer<'_> {

@@ -23,13 +23,10 @@ use base::{Rng, SLOT_COUNT, Slot, Token};
 use evaluate::Surroundings;
 use model::operation::{Context, Coordinator, Operation, Part, Step};
 use output::{Output, Room, Taken};
-use paging::PagingState;
+use paging::{NO_LIMIT, PagingState};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// No LIMIT, no page size.
-const NO_LIMIT: u32 = u32::MAX;
 
 /// Chunks of this many extents are asked for at the same time.
 const EXTENTS_AT_ONCE: usize = 16;

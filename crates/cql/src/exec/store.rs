@@ -1,9 +1,12 @@
 //! Rows in memory that no shard owns: the virtual tables of `system.*`, read with the same plans as any other table.
 
-use super::{Context, CqlError, Execution, Work, keys, start};
+use super::execution::Execution;
+use super::keys;
+use super::start::{Work, start};
+use crate::CqlError;
 use crate::value::{self, comparable};
 use base::{TableId, Token};
-use model::operation::{Direction, Operation, PartitionKey, Position, RowStore, ScannedRow, Step, Stop, Visit, WriteSet};
+use model::operation::{Context, Direction, Operation, PartitionKey, Position, RowStore, ScannedRow, Step, Stop, Visit, WriteSet};
 use model::row::{RowWriter, Stamp};
 use model::{Order, Table};
 use std::collections::BTreeMap;

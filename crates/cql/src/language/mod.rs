@@ -23,32 +23,18 @@ pub mod ast;
 mod error;
 pub mod keyword;
 mod lexer;
+mod limits;
+mod parsed;
 mod parser;
 mod quote;
 mod token;
 
 pub use ast::Statement;
 pub use error::{Expected, QUOTED_CHARACTERS_MAX, SyntaxError, SyntaxErrorKind};
+pub use limits::{BIND_MARKERS_MAX, EXPRESSION_OPERATORS_MAX, NESTING_MAX};
+pub use parsed::Parsed;
 pub use quote::quote_identifier;
 pub use token::TokenKind;
-
-use ast::Identifier;
-
-/// How deep brackets, types, casts and signs may nest.
-pub const NESTING_MAX: usize = 64;
-/// How many operators one expression may have: they nest too, in the tree.
-pub const EXPRESSION_OPERATORS_MAX: usize = 256;
-/// How many bind markers a statement may have: the protocol counts them in 16 bits.
-pub const BIND_MARKERS_MAX: usize = 65_535;
-
-/// A statement and the values it waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parsed {
-    /// The statement.
-    pub statement: Statement,
-    /// The bind markers, left to right, with the name of those written `:name`; at most [`BIND_MARKERS_MAX`].
-    pub markers: Vec<Option<Identifier>>,
-}
 
 /// Whether a text has more tokens than `count`: what parsing and planning take in memory grows with them, not with long literals. Reads
 /// no further than needed, and keeps nothing.

@@ -2,6 +2,8 @@
 //! decided. A plan is immutable and shared by every execution of a prepared statement.
 
 mod call_planner;
+mod columns;
+mod keys;
 mod modify;
 mod modify_planner;
 mod planner;
@@ -10,6 +12,7 @@ mod select_planner;
 mod term;
 mod term_planner;
 
+pub use keys::{ClusteringPlan, ColumnRef, Comparator, KeyTerm, SliceBound, TupleKeys};
 pub use modify::{Assignment, Condition, ConditionTarget, Conditions, Modify, ModifyKind, RowTarget};
 pub use planner::{Planner, Prepared, prepare};
 pub use select::{
@@ -19,7 +22,7 @@ pub use select::{
 pub use term::{Call, JsonTerm, Missing, Term};
 
 use crate::language::ast;
-use model::{ColumnId, DataType, Table};
+use model::{DataType, Table};
 use std::sync::Arc;
 
 /// A statement ready to run.
@@ -70,104 +73,4 @@ pub struct Marker {
     pub name: String,
     /// What must be bound.
     pub data_type: DataType,
-}
-
-/// How keys, one or many, are chosen in one column.
-#[derive(Clone, Debug)]
-pub enum KeyTerm {
-    /// `column = term`
-    Equal(Term),
-    /// `column IN (term, …)`
-    In(Vec<Term>),
-    /// `column IN ?`: a list is bound.
-    InList(Term),
-}
-
-impl KeyTerm {
-    /// Whether it can give several keys.
-    #[must_use]
-    pub fn is_in(&self) -> bool {
-        !matches!(self, Self::Equal(_))
-    }
-}
-
-/// One end of a range of clustering keys: terms of a prefix of the clustering columns.
-#[derive(Clone, Debug)]
-pub struct SliceBound {
-    /// The terms, of the columns after those fixed by equality.
-    pub terms: Vec<Term>,
-    /// Whether the bound itself is within.
-    pub inclusive: bool,
-}
-
-/// Which clustering keys a statement is about.
-#[derive(Clone, Debug, Default)]
-pub struct ClusteringPlan {
-    /// `=` and `IN` on the first columns.
-    pub keys: Vec<KeyTerm>,
-    /// `(a, b) IN ((1, 2), …)`: whole prefixes instead of `keys`; each inner vector has the same length.
-    pub tuples: Option<TupleKeys>,
-    /// `>` or `>=` in the column's own type order (not the table's descending order).
-    pub lower: Option<SliceBound>,
-    /// `<` or `<=` in the column's own type order.
-    pub upper: Option<SliceBound>,
-}
-
-/// `(a, b) IN …`
-#[derive(Clone, Debug)]
-pub enum TupleKeys {
-    /// `((1, 2), (3, 4))`
-    Terms(Vec<Vec<Term>>),
-    /// `(?, ?)`: each marker or term is a whole tuple.
-    Tuples(Vec<Term>),
-    /// `?`: a list of tuples is bound.
-    List(Term),
-}
-
-impl ClusteringPlan {
-    /// Whether it restricts nothing.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.keys.is_empty() && self.tuples.is_none() && self.lower.is_none() && self.upper.is_none()
-    }
-}
-
-/// A column that a plan reads or writes.
-#[derive(Clone, Debug)]
-pub struct ColumnRef {
-    /// Position in `Table::columns`.
-    pub position: usize,
-    /// Its id.
-    pub id: ColumnId,
-}
-
-/// How two values are compared in WHERE and IF.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparator {
-    /// `=`
-    Equal,
-    /// `!=`
-    NotEqual,
-    /// `<`
-    Less,
-    /// `<=`
-    LessOrEqual,
-    /// `>`
-    Greater,
-    /// `>=`
-    GreaterOrEqual,
-    /// `IN`
-    In,
-    /// `NOT IN`
-    NotIn,
-    /// `CONTAINS`
-    Contains,
-    /// `CONTAINS KEY`
-    ContainsKey,
-    /// `NOT CONTAINS`
-    NotContains,
-    /// `NOT CONTAINS KEY`
-    NotContainsKey,
-    /// `IS NOT NULL`
-    IsNotNull,
 }

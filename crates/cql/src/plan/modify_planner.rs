@@ -1,16 +1,16 @@
 //! INSERT, UPDATE and DELETE against a table.
 
-use super::{
-    Assignment, ClusteringPlan, ColumnRef, Comparator, Condition, ConditionTarget, Conditions, JsonTerm, KeyTerm, Missing, Modify,
-    ModifyKind, Planner, RowTarget, SliceBound, Term, TupleKeys,
-};
-use crate::language::ast::{self, CompareOperator, Comparison, InValues, RelationTarget};
-use crate::{CqlError, system};
+mod conditions;
+mod keys;
+
+use super::columns::{element_key_type, find_column, find_value_column, user_field};
+use super::{Assignment, ClusteringPlan, ColumnRef, Conditions, JsonTerm, KeyTerm, Missing, Modify, ModifyKind, Planner, RowTarget, Term};
+use crate::CqlError;
+use crate::language::ast;
+use crate::system::is_system_keyspace;
+use keys::{KeyRestrictions, missing_clustering};
 use model::{Column, ColumnKind, DataType, Frozen, Table};
 use std::sync::Arc;
-
-/// A bound and the first clustering column that it is about.
-type PlacedBound = Option<(usize, SliceBound)>;
 
 /// The parts of a statement, collected before they are put together.
 struct Draft {
@@ -20,12 +20,6 @@ struct Draft {
     ttl: Option<Term>,
     static_assignments: Vec<(ColumnRef, Assignment)>,
     assignments: Vec<(ColumnRef, Assignment)>,
-}
-
-/// The primary key parts of a WHERE clause.
-struct KeyRestrictions {
-    partition: Vec<KeyTerm>,
-    clustering: ClusteringPlan,
 }
 
 impl Draft {
@@ -76,7 +70,7 @@ impl Draft {
 impl Planner<'_> {
     fn draft(&mut self, name: &ast::QualifiedName, kind: ModifyKind, attributes: &ast::Attributes) -> Result<Draft, CqlError> {
         let table = self.table(name)?;
-        if system::is_system_keyspace(&table.keyspace) {
+        if is_system_keyspace(&table.keyspace) {
             return Err(CqlError::Unauthorized(format!("{} keyspace is not user-modifiable.", table.keyspace)));
         }
         super::planner::check_writable(&table)?;
@@ -294,307 +288,6 @@ impl Planner<'_> {
             }
         })
     }
-
-    fn conditions(&mut self, table: &Table, clause: &ast::ConditionClause) -> Result<Conditions, CqlError> {
-        Ok(match clause {
-            ast::ConditionClause::None => Conditions::None,
-            ast::ConditionClause::Exists => Conditions::Exists,
-            ast::ConditionClause::Relations(relations) => {
-                Conditions::Columns(relations.iter().map(|relation| self.condition(table, relation)).collect::<Result<Vec<_>, _>>()?)
-            }
-        })
-    }
-
-    fn condition(&mut self, table: &Table, relation: &ast::Relation) -> Result<Condition, CqlError> {
-        let (name, target_of) = match &relation.target {
-            RelationTarget::Column(name) => (name, None),
-            RelationTarget::Element { column, .. } | RelationTarget::Field { column, .. } => (column, Some(&relation.target)),
-            RelationTarget::Tuple(_) | RelationTarget::Token(_) => {
-                return Err(CqlError::invalid("Only columns, their elements and fields can be used in IF conditions"));
-            }
-        };
-        let (position, column) = find_column(table, name)?;
-        if matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Clustering) {
-            return Err(CqlError::Invalid(format!("PRIMARY KEY column '{}' cannot have IF conditions", column.name)));
-        }
-        if column.data_type == DataType::Counter {
-            return Err(CqlError::invalid("Conditions on counters are not supported"));
-        }
-        let (target, data_type) = match target_of {
-            Some(RelationTarget::Element { key, .. }) => {
-                let key_type = element_key_type(column)
-                    .ok_or_else(|| CqlError::Invalid(format!("Invalid element access syntax for non-collection column {}", column.name)))?;
-                let value_type = match &column.data_type {
-                    DataType::List(element, _) => (**element).clone(),
-                    DataType::Map(_, value, _) => (**value).clone(),
-                    _ => return Err(CqlError::Invalid(format!("Invalid element access syntax for set column {}", column.name))),
-                };
-                (ConditionTarget::Element(self.term(key, &key_type, &format!("key({})", column.name))?), value_type)
-            }
-            Some(RelationTarget::Field { field, .. }) => {
-                let (number, field_type) = user_field(column, field)?;
-                (ConditionTarget::Field(number), field_type)
-            }
-            _ => (ConditionTarget::Column, column.data_type.clone()),
-        };
-        let mut in_list = false;
-        let (operator, values) = match &relation.comparison {
-            Comparison::Compare(operator, term) => (comparator(*operator), vec![self.term(term, &data_type, &column.name)?]),
-            Comparison::In(InValues::List(terms)) => {
-                (Comparator::In, terms.iter().map(|term| self.term(term, &data_type, &column.name)).collect::<Result<Vec<_>, _>>()?)
-            }
-            Comparison::In(InValues::Marker(marker)) => {
-                in_list = true;
-                let list = DataType::List(Arc::new(data_type.frozen()), Frozen::Yes);
-                (Comparator::In, vec![self.mark(marker.index, &format!("in({})", column.name), &list)])
-            }
-            _ => return Err(CqlError::invalid("Only =, !=, <, <=, >, >= and IN are supported in IF conditions")),
-        };
-        Ok(Condition { column: ColumnRef { position, id: column.id }, target, operator, values, in_list })
-    }
-
-    fn key_restrictions(&mut self, table: &Table, clause: &ast::WhereClause) -> Result<KeyRestrictions, CqlError> {
-        let mut partition: Vec<Option<KeyTerm>> = vec![None; table.partition_key_len];
-        let mut clustering: Vec<Option<KeyTerm>> = vec![None; table.clustering_len];
-        let (mut lower, mut upper): (PlacedBound, PlacedBound) = (None, None);
-        let mut tuples = None;
-        for expression in clause {
-            let ast::WhereExpression::Relation(relation) = expression else {
-                return Err(CqlError::invalid("Custom index expressions cannot be used in UPDATE or DELETE"));
-            };
-            match &relation.target {
-                RelationTarget::Column(name) => {
-                    let (position, column) = find_column(table, name)?;
-                    let position = match column.kind {
-                        ColumnKind::PartitionKey => {
-                            if partition[position].is_some() {
-                                return Err(more_than_one(&column.name));
-                            }
-                            partition[position] = Some(self.key_term(column, &relation.comparison)?.ok_or_else(|| {
-                                CqlError::invalid(
-                                    "Only EQ and IN relation are supported on the partition key (unless you use the token() function)",
-                                )
-                            })?);
-                            continue;
-                        }
-                        ColumnKind::Clustering => position - table.partition_key_len,
-                        _ => {
-                            return Err(CqlError::Invalid(format!("Non PRIMARY KEY columns found in where clause: {} ", column.name)));
-                        }
-                    };
-                    if let Some(term) = self.key_term(column, &relation.comparison)? {
-                        if clustering[position].is_some() {
-                            return Err(more_than_one(&column.name));
-                        }
-                        clustering[position] = Some(term);
-                        continue;
-                    }
-                    for (is_lower, inclusive, term) in slice_ends(&relation.comparison)
-                        .ok_or_else(|| CqlError::Invalid(format!("Unsupported restriction on clustering column {}", column.name)))?
-                    {
-                        let terms = vec![self.term(term, &column.data_type, &column.name)?];
-                        let side = if is_lower { &mut lower } else { &mut upper };
-                        if side.replace((position, SliceBound { terms, inclusive })).is_some() {
-                            return Err(CqlError::Invalid(format!(
-                                "More than one restriction was found for the {} bound on {}",
-                                if is_lower { "start" } else { "end" },
-                                column.name
-                            )));
-                        }
-                    }
-                }
-                RelationTarget::Tuple(names) => {
-                    self.tuple_relation(table, names, &relation.comparison, &mut tuples, &mut clustering, &mut lower, &mut upper)?;
-                }
-                RelationTarget::Token(_) => {
-                    return Err(CqlError::invalid("The token function cannot be used in WHERE clauses for UPDATE and DELETE statements"));
-                }
-                RelationTarget::Element { column, .. } | RelationTarget::Field { column, .. } => {
-                    return Err(CqlError::Invalid(format!("Non PRIMARY KEY columns found in where clause: {} ", column.as_str())));
-                }
-            }
-        }
-        let missing: Vec<&str> = partition
-            .iter()
-            .zip(table.partition_key())
-            .filter(|(term, _)| term.is_none())
-            .map(|(_, column)| column.name.as_str())
-            .collect();
-        if !missing.is_empty() {
-            return Err(CqlError::Invalid(format!("Some partition key parts are missing: {}", missing.join(", "))));
-        }
-        let fixed = clustering.iter().take_while(|term| term.is_some()).count();
-        if let Some(gap) = clustering.iter().skip(fixed).position(Option::is_some) {
-            return Err(CqlError::Invalid(format!(
-                "PRIMARY KEY column \"{}\" cannot be restricted as preceding column \"{}\" is not restricted",
-                table.clustering()[fixed + gap].name,
-                table.clustering()[fixed].name
-            )));
-        }
-        for (position, _) in lower.iter().chain(&upper) {
-            if *position != fixed {
-                return Err(CqlError::Invalid(format!(
-                    "PRIMARY KEY column \"{}\" cannot be restricted as preceding column \"{}\" is not restricted",
-                    table.clustering()[*position].name,
-                    table.clustering()[fixed.min(table.clustering_len - 1)].name
-                )));
-            }
-        }
-        Ok(KeyRestrictions {
-            partition: partition.into_iter().flatten().collect(),
-            clustering: ClusteringPlan {
-                keys: clustering.into_iter().flatten().collect(),
-                tuples,
-                lower: lower.map(|(_, bound)| bound),
-                upper: upper.map(|(_, bound)| bound),
-            },
-        })
-    }
-
-    #[allow(clippy::too_many_arguments, reason = "the parts of one restriction set, which only this function and its caller fill")]
-    fn tuple_relation(
-        &mut self,
-        table: &Table,
-        names: &[ast::Identifier],
-        comparison: &Comparison,
-        tuples: &mut Option<TupleKeys>,
-        clustering: &mut [Option<KeyTerm>],
-        lower: &mut PlacedBound,
-        upper: &mut PlacedBound,
-    ) -> Result<(), CqlError> {
-        let columns = table.clustering();
-        let first = names
-            .first()
-            .and_then(|name| columns.iter().position(|column| column.name == name.as_str()))
-            .ok_or_else(|| CqlError::invalid("Multi-column relations can only be applied to clustering columns"))?;
-        let run = columns
-            .get(first..first + names.len())
-            .filter(|run| run.iter().zip(names).all(|(column, name)| column.name == name.as_str()))
-            .ok_or_else(|| CqlError::invalid("Clustering columns must appear in the PRIMARY KEY order in multi-column relations"))?;
-        let tuple_type = DataType::Tuple(run.iter().map(|column| column.data_type.frozen()).collect());
-        let fields = |planner: &mut Self, term: &ast::Term| -> Result<Vec<Term>, CqlError> {
-            match planner.term(term, &tuple_type, "tuple")? {
-                Term::Fields(fields) if fields.len() == run.len() => Ok(fields),
-                Term::Constant(bytes) => Ok(crate::value::layout::fields(&bytes)
-                    .map(|field| field.map_or(Term::Null, |bytes| Term::Constant(bytes.into())))
-                    .collect()),
-                _ => Err(CqlError::invalid("Expected a tuple with a value for each column of the multi-column relation")),
-            }
-        };
-        match comparison {
-            Comparison::Compare(CompareOperator::Equal, term) => {
-                for (offset, field) in fields(self, term)?.into_iter().enumerate() {
-                    clustering[first + offset] = Some(KeyTerm::Equal(field));
-                }
-            }
-            Comparison::In(InValues::List(terms)) if first == 0 => {
-                let planned = terms.iter().map(|term| fields(self, term)).collect::<Result<Vec<_>, _>>()?;
-                *tuples = Some(TupleKeys::Terms(planned));
-            }
-            Comparison::In(InValues::Marker(marker)) if first == 0 => {
-                let list = DataType::List(Arc::new(tuple_type.clone()), Frozen::Yes);
-                let names: Vec<&str> = run.iter().map(|column| column.name.as_str()).collect();
-                *tuples = Some(TupleKeys::List(self.mark(marker.index, &format!("in({})", names.join(",")), &list)));
-            }
-            other => {
-                let ends = slice_ends(other).ok_or_else(|| CqlError::invalid("Unsupported multi-column relation"))?;
-                for (is_lower, inclusive, term) in ends {
-                    let terms = fields(self, term)?;
-                    let side = if is_lower { &mut *lower } else { &mut *upper };
-                    *side = Some((first, SliceBound { terms, inclusive }));
-                }
-                if run.iter().any(|column| column.order != run[0].order) {
-                    return Err(CqlError::invalid(
-                        "Multi-column slices over columns with different clustering orders are not supported here yet",
-                    ));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// `=` or IN on one key column; `None` for anything else.
-    pub(super) fn key_term(&mut self, column: &Column, comparison: &Comparison) -> Result<Option<KeyTerm>, CqlError> {
-        Ok(Some(match comparison {
-            Comparison::Compare(CompareOperator::Equal, term) => KeyTerm::Equal(self.term(term, &column.data_type, &column.name)?),
-            Comparison::In(InValues::List(terms)) => {
-                KeyTerm::In(terms.iter().map(|term| self.term(term, &column.data_type, &column.name)).collect::<Result<Vec<_>, _>>()?)
-            }
-            Comparison::In(InValues::Marker(marker)) => {
-                let list = DataType::List(Arc::new(column.data_type.frozen()), Frozen::Yes);
-                KeyTerm::InList(self.mark(marker.index, &format!("in({})", column.name), &list))
-            }
-            _ => return Ok(None),
-        }))
-    }
-}
-
-/// The ends of a range comparison as (is lower, is inclusive, term); `None` when it is not one.
-pub(super) fn slice_ends(comparison: &Comparison) -> Option<Vec<(bool, bool, &ast::Term)>> {
-    Some(match comparison {
-        Comparison::Compare(CompareOperator::Greater, term) => vec![(true, false, term)],
-        Comparison::Compare(CompareOperator::GreaterOrEqual, term) => vec![(true, true, term)],
-        Comparison::Compare(CompareOperator::Less, term) => vec![(false, false, term)],
-        Comparison::Compare(CompareOperator::LessOrEqual, term) => vec![(false, true, term)],
-        Comparison::Between(from, to) => vec![(true, true, from), (false, true, to)],
-        _ => return None,
-    })
-}
-
-pub(super) fn comparator(operator: CompareOperator) -> Comparator {
-    match operator {
-        CompareOperator::Equal => Comparator::Equal,
-        CompareOperator::NotEqual => Comparator::NotEqual,
-        CompareOperator::Less => Comparator::Less,
-        CompareOperator::LessOrEqual => Comparator::LessOrEqual,
-        CompareOperator::Greater => Comparator::Greater,
-        CompareOperator::GreaterOrEqual => Comparator::GreaterOrEqual,
-    }
-}
-
-/// The column of this name.
-pub(super) fn find_column<'t>(table: &'t Table, name: &ast::Identifier) -> Result<(usize, &'t Column), CqlError> {
-    table
-        .column(name.as_str())
-        .ok_or_else(|| CqlError::Invalid(format!("Undefined column name {} in table {}.{}", name.as_str(), table.keyspace, table.name)))
-}
-
-fn find_value_column<'t>(table: &'t Table, name: &ast::Identifier) -> Result<(usize, &'t Column), CqlError> {
-    let (position, column) = find_column(table, name)?;
-    if matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Clustering) {
-        return Err(CqlError::Invalid(format!("PRIMARY KEY part {} found in SET part", column.name)));
-    }
-    Ok((position, column))
-}
-
-/// The type of what stands between brackets after a collection column.
-fn element_key_type(column: &Column) -> Option<DataType> {
-    match &column.data_type {
-        DataType::List(..) => Some(DataType::Int),
-        DataType::Set(element, _) => Some((**element).clone()),
-        DataType::Map(key, _, _) => Some((**key).clone()),
-        _ => None,
-    }
-}
-
-fn user_field(column: &Column, field: &ast::Identifier) -> Result<(u16, DataType), CqlError> {
-    let DataType::Udt(user, frozen) = &column.data_type else {
-        return Err(CqlError::Invalid(format!(
-            "Invalid operation ({}.{} = ...) for non-UDT column {}",
-            column.name,
-            field.as_str(),
-            column.name
-        )));
-    };
-    if *frozen == Frozen::Yes {
-        return Err(CqlError::Invalid(format!("Invalid operation ({0}.{1} = ...) for frozen UDT column {0}", column.name, field.as_str())));
-    }
-    let number = user
-        .fields
-        .iter()
-        .position(|(name, _)| name == field.as_str())
-        .ok_or_else(|| CqlError::Invalid(format!("UDT column {} does not have a field named {}", column.name, field.as_str())))?;
-    Ok((number as u16, user.fields[number].1.clone()))
 }
 
 fn invalid_operation(operation: &str, column: &Column) -> CqlError {
@@ -603,13 +296,4 @@ fn invalid_operation(operation: &str, column: &Column) -> CqlError {
     } else {
         format!("Invalid operation ({operation}) for non counter column {}", column.name)
     })
-}
-
-fn more_than_one(name: &str) -> CqlError {
-    CqlError::Invalid(format!("{name} cannot be restricted by more than one relation if it includes an Equal"))
-}
-
-fn missing_clustering(table: &Table, fixed: usize) -> CqlError {
-    let missing: Vec<&str> = table.clustering()[fixed..].iter().map(|column| column.name.as_str()).collect();
-    CqlError::Invalid(format!("Some clustering keys are missing: {}", missing.join(", ")))
 }

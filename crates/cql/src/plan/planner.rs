@@ -1,10 +1,11 @@
 //! From a text to a [`Prepared`] statement.
 
 use super::{Batch, BatchKind, Marker, Modify, Statement};
+use crate::CqlError;
 use crate::language::{self, ast};
 use crate::plan::KeyTerm;
+use crate::system::{is_system_keyspace, table as system_table};
 use crate::wire::{ProtocolVersion, ResultMetadata};
-use crate::{CqlError, system};
 use md5::{Digest, Md5};
 use model::{DataType, Schema, Table};
 use std::sync::Arc;
@@ -99,14 +100,14 @@ impl Planner<'_> {
             S::Batch(batch) => Statement::Batch(self.batch(&batch)?),
             S::Truncate(truncate) => {
                 let table = self.table(&truncate.table)?;
-                if system::is_system_keyspace(&table.keyspace) {
+                if is_system_keyspace(&table.keyspace) {
                     return Err(CqlError::Unauthorized(format!("Cannot TRUNCATE a table of the system keyspace {}", table.keyspace)));
                 }
                 check_writable(&table)?;
                 Statement::Truncate(table)
             }
             S::Use(name) => {
-                if !self.schema.keyspaces.contains_key(name.as_str()) && !system::is_system_keyspace(name.as_str()) {
+                if !self.schema.keyspaces.contains_key(name.as_str()) && !is_system_keyspace(name.as_str()) {
                     return Err(CqlError::Invalid(format!("Keyspace '{}' does not exist", name.as_str())));
                 }
                 Statement::Use(name.as_str().to_owned())
@@ -151,10 +152,10 @@ impl Planner<'_> {
             name.keyspace.as_ref().map(ast::Identifier::as_str).or(self.keyspace).ok_or_else(|| {
                 CqlError::invalid("No keyspace has been specified. USE a keyspace, or explicitly specify keyspace.tablename")
             })?;
-        if let Some(table) = system::table(keyspace, name.name.as_str()) {
+        if let Some(table) = system_table(keyspace, name.name.as_str()) {
             return Ok(table);
         }
-        if !self.schema.keyspaces.contains_key(keyspace) && !system::is_system_keyspace(keyspace) {
+        if !self.schema.keyspaces.contains_key(keyspace) && !is_system_keyspace(keyspace) {
             return Err(CqlError::Invalid(format!("keyspace {keyspace} does not exist")));
         }
         self.schema

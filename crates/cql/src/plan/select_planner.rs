@@ -5,6 +5,7 @@
 
 mod clustering;
 mod composed;
+mod draft;
 mod reads;
 mod restrictions;
 mod selection;
@@ -19,10 +20,6 @@ use model::{ColumnKind, DataType, Table};
 use reads::Reads;
 use selection::Selected;
 use std::sync::Arc;
-
-/// Cassandra's words for a statement that would have to look at more rows than it gives.
-const NEEDS_FILTERING: &str = "Cannot execute this query as it might involve data filtering and thus may have unpredictable performance. \
-     If you want to execute this query despite the performance unpredictability, use ALLOW FILTERING";
 
 impl Planner<'_> {
     /// Plans a SELECT.

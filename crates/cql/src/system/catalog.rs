@@ -1,6 +1,6 @@
 //! The system's keyspaces as values of the schema model, made once from their definitions.
 
-use super::definitions::{DEFINITIONS, Listing, RESERVED};
+use super::definitions::{DEFINITIONS, Listing};
 use crate::ddl::{SIMPLE_STRATEGY, SYSTEM_TABLE_IDS_FROM, declare_table};
 use crate::language::{Statement, parse};
 use base::TableId;
@@ -41,18 +41,6 @@ pub fn table(keyspace: &str, table: &str) -> Option<Arc<Table>> {
         return None;
     }
     self::keyspace(keyspace)?.tables.get(table).cloned()
-}
-
-/// Whether a keyspace of this name is the system's, there or only reserved.
-#[must_use]
-pub fn is_system_keyspace(name: &str) -> bool {
-    DEFINITIONS.iter().any(|definition| definition.name == name) || RESERVED.contains(&name)
-}
-
-/// Whether a keyspace of this name is one that `system_virtual_schema` lists.
-#[must_use]
-pub fn is_virtual_keyspace(name: &str) -> bool {
-    DEFINITIONS.iter().any(|definition| definition.name == name && definition.listing == Listing::Virtual)
 }
 
 impl Catalog {

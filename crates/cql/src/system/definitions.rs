@@ -29,7 +29,19 @@ pub(super) const DEFINITIONS: &[Definition] = &[
 ];
 
 /// Names of keyspaces that Cassandra has and TarnDB keeps free.
-pub(super) const RESERVED: &[&str] = &["system_distributed"];
+const RESERVED: &[&str] = &["system_distributed"];
+
+/// Whether a keyspace of this name is the system's, there or only reserved.
+#[must_use]
+pub fn is_system_keyspace(name: &str) -> bool {
+    DEFINITIONS.iter().any(|definition| definition.name == name) || RESERVED.contains(&name)
+}
+
+/// Whether a keyspace of this name is one that `system_virtual_schema` lists.
+#[must_use]
+pub fn is_virtual_keyspace(name: &str) -> bool {
+    DEFINITIONS.iter().any(|definition| definition.name == name && definition.listing == Listing::Virtual)
+}
 
 const SYSTEM: &[&str] = &[
     r#"CREATE TABLE "IndexInfo" (table_name text, index_name text, value blob, PRIMARY KEY (table_name, index_name))

@@ -16,22 +16,16 @@ mod node_view;
 mod role_tables;
 pub(crate) mod row;
 mod schema_tables;
+mod versions;
 
-pub use catalog::{Catalog, catalog, is_system_keyspace, is_virtual_keyspace, keyspace, table};
+pub use catalog::{Catalog, catalog, keyspace, table};
+pub use definitions::{is_system_keyspace, is_virtual_keyspace};
 pub use node_view::{ClientView, NodeView, PeerView, RING_TOKENS, ring_tokens};
 pub use row::SystemRow;
+pub use versions::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION};
 
 use model::Table;
 use row::RowBuilder;
-
-/// The version that drivers, cqlsh and tools are told, and choose their queries by.
-pub const RELEASE_VERSION: &str = "5.0.0";
-/// The version of the language that goes with it.
-pub const CQL_VERSION: &str = "3.4.7";
-/// The newest version of the native protocol.
-pub const NATIVE_PROTOCOL_VERSION: &str = "5";
-/// The class whose tokens drivers compute.
-pub const PARTITIONER: &str = "org.apache.cassandra.dht.Murmur3Partitioner";
 
 /// Gives every row of a system table to `visit`, in no order.
 ///

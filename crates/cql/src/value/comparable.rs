@@ -32,9 +32,13 @@
 //! more than [`PADDED_FIELDS_MAX`]).
 
 mod number;
+mod reader;
+
+pub use reader::ComparableError;
 
 use super::{build, decimal, layout, order, vint};
 use model::DataType;
+use reader::{Reader, find};
 
 const EMPTY: u8 = 0x20;
 const VALUE: u8 = 0x40;
@@ -47,23 +51,6 @@ const NULL: u8 = 0x10;
 /// Some drivers want all components of a tuple (the Rust driver's tuples end at sixteen); all know that fields may be missing at the end of
 /// a user type. Filling up larger types would let a few bytes of key become kilobytes of reply.
 const PADDED_FIELDS_MAX: usize = 16;
-
-/// Bytes that are not the encoding of a component. They come from the log, so this is corruption.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ComparableError {
-    /// The bytes end within the component.
-    #[error("a key component ends too early")]
-    Truncated,
-    /// A byte that says what follows has a value that means nothing.
-    #[error("a key component has the marker {marker:#04x}")]
-    Marker {
-        /// The byte, as it would be in an ascending column.
-        marker: u8,
-    },
-    /// A number that no value has.
-    #[error("a key component has a number out of range")]
-    Number,
-}
 
 /// Appends the component for `wire`; `reversed` is for columns in descending order.
 #[inline]
@@ -168,23 +155,6 @@ fn escaped(mut bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&[0, 0]);
 }
 
-/// Where `byte` is first, eight bytes at a time.
-#[inline]
-fn find(bytes: &[u8], byte: u8) -> Option<usize> {
-    const LOW_BITS: u64 = 0x0101_0101_0101_0101;
-    let pattern = LOW_BITS * u64::from(byte);
-    let (words, tail) = bytes.as_chunks::<8>();
-    for (position, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word) ^ pattern;
-        // A zero byte borrows from its high bit; the first such bit is exact.
-        let zeros = word.wrapping_sub(LOW_BITS) & !word & (LOW_BITS << 7);
-        if zeros != 0 {
-            return Some(8 * position + zeros.trailing_zeros() as usize / 8);
-        }
-    }
-    tail.iter().position(|candidate| *candidate == byte).map(|at| bytes.len() - tail.len() + at)
-}
-
 fn parts(mut wire: &[u8], types: &[&DataType], out: &mut Vec<u8>) -> Option<()> {
     let count = u32::try_from(layout::take_i32(&mut wire)?).ok()?;
     for _ in 0..count {
@@ -214,57 +184,6 @@ fn fields<'t>(wire: &[u8], types: impl Iterator<Item = &'t DataType>, out: &mut 
     out.truncate(end);
     out.push(END);
     rest.is_empty().then_some(())
-}
-
-/// What is left to read of an encoding, and what its bytes are inverted with.
-struct Reader<'a> {
-    rest: &'a [u8],
-    mask: u8,
-}
-
-impl Reader<'_> {
-    #[inline]
-    fn byte(&mut self) -> Result<u8, ComparableError> {
-        let (first, rest) = self.rest.split_first().ok_or(ComparableError::Truncated)?;
-        self.rest = rest;
-        Ok(*first ^ self.mask)
-    }
-
-    #[inline]
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], ComparableError> {
-        let (first, rest) = self.rest.split_first_chunk::<N>().ok_or(ComparableError::Truncated)?;
-        self.rest = rest;
-        let mut bytes = *first;
-        if self.mask != 0 {
-            bytes.iter_mut().for_each(|byte| *byte = !*byte);
-        }
-        Ok(bytes)
-    }
-
-    /// Appends `length` bytes to `out`.
-    fn copy(&mut self, length: usize, out: &mut Vec<u8>) -> Result<(), ComparableError> {
-        let (first, rest) = self.rest.split_at_checked(length).ok_or(ComparableError::Truncated)?;
-        self.rest = rest;
-        let start = out.len();
-        out.extend_from_slice(first);
-        if self.mask != 0 {
-            out[start..].iter_mut().for_each(|byte| *byte = !*byte);
-        }
-        Ok(())
-    }
-
-    /// Appends bytes that [`escaped`] wrote to `out`.
-    fn unescape(&mut self, out: &mut Vec<u8>) -> Result<(), ComparableError> {
-        loop {
-            let piece = find(self.rest, self.mask).ok_or(ComparableError::Truncated)?;
-            self.copy(piece, out)?;
-            match self.array::<2>()? {
-                [_, 0] => return Ok(()),
-                [_, 0xFF] => out.push(0),
-                [_, marker] => return Err(ComparableError::Marker { marker }),
-            }
-        }
-    }
 }
 
 #[inline]

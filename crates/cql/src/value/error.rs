@@ -62,7 +62,7 @@ pub enum ValueError {
         nanoseconds: i64,
     },
     /// More digits than any computation has.
-    #[error("Numbers may have at most {} bytes ({actual})", super::validate::NUMBER_BYTES_MAX)]
+    #[error("Numbers may have at most {} bytes ({actual})", super::limits::NUMBER_BYTES_MAX)]
     NumberTooLong {
         /// How many bytes there were.
         actual: usize,
@@ -160,7 +160,7 @@ pub enum ValueError {
         extra: usize,
     },
     /// The type is nested deeper than [`super::TYPE_DEPTH_MAX`].
-    #[error("The type has more than {} levels", super::TYPE_DEPTH_MAX)]
+    #[error("The type has more than {} levels", super::limits::TYPE_DEPTH_MAX)]
     Depth,
 }
 

@@ -18,6 +18,7 @@ pub mod error;
 pub mod function;
 pub mod json;
 pub mod layout;
+mod limits;
 pub mod literal;
 pub mod order;
 pub mod parse;
@@ -28,10 +29,8 @@ mod vint;
 
 pub use aggregate::Aggregate;
 pub use error::{Container, ValueError};
+pub use limits::{NUMBER_BYTES_MAX, TYPE_DEPTH_MAX};
 pub use literal::{Literal, LiteralError};
 pub use order::compare;
 pub use token::{PartitionKey, partition_key, token};
 pub use validate::{normalize, validate};
-
-/// How many levels of collections, tuples and user types a type may have.
-pub const TYPE_DEPTH_MAX: usize = 32;

@@ -8,12 +8,10 @@
 //! client must not be able to stop a core with one value.
 
 use super::error::{Container, FieldName, ValueError};
-use super::{TYPE_DEPTH_MAX, build, layout, order, vint};
+use super::limits::{NUMBER_BYTES_MAX, TYPE_DEPTH_MAX};
+use super::{build, layout, order, vint};
 use model::DataType;
 use std::borrow::Cow;
-
-/// The longest varint, and the longest unscaled integer of a decimal: some 19,700 digits.
-pub const NUMBER_BYTES_MAX: usize = 8192;
 
 /// Nanoseconds of a day.
 pub(super) const DAY_NANOSECONDS: i64 = 86_400_000_000_000;

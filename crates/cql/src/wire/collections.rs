@@ -106,3 +106,37 @@ impl<'a> BytesMap<'a> {
         self.iter().find(|(name, _)| *name == key).map(|(_, value)| value)
     }
 }
+
+impl<'a> Reader<'a> {
+    /// A `[string list]`, every string checked.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`], [`WireError::InvalidUtf8`].
+    pub fn string_list(&mut self) -> Result<StringList<'a>, WireError> {
+        StringList::read(self)
+    }
+
+    /// A `[string map]`, every string checked.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`], [`WireError::InvalidUtf8`].
+    pub fn string_map(&mut self) -> Result<StringMap<'a>, WireError> {
+        StringMap::read(self)
+    }
+
+    /// A `[string multimap]`, every string checked.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`], [`WireError::InvalidUtf8`].
+    pub fn string_multimap(&mut self) -> Result<StringMultimap<'a>, WireError> {
+        StringMultimap::read(self)
+    }
+
+    /// A `[bytes map]`, every key and length checked.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`], [`WireError::InvalidUtf8`].
+    pub fn bytes_map(&mut self) -> Result<BytesMap<'a>, WireError> {
+        BytesMap::read(self)
+    }
+}

@@ -10,7 +10,7 @@ use std::fmt;
 
 use lz4_flex::block::{CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size};
 
-use super::{StreamId, WireError};
+use super::{Compression, StreamId, WireError};
 
 /// Most bytes that a workspace keeps in one buffer between two calls.
 const RETAINED_BYTES_MAX: usize = 1 << 20;
@@ -23,38 +23,6 @@ const SNAPPY_RATIO_MAX: u64 = 22;
 
 /// From here on `lz4_flex` wants its larger table.
 const SMALL_TABLE_INPUT_BYTES_MAX: usize = (u16::MAX - 1) as usize;
-
-/// An algorithm that STARTUP can agree on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compression {
-    /// LZ4 blocks.
-    Lz4,
-    /// Raw Snappy; not in v5.
-    Snappy,
-}
-
-impl Compression {
-    /// The algorithm of this name, in any case.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Lz4, Self::Snappy].into_iter().find(|known| known.name().eq_ignore_ascii_case(name))
-    }
-
-    /// The name as SUPPORTED and STARTUP have it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Lz4 => "lz4",
-            Self::Snappy => "snappy",
-        }
-    }
-}
-
-impl fmt::Display for Compression {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// Tables and buffers for compressing and decompressing, shared by all connections of a core.
 pub struct CompressionWorkspace {

@@ -10,7 +10,7 @@
 
 use std::ops::{BitOr, BitOrAssign};
 
-use super::{Opcode, ProtocolVersion, WireError};
+use super::{Opcode, ProtocolVersion, StreamId, WireError};
 
 /// Length of a frame's header.
 pub const FRAME_HEADER_BYTES: usize = 9;
@@ -20,15 +20,6 @@ pub const FRAME_BODY_BYTES_MAX: u32 = 256 << 20;
 
 /// Enough of a header to answer a version that is not spoken here.
 const VERSION_PREFIX_BYTES: usize = 4;
-
-/// What pairs a response with its request; negative ones are the server's own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StreamId(pub i16);
-
-impl StreamId {
-    /// The stream of events.
-    pub const EVENT: Self = Self(-1);
-}
 
 /// Which way a frame goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

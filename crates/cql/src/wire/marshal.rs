@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use model::{DataType, Frozen, UserType};
 
-use super::TYPE_DEPTH_MAX;
+/// The deepest nesting of types that is read.
+pub const TYPE_DEPTH_MAX: u32 = 64;
 
 const PACKAGE: &str = "org.apache.cassandra.db.marshal.";
 

@@ -2,55 +2,9 @@
 //!
 //! Every length is checked against the bytes that are there before it is used; nothing is allocated.
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::{BytesMap, Consistency, ProtocolVersion, StringList, StringMap, StringMultimap, Value, WireError};
-
-/// The notations of the protocol, for error messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "named as in the protocol's section 3")]
-pub enum Notation {
-    Byte,
-    Short,
-    Int,
-    Long,
-    String,
-    LongString,
-    Uuid,
-    Bytes,
-    ShortBytes,
-    Value,
-    Inet,
-    Opcode,
-    WriteType,
-    Event,
-    SchemaChange,
-    Cell,
-}
-
-impl fmt::Display for Notation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Byte => "[byte]",
-            Self::Short => "[short]",
-            Self::Int => "[int]",
-            Self::Long => "[long]",
-            Self::String => "[string]",
-            Self::LongString => "[long string]",
-            Self::Uuid => "[uuid]",
-            Self::Bytes => "[bytes]",
-            Self::ShortBytes => "[short bytes]",
-            Self::Value => "[value]",
-            Self::Inet => "[inet]",
-            Self::Opcode => "opcode",
-            Self::WriteType => "write type",
-            Self::Event => "event",
-            Self::SchemaChange => "schema change",
-            Self::Cell => "cell",
-        })
-    }
-}
+use super::{Consistency, Notation, ProtocolVersion, Value, WireError};
 
 /// A position in a body.
 #[derive(Clone, Copy, Debug)]
@@ -240,38 +194,6 @@ impl<'a> Reader<'a> {
             Ok(port) => Ok(SocketAddr::new(address, port)),
             Err(_) => Err(WireError::InvalidPort { port }),
         }
-    }
-
-    /// A `[string list]`, every string checked.
-    ///
-    /// # Errors
-    /// [`WireError::Truncated`], [`WireError::InvalidUtf8`].
-    pub fn string_list(&mut self) -> Result<StringList<'a>, WireError> {
-        StringList::read(self)
-    }
-
-    /// A `[string map]`, every string checked.
-    ///
-    /// # Errors
-    /// [`WireError::Truncated`], [`WireError::InvalidUtf8`].
-    pub fn string_map(&mut self) -> Result<StringMap<'a>, WireError> {
-        StringMap::read(self)
-    }
-
-    /// A `[string multimap]`, every string checked.
-    ///
-    /// # Errors
-    /// [`WireError::Truncated`], [`WireError::InvalidUtf8`].
-    pub fn string_multimap(&mut self) -> Result<StringMultimap<'a>, WireError> {
-        StringMultimap::read(self)
-    }
-
-    /// A `[bytes map]`, every key and length checked.
-    ///
-    /// # Errors
-    /// [`WireError::Truncated`], [`WireError::InvalidUtf8`].
-    pub fn bytes_map(&mut self) -> Result<BytesMap<'a>, WireError> {
-        BytesMap::read(self)
     }
 }
 

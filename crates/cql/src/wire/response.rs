@@ -3,6 +3,7 @@
 //! ERROR is in [`ErrorResponse`], EVENT in [`Event`], rows in [`super::begin_rows`].
 
 use super::metadata::{Described, ReceivedMetadata};
+use super::rows::RESULT_ROWS;
 use super::writer::{write_bytes, write_int, write_short_bytes, write_string, write_string_multimap};
 use super::{
     ErrorResponse, Event, Frame, Opcode, ProtocolVersion, Reader, ResponseEnvelope, ResultMetadata, Rows, SchemaChange, StringMultimap,
@@ -10,7 +11,7 @@ use super::{
 };
 
 const RESULT_VOID: i32 = 1;
-pub(super) const RESULT_ROWS: i32 = 2;
+
 const RESULT_SET_KEYSPACE: i32 = 3;
 const RESULT_PREPARED: i32 = 4;
 const RESULT_SCHEMA_CHANGE: i32 = 5;

@@ -3,9 +3,11 @@
 //! The executor appends cells straight to the send buffer between [`begin_rows`] and [`end_rows`].
 
 use super::metadata::{Described, ReceivedMetadata, count};
-use super::response::RESULT_ROWS;
 use super::writer::write_int;
 use super::{Reader, ResultMetadata, RowsDescription, WireError};
+
+/// The kind of a RESULT that has rows.
+pub(super) const RESULT_ROWS: i32 = 2;
 
 /// Where the number of rows is to be written.
 #[derive(Debug)]

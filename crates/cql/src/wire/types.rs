@@ -8,10 +8,7 @@ use std::sync::Arc;
 use model::{DataType, Frozen, UserType};
 
 use super::writer::{write_short, write_string};
-use super::{ProtocolVersion, Reader, WireError, marshal_class, parse_marshal_class};
-
-/// The deepest nesting of types that is read.
-pub const TYPE_DEPTH_MAX: u32 = 64;
+use super::{ProtocolVersion, Reader, TYPE_DEPTH_MAX, WireError, marshal_class, parse_marshal_class};
 
 const CUSTOM: u16 = 0x0000;
 const LIST: u16 = 0x0020;

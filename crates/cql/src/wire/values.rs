@@ -4,18 +4,7 @@
 //! [`ValuesBuffer`] that it keeps.
 
 use super::writer::{write_short, write_string, write_value};
-use super::{ProtocolVersion, Reader, WireError};
-
-/// A bound value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value<'a> {
-    /// Null.
-    Null,
-    /// Not set: leaves what is there as it is (v4 and later).
-    Unset,
-    /// The value's bytes.
-    Bytes(&'a [u8]),
-}
+use super::{ProtocolVersion, Reader, Value, WireError};
 
 /// Whether values come with the names of their markers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

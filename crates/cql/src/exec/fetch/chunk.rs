@@ -15,21 +15,13 @@
 //! Invariant: the cursor lies after the last row that was given and before the next one there is, so a chunk from there on neither loses nor
 //! repeats a row.
 
-use super::Cursor;
+use super::cursor::Cursor;
 use super::filter::BoundFilter;
-use super::gather::Gather;
 use crate::exec::keys::KeyRange;
 use crate::plan::Select;
-use crate::wire::writer::{write_byte, write_int, write_long};
 use crate::wire::{Reader, WireError};
 use base::Token;
-use model::operation::{Context, Operation, RowStore, Stop, WriteSet};
 use std::sync::Arc;
-
-const HEADER_BYTES: usize = 9;
-
-/// What a reply may hold besides its bytes.
-const SPARE_BYTES_MAX: usize = 64 << 10;
 
 /// What all chunks of a select have in common.
 pub(in crate::exec) struct FetchPlan {
@@ -149,47 +141,5 @@ impl<'a> Gathered<'a> {
         };
         let rows = reader.bytes()?.unwrap_or_default();
         Ok(Cursor::read(&mut reader)?.map(|cursor| Self { row_count, end, rows, cursor }))
-    }
-}
-
-impl Operation for Chunk {
-    fn describe(&self, out: &mut Vec<u8>) -> bool {
-        write_long(out, self.nonce.cast_signed());
-        write_int(out, self.fetch.per_partition.cast_signed());
-        write_int(out, self.fetch.now_s.cast_signed());
-        write_int(out, self.rows_max.cast_signed());
-        write_byte(out, self.peek.into());
-        let until = if let Extent::Ring { until } = self.extent { Some(until) } else { None };
-        write_byte(out, until.is_some().into());
-        write_long(out, until.map_or(0, |until| until.0));
-        self.cursor.write(out);
-        true
-    }
-
-    fn run(&self, _: &Context, store: &dyn RowStore, _: &mut WriteSet, reply: &mut Vec<u8>) -> Result<(), Stop> {
-        let start = reply.len();
-        reply.extend_from_slice(&[0; HEADER_BYTES]);
-        let mut gather = Gather::new(self, reply);
-        let outcome = match self.extent {
-            Extent::Partition => gather.partition(store),
-            Extent::Ring { until } => gather.ring(store, until),
-        };
-        match outcome {
-            Err(Stop::Miss) if self.extent != Extent::Partition && gather.ends_early() => {}
-            Err(stop) => return Err(stop),
-            Ok(()) => {}
-        }
-        let (end, row_count, cursor) = (gather.end.unwrap_or(End::Finished), gather.given, gather.cursor);
-        let mut header = Vec::with_capacity(HEADER_BYTES);
-        write_int(&mut header, row_count.cast_signed());
-        write_byte(&mut header, end as u8);
-        write_int(&mut header, (reply.len() - start - HEADER_BYTES) as i32);
-        reply[start..start + HEADER_BYTES].copy_from_slice(&header);
-        cursor.write(reply);
-        if reply.capacity() - reply.len() > SPARE_BYTES_MAX {
-            // It may wait for the replies of other chunks; half of it may be what its growth by doubling has left.
-            reply.shrink_to_fit();
-        }
-        Ok(())
     }
 }

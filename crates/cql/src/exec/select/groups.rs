@@ -1,8 +1,8 @@
 //! Rows into groups, and aggregates over them. Rows come sorted by what groups them, so one group is open at a time.
 
-use super::NO_LIMIT;
 use super::aggregate::Accumulator;
 use super::evaluate::{self, Row, Surroundings};
+use super::paging::NO_LIMIT;
 use crate::CqlError;
 use crate::exec::fetch::{Cursor, Place};
 use crate::exec::keys;

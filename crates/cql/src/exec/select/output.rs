@@ -1,8 +1,8 @@
 //! The page that is being made of the chunks.
 
-use super::NO_LIMIT;
 use super::evaluate::{self, Row, Surroundings};
 use super::groups::Groups;
+use super::paging::NO_LIMIT;
 use crate::CqlError;
 use crate::exec::fetch::{Cursor, End, Gathered};
 use crate::plan::Select;

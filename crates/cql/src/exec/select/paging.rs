@@ -15,6 +15,9 @@ use base::TableId;
 
 const VERSION: u8 = 1;
 
+/// No LIMIT, no page size.
+pub(super) const NO_LIMIT: u32 = u32::MAX;
+
 /// The contents of a paging state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PagingState {
@@ -37,7 +40,7 @@ impl PagingState {
         out
     }
 
-    /// Reads what a client brought.
+    /// Reads a paging state that a client sent.
     ///
     /// # Errors
     /// For everything that is not a paging state of `table`.

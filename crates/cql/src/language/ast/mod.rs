@@ -10,6 +10,7 @@ mod access;
 mod define;
 mod describe;
 mod function;
+mod list;
 mod modification;
 mod name;
 mod property;

@@ -3,8 +3,9 @@
 use std::fmt;
 
 use super::{
+    list::write_enclosed,
     name::{FunctionName, Identifier},
-    term::{ArithmeticOperator, BindMarker, Literal, Term, write_enclosed, write_entries},
+    term::{ArithmeticOperator, BindMarker, Literal, Term, write_entries},
     type_name::{NativeType, TypeName},
 };
 

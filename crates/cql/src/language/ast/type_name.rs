@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::list::write_list;
 use super::name::{Identifier, QualifiedName};
 use crate::language::keyword::Keyword;
 
@@ -138,7 +139,7 @@ impl fmt::Display for TypeName {
             Self::Map(key, value) => write!(formatter, "map<{key}, {value}>"),
             Self::Tuple(elements) => {
                 formatter.write_str("tuple<")?;
-                super::term::write_list(formatter, elements)?;
+                write_list(formatter, elements)?;
                 formatter.write_str(">")
             }
             Self::Vector { element, dimension } => write!(formatter, "vector<{element}, {dimension}>"),

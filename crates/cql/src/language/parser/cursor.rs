@@ -1,6 +1,5 @@
 //! The parser's state and the steps that all rules are made of.
 
-use super::Parse;
 use crate::language::{
     BIND_MARKERS_MAX, EXPRESSION_OPERATORS_MAX, NESTING_MAX, Parsed, Statement, SyntaxErrorKind,
     ast::{BindMarker, Identifier},
@@ -9,6 +8,9 @@ use crate::language::{
     lexer::Lexer,
     token::{Token, TokenKind},
 };
+
+/// What every rule returns.
+pub(super) type Parse<Output> = Result<Output, Fault>;
 
 /// A parse under way.
 pub(super) struct Parser<'a> {

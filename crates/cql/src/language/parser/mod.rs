@@ -19,11 +19,8 @@ mod table;
 mod term;
 mod type_name;
 
-use super::{Parsed, error::Fault, token::TokenKind};
-use cursor::Parser;
-
-/// What every rule returns.
-type Parse<Output> = Result<Output, Fault>;
+use super::{Parsed, token::TokenKind};
+use cursor::{Parse, Parser};
 
 /// The one statement that `text` is.
 pub(super) fn parse(text: &str) -> Parse<Parsed> {

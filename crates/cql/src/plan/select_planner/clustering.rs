@@ -1,6 +1,6 @@
 //! Ranges of clustering keys, as far as the restrictions are contiguous, and filters of the rest.
 
-use super::restrictions::{Draft, Restrictions, TupleIn, key_filter, slice_filter};
+use super::draft::{Draft, Restrictions, TupleIn, key_filter, slice_filter};
 use crate::CqlError;
 use crate::plan::{Comparator, Filter, KeyTerm, SliceBound, Source, Subject, Term, TupleKeys};
 use model::{Column, DataType, Table};

@@ -4,53 +4,19 @@
 //! first columns and one range after them are read directly; what comes later filters. What filters needs ALLOW FILTERING, except where
 //! the filter only narrows what a contiguous range of keys gives anyway (slices over columns with mixed orders, IN in the middle).
 
-use super::NEEDS_FILTERING;
 use super::clustering::{clustering, clustering_filters, clustering_gap};
+use super::draft::{Draft, Restrictions, key_filter, slice_filter};
 use super::reads::Reads;
 use crate::CqlError;
 use crate::language::ast::{self, CompareOperator, Comparison, InValues, RelationTarget};
-use crate::plan::modify_planner::{comparator, find_column, slice_ends};
-use crate::plan::{ClusteringPlan, Comparator, Filter, KeyTerm, Planner, SliceBound, Source, Subject, Term, TokenBound, TupleKeys};
+use crate::plan::columns::{comparator, find_column, slice_ends};
+use crate::plan::{Comparator, Filter, KeyTerm, Planner, SliceBound, Source, Subject, Term};
 use model::{Column, DataType, Frozen, Table};
 use std::sync::Arc;
 
-/// What WHERE says.
-#[derive(Default)]
-pub(super) struct Restrictions {
-    /// Whole partition keys; empty for a scan.
-    pub(super) partition: Vec<KeyTerm>,
-    pub(super) token_lower: Option<TokenBound>,
-    pub(super) token_upper: Option<TokenBound>,
-    pub(super) clustering: ClusteringPlan,
-    pub(super) filters: Vec<Filter>,
-    /// For each column of the primary key whether it is restricted to one value.
-    pub(super) equal: Vec<bool>,
-    /// Whether it restricts clustering or regular columns: then it is about rows, and static columns alone are none.
-    pub(super) about_rows: bool,
-}
-
-/// What WHERE says of the primary key's columns, before it is known what is a key and what filters.
-pub(super) struct Draft {
-    pub(super) keys: Vec<Option<KeyTerm>>,
-    /// Ends of ranges by the column they start at.
-    pub(super) lower: Vec<Option<SliceBound>>,
-    pub(super) upper: Vec<Option<SliceBound>>,
-    pub(super) tuple_in: Option<TupleIn>,
-    /// `(a, b) > ?`, where the tuple is not known in parts: with the columns it is about.
-    pub(super) tuple_filters: Vec<(std::ops::Range<usize>, Filter)>,
-    /// Filters on columns of the partition key and the clustering key that cannot be keys.
-    pub(super) partition_filters: Vec<Filter>,
-    pub(super) clustering_filters: Vec<Filter>,
-    pub(super) regular_filters: Vec<Filter>,
-}
-
-/// `(a, b) IN …`
-pub(super) struct TupleIn {
-    /// The columns, by position in the clustering key.
-    pub(super) columns: std::ops::Range<usize>,
-    pub(super) data_type: DataType,
-    pub(super) keys: TupleKeys,
-}
+/// Cassandra's words for a statement that would have to look at more rows than it gives.
+const NEEDS_FILTERING: &str = "Cannot execute this query as it might involve data filtering and thus may have unpredictable performance. \
+     If you want to execute this query despite the performance unpredictability, use ALLOW FILTERING";
 
 pub(super) fn more_than_one(name: &str, what: &str) -> CqlError {
     CqlError::Invalid(format!("{name} cannot be restricted by more than one relation if it includes {what}"))
@@ -350,23 +316,4 @@ fn partition(table: &Table, draft: &mut Draft, allowed: bool, restrictions: &mut
     }
     restrictions.filters.append(&mut draft.partition_filters);
     Ok(())
-}
-
-pub(super) fn key_filter(source: Source, column: &Column, key: KeyTerm) -> Filter {
-    let (operator, values, in_list) = match key {
-        KeyTerm::Equal(term) => (Comparator::Equal, vec![term], false),
-        KeyTerm::In(terms) => (Comparator::In, terms, false),
-        KeyTerm::InList(term) => (Comparator::In, vec![term], true),
-    };
-    Filter { subject: Subject::Source(source), data_type: column.data_type.clone(), operator, values, in_list, name: column.name.clone() }
-}
-
-pub(super) fn slice_filter(subject: Subject, data_type: DataType, is_lower: bool, bound: SliceBound, name: &str) -> Filter {
-    let operator = match (is_lower, bound.inclusive) {
-        (true, true) => Comparator::GreaterOrEqual,
-        (true, false) => Comparator::Greater,
-        (false, true) => Comparator::LessOrEqual,
-        (false, false) => Comparator::Less,
-    };
-    Filter { subject, data_type, operator, values: bound.terms, in_list: false, name: name.to_owned() }
 }

@@ -2,7 +2,7 @@
 
 use super::reads::Reads;
 use crate::language::ast::{self, CellAttribute, NativeType, Selection, Selector};
-use crate::plan::modify_planner::find_column;
+use crate::plan::columns::find_column;
 use crate::plan::term_planner::{assignable, neutral};
 use crate::plan::{Aggregate, Expression, Output, Planner, Source};
 use crate::value::function::{self, Argument, FunctionError, FunctionSpec, Operator};

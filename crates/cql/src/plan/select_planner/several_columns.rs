@@ -1,9 +1,10 @@
 //! Relations on several columns at once: `(a, b) > (1, 2)` and `token(a, b) > 1`.
 
-use super::restrictions::{Draft, Restrictions, TupleIn, more_than_one, set_slice};
+use super::draft::{Draft, Restrictions, TupleIn};
+use super::restrictions::{more_than_one, set_slice};
 use crate::CqlError;
 use crate::language::ast::{self, CompareOperator, Comparison, InValues};
-use crate::plan::modify_planner::{comparator, find_column, slice_ends};
+use crate::plan::columns::{comparator, find_column, slice_ends};
 use crate::plan::{Filter, KeyTerm, Planner, SliceBound, Subject, Term, TokenBound, TokenTerm, TupleKeys};
 use model::{Column, ColumnKind, DataType, Frozen, Table};
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! The rules for DISTINCT, GROUP BY and ORDER BY.
 
+use super::draft::Restrictions;
 use super::reads::Reads;
-use super::restrictions::Restrictions;
 use crate::CqlError;
 use crate::language::ast::{self, OrderDirection, Ordering, Selector};
-use crate::plan::modify_planner::find_column;
+use crate::plan::columns::find_column;
 use crate::plan::{KeyTerm, SortKey};
 use model::{ColumnKind, Order, Table};
 

@@ -6,7 +6,7 @@
 //! A decimal 0.d₁d₂… × 10^e is `02` for zero, else `03` (positive) or `01` (negative), e as five bytes above 2³⁹, each two digits as a
 //! byte 1 + 10d₁ + d₂ (an odd last one with a zero), then `00`; of a negative one all after its first byte is inverted.
 
-use super::{ComparableError, Reader};
+use super::reader::{ComparableError, Reader};
 use crate::value::decimal::Decimal;
 use num_bigint::{BigInt, Sign};
 

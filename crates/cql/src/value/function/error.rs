@@ -1,7 +1,6 @@
 //! Calls that cannot be resolved, and calls that have no result.
 
-use super::Operator;
-use super::number::NumberError;
+use super::operator::Operator;
 use crate::value::json::JsonError;
 use model::DataType;
 
@@ -240,4 +239,24 @@ pub enum FunctionError {
     /// An argument's bytes are no value of its type, or there is another number of them: the caller has not validated them.
     #[error("an argument is not a value of its type")]
     NotAValue,
+}
+
+/// Why a number could not be computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NumberError {
+    /// Division by zero.
+    #[error("/ by zero")]
+    DivisionByZero,
+    /// A varint or decimal beyond the size that values may have.
+    #[error("the result has too many digits")]
+    TooLong,
+    /// NaN as a decimal.
+    #[error("A NaN cannot be converted into a decimal")]
+    NotANumber,
+    /// Infinity as a decimal.
+    #[error("An infinite number cannot be converted into a decimal")]
+    Infinite,
+    /// The logarithm of zero or less.
+    #[error("Logarithm of number zero or less")]
+    Logarithm,
 }

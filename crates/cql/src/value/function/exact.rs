@@ -3,8 +3,8 @@
 //! A client can name 10^2000000000 in ten bytes; operations that would have to write such a number out fail instead. No result has more
 //! digits than a value may have ([`NUMBER_BYTES_MAX`]).
 
+use crate::value::NUMBER_BYTES_MAX;
 use crate::value::parse;
-use crate::value::validate::NUMBER_BYTES_MAX;
 use num_bigint::{BigInt, Sign};
 
 /// The digits that a division or a transcendental function gives.

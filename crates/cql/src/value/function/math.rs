@@ -1,6 +1,7 @@
 //! `abs`, `exp`, `log`, `log10`, `round`: each gives the type it takes.
 
-use super::number::{Number, NumberError};
+use super::error::NumberError;
+use super::number::Number;
 use super::transcendental;
 use model::DataType;
 

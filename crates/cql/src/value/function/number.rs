@@ -1,7 +1,8 @@
 //! Numbers of all CQL types, and the arithmetic between them with Cassandra's result types.
 
+use super::error::{FunctionError, NumberError};
 use super::exact::{Exact, TooLong, check_length, low_bits};
-use super::{FunctionError, Operator};
+use super::operator::Operator;
 use crate::value::text;
 use model::DataType;
 use num_bigint::{BigInt, Sign};
@@ -14,26 +15,6 @@ pub(in crate::value) enum Number {
     Double(f64),
     Varint(BigInt),
     Decimal(Exact),
-}
-
-/// Why a number could not be computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NumberError {
-    /// Division by zero.
-    #[error("/ by zero")]
-    DivisionByZero,
-    /// A varint or decimal beyond the size that values may have.
-    #[error("the result has too many digits")]
-    TooLong,
-    /// NaN as a decimal.
-    #[error("A NaN cannot be converted into a decimal")]
-    NotANumber,
-    /// Infinity as a decimal.
-    #[error("An infinite number cannot be converted into a decimal")]
-    Infinite,
-    /// The logarithm of zero or less.
-    #[error("Logarithm of number zero or less")]
-    Logarithm,
 }
 
 impl From<TooLong> for NumberError {

@@ -1,7 +1,12 @@
 //! Which function a call means: by its name, the types of its arguments, and the type of what takes the result.
 
+use super::collection::Part;
+use super::math::Math;
 use super::number::{is_numeric, result_type};
-use super::{AggregateKind, FunctionError, FunctionSpec, Math, Operation, Operator, Part, Signature, Similarity};
+use super::spec::{FunctionSpec, Operation};
+use super::vector::Similarity;
+use super::{FunctionError, Operator, Signature};
+use crate::value::aggregate::AggregateKind;
 use crate::value::literal::{Fit, Literal};
 use crate::value::parse::Excerpt;
 use model::{DataType, Frozen};

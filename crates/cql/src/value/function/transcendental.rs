@@ -1,6 +1,6 @@
 //! e^x, natural and decimal logarithm of decimals to 32 significant digits.
 //!
-//! Fixed-point series on integers with guard digits: the argument is first brought near zero (exp) or near one (log), so that a few dozen
+//! Fixed-point series on integers with guard digits: the argument is first reduced to near zero (exp) or near one (log), so that a few dozen
 //! terms do. The number of digits is bounded, whatever the argument.
 
 use super::exact::{Exact, SIGNIFICANT_DIGITS, TooLong, half_up, shifted};

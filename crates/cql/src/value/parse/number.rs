@@ -3,7 +3,7 @@
 use num_bigint::BigInt;
 
 /// How many digits a varint or decimal may be written with: as many as surely fit in the bytes that one may have
-/// ([`NUMBER_BYTES_MAX`](crate::value::validate::NUMBER_BYTES_MAX)).
+/// ([`NUMBER_BYTES_MAX`](crate::value::NUMBER_BYTES_MAX)).
 pub const DIGITS_MAX: usize = 19_700;
 
 /// Appends the two's complement form of a decimal integer with an optional sign.

@@ -1,0 +1,90 @@
+//! The evaluation of terms.
+
+use super::bindings::{Bound, Environment};
+use super::function;
+use crate::CqlError;
+use crate::plan::{Call, JsonTerm, Missing, Term};
+use crate::value;
+use crate::wire::Value;
+use std::borrow::Cow;
+
+impl Term {
+    /// The term's value.
+    ///
+    /// # Errors
+    /// A function that fails, or null where a collection must not have it.
+    #[inline]
+    pub fn evaluate<'a>(&'a self, environment: &Environment<'a>) -> Result<Bound<'a>, CqlError> {
+        Ok(match self {
+            Self::Bind(index) => match environment.bindings.get(*index) {
+                Value::Bytes(bytes) => Bound::Bytes(Cow::Borrowed(bytes)),
+                Value::Null => Bound::Null,
+                Value::Unset => Bound::Unset,
+            },
+            Self::Constant(bytes) => Bound::Bytes(Cow::Borrowed(bytes)),
+            Self::Null => Bound::Null,
+            composed => composed.evaluate_composed(environment)?,
+        })
+    }
+
+    fn evaluate_composed<'a>(&'a self, environment: &Environment<'a>) -> Result<Bound<'a>, CqlError> {
+        let mut out = Vec::new();
+        let element = |term: &'a Term| -> Result<Cow<'a, [u8]>, CqlError> {
+            term.evaluate(environment)?.require(|| CqlError::invalid("null is not supported inside collections"))
+        };
+        match self {
+            Self::List(terms) => {
+                let elements = terms.iter().map(element).collect::<Result<Vec<_>, _>>()?;
+                value::build::list(elements.iter().map(|bytes| &**bytes), &mut out);
+            }
+            Self::Set(element_type, terms) => {
+                let elements = terms.iter().map(element).collect::<Result<Vec<_>, _>>()?;
+                value::build::set(element_type, elements.iter().map(|bytes| &**bytes).collect(), &mut out);
+            }
+            Self::Map(key_type, entries) => {
+                let entries =
+                    entries.iter().map(|(key, value)| Ok((element(key)?, element(value)?))).collect::<Result<Vec<_>, CqlError>>()?;
+                value::build::map(key_type, entries.iter().map(|(key, value)| (&**key, &**value)).collect(), &mut out);
+            }
+            Self::Fields(terms) => {
+                let fields = terms.iter().map(|term| term.evaluate(environment)).collect::<Result<Vec<_>, _>>()?;
+                value::build::tuple(fields.iter().map(Bound::bytes), &mut out);
+            }
+            Self::Vector(element_type, terms) => {
+                for term in terms {
+                    value::build::vector_element(element_type, &element(term)?, &mut out);
+                }
+            }
+            Self::Call(call) => return self::call(call, environment),
+            Self::Json(term) => return json(term, environment),
+            Self::Null | Self::Constant(_) | Self::Bind(_) => return Err(CqlError::Server("not a composed term".to_owned())),
+        }
+        Ok(Bound::Bytes(Cow::Owned(out)))
+    }
+}
+
+/// Calls a native function on terms.
+fn call<'a>(call: &'a Call, environment: &Environment<'a>) -> Result<Bound<'a>, CqlError> {
+    let arguments = call.arguments.iter().map(|term: &Term| term.evaluate(environment)).collect::<Result<Vec<_>, _>>()?;
+    let arguments: Vec<Option<&[u8]>> = arguments.iter().map(Bound::bytes).collect();
+    let result = function::call(&call.function, &arguments, environment.context, call.serial)?;
+    Ok(result.map_or(Bound::Null, |bytes| Bound::Bytes(Cow::Owned(bytes))))
+}
+
+/// A column's value in the object of INSERT JSON.
+fn json<'a>(term: &'a JsonTerm, environment: &Environment<'a>) -> Result<Bound<'a>, CqlError> {
+    let object = term.object.evaluate(environment)?.require(|| CqlError::invalid("Invalid null or unset JSON value"))?;
+    let object = std::str::from_utf8(&object).map_err(|_| CqlError::invalid("The JSON value is not UTF-8"))?;
+    let decode_error = |error: value::json::JsonError| CqlError::Invalid(format!("Error decoding JSON value for {}: {error}", term.column));
+    let members = value::json::object(object)
+        .map_err(|error| CqlError::Invalid(format!("Could not decode JSON string as a map: {error}. (String was: {object})")))?;
+    let Some((_, text)) = members.iter().find(|(name, _)| *name == term.column) else {
+        return Ok(match term.missing {
+            Missing::Null => Bound::Null,
+            Missing::Unset => Bound::Unset,
+        });
+    };
+    let mut bytes = Vec::new();
+    let there = value::json::from_json(&term.data_type, text, &mut bytes).map_err(decode_error)?;
+    Ok(if there { Bound::Bytes(Cow::Owned(bytes)) } else { Bound::Null })
+}

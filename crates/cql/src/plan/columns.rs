@@ -1,0 +1,74 @@
+//! What planners of all statements look up: columns by name, their parts, comparisons.
+
+use super::Comparator;
+use crate::CqlError;
+use crate::language::ast::{self, CompareOperator, Comparison};
+use model::{Column, ColumnKind, DataType, Frozen, Table};
+
+/// The ends of a range comparison as (is lower, is inclusive, term); `None` when it is not one.
+pub(super) fn slice_ends(comparison: &Comparison) -> Option<Vec<(bool, bool, &ast::Term)>> {
+    Some(match comparison {
+        Comparison::Compare(CompareOperator::Greater, term) => vec![(true, false, term)],
+        Comparison::Compare(CompareOperator::GreaterOrEqual, term) => vec![(true, true, term)],
+        Comparison::Compare(CompareOperator::Less, term) => vec![(false, false, term)],
+        Comparison::Compare(CompareOperator::LessOrEqual, term) => vec![(false, true, term)],
+        Comparison::Between(from, to) => vec![(true, true, from), (false, true, to)],
+        _ => return None,
+    })
+}
+
+pub(super) fn comparator(operator: CompareOperator) -> Comparator {
+    match operator {
+        CompareOperator::Equal => Comparator::Equal,
+        CompareOperator::NotEqual => Comparator::NotEqual,
+        CompareOperator::Less => Comparator::Less,
+        CompareOperator::LessOrEqual => Comparator::LessOrEqual,
+        CompareOperator::Greater => Comparator::Greater,
+        CompareOperator::GreaterOrEqual => Comparator::GreaterOrEqual,
+    }
+}
+
+/// The column of this name.
+pub(super) fn find_column<'t>(table: &'t Table, name: &ast::Identifier) -> Result<(usize, &'t Column), CqlError> {
+    table
+        .column(name.as_str())
+        .ok_or_else(|| CqlError::Invalid(format!("Undefined column name {} in table {}.{}", name.as_str(), table.keyspace, table.name)))
+}
+
+pub(super) fn find_value_column<'t>(table: &'t Table, name: &ast::Identifier) -> Result<(usize, &'t Column), CqlError> {
+    let (position, column) = find_column(table, name)?;
+    if matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Clustering) {
+        return Err(CqlError::Invalid(format!("PRIMARY KEY part {} found in SET part", column.name)));
+    }
+    Ok((position, column))
+}
+
+/// The type of what stands between brackets after a collection column.
+pub(super) fn element_key_type(column: &Column) -> Option<DataType> {
+    match &column.data_type {
+        DataType::List(..) => Some(DataType::Int),
+        DataType::Set(element, _) => Some((**element).clone()),
+        DataType::Map(key, _, _) => Some((**key).clone()),
+        _ => None,
+    }
+}
+
+pub(super) fn user_field(column: &Column, field: &ast::Identifier) -> Result<(u16, DataType), CqlError> {
+    let DataType::Udt(user, frozen) = &column.data_type else {
+        return Err(CqlError::Invalid(format!(
+            "Invalid operation ({}.{} = ...) for non-UDT column {}",
+            column.name,
+            field.as_str(),
+            column.name
+        )));
+    };
+    if *frozen == Frozen::Yes {
+        return Err(CqlError::Invalid(format!("Invalid operation ({0}.{1} = ...) for frozen UDT column {0}", column.name, field.as_str())));
+    }
+    let number = user
+        .fields
+        .iter()
+        .position(|(name, _)| name == field.as_str())
+        .ok_or_else(|| CqlError::Invalid(format!("UDT column {} does not have a field named {}", column.name, field.as_str())))?;
+    Ok((number as u16, user.fields[number].1.clone()))
+}

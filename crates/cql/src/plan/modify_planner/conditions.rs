@@ -1,0 +1,68 @@
+//! IF of INSERT, UPDATE and DELETE.
+
+use super::super::columns::{comparator, element_key_type, find_column, user_field};
+use crate::CqlError;
+use crate::language::ast::{self, Comparison, InValues, RelationTarget};
+use crate::plan::{ColumnRef, Comparator, Condition, ConditionTarget, Conditions, Planner};
+use model::{ColumnKind, DataType, Frozen, Table};
+use std::sync::Arc;
+
+impl Planner<'_> {
+    pub(super) fn conditions(&mut self, table: &Table, clause: &ast::ConditionClause) -> Result<Conditions, CqlError> {
+        Ok(match clause {
+            ast::ConditionClause::None => Conditions::None,
+            ast::ConditionClause::Exists => Conditions::Exists,
+            ast::ConditionClause::Relations(relations) => {
+                Conditions::Columns(relations.iter().map(|relation| self.condition(table, relation)).collect::<Result<Vec<_>, _>>()?)
+            }
+        })
+    }
+
+    fn condition(&mut self, table: &Table, relation: &ast::Relation) -> Result<Condition, CqlError> {
+        let (name, target_of) = match &relation.target {
+            RelationTarget::Column(name) => (name, None),
+            RelationTarget::Element { column, .. } | RelationTarget::Field { column, .. } => (column, Some(&relation.target)),
+            RelationTarget::Tuple(_) | RelationTarget::Token(_) => {
+                return Err(CqlError::invalid("Only columns, their elements and fields can be used in IF conditions"));
+            }
+        };
+        let (position, column) = find_column(table, name)?;
+        if matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Clustering) {
+            return Err(CqlError::Invalid(format!("PRIMARY KEY column '{}' cannot have IF conditions", column.name)));
+        }
+        if column.data_type == DataType::Counter {
+            return Err(CqlError::invalid("Conditions on counters are not supported"));
+        }
+        let (target, data_type) = match target_of {
+            Some(RelationTarget::Element { key, .. }) => {
+                let key_type = element_key_type(column)
+                    .ok_or_else(|| CqlError::Invalid(format!("Invalid element access syntax for non-collection column {}", column.name)))?;
+                let value_type = match &column.data_type {
+                    DataType::List(element, _) => (**element).clone(),
+                    DataType::Map(_, value, _) => (**value).clone(),
+                    _ => return Err(CqlError::Invalid(format!("Invalid element access syntax for set column {}", column.name))),
+                };
+                (ConditionTarget::Element(self.term(key, &key_type, &format!("key({})", column.name))?), value_type)
+            }
+            Some(RelationTarget::Field { field, .. }) => {
+                let (number, field_type) = user_field(column, field)?;
+                (ConditionTarget::Field(number), field_type)
+            }
+            _ => (ConditionTarget::Column, column.data_type.clone()),
+        };
+        let mut in_list = false;
+        let (operator, values) = match &relation.comparison {
+            Comparison::Compare(operator, term) => (comparator(*operator), vec![self.term(term, &data_type, &column.name)?]),
+            Comparison::In(InValues::List(terms)) => {
+                (Comparator::In, terms.iter().map(|term| self.term(term, &data_type, &column.name)).collect::<Result<Vec<_>, _>>()?)
+            }
+            Comparison::In(InValues::Marker(marker)) => {
+                in_list = true;
+                let list = DataType::List(Arc::new(data_type.frozen()), Frozen::Yes);
+                (Comparator::In, vec![self.mark(marker.index, &format!("in({})", column.name), &list)])
+            }
+            _ => return Err(CqlError::invalid("Only =, !=, <, <=, >, >= and IN are supported in IF conditions")),
+        };
+        Ok(Condition { column: ColumnRef { position, id: column.id }, target, operator, values, in_list })
+    }
+}

@@ -1,0 +1,203 @@
+//! WHERE of INSERT, UPDATE and DELETE: which partitions and clustering keys.
+
+use super::super::columns::{find_column, slice_ends};
+use crate::CqlError;
+use crate::language::ast::{self, CompareOperator, Comparison, InValues, RelationTarget};
+use crate::plan::{ClusteringPlan, KeyTerm, Planner, SliceBound, Term, TupleKeys};
+use model::{Column, ColumnKind, DataType, Frozen, Table};
+use std::sync::Arc;
+
+/// A bound and the first clustering column that it is about.
+type PlacedBound = Option<(usize, SliceBound)>;
+
+/// The primary key parts of a WHERE clause.
+pub(super) struct KeyRestrictions {
+    pub(super) partition: Vec<KeyTerm>,
+    pub(super) clustering: ClusteringPlan,
+}
+
+impl Planner<'_> {
+    pub(super) fn key_restrictions(&mut self, table: &Table, clause: &ast::WhereClause) -> Result<KeyRestrictions, CqlError> {
+        let mut partition: Vec<Option<KeyTerm>> = vec![None; table.partition_key_len];
+        let mut clustering: Vec<Option<KeyTerm>> = vec![None; table.clustering_len];
+        let (mut lower, mut upper): (PlacedBound, PlacedBound) = (None, None);
+        let mut tuples = None;
+        for expression in clause {
+            let ast::WhereExpression::Relation(relation) = expression else {
+                return Err(CqlError::invalid("Custom index expressions cannot be used in UPDATE or DELETE"));
+            };
+            match &relation.target {
+                RelationTarget::Column(name) => {
+                    let (position, column) = find_column(table, name)?;
+                    let position = match column.kind {
+                        ColumnKind::PartitionKey => {
+                            if partition[position].is_some() {
+                                return Err(more_than_one(&column.name));
+                            }
+                            partition[position] = Some(self.key_term(column, &relation.comparison)?.ok_or_else(|| {
+                                CqlError::invalid(
+                                    "Only EQ and IN relation are supported on the partition key (unless you use the token() function)",
+                                )
+                            })?);
+                            continue;
+                        }
+                        ColumnKind::Clustering => position - table.partition_key_len,
+                        _ => {
+                            return Err(CqlError::Invalid(format!("Non PRIMARY KEY columns found in where clause: {} ", column.name)));
+                        }
+                    };
+                    if let Some(term) = self.key_term(column, &relation.comparison)? {
+                        if clustering[position].is_some() {
+                            return Err(more_than_one(&column.name));
+                        }
+                        clustering[position] = Some(term);
+                        continue;
+                    }
+                    for (is_lower, inclusive, term) in slice_ends(&relation.comparison)
+                        .ok_or_else(|| CqlError::Invalid(format!("Unsupported restriction on clustering column {}", column.name)))?
+                    {
+                        let terms = vec![self.term(term, &column.data_type, &column.name)?];
+                        let side = if is_lower { &mut lower } else { &mut upper };
+                        if side.replace((position, SliceBound { terms, inclusive })).is_some() {
+                            return Err(CqlError::Invalid(format!(
+                                "More than one restriction was found for the {} bound on {}",
+                                if is_lower { "start" } else { "end" },
+                                column.name
+                            )));
+                        }
+                    }
+                }
+                RelationTarget::Tuple(names) => {
+                    self.tuple_relation(table, names, &relation.comparison, &mut tuples, &mut clustering, &mut lower, &mut upper)?;
+                }
+                RelationTarget::Token(_) => {
+                    return Err(CqlError::invalid("The token function cannot be used in WHERE clauses for UPDATE and DELETE statements"));
+                }
+                RelationTarget::Element { column, .. } | RelationTarget::Field { column, .. } => {
+                    return Err(CqlError::Invalid(format!("Non PRIMARY KEY columns found in where clause: {} ", column.as_str())));
+                }
+            }
+        }
+        let missing: Vec<&str> = partition
+            .iter()
+            .zip(table.partition_key())
+            .filter(|(term, _)| term.is_none())
+            .map(|(_, column)| column.name.as_str())
+            .collect();
+        if !missing.is_empty() {
+            return Err(CqlError::Invalid(format!("Some partition key parts are missing: {}", missing.join(", "))));
+        }
+        let fixed = clustering.iter().take_while(|term| term.is_some()).count();
+        if let Some(gap) = clustering.iter().skip(fixed).position(Option::is_some) {
+            return Err(CqlError::Invalid(format!(
+                "PRIMARY KEY column \"{}\" cannot be restricted as preceding column \"{}\" is not restricted",
+                table.clustering()[fixed + gap].name,
+                table.clustering()[fixed].name
+            )));
+        }
+        for (position, _) in lower.iter().chain(&upper) {
+            if *position != fixed {
+                return Err(CqlError::Invalid(format!(
+                    "PRIMARY KEY column \"{}\" cannot be restricted as preceding column \"{}\" is not restricted",
+                    table.clustering()[*position].name,
+                    table.clustering()[fixed.min(table.clustering_len - 1)].name
+                )));
+            }
+        }
+        Ok(KeyRestrictions {
+            partition: partition.into_iter().flatten().collect(),
+            clustering: ClusteringPlan {
+                keys: clustering.into_iter().flatten().collect(),
+                tuples,
+                lower: lower.map(|(_, bound)| bound),
+                upper: upper.map(|(_, bound)| bound),
+            },
+        })
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the parts of one restriction set, which only this function and its caller fill")]
+    fn tuple_relation(
+        &mut self,
+        table: &Table,
+        names: &[ast::Identifier],
+        comparison: &Comparison,
+        tuples: &mut Option<TupleKeys>,
+        clustering: &mut [Option<KeyTerm>],
+        lower: &mut PlacedBound,
+        upper: &mut PlacedBound,
+    ) -> Result<(), CqlError> {
+        let columns = table.clustering();
+        let first = names
+            .first()
+            .and_then(|name| columns.iter().position(|column| column.name == name.as_str()))
+            .ok_or_else(|| CqlError::invalid("Multi-column relations can only be applied to clustering columns"))?;
+        let run = columns
+            .get(first..first + names.len())
+            .filter(|run| run.iter().zip(names).all(|(column, name)| column.name == name.as_str()))
+            .ok_or_else(|| CqlError::invalid("Clustering columns must appear in the PRIMARY KEY order in multi-column relations"))?;
+        let tuple_type = DataType::Tuple(run.iter().map(|column| column.data_type.frozen()).collect());
+        let fields = |planner: &mut Self, term: &ast::Term| -> Result<Vec<Term>, CqlError> {
+            match planner.term(term, &tuple_type, "tuple")? {
+                Term::Fields(fields) if fields.len() == run.len() => Ok(fields),
+                Term::Constant(bytes) => Ok(crate::value::layout::fields(&bytes)
+                    .map(|field| field.map_or(Term::Null, |bytes| Term::Constant(bytes.into())))
+                    .collect()),
+                _ => Err(CqlError::invalid("Expected a tuple with a value for each column of the multi-column relation")),
+            }
+        };
+        match comparison {
+            Comparison::Compare(CompareOperator::Equal, term) => {
+                for (offset, field) in fields(self, term)?.into_iter().enumerate() {
+                    clustering[first + offset] = Some(KeyTerm::Equal(field));
+                }
+            }
+            Comparison::In(InValues::List(terms)) if first == 0 => {
+                let planned = terms.iter().map(|term| fields(self, term)).collect::<Result<Vec<_>, _>>()?;
+                *tuples = Some(TupleKeys::Terms(planned));
+            }
+            Comparison::In(InValues::Marker(marker)) if first == 0 => {
+                let list = DataType::List(Arc::new(tuple_type.clone()), Frozen::Yes);
+                let names: Vec<&str> = run.iter().map(|column| column.name.as_str()).collect();
+                *tuples = Some(TupleKeys::List(self.mark(marker.index, &format!("in({})", names.join(",")), &list)));
+            }
+            other => {
+                let ends = slice_ends(other).ok_or_else(|| CqlError::invalid("Unsupported multi-column relation"))?;
+                for (is_lower, inclusive, term) in ends {
+                    let terms = fields(self, term)?;
+                    let side = if is_lower { &mut *lower } else { &mut *upper };
+                    *side = Some((first, SliceBound { terms, inclusive }));
+                }
+                if run.iter().any(|column| column.order != run[0].order) {
+                    return Err(CqlError::invalid(
+                        "Multi-column slices over columns with different clustering orders are not supported here yet",
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `=` or IN on one key column; `None` for anything else.
+    pub(in crate::plan) fn key_term(&mut self, column: &Column, comparison: &Comparison) -> Result<Option<KeyTerm>, CqlError> {
+        Ok(Some(match comparison {
+            Comparison::Compare(CompareOperator::Equal, term) => KeyTerm::Equal(self.term(term, &column.data_type, &column.name)?),
+            Comparison::In(InValues::List(terms)) => {
+                KeyTerm::In(terms.iter().map(|term| self.term(term, &column.data_type, &column.name)).collect::<Result<Vec<_>, _>>()?)
+            }
+            Comparison::In(InValues::Marker(marker)) => {
+                let list = DataType::List(Arc::new(column.data_type.frozen()), Frozen::Yes);
+                KeyTerm::InList(self.mark(marker.index, &format!("in({})", column.name), &list))
+            }
+            _ => return Ok(None),
+        }))
+    }
+}
+
+fn more_than_one(name: &str) -> CqlError {
+    CqlError::Invalid(format!("{name} cannot be restricted by more than one relation if it includes an Equal"))
+}
+
+pub(super) fn missing_clustering(table: &Table, fixed: usize) -> CqlError {
+    let missing: Vec<&str> = table.clustering()[fixed..].iter().map(|column| column.name.as_str()).collect();
+    CqlError::Invalid(format!("Some clustering keys are missing: {}", missing.join(", ")))
+}

@@ -1,0 +1,61 @@
+//! What WHERE says, before and after it is known what is a key and what filters.
+
+use crate::plan::{ClusteringPlan, Comparator, Filter, KeyTerm, SliceBound, Source, Subject, TokenBound, TupleKeys};
+use model::{Column, DataType};
+
+/// What WHERE says.
+#[derive(Default)]
+pub(super) struct Restrictions {
+    /// Whole partition keys; empty for a scan.
+    pub(super) partition: Vec<KeyTerm>,
+    pub(super) token_lower: Option<TokenBound>,
+    pub(super) token_upper: Option<TokenBound>,
+    pub(super) clustering: ClusteringPlan,
+    pub(super) filters: Vec<Filter>,
+    /// For each column of the primary key whether it is restricted to one value.
+    pub(super) equal: Vec<bool>,
+    /// Whether it restricts clustering or regular columns: then it is about rows, and static columns alone are none.
+    pub(super) about_rows: bool,
+}
+
+/// What WHERE says of the primary key's columns, before it is known what is a key and what filters.
+pub(super) struct Draft {
+    pub(super) keys: Vec<Option<KeyTerm>>,
+    /// Ends of ranges by the column they start at.
+    pub(super) lower: Vec<Option<SliceBound>>,
+    pub(super) upper: Vec<Option<SliceBound>>,
+    pub(super) tuple_in: Option<TupleIn>,
+    /// `(a, b) > ?`, where the tuple is not known in parts: with the columns it is about.
+    pub(super) tuple_filters: Vec<(std::ops::Range<usize>, Filter)>,
+    /// Filters on columns of the partition key and the clustering key that cannot be keys.
+    pub(super) partition_filters: Vec<Filter>,
+    pub(super) clustering_filters: Vec<Filter>,
+    pub(super) regular_filters: Vec<Filter>,
+}
+
+/// `(a, b) IN …`
+pub(super) struct TupleIn {
+    /// The columns, by position in the clustering key.
+    pub(super) columns: std::ops::Range<usize>,
+    pub(super) data_type: DataType,
+    pub(super) keys: TupleKeys,
+}
+
+pub(super) fn key_filter(source: Source, column: &Column, key: KeyTerm) -> Filter {
+    let (operator, values, in_list) = match key {
+        KeyTerm::Equal(term) => (Comparator::Equal, vec![term], false),
+        KeyTerm::In(terms) => (Comparator::In, terms, false),
+        KeyTerm::InList(term) => (Comparator::In, vec![term], true),
+    };
+    Filter { subject: Subject::Source(source), data_type: column.data_type.clone(), operator, values, in_list, name: column.name.clone() }
+}
+
+pub(super) fn slice_filter(subject: Subject, data_type: DataType, is_lower: bool, bound: SliceBound, name: &str) -> Filter {
+    let operator = match (is_lower, bound.inclusive) {
+        (true, true) => Comparator::GreaterOrEqual,
+        (true, false) => Comparator::Greater,
+        (false, true) => Comparator::LessOrEqual,
+        (false, false) => Comparator::Less,
+    };
+    Filter { subject, data_type, operator, values: bound.terms, in_list: false, name: name.to_owned() }
+}

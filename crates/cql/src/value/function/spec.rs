@@ -1,0 +1,189 @@
+//! A function that a call was resolved to, and what it computes.
+
+use super::collection::Part;
+use super::environment::Environment;
+use super::error::{FunctionError, Shown, Signature};
+use super::math::Math;
+use super::number::{self, Number};
+use super::operator::Operator;
+use super::time;
+use super::vector::Similarity;
+use crate::value::aggregate::{Aggregate, AggregateKind};
+use crate::value::{json, layout, text, validate, validate::DAY_NANOSECONDS};
+use model::DataType;
+
+/// What a call does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Now,
+    RandomUuid,
+    CurrentTimestamp,
+    CurrentDate,
+    CurrentTime,
+    MinTimeUuid,
+    MaxTimeUuid,
+    ToDate,
+    ToMilliseconds,
+    AsBlob,
+    FromBlob,
+    Cast,
+    Math(Math),
+    Arithmetic(Operator),
+    Concatenate,
+    Shift(Operator),
+    Negate,
+    Floor,
+    Part(Part),
+    Fold(AggregateKind),
+    Similarity(Similarity),
+    ToJson,
+    FromJson,
+    Aggregate(AggregateKind),
+}
+
+/// A function that a call was resolved to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionSpec {
+    pub(super) signature: Signature,
+    pub(super) operation: Operation,
+}
+
+impl FunctionSpec {
+    /// Name, argument types and result type.
+    #[must_use]
+    pub fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    /// The types its arguments must have.
+    #[must_use]
+    pub fn arguments(&self) -> &[DataType] {
+        &self.signature.arguments
+    }
+
+    /// The type of its result.
+    #[must_use]
+    pub fn result(&self) -> &DataType {
+        &self.signature.result
+    }
+
+    /// Whether equal arguments give equal results, so that a call with constants may be computed once.
+    #[must_use]
+    pub fn is_deterministic(&self) -> bool {
+        !matches!(
+            self.operation,
+            Operation::Now | Operation::RandomUuid | Operation::CurrentTimestamp | Operation::CurrentDate | Operation::CurrentTime
+        )
+    }
+
+    /// A new aggregation, if the function aggregates rows; [`FunctionSpec::call`] is for the others.
+    #[must_use]
+    pub fn aggregate(&self) -> Option<Aggregate> {
+        match self.operation {
+            Operation::Aggregate(kind) => Some(Aggregate::new(kind, self.signature.arguments.first().unwrap_or(&self.signature.result))),
+            _ => None,
+        }
+    }
+
+    /// Calls the function and appends its result to `out`; false is null, and nothing was appended.
+    ///
+    /// A null argument gives null (but for `toJson`), and so does an empty value of a type that is not text or blob.
+    ///
+    /// # Errors
+    /// When the arguments have no result, such as a division by zero; `out` may then hold a part of one.
+    pub fn call(&self, arguments: &[Option<&[u8]>], environment: &mut Environment<'_>, out: &mut Vec<u8>) -> Result<bool, FunctionError> {
+        let types = &self.signature.arguments;
+        if arguments.len() != types.len() {
+            return Err(FunctionError::NotAValue);
+        }
+        if self.operation == Operation::ToJson {
+            let mut written = String::new();
+            json::write_json(&types[0], arguments[0], &mut written);
+            out.extend_from_slice(written.as_bytes());
+            return Ok(true);
+        }
+        let mut values: [&[u8]; ARGUMENTS_MAX] = [&[]; ARGUMENTS_MAX];
+        for ((slot, argument), ty) in values.iter_mut().zip(arguments).zip(types) {
+            match argument {
+                None => return Ok(false),
+                Some(bytes) if bytes.is_empty() && self.operation != Operation::AsBlob && !has_empty(ty) => return Ok(false),
+                Some(bytes) => *slot = bytes,
+            }
+        }
+        self.apply(values, environment, out)
+    }
+
+    fn apply(&self, values: [&[u8]; ARGUMENTS_MAX], environment: &mut Environment<'_>, out: &mut Vec<u8>) -> Result<bool, FunctionError> {
+        let (types, result) = (&self.signature.arguments, &self.signature.result);
+        let [first, second, third] = values;
+        match self.operation {
+            Operation::Now => out.extend_from_slice(&environment.timeuuid()),
+            Operation::RandomUuid => out.extend_from_slice(&environment.random_uuid()),
+            Operation::CurrentTimestamp => out.extend_from_slice(&environment.now_milliseconds().to_be_bytes()),
+            Operation::CurrentDate => out.extend_from_slice(&time::date(environment.now_milliseconds()).to_be_bytes()),
+            Operation::CurrentTime => {
+                let nanoseconds = environment.now_microseconds.wrapping_mul(1000).rem_euclid(DAY_NANOSECONDS);
+                out.extend_from_slice(&nanoseconds.to_be_bytes());
+            }
+            Operation::MinTimeUuid => out.extend_from_slice(&time::min_timeuuid(time::milliseconds(&types[0], first)?)),
+            Operation::MaxTimeUuid => out.extend_from_slice(&time::max_timeuuid(time::milliseconds(&types[0], first)?)),
+            Operation::ToDate => out.extend_from_slice(&time::date(time::milliseconds(&types[0], first)?).to_be_bytes()),
+            Operation::ToMilliseconds => out.extend_from_slice(&time::milliseconds(&types[0], first)?.to_be_bytes()),
+            Operation::AsBlob => out.extend_from_slice(first),
+            Operation::FromBlob => {
+                if validate(result, first).is_err() {
+                    return Err(FunctionError::NotBinary {
+                        function: self.signature.name.clone(),
+                        value: Shown::new(first),
+                        ty: result.clone(),
+                    });
+                }
+                out.extend_from_slice(first);
+            }
+            Operation::Cast if types[0] == *result => out.extend_from_slice(first),
+            Operation::Cast if matches!(result, DataType::Text | DataType::Ascii) => {
+                let mut written = String::new();
+                text::write_plain(&types[0], first, &mut written);
+                out.extend_from_slice(written.as_bytes());
+            }
+            Operation::Cast => number::argument(&types[0], first)?.write(result, out)?,
+            Operation::Math(function) => function.apply(number::argument(&types[0], first)?, result, out)?,
+            Operation::Negate => number::argument(&types[0], first)?.negated().write(result, out)?,
+            Operation::Arithmetic(operator) => {
+                let (left, right) = (number::argument(&types[0], first)?, number::argument(&types[1], second)?);
+                let failed = |cause| FunctionError::Operation { left: types[0].clone(), operator, right: types[1].clone(), cause };
+                Number::operate(operator, &left, &right, result).and_then(|number| number.write(result, out)).map_err(failed)?;
+            }
+            Operation::Concatenate => {
+                out.extend_from_slice(first);
+                out.extend_from_slice(second);
+            }
+            Operation::Shift(operator) => time::shift(operator, &types[0], first, second, out)?,
+            Operation::Floor => time::floor(&types[0], first, second, (types.len() == 3).then_some(third), out)?,
+            Operation::Part(part) => part.write(first, out),
+            Operation::Fold(kind) => {
+                let mut aggregate = Aggregate::new(kind, result);
+                for element in layout::elements(first) {
+                    aggregate.add(Some(element))?;
+                }
+                return aggregate.finish(out);
+            }
+            Operation::Similarity(similarity) => out.extend_from_slice(&similarity.compute(first, second)?.to_be_bytes()),
+            Operation::FromJson => {
+                let text = std::str::from_utf8(first).map_err(|_| FunctionError::NotAValue)?;
+                return json::from_json(result, text, out).map_err(FunctionError::Json);
+            }
+            // Both are taken before.
+            Operation::ToJson | Operation::Aggregate(_) => return Err(FunctionError::NotAValue),
+        }
+        Ok(true)
+    }
+}
+
+/// No function takes more arguments.
+const ARGUMENTS_MAX: usize = 3;
+
+/// Whether no bytes are a value like any other of this type.
+fn has_empty(ty: &DataType) -> bool {
+    matches!(ty, DataType::Text | DataType::Ascii | DataType::Blob | DataType::Custom(_) | DataType::Tuple(_) | DataType::Udt(..))
+}
