@@ -54,7 +54,7 @@ impl Control {
         Progress { replies: self.counters.replies.load(Relaxed), errors: self.counters.errors.load(Relaxed) }
     }
 
-    /// Adds what a batch of replies brought.
+    /// Adds a batch of replies.
     pub(crate) fn add(&self, replies: u64, errors: u64) {
         self.counters.replies.fetch_add(replies, Relaxed);
         if errors > 0 {

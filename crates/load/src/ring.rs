@@ -6,7 +6,7 @@
 //! Tokens above the last entry belong to the node of the first. The nodes of the entries that follow come next when a place cannot be used: in
 //! Cassandra they are the other replicas, in TarnDB any member takes any request.
 
-use crate::target::{CoreOf, Route, TargetError};
+use crate::route::{CoreOf, Route};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
@@ -19,15 +19,6 @@ pub enum Routing {
     Primary,
     /// Any of them: each connection in its turn, or the one that a reply has come on.
     Any,
-}
-
-/// Says where partitions are now.
-pub trait Topology: Send {
-    /// Asks a node that is there. May block for some seconds.
-    ///
-    /// # Errors
-    /// When it gives no answer; the next call asks another one.
-    fn look(&mut self) -> Result<Ring, TargetError>;
 }
 
 /// Cores of a node that clients can choose from, and the tokens of each.

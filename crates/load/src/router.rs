@@ -4,45 +4,15 @@
 //! so that it is one call of the kernel; then it is another one's turn.
 
 use crate::connection::Connection;
+use crate::newest_ring::NewestRing;
 use crate::ring::Ring;
 use crate::target::Route;
-use std::sync::atomic::{
-    AtomicU64,
-    Ordering::{Acquire, Release},
-};
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// The newest ring, for all threads of a load.
-#[derive(Debug)]
-pub(crate) struct Newest {
-    /// How many there have been.
-    number: AtomicU64,
-    ring: Mutex<Arc<Ring>>,
-}
-
-impl Newest {
-    pub(crate) fn new(ring: Ring) -> Self {
-        Self { number: AtomicU64::new(1), ring: Mutex::new(Arc::new(ring)) }
-    }
-
-    /// Takes the place of the one before, if it is another.
-    pub(crate) fn set(&self, ring: Ring) {
-        let mut newest = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
-        if **newest != ring {
-            *newest = Arc::new(ring);
-            self.number.fetch_add(1, Release);
-        }
-    }
-
-    fn get(&self) -> Arc<Ring> {
-        Arc::clone(&self.ring.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
+use std::sync::Arc;
 
 /// Chooses connections.
 #[derive(Debug)]
 pub(crate) struct Router<'a> {
-    newest: &'a Newest,
+    newest: &'a NewestRing,
     /// Which of the rings this is.
     number: u64,
     ring: Arc<Ring>,
@@ -60,7 +30,7 @@ struct Place {
 
 impl<'a> Router<'a> {
     /// For connections that were made for the places of the ring.
-    pub(crate) fn new(newest: &'a Newest, connections: &mut [Connection]) -> Self {
+    pub(crate) fn new(newest: &'a NewestRing, connections: &mut [Connection]) -> Self {
         let mut router = Self { newest, number: 0, ring: newest.get(), places: Vec::new() };
         router.follow(connections);
         router
@@ -68,7 +38,7 @@ impl<'a> Router<'a> {
 
     /// Takes over a newer ring, if there is one, and sends connections where it has too few.
     pub(crate) fn follow(&mut self, connections: &mut [Connection]) {
-        let number = self.newest.number.load(Acquire);
+        let number = self.newest.number();
         if number == self.number {
             return;
         }

@@ -5,11 +5,10 @@ use crate::collector::{Merger, PartObserver, Tail, Totals};
 use crate::connection::Connection;
 use crate::control::{Control, Observer};
 use crate::dataset::Dataset;
+use crate::newest_ring::NewestRing;
 use crate::outcome::{Ended, Outcome};
 use crate::plan::Plan;
-use crate::ring::Topology;
-use crate::router::Newest;
-use crate::target::{Target, TargetError};
+use crate::target::{Target, TargetError, Topology};
 use crate::traffic::{Common, Traffic};
 use crate::values::VERSION_BYTES;
 use crate::window::WINDOW;
@@ -110,8 +109,8 @@ pub(crate) fn run_parts(
         last_reply_ns: AtomicU64::new(0),
         given_up: AtomicBool::new(false),
         addresses: target.addresses(),
-        newest_ring: ring.map(Newest::new),
-        last_trouble: Mutex::default(),
+        newest_ring: ring.map(NewestRing::new),
+        last_fault: Mutex::default(),
     };
     let threads = plan.clients.threads.max(1);
     let mut sessions = target.sessions(dataset.rows(), &plan.mix, plan.clients.connections)?.into_iter().enumerate();
@@ -160,7 +159,7 @@ pub(crate) fn run_parts(
 }
 
 /// Looks where partitions are until the load is over.
-fn follow(newest: &Newest, mut topology: Box<dyn Topology>, is_over: &Receiver<()>) {
+fn follow(newest: &NewestRing, mut topology: Box<dyn Topology>, is_over: &Receiver<()>) {
     while is_over.recv_timeout(LOOK_WHERE) == Err(RecvTimeoutError::Timeout) {
         // Nobody may answer while nodes die and come: what was known last stays.
         if let Ok(ring) = topology.look()
@@ -209,8 +208,8 @@ fn collect(
         }
         let silent_s = (zero.elapsed().as_nanos() as u64).saturating_sub(common.last_reply_ns.load(Acquire)) as f64 / 1e9;
         if died.is_none() && silent_s > silence_s && !common.control.is_stopped() {
-            let trouble = common.last_trouble.lock().unwrap_or_else(PoisonError::into_inner);
-            let after = if trouble.is_empty() { String::new() } else { format!("; the last trouble: {trouble}") };
+            let fault = common.last_fault.lock().unwrap_or_else(PoisonError::into_inner);
+            let after = if fault.is_empty() { String::new() } else { format!("; the last error: {fault}") };
             died = Some(format!("no reply for {silence_s} s{after}"));
             common.given_up.store(true, Release);
         }

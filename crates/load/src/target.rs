@@ -3,7 +3,9 @@
 //! [`Target`] is the part that may block: look at a server, make the schema. [`Session`] is the hot part: bytes in, bytes out, no I/O, so
 //! that one event loop drives every protocol.
 
-use crate::ring::Topology;
+pub use crate::route::{CoreOf, Route};
+
+use crate::ring::Ring;
 use crate::tables::Table;
 use crate::workload::{Clients, Mix, Rows};
 use serde::{Deserialize, Serialize};
@@ -58,24 +60,13 @@ pub trait Target: Send + Sync {
     fn sessions(&self, rows: &Rows, mix: &Mix, count: u32) -> Result<Vec<Box<dyn Session>>, TargetError>;
 }
 
-/// Where a connection goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Route {
-    /// The node.
-    pub address: SocketAddr,
-    /// The core of it, if it lets clients choose.
-    pub core: Option<CoreOf>,
-}
-
-/// One of a node's several cores: it gets connections to `port` from ports that leave `index` when divided by `of`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CoreOf {
-    /// The node's port for this.
-    pub port: u16,
-    /// Which, from 0.
-    pub index: u16,
-    /// How many there are, at least one.
-    pub of: u16,
+/// Says where partitions are now.
+pub trait Topology: Send {
+    /// Asks a node that is there. May block for some seconds.
+    ///
+    /// # Errors
+    /// When it gives no answer; the next call asks another one.
+    fn look(&mut self) -> Result<Ring, TargetError>;
 }
 
 /// The protocol's state of one connection: sans-io.

@@ -4,10 +4,10 @@ use crate::choice::{Chooser, OperationChooser};
 use crate::control::Control;
 use crate::dataset::Dataset;
 use crate::keys::KeyBytes;
+use crate::newest_ring::NewestRing;
 use crate::outcome::Verified;
 use crate::plan::Plan;
 use crate::recorder::Recorder;
-use crate::router::Newest;
 use crate::tables::Tables;
 use crate::target::{Request, RowKey, RowVersion, Session, WriteKind};
 use crate::values::ValueMaker;
@@ -49,9 +49,9 @@ pub(crate) struct Common<'a> {
     /// Where the target is.
     pub(crate) addresses: &'a [SocketAddr],
     /// Where partitions are, of a load that sends requests there.
-    pub(crate) newest_ring: Option<Newest>,
+    pub(crate) newest_ring: Option<NewestRing>,
     /// What went wrong last with a connection.
-    pub(crate) last_trouble: Mutex<String>,
+    pub(crate) last_fault: Mutex<String>,
 }
 
 /// A request that is in flight, or about to be.
@@ -303,7 +303,7 @@ impl<'a> Traffic<'a> {
                 return Next::SecondHalf;
             }
         } else if rows > pending.scan_rows as usize {
-            self.failed(pending, "too many rows", "a scan brought more rows than it asked for");
+            self.failed(pending, "too many rows", "a scan returned more rows than it asked for");
             return Next::Over;
         }
         self.over(pending, now_ns)

@@ -169,7 +169,7 @@ impl<'a> Worker<'a> {
     /// Until every connection can be used; `false` when the load was stopped first.
     fn connect_all(&mut self, events: &mut Events, buffer: &mut [u8]) -> Result<bool, TargetError> {
         let give_up_ns = self.now_ns() + ns(self.common.plan.limits.connect_s);
-        let mut trouble = None;
+        let mut fault = None;
         while !self.connections.iter().all(Connection::is_up) {
             if self.common.control.is_stopped() || self.common.given_up.load(Acquire) {
                 return Ok(false);
@@ -177,19 +177,19 @@ impl<'a> Worker<'a> {
             let now_ns = self.now_ns();
             for index in 0..self.connections.len() {
                 if let Err(error) = self.connections[index].try_connect(self.poll.registry(), now_ns) {
-                    trouble = Some(error);
+                    fault = Some(error);
                 }
             }
             for (_, error) in self.turn(events, buffer, LOOK_NS) {
                 match error {
                     // Nothing that time mends.
                     TargetError::Credentials { .. } | TargetError::Refused { .. } | TargetError::Protocol { .. } => return Err(error),
-                    _ => trouble = Some(error),
+                    _ => fault = Some(error),
                 }
             }
             if now_ns > give_up_ns {
                 let address = self.common.addresses[0];
-                return Err(trouble.unwrap_or(TargetError::Silent { address, seconds: self.common.plan.limits.connect_s }));
+                return Err(fault.unwrap_or(TargetError::Silent { address, seconds: self.common.plan.limits.connect_s }));
             }
         }
         let _ = self.messages.send(Message::Ready);
@@ -509,7 +509,7 @@ impl<'a> Worker<'a> {
     fn lose(&mut self, index: usize, error: &TargetError) {
         let now_ns = self.now_ns();
         self.connections[index].go_down(self.poll.registry(), &mut self.traffic, now_ns, &error.to_string());
-        *self.common.last_trouble.lock().unwrap_or_else(PoisonError::into_inner) = error.to_string();
+        *self.common.last_fault.lock().unwrap_or_else(PoisonError::into_inner) = error.to_string();
     }
 }
 

@@ -239,7 +239,7 @@ fn plan(mix: Mix, operations: u64) -> Plan {
     Plan { mix, clients, pace: Pace::Closed, end, seed: 5, limits: Limits::default() }
 }
 
-fn filling() -> Plan {
+fn inserts() -> Plan {
     Plan { end: End::default(), ..plan(mix(&[(OperationKind::Insert, 1.0)], false), 0) }
 }
 
@@ -255,7 +255,7 @@ fn filled(fake: &Fake, count: u64) -> Dataset {
 fn filled_with(fake: &Fake, rows: Rows) -> Dataset {
     let count = rows.count;
     let dataset = Dataset::empty(rows, Share::ALL);
-    let outcome = load(fake, &dataset, &filling());
+    let outcome = load(fake, &dataset, &inserts());
     assert_eq!((outcome.replies(), outcome.error_count(), fake.count()), (count, 0, count), "{:?}", outcome.errors);
     dataset
 }
@@ -377,7 +377,7 @@ fn a_server_says_what_it_is_and_a_dataset_is_gone_when_it_was_dropped() {
 fn what_cannot_be_is_told_in_a_line() {
     let fails = |settings: &AerospikeSettings, wanted: &str| {
         let target = settings.open().unwrap();
-        let mut fill = filling();
+        let mut fill = inserts();
         fill.limits.connect_s = 0.4;
         let started = run(&target, &Dataset::empty(rows(10), Share::ALL), &fill, &Control::new(), &mut ()).unwrap_err().to_string();
         let checked = (!wanted.contains("does not answer")).then(|| target.check().unwrap_err().to_string());
@@ -390,10 +390,10 @@ fn what_cannot_be_is_told_in_a_line() {
     fails(&at(nobody), "cannot connect");
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     fails(&at(silent.local_addr().unwrap()), "does not answer within 0.4 s");
-    let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = stranger.local_addr().unwrap();
+    let other_server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = other_server.local_addr().unwrap();
     std::thread::spawn(move || {
-        for socket in stranger.incoming() {
+        for socket in other_server.incoming() {
             let mut socket = socket.unwrap();
             let _ = socket.read(&mut [0; 1_024]);
             let _ = socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
@@ -411,6 +411,6 @@ fn what_cannot_be_is_told_in_a_line() {
     let refused = run(&fake.settings().open().unwrap(), &dataset, &scans, &Control::new(), &mut ()).unwrap_err();
     assert!(matches!(&refused, LoadError::Target(TargetError::Unsupported { why, .. }) if why.contains("scans")), "{refused}");
     let large = Dataset::empty(Rows { field_bytes: 3 << 20, ..rows(1) }, Share::ALL);
-    let refused = run(&fake.settings().open().unwrap(), &large, &filling(), &Control::new(), &mut ()).unwrap_err();
+    let refused = run(&fake.settings().open().unwrap(), &large, &inserts(), &Control::new(), &mut ()).unwrap_err();
     assert!(refused.to_string().contains("8 MiB"), "{refused}");
 }

@@ -94,7 +94,7 @@ fn two_agents_are_one_load_and_nothing_is_lost_in_between() {
 }
 
 #[test]
-fn strangers_are_refused() {
+fn unauthenticated_peers_are_refused() {
     let address = agent();
     assert!(matches!(Agents::connect(std::slice::from_ref(&address), "guess", 0), Err(AgentsError::Refused { .. })));
     // Garbage: a length beyond all bounds, a text that is none, nothing at all.

@@ -501,10 +501,10 @@ fn targets_that_are_none_are_told_in_a_line() {
     assert!(matches!(error, LoadError::Target(TargetError::Silent { .. })), "{error:?}");
     assert!(!error.to_string().contains('\n'));
 
-    let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = stranger.local_addr().unwrap();
+    let other_server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = other_server.local_addr().unwrap();
     std::thread::spawn(move || {
-        for socket in stranger.incoming() {
+        for socket in other_server.incoming() {
             let mut socket = socket.unwrap();
             let _ = socket.read(&mut [0; 1_024]);
             let _ = socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");

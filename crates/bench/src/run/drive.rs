@@ -5,8 +5,9 @@
 
 use super::aftermath::Aftermath;
 use super::console::Progress;
+use super::error::TargetError;
+use super::options::{Agents, Options};
 use super::watch::{Reading, Source};
-use super::{Options, TargetError};
 use crate::report::model::Event as EventReport;
 use crate::study::{Event, Phase, Study};
 use crate::target::{Access, MetricsError, Protocol, System, SystemError, TargetSpec};
@@ -26,15 +27,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
-
-/// Load machines besides this one.
-#[derive(Clone, Debug, Default)]
-pub struct Agents {
-    /// Where they listen; none: the load is sent from here.
-    pub addresses: Vec<String>,
-    /// The secret that they know.
-    pub secret: String,
-}
 
 /// Between two looks at progress, events and Ctrl-C.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

@@ -9,25 +9,30 @@ mod aftermath;
 mod console;
 mod drive;
 mod environment;
+mod error;
 mod failing;
+mod files;
 mod measures;
+mod options;
 mod ratios;
 mod resume;
 mod watch;
 
 pub use console::Console;
+pub use error::RunError;
+pub use files::{html_path, json_path, write_html};
+pub use options::{Agents, Options};
 
 use crate::report;
 use crate::report::figures::duration;
 use crate::report::model::{Cost, Paper, PhaseKind, PhaseReport, Report, Resources, SCHEMA, StudyInfo, TargetReport, Verified};
 use crate::study::{Phase, Study};
 use crate::target::{Means, System, SystemError, TargetSpec, system};
-use base::format_size;
 use console::{Extent, Progress};
-pub use drive::Agents;
 use drive::{Driver, Load};
-use failing::{FILL_FAILED_MAX, Failing, RUN_FAILED_MAX};
-use load::cql::UnknownConsistency;
+use error::TargetError;
+use failing::{FILL_FAILED_MAX, RUN_FAILED_MAX};
+use files::make_directory;
 use load::workload::{End, KeyChoice, Mix, OperationKind, Pace};
 use std::collections::BTreeMap;
 use std::fs;
@@ -35,108 +40,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
-
-/// What is run, and with what.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The study, scale and other flags applied.
-    pub study: Study,
-    /// The factor that was applied, for the report.
-    pub scale: f64,
-    /// In this order.
-    pub targets: Vec<TargetSpec>,
-    /// Where the report goes, and the data of what the tool starts.
-    pub out: PathBuf,
-    /// CPUs of servers that the tool starts; none: all.
-    pub server_cpus: Vec<usize>,
-    /// CPUs of the load generator; none: all.
-    pub load_cpus: Vec<usize>,
-    /// Memory of each server that the tool starts, instead of what the study says.
-    pub memory_bytes: Option<u64>,
-    /// Where peers' scripts are.
-    pub peers: Option<PathBuf>,
-    /// Commands for disturbances of servers that the tool did not start.
-    pub commands: BTreeMap<crate::study::Disturbance, String>,
-    /// Load machines besides this one.
-    pub agents: Agents,
-    /// Where randomness starts.
-    pub seed: u64,
-    /// The command line, without passwords.
-    pub command: Vec<String>,
-    /// Version and commit of the tool.
-    pub tool: String,
-}
-
-/// Why a run gave no whole report.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The directory of an earlier run.
-    #[error("{} holds the report of another run: {differences}; choose another --out, or remove it", out.display())]
-    OtherRun {
-        /// Which.
-        out: PathBuf,
-        /// What is other.
-        differences: String,
-    },
-    /// The directory of a run that is finished.
-    #[error("{} holds a finished report: `tarndb bench report {}` shows it; choose another --out to run again", out.display(), out.display())]
-    Finished {
-        /// Which.
-        out: PathBuf,
-    },
-    /// A report that cannot be written or read.
-    #[error(transparent)]
-    Report(#[from] report::ReportError),
-    /// A file or directory of the run.
-    #[error("{}: {source}", path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// Not enough disk.
-    #[error("{} has {} free, the data of this study needs about {}; --scale {suggestion} fits, --out chooses another place", path.display(), format_size(*free), format_size(*needed))]
-    Room {
-        /// Where.
-        path: PathBuf,
-        /// Bytes that are free.
-        free: u64,
-        /// Bytes that are needed.
-        needed: u64,
-        /// A scale that fits, on top of the one in force.
-        suggestion: String,
-    },
-}
-
-/// Why a target was given up.
-#[derive(Debug, thiserror::Error)]
-enum TargetError {
-    #[error(transparent)]
-    System(#[from] SystemError),
-    #[error(transparent)]
-    Load(#[from] load::LoadError),
-    #[error(transparent)]
-    Target(#[from] load::target::TargetError),
-    #[error("acknowledged writes are not there: {lost} rows lost, {stale} stale, {wrong} wrong among {compared} that were compared", lost = .0.lost, stale = .0.stale, wrong = .0.wrong, compared = .0.compared)]
-    Invalid(Verified),
-    #[error(transparent)]
-    Failing(#[from] Failing),
-    #[error("the target died: {0}")]
-    Died(String),
-    #[error("a load machine was lost: {0}")]
-    AgentLost(String),
-    #[error(transparent)]
-    Agents(#[from] load::AgentsError),
-    #[error(transparent)]
-    Consistency(#[from] UnknownConsistency),
-    #[error("cannot make the histogram log: {0}")]
-    HistogramLog(#[from] std::io::Error),
-    #[error("interrupted")]
-    Interrupted,
-    #[error(transparent)]
-    Run(#[from] RunError),
-}
 
 /// Bytes on the device for each byte of data: room for what is being rewritten.
 const DISK_BY_DATA: u64 = 3;
@@ -182,31 +85,6 @@ pub fn run(options: &Options, console: Console, stop: &Arc<AtomicBool>) -> Resul
     // There may be room again: what was measured last is then not only in the caller's hands.
     let written = run.write();
     Ok(Ran { failure: failure.or(written.err()), report })
-}
-
-/// The truth of a run.
-#[must_use]
-pub fn json_path(out: &Path) -> PathBuf {
-    out.join("report.json")
-}
-
-/// The page that is drawn from it.
-#[must_use]
-pub fn html_path(out: &Path) -> PathBuf {
-    out.join("report.html")
-}
-
-/// Draws the page.
-///
-/// # Errors
-/// When it cannot be written.
-pub fn write_html(out: &Path, report: &Report) -> Result<(), RunError> {
-    let path = html_path(out);
-    fs::write(&path, report::html(report)).map_err(|source| RunError::File { path, source })
-}
-
-fn make_directory(path: &Path) -> Result<(), RunError> {
-    fs::create_dir_all(path).map_err(|source| RunError::File { path: path.to_owned(), source })
 }
 
 fn blank(options: &Options) -> Report {
@@ -438,8 +316,8 @@ impl Run<'_> {
         rows.count = phase.validate_rows();
         context.driver.create(&rows)?;
         let end = End { operations: Some(rows.count), seconds: None };
-        let fill = Load { mix: &filling(), phase, pace: Pace::Closed, end, failed_max: FILL_FAILED_MAX };
-        self.drive(context, at, "validate: filling", &fill)?;
+        let fill = Load { mix: &insert_all(), phase, pace: Pace::Closed, end, failed_max: FILL_FAILED_MAX };
+        self.drive(context, at, "validate: inserts", &fill)?;
         let mut mix = phase.mix.clone().expect("a study without it is refused");
         mix.verify = true;
         let end = End { operations: phase.operations, seconds: phase.seconds };
@@ -454,7 +332,7 @@ impl Run<'_> {
         let rows = &self.options.study.rows;
         context.driver.create(rows)?;
         let end = End { operations: Some(rows.count), seconds: None };
-        let load = Load { mix: &filling(), phase, pace: pace(phase), end, failed_max: FILL_FAILED_MAX };
+        let load = Load { mix: &insert_all(), phase, pace: pace(phase), end, failed_max: FILL_FAILED_MAX };
         self.drive(context, at, phase.name(), &load)
     }
 
@@ -637,11 +515,11 @@ fn all_right(verified: Verified) -> Result<(), TargetError> {
 
 /// Reads every row once, in order, and compares it with what was acknowledged.
 fn reading() -> Mix {
-    Mix { operations: BTreeMap::from([(OperationKind::Read, 1.0)]), verify: true, ..filling() }
+    Mix { operations: BTreeMap::from([(OperationKind::Read, 1.0)]), verify: true, ..insert_all() }
 }
 
 /// Writes every row once, in order.
-fn filling() -> Mix {
+fn insert_all() -> Mix {
     Mix {
         operations: BTreeMap::from([(OperationKind::Insert, 1.0)]),
         keys: KeyChoice::Sequential,

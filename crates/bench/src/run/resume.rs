@@ -3,7 +3,9 @@
 //! Phases that are over stay as they are. What an earlier attempt ended with goes: failures, phases that were cut short, and the warnings of
 //! both. A report must not mix what was measured in different ways, so every flag that figures depend on is in it and compared.
 
-use super::{Options, RunError, json_path};
+use super::error::RunError;
+use super::files::json_path;
+use super::options::Options;
 use crate::report;
 use crate::report::model::{PhaseReport, Report, TargetReport};
 use crate::target::{Access, TargetSpec};

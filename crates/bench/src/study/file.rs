@@ -1,6 +1,6 @@
 //! The schema of a study's file.
 
-use super::{StudyError, sense};
+use super::error::StudyError;
 use crate::report::model::{PaperResult, PhaseKind};
 use load::Routing;
 use load::workload::{Clients, Mix, Rows};
@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 const SETTLE_SECONDS: f64 = 3600.0;
 /// Nodes that the tool starts at most.
 pub(crate) const NODES_MAX: u32 = 64;
-/// So much of a line that is no study's is shown.
-const LINE_LETTERS_MAX: usize = 120;
+
 /// Rows of a validation unless told.
 const VALIDATE_ROWS: u64 = 1000;
 
@@ -257,21 +256,6 @@ impl Phase {
 }
 
 impl Study {
-    /// Reads a study; `name` is for messages.
-    ///
-    /// # Errors
-    /// When a key is unknown or missing, or a value makes no sense.
-    pub fn parse(name: &str, file: &str) -> Result<Self, StudyError> {
-        let study: Self = toml::from_str(file).map_err(|error| {
-            let before = error.span().map_or(0, |span| span.start.min(file.len()));
-            let line = file.bytes().take(before).filter(|byte| *byte == b'\n').count() + 1;
-            let text: String = file.lines().nth(line - 1).unwrap_or_default().trim().chars().take(LINE_LETTERS_MAX).collect();
-            StudyError::Syntax { name: name.to_owned(), line, what: format!("{}: {text}", error.message().replace('\n', " ")) }
-        })?;
-        sense::check(&study).map_err(|what| StudyError::Invalid { name: name.to_owned(), what })?;
-        Ok(study)
-    }
-
     /// The file that repeats it.
     #[must_use]
     pub fn file(&self) -> String {

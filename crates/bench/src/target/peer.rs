@@ -1,6 +1,7 @@
 //! A peer: another database on this machine that a script starts, settles and stops. `peers/README.md` is the contract.
 
-use super::{Means, System, SystemError, run, run_unless_stopped};
+use super::command::{run, run_unless_stopped};
+use super::system::{Means, System, SystemError};
 use crate::study::{Disturbance, Which};
 use base::format_size;
 use serde::Deserialize;

@@ -1,6 +1,7 @@
 //! What a target takes: of processes of this machine, from `/proc`; and waiting for their device to become quiet.
 
-use super::{LOOK_EVERY, SystemError, unless_stopped};
+use super::command::{LOOK_EVERY, unless_stopped};
+use super::system::SystemError;
 use io_linux::{ProcessFigures, network_namespace, process_figures};
 use std::sync::atomic::AtomicBool;
 use std::thread::sleep;

@@ -1,8 +1,9 @@
 //! A server that somebody else runs: it is neither started nor stopped, and disturbed only by commands that the user has given.
 
+use super::command::run;
 use super::process::wait_until_quiet;
 use super::prometheus::{self, MetricsUrl};
-use super::{System, SystemError, run};
+use super::system::{System, SystemError};
 use crate::study::{Disturbance, Which};
 use std::collections::BTreeMap;
 use std::process::Command;

@@ -9,7 +9,7 @@ use crate::values::ValueMaker;
 use crate::workload::{Clients, Keys, Mix, OperationKind, Rows, Values};
 use ::aerospike::value::ParticleType;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -27,8 +27,26 @@ pub struct AerospikeTarget {
     addresses: Vec<SocketAddr>,
 }
 
+impl AerospikeSettings {
+    /// The target. Resolves names, connects to nothing.
+    ///
+    /// # Errors
+    /// [`TargetError::Address`], and [`TargetError::Unsupported`] without an address.
+    pub fn open(&self) -> Result<AerospikeTarget, TargetError> {
+        if self.addresses.is_empty() {
+            return Err(TargetError::Unsupported { protocol: PROTOCOL, why: "no address is given" });
+        }
+        let mut addresses = Vec::new();
+        for address in &self.addresses {
+            let resolved = address.to_socket_addrs().map_err(|source| TargetError::Address { address: address.clone(), source })?;
+            addresses.extend(resolved.take(1));
+        }
+        Ok(AerospikeTarget::new(self.clone(), addresses))
+    }
+}
+
 impl AerospikeTarget {
-    pub(super) fn new(settings: AerospikeSettings, addresses: Vec<SocketAddr>) -> Self {
+    fn new(settings: AerospikeSettings, addresses: Vec<SocketAddr>) -> Self {
         Self { settings, addresses }
     }
 

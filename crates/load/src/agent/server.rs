@@ -1,6 +1,6 @@
 //! An agent: waits for a controller, carries out its part of a load, one at a time.
 //!
-//! Who does not know the secret gets a few kilobytes and seconds, and no more than [`STRANGERS_MAX`] of them at a time.
+//! An unauthenticated peer gets a few kilobytes and seconds, and at most [`UNAUTHENTICATED_MAX`] are connected at a time.
 
 use super::channel::{self, Receiver as Incoming, Sender as Outgoing};
 use super::wire::{Assignment, Order, PartText, Report, TEXT_BYTES_MAX};
@@ -19,7 +19,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, TryLockError};
 use std::time::Duration;
 
-const STRANGERS_MAX: usize = 16;
+const UNAUTHENTICATED_MAX: usize = 16;
 const HELLO_S: u64 = 5;
 
 /// An agent that listens.
@@ -65,7 +65,7 @@ impl Agent {
                 Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => continue,
                 Err(error) => return Err(error),
             };
-            if self.connections.load(Acquire) >= STRANGERS_MAX {
+            if self.connections.load(Acquire) >= UNAUTHENTICATED_MAX {
                 continue;
             }
             self.connections.fetch_add(1, AcqRel);

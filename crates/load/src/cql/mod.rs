@@ -1,5 +1,6 @@
 //! CQL: prepared statements through the project's own codec.
 
+mod access;
 pub mod client;
 mod consistency;
 mod session;

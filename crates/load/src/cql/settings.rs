@@ -1,11 +1,8 @@
 //! How a CQL target is reached: part of a study's file or of the command line.
 
-use super::{ConsistencyLevel, CqlTarget};
+use super::ConsistencyLevel;
 use crate::ring::Routing;
-use crate::target::TargetError;
-use ::cql::wire::ProtocolVersion;
 use serde::{Deserialize, Serialize};
-use std::net::ToSocketAddrs;
 
 /// Settings of a CQL target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,25 +44,5 @@ impl Default for CqlSettings {
             table_options: String::new(),
             routing: Routing::default(),
         }
-    }
-}
-
-impl CqlSettings {
-    /// The target. Resolves names, connects to nothing.
-    ///
-    /// # Errors
-    /// [`TargetError::Address`], and [`TargetError::Unsupported`] for settings that make no sense.
-    pub fn open(&self) -> Result<CqlTarget, TargetError> {
-        let unsupported = |why| TargetError::Unsupported { protocol: "cql", why };
-        let version = ProtocolVersion::from_number(self.protocol_version).ok_or(unsupported("protocol versions are 3, 4 and 5"))?;
-        if self.addresses.is_empty() {
-            return Err(unsupported("no address is given"));
-        }
-        let mut addresses = Vec::new();
-        for address in &self.addresses {
-            let resolved = address.to_socket_addrs().map_err(|source| TargetError::Address { address: address.clone(), source })?;
-            addresses.extend(resolved.take(1));
-        }
-        Ok(CqlTarget::new(self.clone(), version, addresses))
     }
 }

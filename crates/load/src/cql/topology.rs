@@ -2,11 +2,10 @@
 //!
 //! Members that cannot be reached from here, or have not been asked for their cores yet, are left out until they have.
 
-use super::CqlTarget;
+use super::access::{ASK_S, Access, failed, text};
 use super::client::{Cell, Client, ClientError};
-use super::target::{ASK_S, failed, text};
-use crate::ring::{Cores, Ring, RingNode, Topology};
-use crate::target::{Target, TargetError};
+use crate::ring::{Cores, Ring, RingNode};
+use crate::target::{TargetError, Topology};
 use ::cql::value::{layout, token};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -21,7 +20,7 @@ const NEW_MEMBERS_MAX: Duration = Duration::from_secs(4);
 /// Asks one node after the other.
 #[derive(Debug)]
 pub(super) struct CqlTopology {
-    target: CqlTarget,
+    access: Access,
     /// Nodes that can be asked, those that were given and those that are or were members; the first is asked next.
     known: Vec<SocketAddr>,
     asked: Option<Asked>,
@@ -48,15 +47,15 @@ struct Member {
 }
 
 impl CqlTopology {
-    pub(super) fn new(target: CqlTarget) -> Self {
-        let known = target.addresses().to_vec();
-        Self { target, known, asked: None, cores: BTreeMap::new() }
+    pub(super) fn new(access: Access) -> Self {
+        let known = access.addresses.clone();
+        Self { access, known, asked: None, cores: BTreeMap::new() }
     }
 
     fn members(&mut self) -> Result<Vec<Member>, TargetError> {
         let Asked { address, mut client } = match self.asked.take() {
             Some(asked) => asked,
-            None => Asked { address: self.known[0], client: self.target.client_of(self.known[0], ASK_S, ASK_S)? },
+            None => Asked { address: self.known[0], client: self.access.client_of(self.known[0], ASK_S, ASK_S)? },
         };
         let members = members(address, &mut client)?;
         self.asked = Some(Asked { address, client });
@@ -73,7 +72,7 @@ impl CqlTopology {
         for member in &members {
             if !self.cores.contains_key(&member.address)
                 && Instant::now() < until
-                && let Ok(cores) = self.target.cores(member.address)
+                && let Ok(cores) = self.access.cores(member.address)
             {
                 self.cores.insert(member.address, cores);
             }

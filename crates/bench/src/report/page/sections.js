@@ -290,7 +290,7 @@ function insertSection(all) {
   const most = Math.max(...rows.map(({ load }) => load.throughput), 1e-9);
   const bar = (series, value, kind, label) => el("div", { class: `insert series-${series.index % SERIES_COLOURS}` },
     el("span", { class: `bar ${kind}`, style: `width:${Math.max(0.4, (value / most) * 100)}%` }), el("span", { class: "label" }, label));
-  return el("section", { id: "inserts" }, el("h2", {}, "Inserts", el("small", {}, "filling the dataset, without and with the wait for the target to settle")),
+  return el("section", { id: "inserts" }, el("h2", {}, "Inserts", el("small", {}, "loading the dataset, without and with the wait for the target to settle")),
     table("Inserts a second", [{ head: "Target", left: true }, { head: "Load" }, { head: "Settling" }, { head: "Inserts/s" }, { head: "with settling" }, { head: "", left: true }],
       rows.map(({ series, load, settling, settled, with: whole }) => [
         series.label + (load.complete ? "" : " (unfinished)"), cell(duration(load.seconds), load.seconds), cell(settled ? duration(settling) : NONE, settling),

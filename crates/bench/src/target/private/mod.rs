@@ -4,13 +4,15 @@
 mod node;
 mod ports;
 
+use super::command::{LOOK_EVERY, unless_stopped};
 use super::process::wait_until_quiet;
-use super::{Health, LOOK_EVERY, Means, Protocol, System, SystemError, unless_stopped};
+use super::spec::Protocol;
+use super::system::{Health, Means, System, SystemError};
 use crate::http;
 use crate::study::{Disturbance, Which};
 use base::format_size;
 use node::{Node, Orders, Place};
-use ports::Ports;
+use ports::{Ports, ip};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -176,10 +178,6 @@ impl PrivateNodes {
         };
         chosen.ok_or_else(|| self.unable("lose a node", format!("there is none to choose as `{}`", which.name())))
     }
-}
-
-fn ip(index: usize) -> Ipv4Addr {
-    Ipv4Addr::new(127, 0, 0, u8::try_from(index + 1).unwrap_or(u8::MAX))
 }
 
 impl System for PrivateNodes {

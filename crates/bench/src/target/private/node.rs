@@ -1,6 +1,8 @@
 //! One process of this very binary, with a directory of its own.
 
-use crate::target::{Protocol, SystemError, unless_stopped};
+use super::super::command::unless_stopped;
+use super::super::spec::Protocol;
+use super::super::system::SystemError;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};

@@ -1,9 +1,8 @@
 //! The ports of private nodes: the same on every node's address, and kept for as long as the run's directory is, since members of a cluster
 //! look for each other where they were.
 
-use super::ip;
+use super::super::system::SystemError;
 use crate::study::NODES_MAX;
-use crate::target::SystemError;
 use serde::{Deserialize, Serialize};
 use std::net::TcpListener;
 use std::path::Path;
@@ -70,4 +69,9 @@ mod tests {
         assert!(matches!(Ports::of(&directory, 3), Err(SystemError::File { .. })));
         std::fs::remove_dir_all(&directory).unwrap();
     }
+}
+
+/// The loopback address of a node.
+pub(super) fn ip(index: usize) -> Ipv4Addr {
+    Ipv4Addr::new(127, 0, 0, u8::try_from(index + 1).unwrap_or(u8::MAX))
 }

@@ -1,4 +1,4 @@
-//! Whether a study makes sense, before anything of it is run: what is found wrong later is found after hours of loading.
+//! Checks a study before anything of it runs: what is found wrong later is found after hours of loading.
 
 use super::file::{NODES_MAX, Phase, Study};
 use crate::report::model::PhaseKind;
