@@ -263,7 +263,7 @@ fn main() {
     // The rest is nearly as much as the log may grow by until the next checkpoint.
     bench.rows = rows / 100 * 77;
     bench.write(&mut engine, 0..bench.rows);
-    println!("{:<28} {:>6.2} s, {} checkpoints", "filling", started.elapsed().as_secs_f64(), engine.stats().checkpoints);
+    println!("{:<28} {:>6.2} s, {} checkpoints", "load", started.elapsed().as_secs_f64(), engine.stats().checkpoints);
     bench.shut_down(engine);
     let mut engine = bench.restart("after a clean stop");
     bench.write(&mut engine, bench.rows..rows);

@@ -406,7 +406,7 @@ impl Engine {
             // The page may have an older version: only with the page made anew the row can go.
             self.index.ask_for_page(&key);
         } else if is_past && self.index.home_is_taken(resident_of(key.table), key.token) {
-            // Without the row its companion would count.
+            // Without the row its delta would count.
         } else if is_past && record.sequence() < oldest_base {
             self.index.remove(&key);
             self.release(place);

@@ -4,12 +4,12 @@
 //! frame instead of giving way to their places on the device. Its owner bounds how much that is. After a restart they are on the device
 //! until they are read.
 //!
-//! A row of it may say more about the row with the same key in the table without that bit, its companion, and be outdated by a later write of
-//! that. Its owner then has it forgotten, but nothing of this is in the log: after a restart it is there again, and only the sequences tell.
+//! A resident table may be the delta table of the table without that bit: its rows are deltas of the rows with the same keys. A later write of a
+//! row outdates its delta. The owner then forgets the delta, but the log does not record that: after a restart the delta is there again, and only
+//! sequences tell that it is outdated.
 //!
-//! Invariant: a row is not purged as long as an outdated row of its key is in a resident table, or may be after a restart. So no row is purged
-//! whose token its companion has, and a segment to which a row of a resident table from before the start was moved counts for as old as
-//! that row.
+//! Invariant: a row is not purged while an outdated delta of its key exists, or may exist after a restart. So no row is purged whose token is
+//! in the delta table, and a segment to which a row of a resident table from before the start was moved counts for as old as that row.
 
 use crate::engine::Engine;
 use crate::index::Place;
@@ -23,7 +23,7 @@ pub(crate) fn is_resident(table: TableId) -> bool {
     table.0 & RESIDENT_TABLE != 0
 }
 
-/// The resident table that is the companion of a table.
+/// The delta table of a table.
 #[must_use]
 pub fn resident_of(table: TableId) -> TableId {
     TableId(table.0 | RESIDENT_TABLE)

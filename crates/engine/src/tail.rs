@@ -4,7 +4,7 @@
 //! generation nothing is new. What defragmentation has moved since lies in younger segments and is read in vain, unless the segment knows how new
 //! what was moved to it is. Pages are opened if they may have newer rows; of theirs, each has its sequence.
 //!
-//! The walk is over keys, not places: a record may move, a segment be freed, a page be made between two bites, and the walk meets the row
+//! The walk is over keys, not places: a record may move, a segment be freed, a page be made between two chunks, and the walk meets the row
 //! where it is then. What is written behind it the caller has heard of when it was written.
 //!
 //! Invariant: no row with a later sequence is passed over. Rows that were purged, and tables that were dropped or truncated, are not met: see

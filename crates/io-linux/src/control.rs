@@ -5,10 +5,11 @@
 //! so no wake-up is lost, and a busy core costs its peers no system call.
 
 use crate::errno::Errno;
+use crate::event_counter::{open_event_counter, raise_event};
 use crate::listener::Listener;
 use io::DiskCompletion;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -80,23 +81,6 @@ impl CoreControl {
         self.has_completions.store(false, Ordering::Release);
         std::mem::take(&mut completions)
     }
-}
-
-/// A counter whose every increment is an edge to a watcher.
-pub(crate) fn open_event_counter() -> Result<OwnedFd, Errno> {
-    // SAFETY: no pointers are passed.
-    let counter = Errno::check(unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) })?;
-    // SAFETY: the descriptor is new and owned by nobody else.
-    Ok(unsafe { OwnedFd::from_raw_fd(counter) })
-}
-
-/// Makes an edge.
-pub(crate) fn raise_event(counter: &OwnedFd) {
-    let one = 1u64;
-    // SAFETY: writes the eight bytes of a live integer.
-    let written = unsafe { libc::write(counter.as_raw_fd(), (&raw const one).cast(), size_of::<u64>()) };
-    // The counter is watched edge-triggered and never read, and has room for 2^64.
-    assert_eq!(written, 8, "an event counter takes every increment");
 }
 
 /// How far the node is with letting clients in.

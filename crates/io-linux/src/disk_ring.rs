@@ -3,8 +3,8 @@
 //! The kernel signals an event counter when completions wait. The ring itself cannot be watched for this: deferred completions, which run
 //! when this thread asks for them, do not make it readable.
 
-use crate::control::open_event_counter;
 use crate::disk_operation::{Step, StepKind};
+use crate::event_counter::open_event_counter;
 use io_uring::{IoUring, opcode, types};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 

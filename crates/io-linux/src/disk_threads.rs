@@ -1,8 +1,8 @@
 //! Disk operations through a few threads with blocking calls: for places where io_uring is forbidden.
 
-use crate::control::{open_event_counter, raise_event};
 use crate::disk_operation::{Step, StepKind};
 use crate::errno::Errno;
+use crate::event_counter::{open_event_counter, raise_event};
 use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};

@@ -21,7 +21,7 @@ pub fn fill_with_entropy(mut bytes: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn two_fillings_differ() {
+    fn two_calls_give_different_bytes() {
         let (mut one, mut two) = ([0u8; 32], [0u8; 32]);
         super::fill_with_entropy(&mut one);
         super::fill_with_entropy(&mut two);

@@ -1,7 +1,7 @@
 //! One core's loop: wait, read the clocks, call the handler with everything that happened, give it its turn, wake peers, submit disk
 //! operations, send.
 //!
-//! Invariants: the loop sleeps only when nothing is left to do; each source is taken in bounded bites, so none starves another; a
+//! Invariants: the loop sleeps only when nothing is left to do; each source is served in bounded batches, so none starves another; a
 //! connection's bytes are delivered in order and never after `closed`; the handler is never told of bytes or messages at a time before
 //! they came.
 
@@ -121,7 +121,7 @@ impl<M: Send + 'static> EventLoop<M> {
             if matches!(self.watching, Watching::RestingUntil(at_us) if at_us <= self.reactor.now.monotonic_us) {
                 self.watch_listeners();
             }
-            self.bury_stillborn(&mut handler);
+            self.close_failed_connects(&mut handler);
             self.deliver_completions(&mut handler);
             self.deliver_messages(&mut handler);
             self.read_on(&mut handler);
@@ -155,7 +155,7 @@ impl<M: Send + 'static> EventLoop<M> {
     /// Decides whether to sleep, and arms the timer for the earliest deadline.
     fn prepare_wait(&mut self, turn: Turn) -> Wait {
         let reactor = &mut self.reactor;
-        if turn == Turn::Again || !reactor.readable.is_empty() || !reactor.stillborn.is_empty() || reactor.disk.is_ready() {
+        if turn == Turn::Again || !reactor.readable.is_empty() || !reactor.failed_connects.is_empty() || reactor.disk.is_ready() {
             return Wait::Poll;
         }
         let now_us = self.reactor.now.monotonic_us;
@@ -267,7 +267,7 @@ impl<M: Send + 'static> EventLoop<M> {
         }
     }
 
-    /// Reads on from connections that had more than one bite, or that read again.
+    /// Reads on from connections that have more bytes than one read takes, or that read again.
     fn read_on<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H) {
         let count = self.reactor.readable.len();
         for index in 0..count {
@@ -280,7 +280,7 @@ impl<M: Send + 'static> EventLoop<M> {
         self.reactor.readable.drain(..count);
     }
 
-    /// Delivers one bite of a connection's bytes.
+    /// Reads once from a connection and delivers the bytes.
     fn read<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H, id: ConnectionId) {
         let Some(connection) = self.reactor.connections.get_mut(id) else { return };
         if !connection.wants_reading() {

@@ -7,11 +7,19 @@
 //! The socket is bound at start-up, so that a port in use is an error then, and listens when the node says that it is ready.
 
 use crate::errno::Errno;
-use crate::machine::ListenerOptions;
 use crate::socket;
 use io::Placement;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+/// A listening socket to open.
+#[derive(Clone, Debug)]
+pub struct ListenerOptions {
+    /// Where; port 0 becomes a free one.
+    pub address: SocketAddr,
+    /// Which core gets its connections.
+    pub placement: Placement,
+}
 
 /// How many handshakes the kernel keeps for us; it caps this at net.core.somaxconn.
 const BACKLOG: libc::c_int = 4096;

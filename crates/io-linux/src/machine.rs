@@ -11,7 +11,7 @@ use crate::entropy::fill_with_entropy;
 use crate::event_loop::EventLoop;
 use crate::files::FileError;
 use crate::helper;
-use crate::listener::Listener;
+use crate::listener::{Listener, ListenerOptions};
 use crate::mailbox::{Mailbox, mailboxes};
 use crate::reactor::{Envelope, Helpers, LinuxReactor};
 use crate::signals::{SignalSource, exit_now};
@@ -24,15 +24,6 @@ use std::thread::{self, JoinHandle};
 
 /// The exit code of a bug: a core panicked.
 const EXIT_BUG: i32 = 70;
-
-/// A listening socket to open.
-#[derive(Clone, Debug)]
-pub struct ListenerOptions {
-    /// Where; port 0 becomes a free one.
-    pub address: SocketAddr,
-    /// Which core gets its connections.
-    pub placement: Placement,
-}
 
 /// Whether threads are bound to CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -55,7 +55,7 @@ pub struct LinuxReactor<M> {
     /// Those of them that nobody watches yet.
     pub(crate) unwatched: Vec<ConnectionId>,
     /// Connections that could not even be begun: the handler has not heard of it.
-    pub(crate) stillborn: Vec<ConnectionId>,
+    pub(crate) failed_connects: Vec<ConnectionId>,
     pub(crate) disk: DiskQueue,
     helpers: Helpers,
 }
@@ -82,7 +82,7 @@ impl<M> LinuxReactor<M> {
             ending: VecDeque::new(),
             connecting: VecDeque::new(),
             unwatched: Vec::new(),
-            stillborn: Vec::new(),
+            failed_connects: Vec::new(),
             disk,
             helpers,
         }
@@ -207,7 +207,7 @@ impl<M: Send + 'static> Reactor for LinuxReactor<M> {
             }
             Err(_) => {
                 let id = self.connections.used_up();
-                self.stillborn.push(id);
+                self.failed_connects.push(id);
                 id
             }
         }

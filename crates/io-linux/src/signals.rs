@@ -3,8 +3,8 @@
 //! A handler, not a blocked signal: it works whichever thread the kernel picks, also one that was started before, and child processes
 //! inherit nothing.
 
-use crate::control::open_event_counter;
 use crate::errno::Errno;
+use crate::event_counter::open_event_counter;
 use std::mem::zeroed;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI32, Ordering};

@@ -12,6 +12,7 @@
 //! - `bytes()` is what the index has allocated, to within the allocator's own overhead.
 
 mod bulk;
+mod candidate;
 mod gap;
 mod leaf;
 mod lookup;
@@ -28,11 +29,12 @@ mod table;
 mod tables;
 
 pub(crate) use bulk::{Alone, Ledger, Merged};
+pub(crate) use candidate::Candidate;
 pub(crate) use gap::Gap;
 pub(crate) use leaf::Leaf;
 pub(crate) use lookup::{Place, Unresolved};
 pub(crate) use pages::{NewPage, Page, PageIter, PageMap};
-pub(crate) use paging::Candidate;
+pub(crate) use pages::{NewPage, Page, PageIter};
 pub(crate) use partition::Partition;
 pub(crate) use recover::{Collision, Recovered};
 pub(crate) use restore::Restore;

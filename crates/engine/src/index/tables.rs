@@ -16,7 +16,7 @@ impl TableMap {
     /// The table's cell, or the free cell where it would go. A free cell always exists.
     fn position(&self, table: TableId) -> usize {
         let mask = self.cells.len() - 1;
-        // A table's companions differ from it in the highest two bits: the four are neighbours, and no others collide while ids are dense.
+        // The delta tables of a table differ from it in the highest two bits: the four are neighbours, and no others collide while ids are dense.
         let mut position = table.0.rotate_left(2) as usize & mask;
         while let Some((id, _)) = &self.cells[position] {
             if *id == table {
@@ -76,14 +76,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dense_ids_with_their_companions_have_cells_of_their_own() {
+    fn dense_ids_with_their_delta_tables_have_cells_of_their_own() {
         let mut map = TableMap::new();
-        let companions = |id: u32| (0..4u32).map(move |bits| TableId(id | bits << 30));
-        for id in (1..50).flat_map(companions) {
+        let delta_tables = |id: u32| (0..4u32).map(move |bits| TableId(id | bits << 30));
+        for id in (1..50).flat_map(delta_tables) {
             map.insert(id, Table::new());
         }
         let mask = map.cells.len() - 1;
-        assert!((1..50).flat_map(companions).all(|id| map.position(id) == id.0.rotate_left(2) as usize & mask));
+        assert!((1..50).flat_map(delta_tables).all(|id| map.position(id) == id.0.rotate_left(2) as usize & mask));
     }
 
     #[test]

@@ -142,7 +142,7 @@ fn any_flipped_bit_of_a_checkpoint_costs_no_row() {
 }
 
 #[test]
-fn a_filling_device_takes_the_room_of_checkpoints() {
+fn a_nearly_full_device_takes_the_room_of_checkpoints() {
     let filled = |config: Config| {
         let mut shard = Shard::new(config);
         for number in 0..200 {

@@ -604,10 +604,10 @@ impl World {
         self.kills += 1;
         let mut unknown: Option<u64> = None;
         if self.rng.below(2) == 0 && !self.engine().closing {
-            self.stable.light_fuse(self.rng.below(400) as usize);
+            self.stable.crash_in_write(self.rng.below(400) as usize);
             for _ in 0..20 {
                 self.write(false);
-                if self.stable.has_blown() {
+                if self.stable.has_crashed() {
                     unknown = Some(self.batches);
                     break;
                 }

@@ -71,7 +71,7 @@ fn a_writer_at_full_speed_slows_down_smoothly() {
 }
 
 #[test]
-fn a_filling_device_slows_its_writer_bit_by_bit() {
+fn a_nearly_full_device_slows_its_writer_gradually() {
     let (mut shard, mut rows) = filled(50);
     let mut windows = Vec::new();
     while rows < ROWS * 9 / 10 {

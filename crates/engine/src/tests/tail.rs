@@ -7,18 +7,18 @@ use crate::{Engine, ReadError, Sequence, TailPosition, TailScan};
 use base::{Slot, TableId, Token};
 use std::collections::BTreeMap;
 
-/// What one bite of a walk has come to.
-struct Bite {
+/// What one chunk of a walk has come to.
+struct Chunk {
     rows: Vec<(RowKey, u64)>,
     /// Where to go on.
     next: Option<TailPosition>,
 }
 
-fn bite(engine: &Engine, scan: &TailScan<'_>, rows_max: usize) -> Result<Bite, ReadError> {
+fn chunk(engine: &Engine, scan: &TailScan<'_>, rows_max: usize) -> Result<Chunk, ReadError> {
     let mut cursor = engine.scan_tail(scan)?;
     let mut rows: Vec<(RowKey, u64)> = Vec::new();
     while rows.len() < rows_max {
-        let Some(row) = cursor.next()? else { return Ok(Bite { rows, next: cursor.paused().cloned() }) };
+        let Some(row) = cursor.next()? else { return Ok(Chunk { rows, next: cursor.paused().cloned() }) };
         let key = (scan.table.0, row.token.0, row.partition.to_vec(), row.clustering.to_vec());
         rows.push((key, row.row.sequence.0));
     }
@@ -27,11 +27,11 @@ fn bite(engine: &Engine, scan: &TailScan<'_>, rows_max: usize) -> Result<Bite, R
         partition: partition.clone(),
         clustering: [clustering, &[0][..]].concat(),
     });
-    Ok(Bite { rows, next })
+    Ok(Chunk { rows, next })
 }
 
 impl World {
-    /// Walks over all tails after a sequence, with work between the bites, and compares with what must be met.
+    /// Walks over all tails after a sequence, with work between the chunks, and compares with what must be met.
     fn check_tail(&mut self, after: Sequence) -> usize {
         let new = |key| self.expected(key).filter(|version| version.sequence > after.0 && !version.purged).map(|version| version.sequence);
         let expected: Vec<(RowKey, u64)> = self.versions.keys().filter_map(|key| Some((key.clone(), new(key)?))).collect();
@@ -39,12 +39,12 @@ impl World {
         let mut found: BTreeMap<RowKey, u64> = BTreeMap::new();
         for table in self.tables.keys().copied().collect::<Vec<TableId>>() {
             let mut from = TailPosition::default();
-            for bites in 0.. {
-                assert!(bites < 20_000, "a walk over a tail ends");
+            for chunks in 0.. {
+                assert!(chunks < 20_000, "a walk over a tail ends");
                 let (budget, read_ahead) = (self.rng.below(60) as usize, 1 + self.rng.below(40) as usize);
                 let rows_max = 1 + self.rng.below(30) as usize;
                 let scan = TailScan { table, tail: &tail, from: &from, wants: &|_| true, budget, read_ahead };
-                let Bite { rows, next } = self.read(|engine| bite(engine, &scan, rows_max));
+                let Chunk { rows, next } = self.read(|engine| chunk(engine, &scan, rows_max));
                 assert!(rows.iter().all(|(_, sequence)| *sequence > after.0));
                 found.extend(rows);
                 let Some(next) = next else { break };
@@ -162,11 +162,11 @@ fn the_tail_costs_what_was_written_after_it_not_what_there_is() {
         let (tail, from, reads) = (shard.engine.tail(after), TailPosition::default(), shard.reads);
         let all = |_| true;
         let scan = TailScan { table: TABLE, tail: &tail, from: &from, wants: &all, budget: usize::MAX, read_ahead: 64 };
-        let found = shard.read(|engine| bite(engine, &scan, usize::MAX)).unwrap().rows;
+        let found = shard.read(|engine| chunk(engine, &scan, usize::MAX)).unwrap().rows;
         assert_eq!((found.len(), found.iter().map(|(_, sequence)| *sequence).min()), (50, Some(after.0 + 1)));
         assert!(shard.reads - reads < 20, "{} reads", shard.reads - reads);
         let half = |slot: Slot| slot.0 < 2048;
-        let some = shard.read(|engine| bite(engine, &TailScan { wants: &half, ..scan }, usize::MAX)).unwrap().rows;
+        let some = shard.read(|engine| chunk(engine, &TailScan { wants: &half, ..scan }, usize::MAX)).unwrap().rows;
         assert!(some.iter().all(|((_, token, ..), _)| *token < 0) && some.len() < found.len());
     }
 }

@@ -8,8 +8,8 @@ use io::{ConnectionId, Handler};
 
 impl<M: Send + 'static> EventLoop<M> {
     /// Tells the handler of connections that could not even be begun.
-    pub(super) fn bury_stillborn<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H) {
-        for id in std::mem::take(&mut self.reactor.stillborn) {
+    pub(super) fn close_failed_connects<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H) {
+        for id in std::mem::take(&mut self.reactor.failed_connects) {
             handler.closed(&mut self.reactor, id);
         }
     }
