@@ -5,7 +5,7 @@
 //!                └─ lose_process: torn ───────────────────────┘  └─ lose_power: torn ─┘
 //! ```
 //! Invariants: a sync covers the writes that had completed when it was asked, and no others; sectors that are durable change only by later
-//! writes and by [`Fault`]s; every fault that strikes is in [`Disk::events`].
+//! writes and by [`Fault`]s; every fault that occurs is in [`Disk::events`].
 
 use crate::faults::{Fault, FaultEvent, Faults};
 use crate::tear::{Arrived, tear};
@@ -42,7 +42,7 @@ pub struct Disk {
     unsynced: Vec<Unsynced>,
     in_flight: Vec<InFlight>,
     events: Vec<FaultEvent>,
-    /// What strikes by chance.
+    /// What occurs by chance.
     pub faults: Faults,
     /// Writes, and extensions of the file, fail.
     pub fail_writes: bool,
@@ -128,17 +128,17 @@ impl Disk {
     }
 
     /// Flips one bit somewhere, or replaces a stretch of up to a block and a half.
-    pub fn rot(&mut self, dice: &mut Rng) {
+    pub fn rot(&mut self, rng: &mut Rng) {
         if self.current.is_empty() {
             return;
         }
-        let at = dice.below(self.current.len() as u64) as usize;
-        let bytes = [1, 16, 5_000][dice.below(3) as usize];
+        let at = rng.below(self.current.len() as u64) as usize;
+        let bytes = [1, 16, 5_000][rng.below(3) as usize];
         if bytes == 1 {
-            return self.damage(at, 1 << dice.below(8));
+            return self.damage(at, 1 << rng.below(8));
         }
         let end = (at + bytes).min(self.current.len());
-        dice.fill(&mut self.current[at..end]);
+        rng.fill(&mut self.current[at..end]);
         self.durable[at..end].copy_from_slice(&self.current[at..end]);
         self.record(Fault::BitRot, at, end - at);
     }
@@ -185,30 +185,30 @@ impl Disk {
     }
 
     /// Does one of the requests in flight, whichever chance picks, as if time did not matter.
-    pub fn step(&mut self, dice: &mut Rng) -> Option<DiskCompletion> {
-        self.step_at(u64::MAX, dice)
+    pub fn step(&mut self, rng: &mut Rng) -> Option<DiskCompletion> {
+        self.step_at(u64::MAX, rng)
     }
 
     /// Does one of the requests that can be done now. `None` also when the one that chance picked turns out to be slow.
-    pub fn step_at(&mut self, now_us: u64, dice: &mut Rng) -> Option<DiskCompletion> {
+    pub fn step_at(&mut self, now_us: u64, rng: &mut Rng) -> Option<DiskCompletion> {
         let ready = |flight: &InFlight| flight.due_us.is_none_or(|due| due <= now_us);
         let count = self.in_flight.iter().filter(|flight| ready(flight)).count();
-        let chosen = dice.below(count as u64) as usize;
+        let chosen = rng.below(count as u64) as usize;
         let index = (0..self.in_flight.len()).filter(|index| ready(&self.in_flight[*index])).nth(chosen)?;
-        if self.in_flight[index].due_us.is_none() && self.faults.strikes(Fault::Slow, dice) {
+        if self.in_flight[index].due_us.is_none() && self.faults.occurs(Fault::Slow, rng) {
             self.in_flight[index].due_us = Some(now_us.saturating_add(self.faults.slow_us));
             self.record(Fault::Slow, 0, 0);
             return None;
         }
         let InFlight { tag, request, covers, .. } = self.in_flight.swap_remove(index);
         let (result, buffer) = match request {
-            DiskRequest::Read { offset, mut buffer, .. } => (self.read(offset as usize, &mut buffer, dice), Some(buffer)),
+            DiskRequest::Read { offset, mut buffer, .. } => (self.read(offset as usize, &mut buffer, rng), Some(buffer)),
             DiskRequest::Write { offset, source, .. } => {
-                let result = self.write(offset as usize, source_bytes(&source), dice);
+                let result = self.write(offset as usize, source_bytes(&source), rng);
                 (result, owned_buffer(source))
             }
-            DiskRequest::Sync { .. } => (self.sync(covers, dice), None),
-            DiskRequest::Extend { length, .. } => (self.extend(length as usize, dice), None),
+            DiskRequest::Sync { .. } => (self.sync(covers, rng), None),
+            DiskRequest::Extend { length, .. } => (self.extend(length as usize, rng), None),
             DiskRequest::Populate { buffer } => (Ok(()), Some(buffer)),
             DiskRequest::Compute { work } => {
                 work.run();
@@ -219,11 +219,11 @@ impl Disk {
         Some(DiskCompletion { tag, result, buffer })
     }
 
-    fn read(&mut self, offset: usize, buffer: &mut AlignedBuffer, dice: &mut Rng) -> Result<(), DiskError> {
+    fn read(&mut self, offset: usize, buffer: &mut AlignedBuffer, rng: &mut Rng) -> Result<(), DiskError> {
         let end = offset + buffer.len();
         let mut from = offset;
-        if self.faults.strikes(Fault::MisdirectedRead, dice) {
-            from = self.elsewhere(buffer.len(), dice);
+        if self.faults.occurs(Fault::MisdirectedRead, rng) {
+            from = self.elsewhere(buffer.len(), rng);
             self.record(Fault::MisdirectedRead, offset, buffer.len());
         }
         let length = buffer.len();
@@ -231,29 +231,29 @@ impl Disk {
         if self.bad.as_ref().is_some_and(|bad| bad.start < end && offset < bad.end) {
             return Err(DEVICE);
         }
-        if self.faults.strikes(Fault::FailedRead, dice) {
+        if self.faults.occurs(Fault::FailedRead, rng) {
             self.record(Fault::FailedRead, offset, buffer.len());
             return Err(DEVICE);
         }
         Ok(())
     }
 
-    fn write(&mut self, offset: usize, bytes: &[u8], dice: &mut Rng) -> Result<(), DiskError> {
-        if self.fail_writes || self.faults.strikes(Fault::FailedWrite, dice) {
+    fn write(&mut self, offset: usize, bytes: &[u8], rng: &mut Rng) -> Result<(), DiskError> {
+        if self.fail_writes || self.faults.occurs(Fault::FailedWrite, rng) {
             self.record(Fault::FailedWrite, offset, bytes.len());
-            self.write_torn(offset, bytes, dice);
+            self.write_torn(offset, bytes, rng);
             return Err(DEVICE);
         }
         if let Some(ideal) = &mut self.ideal {
             ideal[offset..offset + bytes.len()].copy_from_slice(bytes);
         }
-        if self.faults.strikes(Fault::LostWrite, dice) {
+        if self.faults.occurs(Fault::LostWrite, rng) {
             self.record(Fault::LostWrite, offset, bytes.len());
             return Ok(());
         }
         let mut to = offset;
-        if self.faults.strikes(Fault::MisdirectedWrite, dice) {
-            to = self.elsewhere(bytes.len(), dice);
+        if self.faults.occurs(Fault::MisdirectedWrite, rng) {
+            to = self.elsewhere(bytes.len(), rng);
             self.record(Fault::MisdirectedWrite, offset, bytes.len());
             self.record(Fault::MisdirectedWrite, to, bytes.len());
         }
@@ -262,9 +262,9 @@ impl Disk {
     }
 
     /// Any other place for so many bytes; the same when there is no other.
-    fn elsewhere(&self, bytes: usize, dice: &mut Rng) -> usize {
+    fn elsewhere(&self, bytes: usize, rng: &mut Rng) -> usize {
         let places = (self.current.len() - bytes) / BLOCK_BYTES + 1;
-        dice.below(places as u64) as usize * BLOCK_BYTES
+        rng.below(places as u64) as usize * BLOCK_BYTES
     }
 
     fn put(&mut self, offset: usize, bytes: Vec<u8>) {
@@ -272,9 +272,9 @@ impl Disk {
         self.unsynced.push(Unsynced { offset, bytes, claimed: false });
     }
 
-    fn write_torn(&mut self, offset: usize, bytes: &[u8], dice: &mut Rng) {
+    fn write_torn(&mut self, offset: usize, bytes: &[u8], rng: &mut Rng) {
         let mut torn = self.current[offset..offset + bytes.len()].to_vec();
-        if tear(dice, &mut torn, bytes) == Arrived::InPart {
+        if tear(rng, &mut torn, bytes) == Arrived::InPart {
             self.record(Fault::Torn, offset, bytes.len());
         }
         if let Some(ideal) = &mut self.ideal {
@@ -283,13 +283,13 @@ impl Disk {
         self.put(offset, torn);
     }
 
-    fn sync(&mut self, covers: usize, dice: &mut Rng) -> Result<(), DiskError> {
-        if self.fail_syncs || self.faults.strikes(Fault::FailedSync, dice) {
+    fn sync(&mut self, covers: usize, rng: &mut Rng) -> Result<(), DiskError> {
+        if self.fail_syncs || self.faults.occurs(Fault::FailedSync, rng) {
             self.record(Fault::FailedSync, 0, 0);
-            self.lose_unsynced(covers, dice);
+            self.lose_unsynced(covers, rng);
             return Err(DEVICE);
         }
-        if self.faults.strikes(Fault::LyingSync, dice) {
+        if self.faults.occurs(Fault::LyingSync, rng) {
             self.unsynced[..covers].iter_mut().for_each(|write| write.claimed = true);
             return Ok(());
         }
@@ -303,13 +303,13 @@ impl Disk {
     }
 
     /// What a sync could not bring out is not tried again by anybody: each sector is as before or as written, from now on.
-    fn lose_unsynced(&mut self, covers: usize, dice: &mut Rng) {
+    fn lose_unsynced(&mut self, covers: usize, rng: &mut Rng) {
         let lost: Vec<Unsynced> = self.unsynced.drain(..covers).collect();
         for other in &mut self.in_flight {
             other.covers = other.covers.saturating_sub(covers);
         }
         for Unsynced { offset, bytes, claimed } in &lost {
-            if tear(dice, &mut self.durable[*offset..offset + bytes.len()], bytes) == Arrived::InPart {
+            if tear(rng, &mut self.durable[*offset..offset + bytes.len()], bytes) == Arrived::InPart {
                 self.record(if *claimed { Fault::LyingSync } else { Fault::Torn }, *offset, bytes.len());
             }
         }
@@ -322,11 +322,11 @@ impl Disk {
         }
     }
 
-    fn extend(&mut self, length: usize, dice: &mut Rng) -> Result<(), DiskError> {
+    fn extend(&mut self, length: usize, rng: &mut Rng) -> Result<(), DiskError> {
         if self.fail_writes {
             return Err(DEVICE);
         }
-        if length > self.capacity || self.faults.strikes(Fault::Full, dice) {
+        if length > self.capacity || self.faults.occurs(Fault::Full, rng) {
             self.record(Fault::Full, length, 0);
             return Err(DiskError::Full);
         }
@@ -340,18 +340,18 @@ impl Disk {
     }
 
     /// The process dies: what was on its way arrives in part or in whole.
-    pub fn lose_process(&mut self, dice: &mut Rng) {
+    pub fn lose_process(&mut self, rng: &mut Rng) {
         for flight in std::mem::take(&mut self.in_flight) {
             if let DiskRequest::Write { offset, source, .. } = flight.request {
-                self.write_torn(offset as usize, source_bytes(&source), dice);
+                self.write_torn(offset as usize, source_bytes(&source), rng);
             }
         }
     }
 
     /// The power goes, and the process with it: each sector that was not synced is as before or as written.
-    pub fn lose_power(&mut self, dice: &mut Rng) {
-        self.lose_process(dice);
-        self.lose_unsynced(self.unsynced.len(), dice);
+    pub fn lose_power(&mut self, rng: &mut Rng) {
+        self.lose_process(rng);
+        self.lose_unsynced(self.unsynced.len(), rng);
     }
 
     fn record(&mut self, fault: Fault, offset: usize, bytes: usize) {

@@ -17,7 +17,7 @@ pub enum Fault {
     Torn,
     /// Bytes have changed by themselves.
     BitRot,
-    /// A read brought other blocks than those asked for.
+    /// A read returned other blocks than the requested ones.
     MisdirectedRead,
     /// A write went to other blocks than those it was meant for.
     MisdirectedWrite,
@@ -83,9 +83,9 @@ impl Faults {
     }
 
     /// Whether it happens now. No die is rolled for what cannot happen.
-    pub(crate) fn strikes(&self, fault: Fault, dice: &mut base::Rng) -> bool {
+    pub(crate) fn occurs(&self, fault: Fault, rng: &mut base::Rng) -> bool {
         let chance = self.chances[fault as usize];
-        chance > 0 && dice.below(u64::from(Self::ALWAYS)) < u64::from(chance)
+        chance > 0 && rng.below(u64::from(Self::ALWAYS)) < u64::from(chance)
     }
 }
 

@@ -152,7 +152,7 @@ impl Bench {
     }
 
     /// Until nothing is left to do of it.
-    fn wait_whole(&mut self, factor: usize) {
+    fn wait_settled(&mut self, factor: usize) {
         self.wait("replicas", |bench| bench.is_whole(factor));
         let until_ns = self.network.now_ns() + 2 * SECOND_NS;
         while self.network.now_ns() < until_ns {
@@ -164,7 +164,7 @@ impl Bench {
     fn load(&mut self) {
         self.ask(0, &Statement::new("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")).done();
         self.ask(0, &Statement::new("CREATE TABLE k.t (k int PRIMARY KEY, v blob)")).done();
-        self.wait_whole(1);
+        self.wait_settled(1);
         self.read = self.prepare("SELECT v FROM k.t WHERE k = ?");
         self.update = self.prepare("UPDATE k.t SET v = ? WHERE k = ?");
         let state = self.network.machine(0).cluster_state().unwrap();
@@ -317,10 +317,10 @@ fn main() {
         let quiet = bench.run(rate, reads, seconds * SECOND_NS, |_| false);
         bench.set_factor(2);
         let fill = bench.run(rate, reads, WAIT_NS, |bench| bench.is_whole(2));
-        bench.wait_whole(2);
+        bench.wait_settled(2);
         let quiet_with_both = bench.run(rate, reads, seconds * SECOND_NS, |_| false);
         bench.set_factor(1);
-        bench.wait_whole(1);
+        bench.wait_settled(1);
         if round > 0 {
             fills.push(fill.took_ns as f64 / SECOND_NS as f64);
             alone.add(quiet);

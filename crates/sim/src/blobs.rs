@@ -19,7 +19,7 @@ pub(crate) struct Blobs {
     /// Contents that were acknowledged.
     stored: BTreeMap<String, Vec<u8>>,
     /// A die of its own: faults of blobs move no other chance.
-    dice: Rng,
+    rng: Rng,
 }
 
 impl Blobs {
@@ -31,7 +31,7 @@ impl Blobs {
             copies: Copies::default(),
             former: BTreeMap::new(),
             stored: BTreeMap::new(),
-            dice: Rng::new(seed ^ 0x626C_6F62),
+            rng: Rng::new(seed ^ 0x626C_6F62),
         }
     }
 
@@ -46,7 +46,7 @@ impl Blobs {
             }
         }
         self.stored.insert(name.to_owned(), content);
-        if self.dice.below(4) > 0 {
+        if self.rng.below(4) > 0 {
             self.copies[1] = self.copies[0].clone();
         }
     }
@@ -54,25 +54,25 @@ impl Blobs {
     /// One copy of a few blobs is lost, damaged, old or another node's. Both copies of those are the newest before: one that a crash has left
     /// behind and a fault of the other are two faults.
     fn suffer(&mut self) {
-        for _ in 0..self.dice.below(4) {
+        for _ in 0..self.rng.below(4) {
             let whole: Vec<String> =
                 self.copies[0].keys().filter(|name| self.copies[0].get(*name) == self.copies[1].get(*name)).cloned().collect();
             if whole.is_empty() {
                 return;
             }
-            let name = &whole[self.dice.below(whole.len() as u64) as usize];
-            let copy = self.dice.below(BLOB_COPIES as u64) as usize;
+            let name = &whole[self.rng.below(whole.len() as u64) as usize];
+            let copy = self.rng.below(BLOB_COPIES as u64) as usize;
             let Some(Ok(bytes)) = self.copies[copy].get(name).cloned() else { continue };
-            let found = match (self.dice.below(6), self.former.get(name)) {
+            let found = match (self.rng.below(6), self.former.get(name)) {
                 (0, _) => None,
                 (1, Some(former)) => Some(Ok(former.clone())),
                 (2, _) => Some(Err("EIO".to_owned())),
-                (3, _) => Some(Ok(bytes[..self.dice.below(bytes.len() as u64) as usize].to_vec())),
+                (3, _) => Some(Ok(bytes[..self.rng.below(bytes.len() as u64) as usize].to_vec())),
                 (4, _) => Some(Ok(seal_blob(BlobOwner(0), name, 1_000_000, b""))),
                 _ => {
                     let mut bytes = bytes;
-                    let position = self.dice.below(bytes.len() as u64) as usize;
-                    bytes[position] ^= 1 << self.dice.below(8);
+                    let position = self.rng.below(bytes.len() as u64) as usize;
+                    bytes[position] ^= 1 << self.rng.below(8);
                     Some(Ok(bytes))
                 }
             };

@@ -156,7 +156,7 @@ impl Client {
                 self.is_refused = true;
                 return false;
             }
-            // A process whose fuse is lit may die of what it does in the background; nothing that is asked of it has a reply then.
+            // A process with a planned crash may die in background work; no request of a client gets a reply then.
             Some(Reply::Nothing) => {}
             Some(reply) => {
                 reply.done();
@@ -170,8 +170,8 @@ impl Client {
 
     /// Connects to a core in a way that the seed picks.
     pub fn any(machine: &mut Machine, core: u16) -> Self {
-        let version = [ProtocolVersion::V3, ProtocolVersion::V4, ProtocolVersion::V5][machine.dice().below(3) as usize];
-        let compression = [None, Some(Compression::Lz4), Some(Compression::Snappy)][machine.dice().below(3) as usize];
+        let version = [ProtocolVersion::V3, ProtocolVersion::V4, ProtocolVersion::V5][machine.rng().below(3) as usize];
+        let compression = [None, Some(Compression::Lz4), Some(Compression::Snappy)][machine.rng().below(3) as usize];
         let compression = compression.filter(|name| version < ProtocolVersion::V5 || *name == Compression::Lz4);
         Self::connect(machine, core, version, compression)
     }

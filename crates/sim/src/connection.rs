@@ -35,7 +35,7 @@ pub struct Connection {
     pub reading: bool,
     pub(crate) blocked: bool,
     /// The client has gone: nothing of it is delivered any more.
-    pub(crate) hung_up: bool,
+    pub(crate) disconnected: bool,
     /// What the core asked for is made.
     pub(crate) made: bool,
     /// After what is in `to_core` comes the end.
@@ -67,7 +67,7 @@ impl Connection {
             window: usize::MAX,
             reading: true,
             blocked: false,
-            hung_up: false,
+            disconnected: false,
             made: false,
             ended: false,
             linked: false,
@@ -77,7 +77,7 @@ impl Connection {
 
     /// The other end is gone, and what was under way with it; the core does not know yet.
     pub(crate) fn cut(&mut self) {
-        self.hung_up = true;
+        self.disconnected = true;
         self.phase = Phase::Closing;
         self.to_core.clear();
     }
@@ -114,7 +114,7 @@ impl Connection {
         self.output_most = self.output_most.max(self.output.len());
         let room = self.window.saturating_sub(self.to_client.len()).min(self.output.len());
         self.to_client.extend(self.output.drain(..room));
-        if self.hung_up {
+        if self.disconnected {
             self.output.clear();
         }
         if !self.output.is_empty() {

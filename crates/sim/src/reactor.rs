@@ -49,23 +49,23 @@ pub struct SimReactor {
     pub(crate) disk: Disk,
     pub(crate) outbox: Vec<(CoreId, Message)>,
     pub(crate) blobs: Vec<(DiskTag, String, Vec<u8>)>,
-    pub(crate) dice: Rng,
+    pub(crate) rng: Rng,
     pub(crate) accepting: bool,
     pub(crate) stopped: bool,
-    pub(crate) asked: Vec<Asked>,
+    pub(crate) kernel_requests: Vec<KernelRequest>,
     /// If what cores do takes time: as much as it takes here.
     pub(crate) stopwatch: Option<Stopwatch>,
 }
 
 /// A connection that a core wants.
-pub(crate) struct Asked {
+pub(crate) struct KernelRequest {
     pub(crate) connection: ConnectionId,
     pub(crate) to: SocketAddr,
     pub(crate) lands_on: Option<(CoreId, u16)>,
 }
 
 impl SimReactor {
-    pub(crate) fn new(core: CoreId, cores: u16, now: Now, disk: Disk, dice: Rng) -> Self {
+    pub(crate) fn new(core: CoreId, cores: u16, now: Now, disk: Disk, rng: Rng) -> Self {
         Self {
             core,
             cores,
@@ -75,10 +75,10 @@ impl SimReactor {
             disk,
             outbox: Vec::new(),
             blobs: Vec::new(),
-            dice,
+            rng,
             accepting: false,
             stopped: false,
-            asked: Vec::new(),
+            kernel_requests: Vec::new(),
             stopwatch: None,
         }
     }
@@ -181,7 +181,7 @@ impl Reactor for SimReactor {
         // What a connection that is gone has sent may still have to be taken.
         let place = self.connections.iter().position(|old| old.phase == Phase::Gone && old.to_client.is_empty());
         let connection = self.open(place, Phase::Connecting);
-        self.asked.push(Asked { connection, to, lands_on });
+        self.kernel_requests.push(KernelRequest { connection, to, lands_on });
         connection
     }
 
@@ -197,7 +197,7 @@ impl Reactor for SimReactor {
     }
 
     fn entropy(&mut self, bytes: &mut [u8]) {
-        self.dice.fill(bytes);
+        self.rng.fill(bytes);
     }
 
     fn start_accepting(&mut self) {

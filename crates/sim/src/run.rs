@@ -1,14 +1,14 @@
-//! One seed: a node, a workload, trouble, ends and restarts, and what is checked after each.
+//! One seed: a node, a workload, faults, ends and restarts, and what is checked after each.
 //!
 //! Three seeds in four have faults that lose nothing which was acknowledged; there every row must be exactly what the model says. In the fourth
 //! the medium breaks what the log assumes of it; there every loss must be explained by a fault in the very segment.
 
+use crate::durable_state::{DurableState, Loss};
 use crate::explain::Explainer;
 use crate::machine::Machine;
 use crate::planted::Planted;
-use crate::remains::{Loss, Remains};
 use crate::setup::Setup;
-use crate::workload::{DamagedReads, Trouble, Workload};
+use crate::workload::{DamagedReads, ExpectedErrors, Workload};
 use base::Rng;
 use shard::Durability;
 use sim_disk::{Fault, Faults};
@@ -56,33 +56,33 @@ impl Outcome {
 /// When a promise is broken.
 #[must_use]
 pub fn run_seed(seed: u64, planted: Option<Planted>) -> Outcome {
-    let mut dice = Rng::new(seed ^ 0x51_AB1E);
-    let setup = choose_setup(seed, planted, &mut dice);
-    let mut run = Run { workload: Workload::new(seed), outcome: Outcome::default(), setup, dice };
-    run.workload.large_values = [5, 20, 80][run.dice.below(3) as usize];
-    let corrupt = planted.is_none() && run.dice.below(4) == 0;
+    let mut rng = Rng::new(seed ^ 0x51_AB1E);
+    let setup = choose_setup(seed, planted, &mut rng);
+    let mut run = Run { workload: Workload::new(seed), outcome: Outcome::default(), setup, rng };
+    run.workload.large_values = [5, 20, 80][run.rng.below(3) as usize];
+    let corrupt = planted.is_none() && run.rng.below(4) == 0;
     let mut machine = Machine::start(&run.setup);
     run.workload.create(&mut machine);
     let remains = if corrupt { run.corrupt(machine) } else { run.survive(machine) };
     run.finish(&remains)
 }
 
-fn choose_setup(seed: u64, planted: Option<Planted>, dice: &mut Rng) -> Setup {
-    let segment_bytes = [16 << 10, 32 << 10, 64 << 10][dice.below(3) as usize];
+fn choose_setup(seed: u64, planted: Option<Planted>, rng: &mut Rng) -> Setup {
+    let segment_bytes = [16 << 10, 32 << 10, 64 << 10][rng.below(3) as usize];
     Setup {
-        cores: 1 + dice.below(3) as u16,
+        cores: 1 + rng.below(3) as u16,
         segment_bytes,
-        capacity_bytes: u64::from(segment_bytes) * (16 + dice.below(64)),
-        memory_bytes: (300 << 10) + segment_bytes as usize * [4, 8, 20][dice.below(3) as usize],
-        checkpoint_bytes_min: [16 << 10, 128 << 10, u64::MAX][dice.below(3) as usize],
+        capacity_bytes: u64::from(segment_bytes) * (16 + rng.below(64)),
+        memory_bytes: (300 << 10) + segment_bytes as usize * [4, 8, 20][rng.below(3) as usize],
+        checkpoint_bytes_min: [16 << 10, 128 << 10, u64::MAX][rng.below(3) as usize],
         durability: match planted {
             // A bug must be found where it breaks the promise.
             Some(Planted::SkippedFlush) => Durability::Device,
             Some(Planted::EarlyAcknowledgement) => Durability::Memory,
-            _ if dice.below(2) == 0 => Durability::Device,
+            _ if rng.below(2) == 0 => Durability::Device,
             _ => Durability::Memory,
         },
-        bite_us: [60, 300, 1_500][dice.below(3) as usize],
+        step_us: [60, 300, 1_500][rng.below(3) as usize],
         planted,
         ..Setup::small(seed)
     }
@@ -91,7 +91,7 @@ fn choose_setup(seed: u64, planted: Option<Planted>, dice: &mut Rng) -> Setup {
 /// A seed on its way.
 struct Run {
     setup: Setup,
-    dice: Rng,
+    rng: Rng,
     workload: Workload,
     outcome: Outcome,
 }
@@ -107,15 +107,15 @@ enum End {
 }
 
 impl Run {
-    /// Rounds of work, trouble and ends that lose nothing.
-    fn survive(&mut self, mut machine: Machine) -> Remains {
-        for _ in 0..2 + self.dice.below(3) {
-            let end = [End::Kill, End::KillInWrite, End::Power, End::Power, End::Order][self.dice.below(5) as usize];
-            let end = self.make_trouble(&mut machine, end);
+    /// Rounds of work, faults and ends that lose nothing.
+    fn survive(&mut self, mut machine: Machine) -> DurableState {
+        for _ in 0..2 + self.rng.below(3) {
+            let end = [End::Kill, End::KillInWrite, End::Power, End::Power, End::Order][self.rng.below(5) as usize];
+            let end = self.inject_faults(&mut machine, end);
             self.work(&mut machine, end);
             let remains = self.end(machine, end);
             machine = self.start_again(remains);
-            self.workload.trouble = Trouble::None;
+            self.workload.expected_errors = ExpectedErrors::None;
             self.workload.check(&mut machine);
             self.check_no_damage(&machine);
         }
@@ -123,35 +123,35 @@ impl Run {
     }
 
     /// Chooses what goes wrong in a round; gives how the round can then end.
-    fn make_trouble(&mut self, machine: &mut Machine, end: End) -> End {
-        let core = self.dice.below(u64::from(machine.cores())) as u16;
-        let (trouble, faults, end) = match self.dice.below(13) {
+    fn inject_faults(&mut self, machine: &mut Machine, end: End) -> End {
+        let core = self.rng.below(u64::from(machine.cores())) as u16;
+        let (expected_errors, faults, end) = match self.rng.below(13) {
             // A device that is slow for longer than the flush interval cannot keep its promise.
             0 | 1 => {
                 let end = if end == End::Power && self.setup.durability == Durability::Memory { End::Kill } else { end };
-                (Trouble::None, Faults::none().with(Fault::Slow, 300).slow_by(1_000 + self.dice.below(40_000)), end)
+                (ExpectedErrors::None, Faults::none().with(Fault::Slow, 300).slow_by(1_000 + self.rng.below(40_000)), end)
             }
-            2 => (Trouble::None, Faults::none().with(Fault::Full, 5_000), end),
+            2 => (ExpectedErrors::None, Faults::none().with(Fault::Full, 5_000), end),
             3 => {
                 let disk = machine.disk(core);
                 disk.capacity = disk.len() as usize;
-                (Trouble::None, Faults::none(), end)
+                (ExpectedErrors::None, Faults::none(), end)
             }
-            4 => (Trouble::Reads, Faults::none().with(Fault::FailedRead, 200), if end == End::Order { End::Kill } else { end }),
+            4 => (ExpectedErrors::Reads, Faults::none().with(Fault::FailedRead, 200), if end == End::Order { End::Kill } else { end }),
             5 | 6 => {
-                let fault = if self.dice.below(2) == 0 { Fault::FailedWrite } else { Fault::FailedSync };
+                let fault = if self.rng.below(2) == 0 { Fault::FailedWrite } else { Fault::FailedSync };
                 // What waits for a device that has gone may wait for ever, and what it has is then in the stable memory only.
                 let end = if self.setup.durability == Durability::Device { end } else { End::Kill };
                 let end = if end == End::Order { End::Kill } else { end };
-                (Trouble::Writes, Faults::none().with(fault, 200), end)
+                (ExpectedErrors::Writes, Faults::none().with(fault, 200), end)
             }
             7 => {
                 machine.fail_blobs(50);
-                (Trouble::Tables, Faults::none(), end)
+                (ExpectedErrors::Tables, Faults::none(), end)
             }
-            _ => (Trouble::None, Faults::none(), end),
+            _ => (ExpectedErrors::None, Faults::none(), end),
         };
-        self.workload.trouble = trouble;
+        self.workload.expected_errors = expected_errors;
         if self.setup.planted != Some(Planted::SkippedFlush) {
             machine.disk(core).faults = faults;
         }
@@ -160,10 +160,10 @@ impl Run {
 
     fn work(&mut self, machine: &mut Machine, end: End) {
         if end == End::KillInWrite {
-            let core = self.dice.below(u64::from(machine.cores())) as u16;
-            machine.light_fuse(core, 1 + self.dice.below(40_000) as usize);
+            let core = self.rng.below(u64::from(machine.cores())) as u16;
+            machine.crash_in_write(core, 1 + self.rng.below(40_000) as usize);
         }
-        let steps = self.dice.below(1_500);
+        let steps = self.rng.below(1_500);
         if end == End::Order {
             self.workload.run_to_the_end(machine, 5, steps);
             machine.drain();
@@ -172,7 +172,7 @@ impl Run {
         }
     }
 
-    fn end(&mut self, machine: Machine, end: End) -> Remains {
+    fn end(&mut self, machine: Machine, end: End) -> DurableState {
         let now_us = machine.now().monotonic_us;
         match end {
             End::Kill | End::KillInWrite => {
@@ -195,18 +195,18 @@ impl Run {
     }
 
     /// Starts on what is left, sometimes only to die while it recovers.
-    fn start_again(&mut self, mut remains: Remains) -> Machine {
+    fn start_again(&mut self, mut remains: DurableState) -> Machine {
         remains.repair();
-        while self.dice.below(4) == 0 {
+        while self.rng.below(4) == 0 {
             let mut machine = Machine::boot(&self.setup, remains);
-            for _ in 0..self.dice.below(60) {
+            for _ in 0..self.rng.below(60) {
                 machine.step();
             }
             self.outcome.kills += 1;
             remains = machine.end(Loss::Process);
         }
-        if self.dice.below(3) == 0 {
-            remains.shift_clock(self.dice.below(10_000_000) as i64);
+        if self.rng.below(3) == 0 {
+            remains.shift_clock(self.rng.below(10_000_000) as i64);
         }
         Machine::restart(&self.setup, remains)
     }
@@ -222,37 +222,37 @@ impl Run {
     }
 
     /// Work on a medium that does not keep what it was given.
-    fn corrupt(&mut self, mut machine: Machine) -> Remains {
-        let chance = 50 + self.dice.below(300) as u16;
+    fn corrupt(&mut self, mut machine: Machine) -> DurableState {
+        let chance = 50 + self.rng.below(300) as u16;
         let fault = [Fault::BitRot, Fault::MisdirectedRead, Fault::MisdirectedWrite, Fault::LostWrite, Fault::LyingSync]
-            [self.dice.below(5) as usize];
+            [self.rng.below(5) as usize];
         for core in 0..machine.cores() {
             let disk = machine.disk(core);
             disk.keep_ideal();
             let chance = if fault == Fault::LyingSync { Faults::ALWAYS / 4 } else { chance };
             disk.faults = Faults::none().with(fault, chance);
         }
-        self.workload.trouble = Trouble::Reads;
+        self.workload.expected_errors = ExpectedErrors::Reads;
         if fault == Fault::BitRot {
             // While it runs: what is then in memory is right, what is not is an error.
-            let steps = self.dice.below(2_000);
+            let steps = self.rng.below(2_000);
             self.workload.run_to_the_end(&mut machine, 5, steps);
             for core in 0..machine.cores() {
-                for _ in 0..1 + self.dice.below(20) {
-                    machine.disk(core).rot(&mut self.dice);
+                for _ in 0..1 + self.rng.below(20) {
+                    machine.disk(core).rot(&mut self.rng);
                 }
             }
             self.check_live(&mut machine);
         }
-        let end = if fault == Fault::LyingSync || self.dice.below(4) == 0 { End::Power } else { End::Kill };
-        let steps = self.dice.below(4_000);
+        let end = if fault == Fault::LyingSync || self.rng.below(4) == 0 { End::Power } else { End::Kill };
+        let steps = self.rng.below(4_000);
         self.workload.run(&mut machine, 5, steps);
         let mut remains = self.end(machine, end);
         if fault == Fault::BitRot {
-            remains.rot(&mut self.dice);
+            remains.rot(&mut self.rng);
         }
         // In every other run the medium has got better before the restart.
-        if self.dice.below(2) == 0 || fault == Fault::LyingSync {
+        if self.rng.below(2) == 0 || fault == Fault::LyingSync {
             remains.repair();
         }
         let mut explainer = Explainer::new(remains.disks(), self.setup.segment_bytes);
@@ -275,7 +275,7 @@ impl Run {
         self.outcome.damaged.add(&reads);
     }
 
-    fn finish(mut self, remains: &Remains) -> Outcome {
+    fn finish(mut self, remains: &DurableState) -> Outcome {
         for event in remains.disks().iter().flat_map(|disk| disk.events()) {
             *self.outcome.faults.entry(event.fault).or_default() += 1;
         }

@@ -24,7 +24,7 @@ pub const NODE_PORT: u16 = 7000;
 /// Sizes and policies of a node.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Gives the machine its dice.
+    /// Seeds the machine's randomness.
     pub seed: u64,
     /// Cores, each with a shard, a file and stable memory.
     pub cores: u16,
@@ -45,7 +45,7 @@ pub struct Setup {
     /// What requests may hold on a core.
     pub requests_bytes_max: usize,
     /// The most that time advances between two events that are both due.
-    pub bite_us: u64,
+    pub step_us: u64,
     /// A bug, to see whether it is found.
     pub planted: Option<Planted>,
     /// The identity of the data directory.
@@ -86,7 +86,7 @@ impl Setup {
             durability: if seed.is_multiple_of(4) { Durability::Device } else { Durability::Memory },
             unsent_bytes_max: 256 << 10,
             requests_bytes_max: 1 << 20,
-            bite_us: 60,
+            step_us: 60,
             planted: None,
             host_id: 1,
             migration_latency_us: 1_000,

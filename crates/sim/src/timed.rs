@@ -9,10 +9,10 @@
 //! them. What does not show is what cores of one machine take from each other, and what a device does when it has much to do. Faults there are none. Two runs differ by as much as the CPU's speed does.
 
 use crate::connection::Phase;
+use crate::durable_state::DurableState;
 use crate::machine::{Arrival, Machine, Rest, TimedTurn};
 use crate::network::Network;
-use crate::reactor::Asked;
-use crate::remains::Remains;
+use crate::reactor::KernelRequest;
 use crate::setup::{LISTENERS, Setup};
 use io::{ConnectionId, DiskCompletion, ListenerId, Now};
 use std::collections::{BTreeMap, VecDeque};
@@ -91,7 +91,7 @@ impl TimedNetwork {
 
     /// A new machine of one core, at [`TimedNetwork::address`]; gives its number.
     pub fn add(&mut self, setup: &Setup) -> usize {
-        let mut remains = Remains::none(setup);
+        let mut remains = DurableState::none(setup);
         remains.now = self.now();
         let machine = Machine::boot(setup, remains);
         self.hosts.push(Host { machine, free_ns: self.now_ns, slept_ns: 0, worked_ns: 0, completions: BTreeMap::new() });
@@ -172,7 +172,7 @@ impl TimedNetwork {
             self.count += 1;
             host.completions.insert((end_ns + self.costs.disk_ns, self.count), completion);
         }
-        let (sent, accepted, asked) = (host.machine.take_sent(), host.machine.take_accepted(), host.machine.take_asked());
+        let (sent, accepted, asked) = (host.machine.take_sent(), host.machine.take_accepted(), host.machine.take_kernel_requests());
         for (name, _, connection) in accepted {
             if let Some(link) = self.links.get_mut(&name) {
                 link.ends[1].connection = Some(connection);
@@ -200,11 +200,11 @@ impl TimedNetwork {
         }
     }
 
-    fn ask(&mut self, host: usize, asked: &Asked, at_ns: u64) {
+    fn ask(&mut self, host: usize, asked: &KernelRequest, at_ns: u64) {
         let listener = LISTENERS.iter().position(|(port, _)| *port == asked.to.port());
         let target = (0..self.hosts.len()).find(|target| Self::address(*target) == asked.to.ip());
         let (Some(listener), Some(target)) = (listener, target) else {
-            self.hosts[host].machine.hang_up((0, asked.connection));
+            self.hosts[host].machine.disconnect((0, asked.connection));
             return;
         };
         self.count += 1;

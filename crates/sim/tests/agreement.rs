@@ -59,9 +59,9 @@ fn without_vote(network: &mut Network) -> usize {
     (0..NODES).find(|node| !voters.contains(&members::id(network, *node))).unwrap()
 }
 
-/// A write reaches one replica; as primary that one brings it to another, and dies before the third has it.
+/// A write reaches one replica. As primary that one sends it to another, and dies before the third has it.
 #[test]
-fn what_a_primary_has_brought_to_some_is_brought_to_all_or_none_by_the_next_one() {
+fn a_write_that_some_replicas_have_reaches_all_or_none_under_the_next_primary() {
     let (mut network, slots) = start();
     let first = without_vote(&mut network);
     let led: Vec<usize> = (0..KEYS as usize).filter(|key| primary(&mut network, slots[*key]) == first).collect();
@@ -82,7 +82,7 @@ fn what_a_primary_has_brought_to_some_is_brought_to_all_or_none_by_the_next_one(
     members::wait(&mut network, "another one is primary", |network| primary(network, slots[key]) == second);
     network.sleep(100_000);
     network.kill(second, Loss::Process);
-    network.mend_all();
+    network.heal_links();
     members::wait(&mut network, "a third one is", |network| primary(network, slots[key]) != second);
     network.start(first);
     network.start(second);

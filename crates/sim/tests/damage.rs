@@ -47,9 +47,9 @@ fn is_whole(network: &mut Network) -> bool {
 }
 
 fn rot(network: &mut Network, node: usize) {
-    let mut dice = base::Rng::new(3);
-    let (_, remains) = network.remains(node).unwrap();
-    (0..20).for_each(|_| remains.rot(&mut dice));
+    let mut rng = base::Rng::new(3);
+    let (_, remains) = network.durable_state(node).unwrap();
+    (0..20).for_each(|_| remains.rot(&mut rng));
 }
 
 /// At level ONE a replica reads what is here, at QUORUM the primaries do.

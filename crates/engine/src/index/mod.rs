@@ -34,7 +34,6 @@ pub(crate) use gap::Gap;
 pub(crate) use leaf::Leaf;
 pub(crate) use lookup::{Place, Unresolved};
 pub(crate) use pages::{NewPage, Page, PageIter, PageMap};
-pub(crate) use pages::{NewPage, Page, PageIter};
 pub(crate) use partition::Partition;
 pub(crate) use recover::{Collision, Recovered};
 pub(crate) use restore::Restore;

@@ -112,7 +112,7 @@ fn spoiled_talk_harms_nobody() {
             if dice.below(2) == 0 {
                 let gone = wires.swap_remove(dice.below(wires.len() as u64) as usize);
                 assert_bounded(&mut machine, gone);
-                machine.hang_up(gone);
+                machine.disconnect(gone);
             }
             witness.call(&mut machine, &Statement::new("INSERT INTO ks.t (k, c) VALUES (?, 0)").bind([int(1_000 + number)])).done();
             let row = Statement::new("SELECT c FROM ks.t WHERE k = ?").bind([int(1_000 + number)]);
@@ -180,7 +180,7 @@ fn clients_that_do_not_read_are_not_served_until_they_do() {
         }
         for (client, streams) in clients.iter_mut().zip(expected) {
             if dice.below(3) == 0 {
-                machine.hang_up(client.end);
+                machine.disconnect(client.end);
                 continue;
             }
             machine.connection(client.end).unwrap().window = usize::MAX;

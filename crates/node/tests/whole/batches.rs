@@ -60,7 +60,7 @@ fn a_batch_is_done_whole_or_not_at_all() {
             if dies {
                 machine = Machine::restart(&setup, machine.end(Loss::Process));
             } else {
-                machine.hang_up(client.end);
+                machine.disconnect(client.end);
             }
             let core = dice.below(u64::from(machine.cores())) as u16;
             client = Client::any(&mut machine, core);

@@ -11,26 +11,26 @@ fn disk(blocks: usize) -> Disk {
     disk
 }
 
-fn write(disk: &mut Disk, block: usize, byte: u8, dice: &mut Rng) -> Result<(), DiskError> {
+fn write(disk: &mut Disk, block: usize, byte: u8, rng: &mut Rng) -> Result<(), DiskError> {
     let mut buffer = AlignedBuffer::zeroed(BLOCK_BYTES);
     buffer.fill(byte);
     let source = WriteSource::Owned(buffer, BLOCK_BYTES);
-    ask(disk, DiskRequest::Write { file: FILE, offset: (block * BLOCK_BYTES) as u64, source }, dice).0
+    ask(disk, DiskRequest::Write { file: FILE, offset: (block * BLOCK_BYTES) as u64, source }, rng).0
 }
 
-fn sync(disk: &mut Disk, dice: &mut Rng) -> Result<(), DiskError> {
-    ask(disk, DiskRequest::Sync { file: FILE }, dice).0
+fn sync(disk: &mut Disk, rng: &mut Rng) -> Result<(), DiskError> {
+    ask(disk, DiskRequest::Sync { file: FILE }, rng).0
 }
 
-fn read(disk: &mut Disk, block: usize, dice: &mut Rng) -> (Result<(), DiskError>, Vec<u8>) {
+fn read(disk: &mut Disk, block: usize, rng: &mut Rng) -> (Result<(), DiskError>, Vec<u8>) {
     let buffer = AlignedBuffer::zeroed(BLOCK_BYTES);
-    let (result, buffer) = ask(disk, DiskRequest::Read { file: FILE, offset: (block * BLOCK_BYTES) as u64, buffer }, dice);
+    let (result, buffer) = ask(disk, DiskRequest::Read { file: FILE, offset: (block * BLOCK_BYTES) as u64, buffer }, rng);
     (result, buffer.expect("a read gives its buffer back").to_vec())
 }
 
-fn ask(disk: &mut Disk, request: DiskRequest, dice: &mut Rng) -> (Result<(), DiskError>, Option<AlignedBuffer>) {
+fn ask(disk: &mut Disk, request: DiskRequest, rng: &mut Rng) -> (Result<(), DiskError>, Option<AlignedBuffer>) {
     disk.submit(DiskTag(1), request);
-    let completion = disk.step(dice).expect("something is in flight");
+    let completion = disk.step(rng).expect("something is in flight");
     (completion.result, completion.buffer)
 }
 
@@ -48,17 +48,17 @@ fn sectors(block: &[u8], one: u8, other: u8) -> bool {
 fn power_takes_what_was_not_synced_sector_by_sector() {
     let mut mixed = 0;
     for seed in 0..50 {
-        let (mut disk, mut dice) = (disk(4), Rng::new(seed));
-        write(&mut disk, 0, 1, &mut dice).expect("it works");
-        write(&mut disk, 1, 1, &mut dice).expect("it works");
-        sync(&mut disk, &mut dice).expect("it works");
-        write(&mut disk, 1, 2, &mut dice).expect("it works");
-        disk.lose_process(&mut dice);
+        let (mut disk, mut rng) = (disk(4), Rng::new(seed));
+        write(&mut disk, 0, 1, &mut rng).expect("it works");
+        write(&mut disk, 1, 1, &mut rng).expect("it works");
+        sync(&mut disk, &mut rng).expect("it works");
+        write(&mut disk, 1, 2, &mut rng).expect("it works");
+        disk.lose_process(&mut rng);
         assert!(
             disk.bytes()[BLOCK_BYTES..2 * BLOCK_BYTES].iter().all(|byte| *byte == 2),
             "the death of the process takes nothing that was done"
         );
-        disk.lose_power(&mut dice);
+        disk.lose_power(&mut rng);
         assert!(disk.bytes()[..BLOCK_BYTES].iter().all(|byte| *byte == 1), "what was synced has gone");
         mixed += u32::from(sectors(&disk.bytes()[BLOCK_BYTES..2 * BLOCK_BYTES], 1, 2));
     }
@@ -67,13 +67,13 @@ fn power_takes_what_was_not_synced_sector_by_sector() {
 
 #[test]
 fn a_sync_covers_what_was_done_when_it_was_asked() {
-    let (mut disk, mut dice) = (disk(2), Rng::new(3));
-    write(&mut disk, 0, 1, &mut dice).expect("it works");
+    let (mut disk, mut rng) = (disk(2), Rng::new(3));
+    write(&mut disk, 0, 1, &mut rng).expect("it works");
     disk.submit(DiskTag(7), DiskRequest::Sync { file: FILE });
     let mut buffer = AlignedBuffer::zeroed(BLOCK_BYTES);
     buffer.fill(9);
     disk.submit(DiskTag(8), DiskRequest::Write { file: FILE, offset: BLOCK_BYTES as u64, source: WriteSource::Owned(buffer, BLOCK_BYTES) });
-    while disk.step(&mut dice).is_some() {}
+    while disk.step(&mut rng).is_some() {}
     assert_eq!((disk.durable[0], disk.durable[BLOCK_BYTES]), (1, 0));
 }
 
@@ -82,12 +82,12 @@ fn a_failed_sync_may_lose_what_it_covered_and_a_lying_one_loses_it_with_the_powe
     for (fault, lost_at_once) in [(Fault::FailedSync, true), (Fault::LyingSync, false)] {
         let mut lost = 0;
         for seed in 0..20 {
-            let (mut disk, mut dice) = (disk(1), Rng::new(seed));
+            let (mut disk, mut rng) = (disk(1), Rng::new(seed));
             disk.faults = Faults::none().with(fault, Faults::ALWAYS);
-            write(&mut disk, 0, 1, &mut dice).expect("it works");
-            assert_eq!(sync(&mut disk, &mut dice).is_err(), lost_at_once);
+            write(&mut disk, 0, 1, &mut rng).expect("it works");
+            assert_eq!(sync(&mut disk, &mut rng).is_err(), lost_at_once);
             assert!(lost_at_once || disk.bytes().iter().all(|byte| *byte == 1));
-            disk.lose_power(&mut dice);
+            disk.lose_power(&mut rng);
             lost += u32::from(disk.bytes().contains(&0));
             assert!(disk.events().iter().any(|event| event.fault == fault) || !disk.bytes().contains(&0));
         }
@@ -98,10 +98,10 @@ fn a_failed_sync_may_lose_what_it_covered_and_a_lying_one_loses_it_with_the_powe
 #[test]
 fn lost_and_misdirected_writes_are_acknowledged_and_known_to_the_ideal() {
     for fault in [Fault::LostWrite, Fault::MisdirectedWrite] {
-        let (mut disk, mut dice) = (disk(64), Rng::new(5));
+        let (mut disk, mut rng) = (disk(64), Rng::new(5));
         disk.keep_ideal();
         disk.faults = Faults::none().with(fault, Faults::ALWAYS);
-        write(&mut disk, 3, 7, &mut dice).expect("it says that it works");
+        write(&mut disk, 3, 7, &mut rng).expect("it says that it works");
         let there = |bytes: &[u8]| bytes.iter().position(|byte| *byte == 7).map(|at| at / BLOCK_BYTES);
         assert_eq!(there(disk.ideal().expect("it is kept")), Some(3));
         assert_ne!(there(disk.bytes()), Some(3));
@@ -112,30 +112,30 @@ fn lost_and_misdirected_writes_are_acknowledged_and_known_to_the_ideal() {
 
 #[test]
 fn reads_fail_or_bring_other_blocks() {
-    let (mut disk, mut dice) = (disk(64), Rng::new(5));
+    let (mut disk, mut rng) = (disk(64), Rng::new(5));
     for block in 0..64 {
-        write(&mut disk, block, block as u8, &mut dice).expect("it works");
+        write(&mut disk, block, block as u8, &mut rng).expect("it works");
     }
     disk.faults = Faults::none().with(Fault::MisdirectedRead, Faults::ALWAYS);
-    let (result, bytes) = read(&mut disk, 10, &mut dice);
+    let (result, bytes) = read(&mut disk, 10, &mut rng);
     assert!(result.is_ok() && bytes[0] != 10);
     disk.faults = Faults::none().with(Fault::FailedRead, Faults::ALWAYS);
-    assert!(read(&mut disk, 10, &mut dice).0.is_err());
+    assert!(read(&mut disk, 10, &mut rng).0.is_err());
     disk.faults = Faults::none();
-    assert_eq!(read(&mut disk, 10, &mut dice), (Ok(()), vec![10; BLOCK_BYTES]));
+    assert_eq!(read(&mut disk, 10, &mut rng), (Ok(()), vec![10; BLOCK_BYTES]));
 }
 
 #[test]
 fn a_slow_request_waits_for_its_time_and_others_pass_it() {
-    let (mut disk, mut dice) = (disk(2), Rng::new(2));
+    let (mut disk, mut rng) = (disk(2), Rng::new(2));
     disk.faults = Faults::none().with(Fault::Slow, Faults::ALWAYS).slow_by(500);
     disk.submit(DiskTag(1), DiskRequest::Sync { file: FILE });
     assert_eq!(disk.next_us(100), Some(100));
-    assert!(disk.step_at(100, &mut dice).is_none());
+    assert!(disk.step_at(100, &mut rng).is_none());
     assert_eq!(disk.next_us(100), Some(600));
-    assert!(disk.step_at(599, &mut dice).is_none());
+    assert!(disk.step_at(599, &mut rng).is_none());
     disk.faults = Faults::none();
     disk.submit(DiskTag(2), DiskRequest::Sync { file: FILE });
-    assert_eq!(disk.step_at(599, &mut dice).map(|completion| completion.tag), Some(DiskTag(2)));
-    assert_eq!(disk.step_at(600, &mut dice).map(|completion| completion.tag), Some(DiskTag(1)));
+    assert_eq!(disk.step_at(599, &mut rng).map(|completion| completion.tag), Some(DiskTag(2)));
+    assert_eq!(disk.step_at(600, &mut rng).map(|completion| completion.tag), Some(DiskTag(1)));
 }

@@ -1,25 +1,25 @@
-//! Who is a member changes: machines join, are emptied and removed, lose their disks and are replaced; replication factors change.
+//! Changes of membership: machines join, are drained and removed, lose their disks and are replaced; replication factors change.
 
-use super::shop::Shop;
-use super::{is_whole, joining};
+use super::setups::joining;
+use super::state::{is_settled, newest_state};
+use super::workload::Workload;
 use crate::client::Client;
+use crate::durable_state::Loss;
 use crate::network::Network;
-use crate::remains::Loss;
 use crate::setup::Setup;
 use crate::statement::Statement;
 use base::{NodeId, Rng};
-use cluster::{Member, MemberState, State};
+use cluster::{Member, MemberState};
 use cql::wire::{Consistency, ProtocolVersion};
 use node::Order;
-use std::sync::Arc;
 
 /// There are no more machines than this.
 const MACHINES_MAX: usize = 6;
-/// A statement has no outcome that anybody waits for after so long.
-const PATIENCE_US: u64 = 6_000_000;
+/// A statement times out after this.
+const TIMEOUT_US: u64 = 6_000_000;
 
-/// A statement on its way, by a client of its own.
-struct Errand {
+/// A statement in flight, by a client of its own.
+struct PendingStatement {
     node: usize,
     boot: u64,
     client: Client,
@@ -28,11 +28,11 @@ struct Errand {
     until_us: u64,
 }
 
-/// What operators do.
+/// Membership changes, as operators make them.
 pub(super) struct Members {
     setup: Setup,
-    dice: Rng,
-    errand: Option<Errand>,
+    rng: Rng,
+    pending: Option<PendingStatement>,
     /// Of the next machine, or the next disk of one.
     host_id: u128,
 }
@@ -40,17 +40,17 @@ pub(super) struct Members {
 impl Members {
     /// `setup` is what machines are set up with.
     pub(super) fn new(setup: Setup, seed: u64) -> Self {
-        Self { setup, dice: Rng::new(seed), errand: None, host_id: 1000 }
+        Self { setup, rng: Rng::new(seed), pending: None, host_id: 1000 }
     }
 
-    /// Does something.
-    pub(super) fn change(&mut self, network: &mut Network, shop: &Shop) -> &'static str {
-        match self.dice.below(8) {
+    /// Makes a change.
+    pub(super) fn change(&mut self, network: &mut Network, workload: &Workload) -> &'static str {
+        match self.rng.below(8) {
             0 | 1 => self.join(network),
             2 => self.drain(network),
             3 | 4 => self.remove(network),
             5 | 6 => self.lose_disk(network),
-            _ => self.alter(network, shop),
+            _ => self.alter(network, workload),
         }
     }
 
@@ -88,75 +88,69 @@ impl Members {
 
     /// A machine comes back with nothing, to take its own place. Others have all that it had.
     fn lose_disk(&mut self, network: &mut Network) -> &'static str {
-        let node = self.dice.below(network.len() as u64) as usize;
+        let node = self.rng.below(network.len() as u64) as usize;
         let host_id = network.setup(node).host_id;
         let Some(state) = newest_state(network) else { return "nothing" };
         let member = state.members.values().find(|member| member.profile.host_id == host_id && member.is_placeable());
-        let is_bearable = is_whole(network) && has_majority_without_any(network) && state.keyspaces.values().all(|map| map.factor >= 2);
+        let is_bearable = is_settled(network) && has_majority_without_any(network) && state.keyspaces.values().all(|map| map.factor >= 2);
         let (Some(member), true) = (member.map(|member| member.id), is_bearable) else { return "nothing" };
         self.host_id += 1;
         let setup = joining(&self.setup, node, network.len(), self.host_id, Some(member));
         network.kill(node, Loss::Power);
         *network.setup(node) = setup.clone();
-        if let Some((_, remains)) = network.remains(node) {
+        if let Some((_, remains)) = network.durable_state(node) {
             remains.wipe(&setup);
         }
         "disk lost"
     }
 
-    fn alter(&mut self, network: &mut Network, shop: &Shop) -> &'static str {
-        let keyspace = shop.factors[self.dice.below(shop.factors.len() as u64) as usize];
+    fn alter(&mut self, network: &mut Network, workload: &Workload) -> &'static str {
+        let keyspace = workload.factors[self.rng.below(workload.factors.len() as u64) as usize];
         let Some(state) = newest_state(network) else { return "nothing" };
         let most = state.members.values().filter(|member| member.is_placeable()).count().min(5);
-        let factor = 1 + self.dice.below(most as u64);
+        let factor = 1 + self.rng.below(most as u64);
         let text = format!("ALTER KEYSPACE r{keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': {factor}}}");
-        let node = self.dice.below(network.len() as u64) as usize;
-        let (boot, until_us) = (network.boots(node), network.now_us() + PATIENCE_US);
-        let Some(machine) = network.machine(node).filter(|machine| machine.is_accepting() && self.errand.is_none()) else {
+        let node = self.rng.below(network.len() as u64) as usize;
+        let (boot, until_us) = (network.boots(node), network.now_us() + TIMEOUT_US);
+        let Some(machine) = network.machine(node).filter(|machine| machine.is_accepting() && self.pending.is_none()) else {
             return "nothing";
         };
         let client = Client::begin(machine, 0, ProtocolVersion::V4, None);
-        self.errand = Some(Errand { node, boot, client, text, stream: None, until_us });
+        self.pending = Some(PendingStatement { node, boot, client, text, stream: None, until_us });
         "alter"
     }
 
     /// Moves the statement that is on its way.
     pub(super) fn advance(&mut self, network: &mut Network) {
-        let Some(mut errand) = self.errand.take() else { return };
-        let (now_us, boot) = (network.now_us(), network.boots(errand.node));
-        let Some(machine) = network.machine(errand.node).filter(|_| boot == errand.boot) else { return };
-        if let Some(stream) = errand.stream {
-            if errand.client.poll(machine, stream).is_some() || now_us > errand.until_us {
-                machine.hang_up(errand.client.end);
+        let Some(mut pending) = self.pending.take() else { return };
+        let (now_us, boot) = (network.now_us(), network.boots(pending.node));
+        let Some(machine) = network.machine(pending.node).filter(|_| boot == pending.boot) else { return };
+        if let Some(stream) = pending.stream {
+            if pending.client.poll(machine, stream).is_some() || now_us > pending.until_us {
+                machine.disconnect(pending.client.end);
                 return;
             }
-        } else if errand.client.is_ready(machine) {
-            let statement = Statement::new(&errand.text).with(Consistency::Quorum);
-            errand.stream = Some(errand.client.send(machine, &statement));
+        } else if pending.client.is_ready(machine) {
+            let statement = Statement::new(&pending.text).with(Consistency::Quorum);
+            pending.stream = Some(pending.client.send(machine, &statement));
         }
-        if !errand.client.is_over(machine) {
-            self.errand = Some(errand);
+        if !pending.client.is_over(machine) {
+            self.pending = Some(pending);
         }
     }
 
     fn any_member(&mut self, network: &mut Network, fits: impl Fn(&Member) -> bool) -> Option<NodeId> {
         let state = newest_state(network)?;
         let members: Vec<_> = state.members.values().filter(|member| member.state != MemberState::Removed && fits(member)).collect();
-        (!members.is_empty()).then(|| members[self.dice.below(members.len() as u64) as usize].id)
+        (!members.is_empty()).then(|| members[self.rng.below(members.len() as u64) as usize].id)
     }
 
     fn order(&mut self, network: &mut Network, order: Order) {
-        let node = self.dice.below(network.len() as u64) as usize;
+        let node = self.rng.below(network.len() as u64) as usize;
         if let Some(machine) = network.machine(node) {
             machine.order(order);
         }
     }
-}
-
-/// What the machine knows that knows most.
-pub(super) fn newest_state(network: &mut Network) -> Option<Arc<State>> {
-    let states = (0..network.len()).filter_map(|node| network.machine(node)?.cluster_state()).collect::<Vec<_>>();
-    states.into_iter().max_by_key(|state| state.version)
 }
 
 /// Whether the metadata's group can decide without any one of its voters.
@@ -172,8 +166,8 @@ fn can_spare_one(network: &mut Network) -> bool {
     state.keyspaces.values().all(|map| usize::from(map.factor) < placeable)
 }
 
-/// Machines that are removed are switched off.
-pub(super) fn retire(network: &mut Network) {
+/// Stops the processes of members that are removed.
+pub(super) fn stop_removed(network: &mut Network) {
     let Some(state) = newest_state(network) else { return };
     for node in 0..network.len() {
         let host_id = network.setup(node).host_id;

@@ -3,50 +3,22 @@
 //! In some seeds of clusters each process that starts again is one of a newer program, whatever else goes wrong. [`run_upgrade_seed`] does what operators
 //! are told to do: a member at a time, each whole before the next one; and what they must not do, which is refused and harms nobody.
 
-use super::{ClusterOutcome, LOOK_US, PEACE_US_MAX, Run, describe, is_whole, joining, member, members};
+use super::run::{ClusterOutcome, POLL_US, Run, SETTLE_US_MAX};
+use super::setups::{choose_setup, joining, member};
+use super::state::{describe, is_settled, newest_state};
+use super::versions::{NEWER, OLDER, set_versions};
+use crate::durable_state::Loss;
 use crate::machine::Machine;
 use crate::network::Network;
-use crate::remains::Loss;
 use crate::setup::Setup;
 use base::Rng;
 use cluster::{MemberState, Versions};
 use shard::Durability;
 
-/// What the newer program knows: what this one does.
-const NEWER: Versions = Versions::KNOWN;
-/// What the older one knew: all but the latest version, whose number stands in all commands and snapshots once all members know it.
-const OLDER: Versions = Versions::new(NEWER.oldest(), NEWER.latest() - 1);
-
-/// In one of so many seeds programs are replaced.
-const UPGRADES_ONCE_IN: u64 = 4;
 /// What is refused stays so for this long.
 const REFUSED_US: u64 = 4_000_000;
-/// A process that is asked to end has done so by then.
-const ENDING_US_MAX: u64 = 20_000_000;
-
-/// In seeds with upgrades: what starts from now on knows more.
-pub(super) struct Upgrades {
-    takes_place: bool,
-}
-
-impl Upgrades {
-    pub(super) fn new(seed: u64) -> Self {
-        Self { takes_place: Rng::new(seed ^ 0x0009_47AD).below(UPGRADES_ONCE_IN) == 0 }
-    }
-
-    /// A machine that is about to start.
-    pub(super) fn prepare(&self, setup: &mut Setup) {
-        if self.takes_place {
-            set_versions(setup, NEWER);
-        }
-    }
-}
-
-fn set_versions(setup: &mut Setup, versions: Versions) {
-    if let Some(cluster) = &mut setup.cluster {
-        cluster.protocol_versions = versions;
-    }
-}
+/// A process that was told to shut down has done so by then.
+const SHUTDOWN_US_MAX: u64 = 20_000_000;
 
 /// Runs a seed of three members that get another program, one at a time, while clients go on.
 ///
@@ -54,16 +26,16 @@ fn set_versions(setup: &mut Setup, versions: Versions) {
 /// When a promise is broken, or what must be refused is not.
 #[must_use]
 pub fn run_upgrade_seed(seed: u64) -> ClusterOutcome {
-    let mut dice = Rng::new(seed ^ 0x00F6_4ADE);
-    let mut setup = super::choose_setup(seed, None, &mut dice);
+    let mut rng = Rng::new(seed ^ 0x00F6_4ADE);
+    let mut setup = choose_setup(seed, None, &mut rng);
     set_versions(&mut setup, OLDER);
     let mut network = Network::new(seed, Box::new(Machine::boot));
     for node in 0..3 {
         network.add(&member(&setup, node));
     }
-    let mut run = Run::new(seed, &setup, vec![3], network, &mut dice);
-    run.found();
-    let mut upgrade = Upgrade { run, setup, dice };
+    let mut run = Run::new(seed, &setup, vec![3], network, &mut rng);
+    run.bootstrap();
+    let mut upgrade = Upgrade { run, setup, rng };
     upgrade.upgrade_all();
     upgrade.try_to_go_back();
     upgrade.try_to_join();
@@ -75,17 +47,17 @@ pub fn run_upgrade_seed(seed: u64) -> ClusterOutcome {
 struct Upgrade {
     run: Run,
     setup: Setup,
-    dice: Rng,
+    rng: Rng,
 }
 
 impl Upgrade {
     fn upgrade_all(&mut self) {
-        let first = self.dice.below(3) as usize;
+        let first = self.rng.below(3) as usize;
         for node in (0..3).map(|number| (first + number) % 3) {
-            let before_us = self.dice.below(1_000_000);
+            let before_us = self.rng.below(1_000_000);
             self.work(before_us);
             self.replace(node, NEWER);
-            if node == first && self.dice.below(2) == 0 {
+            if node == first && self.rng.below(2) == 0 {
                 // There is a way back as long as not all know more.
                 self.replace(node, OLDER);
                 self.replace(node, NEWER);
@@ -99,16 +71,16 @@ impl Upgrade {
 
     /// The older program on a member of a cluster in which all know more: it takes no part, and the others go on without it.
     fn try_to_go_back(&mut self) {
-        let node = self.dice.below(3) as usize;
+        let node = self.rng.below(3) as usize;
         self.end(node);
         self.start(node, OLDER);
-        let acknowledged = self.run.shop.ledger.acknowledged;
+        let acknowledged = self.run.workload.history.acknowledged;
         self.work(REFUSED_US);
         assert!(!self.run.network.machine(node).unwrap().takes_part(), "machine {node} takes part with an older program");
-        let state = members::newest_state(&mut self.run.network).unwrap();
+        let state = newest_state(&mut self.run.network).unwrap();
         let known = state.members.values().find(|member| member.profile.host_id == node as u128 + 1).unwrap();
         assert_eq!((known.state, known.profile.protocol_versions), (MemberState::Down, NEWER));
-        assert!(self.run.shop.ledger.acknowledged > acknowledged, "the others do not go on");
+        assert!(self.run.workload.history.acknowledged > acknowledged, "the others do not go on");
         self.replace(node, NEWER);
     }
 
@@ -120,9 +92,9 @@ impl Upgrade {
             set_versions(&mut setup, versions);
             self.run.network.add(&setup);
             self.work(REFUSED_US);
-            let state = members::newest_state(&mut self.run.network).unwrap();
+            let state = newest_state(&mut self.run.network).unwrap();
             assert_eq!((state.members.len(), state.protocol_version()), (3, NEWER.latest()));
-            // In peace it comes back with a program that fits, and is taken in.
+            // After healing it comes back with a program that fits, and is taken in.
             self.run.network.kill(node, Loss::Process);
             set_versions(self.run.network.setup(node), NEWER);
         }
@@ -131,26 +103,27 @@ impl Upgrade {
     /// Another program, on what the one before has left.
     fn replace(&mut self, node: usize, versions: Versions) {
         self.end(node);
-        let away_us = self.dice.below(1_500_000);
+        let away_us = self.rng.below(1_500_000);
         self.work(away_us);
         self.start(node, versions);
-        let until_us = self.run.network.now_us() + PEACE_US_MAX;
-        while !is_whole(&mut self.run.network) {
-            self.work(LOOK_US);
+        let until_us = self.run.network.now_us() + SETTLE_US_MAX;
+        while !is_settled(&mut self.run.network) {
+            self.work(POLL_US);
             let now_us = self.run.network.now_us();
             assert!(now_us < until_us, "not whole with another program on machine {node}: {}", describe(&mut self.run.network));
         }
     }
 
-    /// In peace mostly, as operators do.
+    /// Mostly by an orderly shutdown, as operators do.
     fn end(&mut self, node: usize) {
-        let loss = match self.dice.below(4) {
+        let loss = match self.rng.below(4) {
             0 => Loss::Process,
             1 if self.setup.durability == Durability::Device => Loss::Power,
             _ => {
-                self.run.network.machine(node).unwrap().ask_to_end();
-                let until_us = self.run.network.now_us() + ENDING_US_MAX;
-                while self.run.network.machine(node).is_some_and(|machine| !machine.has_ended()) && self.run.network.now_us() < until_us {
+                self.run.network.machine(node).unwrap().request_shutdown();
+                let until_us = self.run.network.now_us() + SHUTDOWN_US_MAX;
+                while self.run.network.machine(node).is_some_and(|machine| !machine.has_shut_down()) && self.run.network.now_us() < until_us
+                {
                     self.run.step();
                 }
                 Loss::Process
@@ -173,6 +146,6 @@ impl Upgrade {
     }
 
     fn agreed(&mut self) -> u16 {
-        members::newest_state(&mut self.run.network).unwrap().protocol_version()
+        newest_state(&mut self.run.network).unwrap().protocol_version()
     }
 }

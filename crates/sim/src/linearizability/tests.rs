@@ -93,26 +93,26 @@ fn holds_by_force(value: Value, left: &[Event]) -> bool {
 
 #[test]
 fn the_search_agrees_with_trying_all_orders() {
-    let mut dice = Rng::new(5);
+    let mut rng = Rng::new(5);
     let mut counts = [0; 2];
     for round in 0..60_000 {
-        let value = |dice: &mut Rng| Some(dice.below(4) as i64).filter(|value| *value > 0);
-        let events: Vec<Event> = (0..2 + dice.below(5))
+        let value = |rng: &mut Rng| Some(rng.below(4) as i64).filter(|value| *value > 0);
+        let events: Vec<Event> = (0..2 + rng.below(5))
             .map(|_| {
-                let operation = match dice.below(8) {
-                    0..=2 => Read(value(&mut dice)),
-                    3 | 4 => Write(value(&mut dice)),
+                let operation = match rng.below(8) {
+                    0..=2 => Read(value(&mut rng)),
+                    3 | 4 => Write(value(&mut rng)),
                     5 if round % 3 == 0 => Add(1),
-                    6 => set(value(&mut dice), value(&mut dice), Outcome::Refused(value(&mut dice))),
-                    _ => set(value(&mut dice), value(&mut dice), Outcome::Applied),
+                    6 => set(value(&mut rng), value(&mut rng), Outcome::Refused(value(&mut rng))),
+                    _ => set(value(&mut rng), value(&mut rng), Outcome::Applied),
                 };
-                let invoked = dice.below(12);
-                let event = event(invoked, invoked + dice.below(6), operation);
+                let invoked = rng.below(12);
+                let event = event(invoked, invoked + rng.below(6), operation);
                 match operation {
-                    Operation::CompareAndSet { expected, new, .. } if dice.below(4) == 0 => {
+                    Operation::CompareAndSet { expected, new, .. } if rng.below(4) == 0 => {
                         unknown(invoked, set(expected, new, Outcome::Unknown))
                     }
-                    Write(_) | Add(_) if dice.below(4) == 0 => unknown(invoked, operation),
+                    Write(_) | Add(_) if rng.below(4) == 0 => unknown(invoked, operation),
                     _ => event,
                 }
             })
@@ -126,7 +126,7 @@ fn the_search_agrees_with_trying_all_orders() {
 
 /// What `clients` would be told by a row that is right, `count` operations in all.
 fn history(seed: u64, clients: usize, count: usize, counts: bool) -> Vec<Event> {
-    let mut dice = Rng::new(seed);
+    let mut rng = Rng::new(seed);
     let (mut value, mut time, mut written): (Value, u64, i64) = (None, 0, 0);
     // What each client has asked for, when, and whether it has happened.
     let mut asked: Vec<Option<(u64, Operation, bool)>> = vec![None; clients];
@@ -134,27 +134,27 @@ fn history(seed: u64, clients: usize, count: usize, counts: bool) -> Vec<Event> 
     let mut events = Vec::new();
     while events.len() < count {
         time += 1;
-        if !late.is_empty() && dice.below(20) == 0 {
-            let operation = late.swap_remove(dice.below(late.len() as u64) as usize);
+        if !late.is_empty() && rng.below(20) == 0 {
+            let operation = late.swap_remove(rng.below(late.len() as u64) as usize);
             value = operation.apply(value).unwrap_or(value);
         }
-        let client = &mut asked[dice.below(clients as u64) as usize];
+        let client = &mut asked[rng.below(clients as u64) as usize];
         match client.take() {
             None => {
                 written += 1;
-                let operation = match dice.below(6) {
+                let operation = match rng.below(6) {
                     0..=2 => Read(None),
                     _ if counts => Add(1),
-                    3 => set(if dice.below(2) == 0 { value } else { Some(1) }, Some(written), Outcome::Unknown),
-                    4 if dice.below(3) == 0 => Write(None),
+                    3 => set(if rng.below(2) == 0 { value } else { Some(1) }, Some(written), Outcome::Unknown),
+                    4 if rng.below(3) == 0 => Write(None),
                     _ => Write(Some(written)),
                 };
                 *client = Some((time, operation, false));
             }
             Some((invoked, operation, false)) => {
-                if dice.below(15) == 0 && !matches!(operation, Read(_)) {
+                if rng.below(15) == 0 && !matches!(operation, Read(_)) {
                     // Its client goes away; it happens some time, or never.
-                    if dice.below(2) == 0 {
+                    if rng.below(2) == 0 {
                         late.push(operation);
                     }
                     events.push(unknown(invoked, operation));
@@ -193,11 +193,11 @@ fn histories_of_a_right_row_are_right_and_found_so_quickly() {
 
 #[test]
 fn a_read_of_another_value_is_found() {
-    let mut dice = Rng::new(77);
+    let mut rng = Rng::new(77);
     for seed in 1..=100 {
         let mut events = history(seed, 4, 120, false);
         let reads: Vec<usize> = (0..events.len()).filter(|index| matches!(events[*index].operation, Read(_))).collect();
-        let one = reads[dice.below(reads.len() as u64) as usize];
+        let one = reads[rng.below(reads.len() as u64) as usize];
         events[one].operation = Read(Some(1_000_000));
         assert!(!matches!(check(None, &events), Verdict::Linearizable), "seed {seed}");
     }

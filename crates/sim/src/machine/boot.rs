@@ -1,9 +1,9 @@
 //! How a machine starts: on nothing, or on what another one left.
 
 use super::{Machine, Station};
+use crate::durable_state::DurableState;
 use crate::planted::Planted;
 use crate::reactor::SimReactor;
-use crate::remains::Remains;
 use crate::setup::Setup;
 use crate::sim_core::SimCore;
 use base::{CoreId, NodeId, Rng, TableId};
@@ -30,23 +30,23 @@ pub struct CoreEnv<'a> {
     /// Its stable memory.
     pub stable: &'a Stable,
     /// The machine's die.
-    pub dice: &'a mut Rng,
+    pub rng: &'a mut Rng,
 }
 
 impl<H: Handler<SimReactor>> Machine<H> {
     /// A machine whose cores are `make`'s.
-    pub fn assemble(setup: &Setup, remains: Remains, mut make: impl FnMut(CoreEnv<'_>) -> H) -> Self {
-        let Remains { disks, stables, blobs, boot, now, mut trace } = remains;
+    pub fn assemble(setup: &Setup, remains: DurableState, mut make: impl FnMut(CoreEnv<'_>) -> H) -> Self {
+        let DurableState { disks, stables, blobs, boot, now, mut trace } = remains;
         trace.add("start", &[now.monotonic_us, now.wall_us as u64]);
-        let mut dice = Rng::new(setup.seed ^ now.monotonic_us);
+        let mut rng = Rng::new(setup.seed ^ now.monotonic_us);
         let stations = disks.into_iter().zip(stables).enumerate().map(|(core, (mut disk, stable))| {
             if setup.planted == Some(Planted::SkippedFlush) {
                 disk.faults = Faults::none().with(Fault::LyingSync, Faults::ALWAYS);
             }
             stable.reopen();
             let core = CoreId(core as u16);
-            let handler = make(CoreEnv { core, now, disk: &disk, stable: &stable, dice: &mut dice });
-            let reactor = SimReactor::new(core, setup.cores, now, disk, Rng::new(dice.next_u64()));
+            let handler = make(CoreEnv { core, now, disk: &disk, stable: &stable, rng: &mut rng });
+            let reactor = SimReactor::new(core, setup.cores, now, disk, Rng::new(rng.next_u64()));
             Station { core: handler, reactor, stable, turn: Turn::Again }
         });
         let stations = stations.collect();
@@ -57,9 +57,9 @@ impl<H: Handler<SimReactor>> Machine<H> {
             blobs,
             boot,
             now,
-            dice,
+            rng,
             dead: false,
-            bite_us: setup.bite_us,
+            step_us: setup.step_us,
             blob_failures: 0,
             planted: setup.planted,
             trace,
@@ -73,11 +73,11 @@ impl<H: Handler<SimReactor>> Machine<H> {
 impl Machine {
     /// A node with empty data that accepts clients.
     pub fn start(setup: &Setup) -> Self {
-        Self::restart(setup, Remains::none(setup))
+        Self::restart(setup, DurableState::none(setup))
     }
 
     /// A node on what another left; ready once it has recovered.
-    pub fn restart(setup: &Setup, remains: Remains) -> Self {
+    pub fn restart(setup: &Setup, remains: DurableState) -> Self {
         let mut machine = Self::boot(setup, remains);
         let ready = machine.run_until(|machine| machine.is_accepting());
         assert!(ready, "the node does not become ready");
@@ -85,7 +85,7 @@ impl Machine {
     }
 
     /// As [`Machine::restart`], without waiting until it is ready.
-    pub fn boot(setup: &Setup, mut remains: Remains) -> Self {
+    pub fn boot(setup: &Setup, mut remains: DurableState) -> Self {
         let blobs = remains.blobs.restart(setup.planted);
         let schema = Arc::new(blobs.get(SCHEMA_BLOB).map_or_else(Schema::empty, |bytes| schema_blob::decode(bytes).unwrap()));
         let statements = Arc::new(SharedStatements::new(1 << 20));
@@ -99,7 +99,7 @@ impl Machine {
         let truncations = |core| blobs.get(&truncations_blob(core)).map_or_else(BTreeMap::new, |blob| decode_truncations(blob).unwrap());
         let mut all_truncations: Vec<_> = (0..setup.cores).map(|core| truncations(CoreId(core))).collect();
         let boot = remains.boot;
-        let mut machine = Self::assemble(setup, remains, |CoreEnv { core, now, disk, stable, dice }| {
+        let mut machine = Self::assemble(setup, remains, |CoreEnv { core, now, disk, stable, rng }| {
             let truncations = std::mem::take(&mut all_truncations[usize::from(core.0)]);
             let stored = shard::stored_tables(tables.iter().copied());
             let marks = stored.iter().map(|table| (*table, truncations.get(table).copied().unwrap_or_default())).collect();
@@ -107,7 +107,7 @@ impl Machine {
             let engine_config =
                 engine::Config { next_table: schema.next_table, boot, accepts_loss: true, ..setup.engine_config(core.0, disk.len()) };
             let engine = Engine::open(engine_config, stable, &marks, now).unwrap();
-            let nonce = (dice.next_u64() >> 16) | (u64::from(core.0) << 48);
+            let nonce = (rng.next_u64() >> 16) | (u64::from(core.0) << 48);
             SimCore::from(Core::new(CoreParts {
                 core,
                 cores: setup.cores,

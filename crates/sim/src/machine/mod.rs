@@ -9,9 +9,9 @@ mod turns;
 
 use crate::blobs::Blobs;
 use crate::connection::{Connection, Phase};
+use crate::durable_state::{DurableState, Loss};
 use crate::planted::Planted;
-use crate::reactor::{Asked, SimReactor};
-use crate::remains::{Loss, Remains};
+use crate::reactor::{KernelRequest, SimReactor};
 use crate::sim_core::SimCore;
 use crate::trace::Trace;
 use base::{Rng, checksum};
@@ -54,9 +54,9 @@ pub struct Machine<H = SimCore> {
     blobs: Blobs,
     boot: u64,
     now: Now,
-    dice: Rng,
+    rng: Rng,
     dead: bool,
-    bite_us: u64,
+    step_us: u64,
     /// In so many of a hundred, a blob cannot be stored.
     blob_failures: u64,
     planted: Option<Planted>,
@@ -68,19 +68,19 @@ pub struct Machine<H = SimCore> {
 
 impl<H: Handler<SimReactor>> Machine<H> {
     /// Ends the machine in the middle of whatever it does.
-    pub fn end(mut self, loss: Loss) -> Remains {
+    pub fn end(mut self, loss: Loss) -> DurableState {
         self.trace.add("end", &[loss as u64, self.now.monotonic_us]);
-        let arrived = self.dice.below(self.blob_queue.len() as u64 + 1) as usize;
+        let arrived = self.rng.below(self.blob_queue.len() as u64 + 1) as usize;
         for (_, _, name, bytes) in self.blob_queue.drain(..arrived).collect::<Vec<_>>() {
             self.store_blob(name, bytes);
         }
         let (mut disks, mut stables) = (Vec::new(), Vec::new());
         for station in self.stations {
             let (mut disk, stable) = (station.reactor.disk, station.stable);
-            disk.lose_process(&mut self.dice);
+            disk.lose_process(&mut self.rng);
             if loss == Loss::Power {
-                disk.lose_power(&mut self.dice);
-                stable.lose_power(&mut self.dice);
+                disk.lose_power(&mut self.rng);
+                stable.lose_power(&mut self.rng);
             }
             disks.push(disk);
             stables.push(stable);
@@ -90,25 +90,25 @@ impl<H: Handler<SimReactor>> Machine<H> {
             self.trace.add("left", &[disk.len(), u64::from(checksum(disk.bytes())), disk.events().len() as u64]);
         }
         let boot = self.boot + u64::from(loss == Loss::Power);
-        Remains { disks, stables, blobs: self.blobs, boot, now, trace: self.trace }
+        DurableState { disks, stables, blobs: self.blobs, boot, now, trace: self.trace }
     }
 
     /// Asks the node to end, as SIGTERM does, and waits until it has.
     pub fn drain(&mut self) {
-        self.ask_to_end();
-        let ended = self.run_until(Self::has_ended);
+        self.request_shutdown();
+        let ended = self.run_until(Self::has_shut_down);
         assert!(ended, "the node does not end");
     }
 
     /// Asks the node to end, as SIGTERM does.
-    pub fn ask_to_end(&mut self) {
+    pub fn request_shutdown(&mut self) {
         for core in 0..self.stations.len() {
             self.call(core, |core, reactor| core.stopping(reactor));
         }
     }
 
     /// Whether the node has ended by itself.
-    pub fn has_ended(&mut self) -> bool {
+    pub fn has_shut_down(&mut self) -> bool {
         self.stations.iter().any(|station| station.reactor.stopped)
     }
 
@@ -119,12 +119,12 @@ impl<H: Handler<SimReactor>> Machine<H> {
     }
 
     /// The process dies within a write to the stable memory of `core`, so many bytes from now.
-    pub fn light_fuse(&mut self, core: u16, bytes: usize) {
-        self.stations[usize::from(core)].stable.light_fuse(bytes);
+    pub fn crash_in_write(&mut self, core: u16, bytes: usize) {
+        self.stations[usize::from(core)].stable.crash_in_write(bytes);
     }
 
     /// The process does not die after all.
-    pub fn quench_fuse(&mut self, core: u16) {
+    pub fn cancel_crash(&mut self, core: u16) {
         if !self.dead {
             self.stations[usize::from(core)].stable.reopen();
         }
@@ -164,8 +164,8 @@ impl<H: Handler<SimReactor>> Machine<H> {
     }
 
     /// The machine's die, for whoever needs chance that belongs to the seed.
-    pub fn dice(&mut self) -> &mut Rng {
-        &mut self.dice
+    pub fn rng(&mut self) -> &mut Rng {
+        &mut self.rng
     }
 
     /// How many cores.
@@ -215,14 +215,18 @@ impl<H: Handler<SimReactor>> Machine<H> {
         std::mem::take(&mut self.accepted)
     }
 
-    /// What cores have asked to be connected to, each with its core.
-    pub(crate) fn take_asked(&mut self) -> Vec<(u16, Asked)> {
+    /// Connections that cores have requested, each with its core.
+    pub(crate) fn take_kernel_requests(&mut self) -> Vec<(u16, KernelRequest)> {
         let cores = self.stations.iter_mut().enumerate();
-        cores.flat_map(|(core, station)| station.reactor.asked.drain(..).map(move |asked| (core as u16, asked))).collect()
+        cores
+            .flat_map(|(core, station)| {
+                station.reactor.kernel_requests.drain(..).map(move |kernel_requests| (core as u16, kernel_requests))
+            })
+            .collect()
     }
 
     /// The client goes away without a word.
-    pub fn hang_up(&mut self, (core, id): (u16, ConnectionId)) {
+    pub fn disconnect(&mut self, (core, id): (u16, ConnectionId)) {
         let reactor = &mut self.stations[usize::from(core)].reactor;
         if let Some(connection) = reactor.get_mut(id)
             && connection.phase != Phase::Gone
@@ -252,7 +256,7 @@ impl<H: Handler<SimReactor>> Machine<H> {
         }
         let station = &mut self.stations[core];
         let result = act(&mut station.core, &mut station.reactor);
-        if station.stable.has_blown() {
+        if station.stable.has_crashed() {
             self.dead = true;
             return None;
         }

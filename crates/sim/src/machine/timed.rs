@@ -15,7 +15,7 @@ const RECEIVE_BYTES_MAX: usize = 64 << 10;
 pub(crate) struct TimedTurn {
     /// What it took the thread.
     pub(crate) took: Duration,
-    /// How often a kernel would have been asked for bytes or given some.
+    /// How many reads and writes of sockets a kernel would have seen.
     pub(crate) calls: u32,
     /// What the disk has done, and the blobs that are stored.
     pub(crate) completions: Vec<DiskCompletion>,
@@ -72,7 +72,7 @@ impl<H: Handler<SimReactor>> Machine<H> {
 
     fn take_completions(&mut self) -> Vec<DiskCompletion> {
         let mut done = Vec::new();
-        while let Some(completion) = self.stations[0].reactor.disk.step_at(self.now.monotonic_us, &mut self.dice) {
+        while let Some(completion) = self.stations[0].reactor.disk.step_at(self.now.monotonic_us, &mut self.rng) {
             done.push(completion);
         }
         while let Some((_, tag, name, bytes)) = self.blob_queue.pop_front() {

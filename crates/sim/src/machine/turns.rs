@@ -24,15 +24,15 @@ pub(crate) enum Rest {
 }
 
 impl<H: Handler<SimReactor>> Machine<H> {
-    /// Time passes, and one core has a batch of events and its turn. Without a network nobody answers who is asked for a connection.
+    /// Time passes, and one core has a batch of events and its turn. Without a network nobody answers a request for a connection.
     pub fn step(&mut self) {
         if self.dead {
             return;
         }
         self.pass_time();
         self.run_a_core();
-        for (core, asked) in self.take_asked() {
-            self.hang_up((core, asked.connection));
+        for (core, kernel_requests) in self.take_kernel_requests() {
+            self.disconnect((core, kernel_requests.connection));
         }
     }
 
@@ -46,7 +46,7 @@ impl<H: Handler<SimReactor>> Machine<H> {
     }
 
     fn run_a_core(&mut self) {
-        let core = self.dice.below(self.stations.len() as u64) as usize;
+        let core = self.rng.below(self.stations.len() as u64) as usize;
         self.stations[core].reactor.set_now(self.now);
         self.trace.add("step", &[core as u64, self.now.monotonic_us]);
         self.deliver_completions(core);
@@ -58,9 +58,9 @@ impl<H: Handler<SimReactor>> Machine<H> {
         self.flush(core);
     }
 
-    /// Time passes in small bites, and to the next deadline when nothing else is left.
+    /// Time passes in small steps, and to the next deadline when nothing else is left.
     fn pass_time(&mut self) {
-        let mut passed = self.dice.below(self.bite_us);
+        let mut passed = self.rng.below(self.step_us);
         let next_us = match self.rest() {
             Rest::None => None,
             Rest::Until(next_us) => Some(next_us),
@@ -97,16 +97,16 @@ impl<H: Handler<SimReactor>> Machine<H> {
     }
 
     fn deliver_completions(&mut self, core: usize) {
-        for _ in 0..self.dice.below(5) {
-            let Some(completion) = self.stations[core].reactor.disk.step_at(self.now.monotonic_us, &mut self.dice) else { break };
+        for _ in 0..self.rng.below(5) {
+            let Some(completion) = self.stations[core].reactor.disk.step_at(self.now.monotonic_us, &mut self.rng) else { break };
             let digest = completion.buffer.as_ref().map_or(0, |buffer| checksum(buffer));
             self.trace.add("disk", &[core as u64, completion.tag.0, u64::from(completion.result.is_ok()), u64::from(digest)]);
             self.call(core, |core, reactor| core.completed(reactor, completion));
         }
-        // Blobs are written one after another, whoever asked.
-        while self.blob_queue.front().is_some_and(|(asker, ..)| usize::from(*asker) == core) && self.dice.below(3) == 0 {
+        // Blobs are written one after another, whichever core requests it.
+        while self.blob_queue.front().is_some_and(|(asker, ..)| usize::from(*asker) == core) && self.rng.below(3) == 0 {
             let Some((_, tag, name, bytes)) = self.blob_queue.pop_front() else { break };
-            let fails = self.blob_failures > 0 && self.dice.below(100) < self.blob_failures;
+            let fails = self.blob_failures > 0 && self.rng.below(100) < self.blob_failures;
             self.trace.add("blob", &[core as u64, u64::from(checksum(&bytes)), u64::from(fails)]);
             if !fails {
                 self.store_blob(name, bytes);
@@ -119,7 +119,7 @@ impl<H: Handler<SimReactor>> Machine<H> {
     fn deliver_mail(&mut self, core: usize) {
         for from in 0..self.stations.len() as u16 {
             let waiting = self.mail.get(&(from, core as u16)).map_or(0, VecDeque::len) as u64;
-            for _ in 0..self.dice.below(waiting + 1) {
+            for _ in 0..self.rng.below(waiting + 1) {
                 let Some(message) = self.mail.get_mut(&(from, core as u16)).and_then(VecDeque::pop_front) else { break };
                 self.trace.add("mail", &[u64::from(from), core as u64]);
                 self.call(core, |core, reactor| core.message(reactor, CoreId(from), message));
@@ -140,9 +140,9 @@ impl<H: Handler<SimReactor>> Machine<H> {
 
     fn deliver_bytes(&mut self, core: usize) {
         for index in 0..self.stations[core].reactor.connections.len() {
-            let most = match self.dice.below(4) {
+            let most = match self.rng.below(4) {
                 0 => continue,
-                1 => 1 + self.dice.below(40) as usize,
+                1 => 1 + self.rng.below(40) as usize,
                 _ => RECEIVE_BYTES_MAX,
             };
             let connection = &mut self.stations[core].reactor.connections[index];

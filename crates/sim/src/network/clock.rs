@@ -3,6 +3,9 @@
 use base::Rng;
 use io::Now;
 
+/// The wall clock's time when the true time is 0.
+const WALL_US: i64 = 1_700_000_000_000_000;
+
 /// A clock's rate is off by at most so much.
 const DRIFT_PPM_MAX: u64 = 20_000;
 /// Wall clocks are off by at most so much, until somebody sets them.
@@ -20,18 +23,18 @@ pub(crate) struct Clock {
 
 impl Clock {
     /// The clocks of a machine that is switched on at `true_us`.
-    pub(crate) fn new(true_us: u64, dice: &mut Rng) -> Self {
+    pub(crate) fn new(true_us: u64, rng: &mut Rng) -> Self {
         Self {
             true_us,
-            monotonic_us: 1 + dice.below(1_000_000_000_000),
-            drift_ppm: dice.below(2 * DRIFT_PPM_MAX + 1) as i64 - DRIFT_PPM_MAX as i64,
-            wall_ahead_us: dice.below(2 * WALL_OFF_US_MAX) as i64 - WALL_OFF_US_MAX as i64,
+            monotonic_us: 1 + rng.below(1_000_000_000_000),
+            drift_ppm: rng.below(2 * DRIFT_PPM_MAX + 1) as i64 - DRIFT_PPM_MAX as i64,
+            wall_ahead_us: rng.below(2 * WALL_OFF_US_MAX) as i64 - WALL_OFF_US_MAX as i64,
         }
     }
 
     /// It was off and is on again: the monotonic clock begins anew.
-    pub(crate) fn power_on(&mut self, true_us: u64, dice: &mut Rng) {
-        (self.true_us, self.monotonic_us) = (true_us, 1 + dice.below(1_000_000_000_000));
+    pub(crate) fn power_on(&mut self, true_us: u64, rng: &mut Rng) {
+        (self.true_us, self.monotonic_us) = (true_us, 1 + rng.below(1_000_000_000_000));
     }
 
     /// Somebody sets the wall clock.
@@ -42,7 +45,7 @@ impl Clock {
     /// What the machine reads.
     pub(crate) fn read(&self, true_us: u64) -> Now {
         let passed = i128::from(true_us - self.true_us) * (MILLION + i128::from(self.drift_ppm)) / MILLION;
-        Now { monotonic_us: self.monotonic_us + passed as u64, wall_us: super::WALL_US + true_us as i64 + self.wall_ahead_us }
+        Now { monotonic_us: self.monotonic_us + passed as u64, wall_us: WALL_US + true_us as i64 + self.wall_ahead_us }
     }
 
     /// The first true time at which the monotonic clock shows at least this.
@@ -60,10 +63,10 @@ mod tests {
 
     #[test]
     fn when_is_the_inverse_of_read() {
-        let mut dice = Rng::new(1);
+        let mut rng = Rng::new(1);
         for _ in 0..1_000 {
-            let clock = Clock::new(dice.below(1 << 40), &mut dice);
-            let at_us = clock.true_us + dice.below(1 << 40);
+            let clock = Clock::new(rng.below(1 << 40), &mut rng);
+            let at_us = clock.true_us + rng.below(1 << 40);
             let shows = clock.read(at_us).monotonic_us;
             assert!(clock.read(clock.when(shows)).monotonic_us >= shows);
             assert!(clock.when(shows) <= at_us + 1);
@@ -73,9 +76,9 @@ mod tests {
 
     #[test]
     fn clocks_drift_within_bounds_and_can_be_set() {
-        let mut dice = Rng::new(2);
+        let mut rng = Rng::new(2);
         for _ in 0..100 {
-            let mut clock = Clock::new(0, &mut dice);
+            let mut clock = Clock::new(0, &mut rng);
             let (first, later) = (clock.read(0), clock.read(1_000_000));
             let passed = later.monotonic_us - first.monotonic_us;
             assert!((980_000..=1_020_000).contains(&passed));

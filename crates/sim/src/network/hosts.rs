@@ -1,68 +1,20 @@
 //! The machines of a network: running, dead, without power, paused; each with clocks of its own.
 
 use super::clock::Clock;
+use super::host::{Host, State};
 use super::{Network, link::Link};
-use crate::machine::{Machine, Rest};
+use crate::durable_state::{DurableState, Loss};
+use crate::machine::Machine;
 use crate::reactor::SimReactor;
-use crate::remains::{Loss, Remains};
 use crate::setup::Setup;
 use io::Handler;
 use std::net::{IpAddr, Ipv4Addr};
 
-enum State<H> {
-    Running(Machine<H>),
-    Ended(Remains, Loss),
-    /// Between the two.
-    Changing,
-}
-
-/// A machine, or what is left of it.
-pub(super) struct Host<H> {
-    pub(super) setup: Setup,
-    clock: Clock,
-    state: State<H>,
-    /// How often it was started: what belongs to an earlier process belongs to nobody.
-    pub(super) boots: u64,
-    paused: bool,
-}
-
-impl<H: Handler<SimReactor>> Host<H> {
-    pub(super) fn machine(&mut self) -> Option<&mut Machine<H>> {
-        if let State::Running(machine) = &mut self.state { Some(machine) } else { None }
-    }
-
-    pub(super) fn is_running(&self) -> bool {
-        matches!(self.state, State::Running(_))
-    }
-
-    /// Nothing gets in or out.
-    pub(super) fn is_off(&self) -> bool {
-        matches!(self.state, State::Ended(_, Loss::Power))
-    }
-
-    pub(super) fn is_awake(&self) -> bool {
-        self.is_running() && !self.paused
-    }
-
-    /// When it has something to do next, by the true time.
-    pub(super) fn due_us(&self, now_us: u64) -> u64 {
-        let State::Running(machine) = &self.state else { return u64::MAX };
-        if self.paused {
-            return u64::MAX;
-        }
-        match machine.rest() {
-            Rest::None => now_us,
-            Rest::Until(at_us) => self.clock.when(at_us),
-            Rest::Forever => u64::MAX,
-        }
-    }
-}
-
 impl<H: Handler<SimReactor>> Network<H> {
     /// A new machine; its process starts. Gives its number.
     pub fn add(&mut self, setup: &Setup) -> usize {
-        let clock = Clock::new(self.now_us, &mut self.dice);
-        let remains = Remains::none(setup);
+        let clock = Clock::new(self.now_us, &mut self.rng);
+        let remains = DurableState::none(setup);
         self.hosts.push(Host { setup: setup.clone(), clock, state: State::Ended(remains, Loss::Process), boots: 0, paused: false });
         let node = self.hosts.len() - 1;
         self.start(node);
@@ -76,7 +28,7 @@ impl<H: Handler<SimReactor>> Network<H> {
             panic!("machine {node} runs already");
         };
         if loss == Loss::Power {
-            host.clock.power_on(self.now_us, &mut self.dice);
+            host.clock.power_on(self.now_us, &mut self.rng);
         }
         remains.now = host.clock.read(self.now_us);
         self.trace.add("boot", &[node as u64, self.now_us]);
@@ -99,7 +51,7 @@ impl<H: Handler<SimReactor>> Network<H> {
     }
 
     /// What is left of a machine that does not run.
-    pub fn remains(&mut self, node: usize) -> Option<(&Setup, &mut Remains)> {
+    pub fn durable_state(&mut self, node: usize) -> Option<(&Setup, &mut DurableState)> {
         let host = &mut self.hosts[node];
         if let State::Ended(remains, _) = &mut host.state { Some((&host.setup, remains)) } else { None }
     }
@@ -165,26 +117,26 @@ impl<H: Handler<SimReactor>> Network<H> {
         (0..self.hosts.len()).find(|node| Self::address(*node) == address)
     }
 
-    /// One machine has a step; then what it asked for is on its way.
+    /// One machine has a step; then its requests are on their way.
     pub(super) fn step_host(&mut self, node: usize) {
         let host = &mut self.hosts[node];
         let now = host.clock.read(self.now_us);
         let State::Running(machine) = &mut host.state else { return };
         machine.step_at(now);
         self.trace.add("turn", &[node as u64, self.now_us, machine.trace().digest()]);
-        let (accepted, asked) = (machine.take_accepted(), machine.take_asked());
+        let (accepted, kernel_requests) = (machine.take_accepted(), machine.take_kernel_requests());
         for (link, core, connection) in accepted {
             match self.links.get_mut(&link) {
                 Some(link) => link.ends[1].connection = Some(connection),
-                None => machine.hang_up((core, connection)),
+                None => machine.disconnect((core, connection)),
             }
             if let Some(connection) = machine.connection((core, connection)) {
                 (connection.linked, connection.window) = (true, 0);
             }
         }
-        let over = machine.is_dead() || machine.has_ended();
-        for (core, asked) in asked {
-            self.ask(node, core, asked);
+        let over = machine.is_dead() || machine.has_shut_down();
+        for (core, kernel_requests) in kernel_requests {
+            self.ask(node, core, kernel_requests);
         }
         if over {
             self.kill(node, Loss::Process);
@@ -196,7 +148,7 @@ impl<H: Handler<SimReactor>> Network<H> {
         let mut links = std::mem::take(&mut self.links);
         for Link { ends, flows, .. } in links.values_mut() {
             for (end, flow) in ends.iter().zip(flows) {
-                if end.node == node && flow.end_us.is_none() && (loss == Loss::Power || self.dice.below(2) == 0) {
+                if end.node == node && flow.end_us.is_none() && (loss == Loss::Power || self.rng.below(2) == 0) {
                     flow.lose();
                     flow.resets = true;
                 }

@@ -20,7 +20,7 @@ pub(super) struct End {
     /// Known once the core has it.
     pub(super) connection: Option<ConnectionId>,
     /// This end gives up when nothing has got through for so long.
-    pub(super) patience_us: u64,
+    pub(super) timeout_us: u64,
 }
 
 /// What is under way from one end to the other.
@@ -76,30 +76,30 @@ impl Flow {
 /// How far it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Asked for; the question arrives at this time.
-    Asked(u64),
+    /// Requested; the request arrives at this time.
+    KernelRequest(u64),
     /// Both machines have it.
     Made,
 }
 
 /// A connection between two machines.
 pub(super) struct Link {
-    /// Who asked, and who was asked.
+    /// The end that requested, and the end that was requested.
     pub(super) ends: [End; 2],
-    /// From the one who asked, and to it.
+    /// From the requesting end, and to it.
     pub(super) flows: [Flow; 2],
     pub(super) stage: Stage,
-    pub(super) asked_us: u64,
+    pub(super) requested_us: u64,
     pub(super) listener: ListenerId,
-    /// The address of the one who asked.
+    /// The address of the requesting end.
     pub(super) peer: SocketAddr,
     /// Since when one direction at least does not work.
     pub(super) obstructed_us: Option<u64>,
 }
 
 impl Link {
-    pub(super) fn patience(asks: bool, dice: &mut Rng) -> u64 {
-        // Who asks has told its kernel to give up early; who accepts has the system's usual patience.
-        if asks { 4_000_000 + dice.below(3_000_000) } else { 4_000_000 + dice.below(60_000_000) }
+    pub(super) fn timeout(asks: bool, rng: &mut Rng) -> u64 {
+        // The connecting end sets a short timeout; the accepting end has the system's default.
+        if asks { 4_000_000 + rng.below(3_000_000) } else { 4_000_000 + rng.below(60_000_000) }
     }
 }

@@ -1,9 +1,9 @@
 //! The network under machines that only chat: each end of a connection says a sequence that the other knows.
 
 use super::Network;
+use crate::durable_state::Loss;
 use crate::machine::{CoreEnv, Machine};
 use crate::reactor::SimReactor;
-use crate::remains::Loss;
 use crate::setup::{NODE_PORT, Setup};
 use base::{CoreId, Rng};
 use io::{ConnectionId, DiskCompletion, Handler, ListenerId, Reactor, Turn};
@@ -19,8 +19,8 @@ const AGAIN_US: u64 = 100_000;
 /// One end of a connection.
 #[derive(Default)]
 struct Talk {
-    /// Which node was asked; nobody, at the end that accepted.
-    asked: Option<usize>,
+    /// Which node was requested; none, at the end that accepted.
+    kernel_requests: Option<usize>,
     made: bool,
     said: u64,
     heard: u64,
@@ -69,7 +69,7 @@ impl Handler<SimReactor> for Chat {
         let talk = self.talks.get_mut(&connection).unwrap();
         assert!(talk.made);
         for said in bytes {
-            assert_eq!(*said, byte(talk.asked.is_none(), talk.heard), "byte {} of a stream", talk.heard);
+            assert_eq!(*said, byte(talk.kernel_requests.is_none(), talk.heard), "byte {} of a stream", talk.heard);
             talk.heard += 1;
         }
         *self.notes.borrow_mut().heard.entry(self.node).or_default() += bytes.len() as u64;
@@ -81,7 +81,7 @@ impl Handler<SimReactor> for Chat {
         let talk = self.talks.remove(&connection).unwrap();
         self.notes.borrow_mut().closed += 1;
         self.notes.borrow_mut().never_made += u64::from(!talk.made);
-        if let Some(other) = talk.asked {
+        if let Some(other) = talk.kernel_requests {
             self.due.insert(other, reactor.now().monotonic_us + AGAIN_US);
         }
     }
@@ -105,7 +105,7 @@ impl Handler<SimReactor> for Chat {
                 self.due.remove(&other);
                 let to = SocketAddr::new(Network::<Self>::address(other), NODE_PORT);
                 let connection = reactor.connect(to, Some((CoreId(1), CORES)));
-                self.talks.insert(connection, Talk { asked: Some(other), ..Talk::default() });
+                self.talks.insert(connection, Talk { kernel_requests: Some(other), ..Talk::default() });
             }
         }
         for (connection, talk) in &mut self.talks {
@@ -117,7 +117,7 @@ impl Handler<SimReactor> for Chat {
             }
             let Some(output) = reactor.output(*connection) else { continue };
             for _ in 0..count {
-                output.push(byte(talk.asked.is_some(), talk.said));
+                output.push(byte(talk.kernel_requests.is_some(), talk.said));
                 talk.said += 1;
             }
         }
@@ -148,9 +148,9 @@ fn chat(seed: u64, nodes: usize) -> (Network<Chat>, Rc<RefCell<Notes>>) {
     (network, notes)
 }
 
-/// After trouble everybody hears from everybody again.
+/// After the faults are healed every machine hears from every other one.
 fn all_is_well(network: &mut Network<Chat>, notes: &RefCell<Notes>) {
-    network.mend_all();
+    network.heal_links();
     for node in 0..network.len() {
         network.resume(node);
         if network.machine(node).is_none() {
@@ -163,7 +163,7 @@ fn all_is_well(network: &mut Network<Chat>, notes: &RefCell<Notes>) {
     network.sleep(1_000_000);
     let notes = notes.borrow();
     assert!((0..network.len()).all(|node| notes.heard.get(&node).is_some_and(|bytes| *bytes > 1_000)), "{notes:?}");
-    // A kernel that nobody has told of the end of the other may still lose its patience.
+    // A kernel that does not know that the other end is gone may still time out.
     assert!(notes.closed - closed < 10, "{notes:?}");
 }
 
@@ -171,26 +171,26 @@ fn all_is_well(network: &mut Network<Chat>, notes: &RefCell<Notes>) {
 fn streams_arrive_in_order_through_everything() {
     for seed in 1..=6 {
         let (mut network, notes) = chat(seed, 3);
-        let mut dice = Rng::new(seed);
+        let mut rng = Rng::new(seed);
         for _ in 0..12 {
-            let (one, other) = (dice.below(3) as usize, dice.below(3) as usize);
-            match dice.below(8) {
+            let (one, other) = (rng.below(3) as usize, rng.below(3) as usize);
+            match rng.below(8) {
                 0 => network.cut(one, other),
                 1 => {
                     network.cut(one, other);
                     network.cut(other, one);
                 }
-                2 => network.slow(one, other, dice.below(300_000)),
+                2 => network.slow(one, other, rng.below(300_000)),
                 3 => network.pause(one),
                 4 => network.resume(one),
                 5 => {
-                    let loss = [Loss::Process, Loss::Power][dice.below(2) as usize];
+                    let loss = [Loss::Process, Loss::Power][rng.below(2) as usize];
                     network.kill(one, loss);
                 }
                 6 if network.machine(one).is_none() => network.start(one),
-                _ => network.mend(one, other),
+                _ => network.heal_link(one, other),
             }
-            network.sleep(dice.below(2_000_000));
+            network.sleep(rng.below(2_000_000));
         }
         all_is_well(&mut network, &notes);
         let notes = notes.borrow();
@@ -240,7 +240,7 @@ fn a_short_cut_breaks_no_connection_and_loses_no_byte() {
     network.cut(0, 1);
     network.cut(1, 0);
     network.sleep(3_000_000);
-    network.mend_all();
+    network.heal_links();
     network.sleep(1_000_000);
     assert_eq!(notes.borrow().closed, closed);
     all_is_well(&mut network, &notes);

@@ -4,7 +4,7 @@ use super::Network;
 use super::link::{CONNECT_US_MAX, End, Flow, Link, RETRY_US, Stage};
 use crate::connection::{Connection, Phase};
 use crate::machine::Arrival;
-use crate::reactor::{Asked, SimReactor};
+use crate::reactor::{KernelRequest, SimReactor};
 use crate::setup::LISTENERS;
 use base::checksum;
 use io::{Handler, ListenerId, Placement};
@@ -19,33 +19,33 @@ const FORGOTTEN_US_MAX: u64 = 2_000_000;
 
 impl<H: Handler<SimReactor>> Network<H> {
     /// A core asks for a connection.
-    pub(super) fn ask(&mut self, node: usize, core: u16, asked: Asked) {
-        let listener = LISTENERS.iter().position(|(port, _)| *port == asked.to.port());
-        let (Some(listener), Some(target)) = (listener, self.host_of(asked.to.ip())) else {
-            self.refuse(node, core, &asked);
+    pub(super) fn ask(&mut self, node: usize, core: u16, kernel_requests: KernelRequest) {
+        let listener = LISTENERS.iter().position(|(port, _)| *port == kernel_requests.to.port());
+        let (Some(listener), Some(target)) = (listener, self.host_of(kernel_requests.to.ip())) else {
+            self.refuse(node, core, &kernel_requests);
             return;
         };
-        let wanted = asked.lands_on.filter(|(_, cores)| *cores > 0 && self.dice.below(32) > 0);
+        let wanted = kernel_requests.lands_on.filter(|(_, cores)| *cores > 0 && self.rng.below(32) > 0);
         let port = match wanted {
             Some((core, cores)) => PORT_FIRST.next_multiple_of(cores) + core.0 % cores,
-            None => PORT_FIRST + self.dice.below(20_000) as u16,
+            None => PORT_FIRST + self.rng.below(20_000) as u16,
         };
         let cores = self.hosts[target].setup.cores;
         let target_core = match LISTENERS[listener].1 {
             Placement::ByClientPort => port % cores,
-            Placement::Spread => self.dice.below(u64::from(cores)) as u16,
+            Placement::Spread => self.rng.below(u64::from(cores)) as u16,
         };
-        let due_us = self.now_us + self.weather.delay_us(node, target, &mut self.dice);
-        let patience = [true, false].map(|asks| Link::patience(asks, &mut self.dice));
+        let due_us = self.now_us + self.link_faults.delay_us(node, target, &mut self.rng);
+        let timeout = [true, false].map(|asks| Link::timeout(asks, &mut self.rng));
         let boots = [node, target].map(|node| self.hosts[node].boots);
-        let end = |node, side: usize, core, connection| End { node, boot: boots[side], core, connection, patience_us: patience[side] };
+        let end = |node, side: usize, core, connection| End { node, boot: boots[side], core, connection, timeout_us: timeout[side] };
         self.links_made += 1;
         self.trace.add("asks", &[node as u64, u64::from(core), target as u64, u64::from(target_core)]);
         let link = Link {
-            ends: [end(node, 0, core, Some(asked.connection)), end(target, 1, target_core, None)],
+            ends: [end(node, 0, core, Some(kernel_requests.connection)), end(target, 1, target_core, None)],
             flows: [Flow::default(), Flow::default()],
-            stage: Stage::Asked(due_us),
-            asked_us: self.now_us,
+            stage: Stage::KernelRequest(due_us),
+            requested_us: self.now_us,
             listener: ListenerId(listener as u16),
             peer: SocketAddr::new(Self::address(node), port),
             obstructed_us: None,
@@ -56,15 +56,15 @@ impl<H: Handler<SimReactor>> Network<H> {
         self.links.insert(self.links_made, link);
     }
 
-    fn refuse(&mut self, node: usize, core: u16, asked: &Asked) {
+    fn refuse(&mut self, node: usize, core: u16, kernel_requests: &KernelRequest) {
         if let Some(machine) = self.hosts[node].machine() {
-            machine.hang_up((core, asked.connection));
+            machine.disconnect((core, kernel_requests.connection));
         }
     }
 
     /// When something happens to a link by itself.
     pub(super) fn link_due_us(&self, link: &Link) -> Option<u64> {
-        if let Stage::Asked(due_us) = link.stage {
+        if let Stage::KernelRequest(due_us) = link.stage {
             return Some(due_us);
         }
         let flows = (0..2).filter_map(|side| {
@@ -73,12 +73,12 @@ impl<H: Handler<SimReactor>> Network<H> {
             let waits = link.ends[1 - side].connection.is_none() || self.is_obstructed(from, to);
             if waits { None } else { link.flows[side].next_us().filter(|due_us| *due_us > self.now_us) }
         });
-        let patience = link.obstructed_us.into_iter().flat_map(|since_us| link.ends.iter().map(move |end| since_us + end.patience_us));
-        flows.chain(patience.filter(|due_us| *due_us > self.now_us)).min()
+        let timeout = link.obstructed_us.into_iter().flat_map(|since_us| link.ends.iter().map(move |end| since_us + end.timeout_us));
+        flows.chain(timeout.filter(|due_us| *due_us > self.now_us)).min()
     }
 
     fn is_obstructed(&self, from: usize, to: usize) -> bool {
-        self.weather.is_cut(from, to) || self.hosts[from].is_off() || self.hosts[to].is_off()
+        self.link_faults.is_cut(from, to) || self.hosts[from].is_off() || self.hosts[to].is_off()
     }
 
     /// Everything that is due moves.
@@ -97,12 +97,12 @@ impl<H: Handler<SimReactor>> Network<H> {
             (true, None) => link.obstructed_us = Some(self.now_us),
             (false, Some(_)) => {
                 link.obstructed_us = None;
-                let until_us = self.now_us + self.dice.below(BACKOFF_US_MAX);
+                let until_us = self.now_us + self.rng.below(BACKOFF_US_MAX);
                 link.flows.iter_mut().for_each(|flow| flow.delay(until_us));
             }
             _ => {}
         }
-        if let Stage::Asked(due_us) = link.stage {
+        if let Stage::KernelRequest(due_us) = link.stage {
             return due_us > self.now_us || self.answer(name, link, obstructed);
         }
         for side in 0..2 {
@@ -115,7 +115,7 @@ impl<H: Handler<SimReactor>> Network<H> {
         }
         if let Some(since_us) = link.obstructed_us {
             for end in &link.ends {
-                if self.now_us - since_us > end.patience_us
+                if self.now_us - since_us > end.timeout_us
                     && let Some(connection) = self.connection(end)
                 {
                     connection.cut();
@@ -125,13 +125,13 @@ impl<H: Handler<SimReactor>> Network<H> {
         link.ends.iter().any(|end| self.is_there(end))
     }
 
-    /// The question arrives, or is asked again, or has been asked for too long. Whether the link is still there.
+    /// The request arrives, is sent again, or times out. Returns whether the link is still there.
     fn answer(&mut self, name: u64, link: &mut Link, obstructed: bool) -> bool {
         let (target, boots) = (link.ends[1].node, self.hosts[link.ends[1].node].boots);
         let accepts = self.hosts[target].machine().is_some_and(|machine| machine.is_accepting());
-        let give_up_us = link.asked_us + CONNECT_US_MAX;
+        let give_up_us = link.requested_us + CONNECT_US_MAX;
         if obstructed && self.now_us < give_up_us {
-            link.stage = Stage::Asked((self.now_us + RETRY_US).min(give_up_us));
+            link.stage = Stage::KernelRequest((self.now_us + RETRY_US).min(give_up_us));
             return true;
         }
         let made = accepts && !obstructed;
@@ -157,17 +157,17 @@ impl<H: Handler<SimReactor>> Network<H> {
         let unread = self.connection(&link.ends[1 - side]).map_or(0, |connection| connection.to_core.len());
         let (most, flow, end) = (self.wire_bytes_max, &mut link.flows[side], &link.ends[side]);
         if let Some(connection) = self.any_connection(end)
-            && !connection.hung_up
+            && !connection.disconnected
         {
             let bytes = std::mem::take(&mut connection.to_client);
             connection.window = most.saturating_sub(flow.bytes + bytes.len() + unread);
             if !bytes.is_empty() && flow.end_us.is_none() {
-                flow.send(bytes, self.now_us + self.weather.delay_us(from, to, &mut self.dice));
+                flow.send(bytes, self.now_us + self.link_faults.delay_us(from, to, &mut self.rng));
             }
         }
         if flow.end_us.is_none() && !self.is_there(end) && !self.hosts[from].is_off() {
             let forgotten = flow.resets && self.hosts[from].is_running();
-            let delay_us = if forgotten { self.dice.below(FORGOTTEN_US_MAX) } else { self.weather.delay_us(from, to, &mut self.dice) };
+            let delay_us = if forgotten { self.rng.below(FORGOTTEN_US_MAX) } else { self.link_faults.delay_us(from, to, &mut self.rng) };
             flow.end_us = Some(self.now_us + delay_us);
         }
     }

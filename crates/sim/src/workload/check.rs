@@ -47,9 +47,9 @@ impl Workload {
             self.late.clear();
         }
         let cores = u64::from(machine.cores());
-        let core = machine.dice().below(cores) as u16;
+        let core = machine.rng().below(cores) as u16;
         let mut client = Client::any(machine, core);
-        let page = 5 + self.dice.below(200) as u32;
+        let page = 5 + self.rng.below(200) as u32;
         let mut all = |client: &mut Client, text: &str| client.pages(machine, &Statement::new(text), page);
         let plain =
             unique(all(&mut client, "SELECT k, a, b FROM ks.plain"), |row| number_in(&row[0]), |row| (int_in(&row[1]), text_in(&row[2])));
@@ -68,7 +68,7 @@ impl Workload {
         check_least(&mut self.counters, |key| counted.get(&key).copied().unwrap_or(0), "counter");
         self.check_volatile(machine, &mut client, page);
         self.check_lived(machine, &mut client, page);
-        for key in self.plain.keys().into_iter().filter(|_| self.dice.below(4) == 0) {
+        for key in self.plain.keys().into_iter().filter(|_| self.rng.below(4) == 0) {
             if self.late.iter().any(|(late, _)| *late == key) {
                 continue;
             }
@@ -76,7 +76,7 @@ impl Workload {
             let row = rows.first().map(|row| (int_in(&row[0]), text_in(&row[1])));
             assert_eq!(row.as_ref(), plain.get(&key), "row {key}: by key and by scan");
         }
-        machine.hang_up(client.end);
+        machine.disconnect(client.end);
     }
 
     fn check_volatile(&mut self, machine: &mut Machine, client: &mut Client, page: u32) {
@@ -163,7 +163,7 @@ impl Workload {
                 other => panic!("{}: {other:?}", table.as_str()),
             }
         }
-        machine.hang_up(client.end);
+        machine.disconnect(client.end);
         explainer.check_reports(machine);
         reads
     }

@@ -11,10 +11,10 @@ fn name(table: Table, number: i32) -> Bound {
 
 impl Workload {
     pub(super) fn choose(&mut self, writer: &mut Writer, wall_s: i64) -> (Statement, Effect) {
-        let key = writer.number * KEYS + self.dice.below(KEYS as u64) as i32;
+        let key = writer.number * KEYS + self.rng.below(KEYS as u64) as i32;
         // No two values are alike: where one is found, it is that one.
-        let a = self.dice.below(1 << 30) as i32;
-        match self.dice.below(18) {
+        let a = self.rng.below(1 << 30) as i32;
+        match self.rng.below(18) {
             0..4 => self.choose_plain(key, a),
             4..6 => self.choose_wide(writer.number, a),
             6 => choose_whole(writer.number, a),
@@ -23,7 +23,7 @@ impl Workload {
             9 => {
                 let key = self.shared();
                 // As drivers do, and in no order: a counter must not care.
-                let timestamp = 1_700_000_000_000_000 + self.dice.below(1_000_000) as i64;
+                let timestamp = 1_700_000_000_000_000 + self.rng.below(1_000_000) as i64;
                 let update = Statement::new("UPDATE ks.counted SET n = n + 1 WHERE k = ?").bind([name(Table::Counted, key)]);
                 (update.at(timestamp), Effect::Counter(key))
             }
@@ -38,7 +38,7 @@ impl Workload {
                 }
             },
             12 => {
-                let ttl_s = 1 + self.dice.below(20) as i32;
+                let ttl_s = 1 + self.rng.below(20) as i32;
                 let insert = Statement::new("INSERT INTO ks.lived (k, a) VALUES (?, ?) USING TTL ?");
                 let effect = Effect::Lived { key, a, ttl_s: i64::from(ttl_s), sent_s: wall_s };
                 (insert.bind([name(Table::Lived, key), int(a), int(ttl_s)]), effect)
@@ -55,15 +55,15 @@ impl Workload {
     }
 
     fn shared(&mut self) -> i32 {
-        SHARED.start + self.dice.below(SHARED.len() as u64) as i32
+        SHARED.start + self.rng.below(SHARED.len() as u64) as i32
     }
 
     fn choose_plain(&mut self, key: i32, a: i32) -> (Statement, Effect) {
         let row = name(Table::Plain, key);
-        let (statement, change) = match self.dice.below(6) {
+        let (statement, change) = match self.rng.below(6) {
             0..3 => {
-                let length = if self.dice.below(100) < self.large_values { 9_000 } else { 200 };
-                let b = "b".repeat(self.dice.below(length) as usize);
+                let length = if self.rng.below(100) < self.large_values { 9_000 } else { 200 };
+                let b = "b".repeat(self.rng.below(length) as usize);
                 let statement = Statement::new("INSERT INTO ks.plain (k, a, b) VALUES (?, ?, ?)").bind([row, int(a), text(&b)]);
                 (statement, PlainChange::Insert((Some(a), Some(b))))
             }
@@ -75,21 +75,21 @@ impl Workload {
     }
 
     fn choose_wide(&mut self, partition: i32, a: i32) -> (Statement, Effect) {
-        let c = self.dice.below(60) as i32;
+        let c = self.rng.below(60) as i32;
         let key = name(Table::Wide, partition);
-        match self.dice.below(16) {
+        match self.rng.below(16) {
             0 => (Statement::new("DELETE FROM ks.wide WHERE k = ?").bind([key]), Effect::WidePartition(partition)),
             1 | 2 => {
                 let delete = Statement::new("DELETE FROM ks.wide WHERE k = ? AND c = ?").bind([key, int(c)]);
                 (delete, Effect::Wide(vec![((partition, c), None)]))
             }
             3 | 4 => {
-                let end = c + self.dice.below(12) as i32;
+                let end = c + self.rng.below(12) as i32;
                 let delete = Statement::new("DELETE FROM ks.wide WHERE k = ? AND c >= ? AND c < ?").bind([key, int(c), int(end)]);
                 (delete, Effect::Wide((c..end).map(|c| ((partition, c), None)).collect()))
             }
             _ => {
-                let b = "w".repeat(self.dice.below(500) as usize);
+                let b = "w".repeat(self.rng.below(500) as usize);
                 let insert = insert_wide(key, c, a, &b);
                 (insert, Effect::Wide(vec![((partition, c), Some((Some(a), Some(b))))]))
             }
@@ -110,7 +110,7 @@ impl Workload {
     /// A batch over several partitions, and so over several cores.
     fn choose_several(&mut self, writer: i32, a: i32) -> (Statement, Effect) {
         let first = writer * KEYS;
-        let keys: Vec<i32> = (first..first + KEYS).filter(|_| self.dice.below(6) == 0).collect();
+        let keys: Vec<i32> = (first..first + KEYS).filter(|_| self.rng.below(6) == 0).collect();
         if keys.is_empty() {
             return self.choose_plain(first, a);
         }
@@ -128,7 +128,7 @@ impl Workload {
                 let statement = Statement::new("INSERT INTO ks.cas (k, a) VALUES (?, ?) IF NOT EXISTS").bind([row, int(a)]);
                 (statement, Effect::Cas { key, expected: None, new: Some(a) })
             }
-            Some(expected) if self.dice.below(4) > 0 => {
+            Some(expected) if self.rng.below(4) > 0 => {
                 let statement = Statement::new("UPDATE ks.cas SET a = ? WHERE k = ? IF a = ?").bind([int(a), row, expected.and_then(int)]);
                 (statement, Effect::Cas { key, expected: Some(expected), new: Some(a) })
             }
@@ -143,7 +143,7 @@ impl Workload {
         if self.volatile_is != Presence::There {
             return (Statement::new(VOLATILE), Effect::Created);
         }
-        match self.dice.below(16) {
+        match self.rng.below(16) {
             0 => (Statement::new("TRUNCATE ks.volatile"), Effect::Truncated),
             1 => (Statement::new("DROP TABLE ks.volatile"), Effect::Dropped),
             _ => {

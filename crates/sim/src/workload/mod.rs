@@ -50,9 +50,9 @@ const SCHEMA: [&str; 7] = [
     VOLATILE,
 ];
 
-/// What goes on around the workload, and so which errors are no surprise.
+/// Which errors the faults of a round may cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum ExpectedErrors {
     /// Nothing but the end: no error but that of a full device.
     None,
     /// Some records cannot be read.
@@ -81,9 +81,9 @@ struct Lived {
 
 /// The models of all tables.
 pub struct Workload {
-    dice: Rng,
-    /// Which errors are no surprise now.
-    pub trouble: Trouble,
+    rng: Rng,
+    /// Which errors the workload expects now.
+    pub expected_errors: ExpectedErrors,
     plain: Cells<i32, Row>,
     /// What logged batches with an unknown outcome may still make of rows, in the order of their timestamps.
     late: Vec<(i32, PlainChange)>,
@@ -183,8 +183,8 @@ impl Workload {
     pub fn new(seed: u64) -> Self {
         let shared = || SHARED.map(|key| (key, Least::default())).collect();
         Self {
-            dice: Rng::new(seed ^ 0xF00D),
-            trouble: Trouble::None,
+            rng: Rng::new(seed ^ 0xF00D),
+            expected_errors: ExpectedErrors::None,
             plain: Cells::default(),
             late: Vec::new(),
             wide: Cells::default(),
@@ -214,7 +214,7 @@ impl Workload {
             let insert = Statement::new("INSERT INTO ks.cas (k, a) VALUES (?, 0)").bind([text(&Table::Cas.name(key))]);
             client.call(machine, &insert).done();
         }
-        machine.hang_up(client.end);
+        machine.disconnect(client.end);
         machine.sleep(300_000);
     }
 
@@ -228,7 +228,7 @@ impl Workload {
                 let reply = writer.client.wait(machine, stream);
                 self.take_reply(machine, writer, &effect, &reply);
             }
-            machine.hang_up(writer.client.end);
+            machine.disconnect(writer.client.end);
         }
     }
 
@@ -283,7 +283,7 @@ impl Workload {
                 None => writer.waiting = Some((stream, effect)),
                 Some(reply) => self.take_reply(machine, writer, &effect, &reply),
             }
-        } else if self.dice.below(3) == 0 {
+        } else if self.rng.below(3) == 0 {
             let (statement, effect) = self.choose(writer, machine.now().wall_s());
             match &effect {
                 Effect::Counter(key) => self.counters.get_mut(key).unwrap().attempt(),
@@ -301,13 +301,15 @@ impl Workload {
             Reply::Nothing => self.happened(effect, Outcome::Unknown, now.wall_s()),
             Reply::Error { code: OVERLOADED, .. } => self.refused(effect, now.wall_s()),
             Reply::Error { code, message } => {
-                let expected = match self.trouble {
+                let expected = match self.expected_errors {
                     // It has begun, and what there is no room for is done later.
                     _ if *code == WRITE_UNKNOWN[0] && effect.is_batch() => true,
-                    Trouble::None => false,
-                    Trouble::Reads => READ_FAILURE.contains(code),
-                    Trouble::Tables => *code == SERVER_ERROR && matches!(effect, Effect::Truncated | Effect::Dropped | Effect::Created),
-                    Trouble::Writes => READ_FAILURE.contains(code) || WRITE_UNKNOWN.contains(code),
+                    ExpectedErrors::None => false,
+                    ExpectedErrors::Reads => READ_FAILURE.contains(code),
+                    ExpectedErrors::Tables => {
+                        *code == SERVER_ERROR && matches!(effect, Effect::Truncated | Effect::Dropped | Effect::Created)
+                    }
+                    ExpectedErrors::Writes => READ_FAILURE.contains(code) || WRITE_UNKNOWN.contains(code),
                 };
                 assert!(expected, "error {code:#x}: {message}");
                 self.happened(effect, Outcome::Unknown, now.wall_s());

@@ -145,7 +145,7 @@ fn a_scan_waits_for_its_reader() {
         }
         let held = machine.connection(slow.end).unwrap().output_most;
         assert!(held < 1 << 20, "{held} bytes wait for a client that does not read");
-        machine.hang_up(deaf[0].end);
+        machine.disconnect(deaf[0].end);
         machine.connection(slow.end).unwrap().window = usize::MAX;
         let found = slow.reply(&mut machine).iter().filter(|message| !message.bins.is_empty()).count();
         assert_eq!(found, RECORDS as usize);
@@ -226,7 +226,7 @@ fn spoiled_requests_harm_nobody() {
                 machine.step();
             }
             if dice.below(2) == 0 {
-                machine.hang_up(client.end);
+                machine.disconnect(client.end);
             }
             assert_eq!(witness.one(&mut machine, &put("w", number, &[("n", i64::from(number))])).code, OK);
             assert_eq!(value(&witness.one(&mut machine, &get("w", number)), "n"), i64::from(number));

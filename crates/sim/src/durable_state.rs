@@ -17,7 +17,7 @@ pub enum Loss {
 }
 
 /// Disks, stable memory, blobs and the time.
-pub struct Remains {
+pub struct DurableState {
     pub(crate) disks: Vec<Disk>,
     pub(crate) stables: Vec<Stable>,
     pub(crate) blobs: Blobs,
@@ -27,7 +27,7 @@ pub struct Remains {
     pub(crate) trace: Trace,
 }
 
-impl Remains {
+impl DurableState {
     pub(crate) fn none(setup: &Setup) -> Self {
         let stable_bytes = setup.engine_config(0, 0).stable_bytes(MIRRORS);
         Self {
@@ -58,10 +58,10 @@ impl Remains {
     }
 
     /// Bytes in a few places of the files change by themselves.
-    pub fn rot(&mut self, dice: &mut Rng) {
+    pub fn rot(&mut self, rng: &mut Rng) {
         for disk in &mut self.disks {
-            for _ in 0..1 + dice.below(8) {
-                disk.rot(dice);
+            for _ in 0..1 + rng.below(8) {
+                disk.rot(rng);
             }
         }
     }

@@ -1,11 +1,11 @@
-//! What goes wrong in a cluster, and how it is mended.
+//! The faults of a cluster, and how they are healed.
 
 use super::members::Members;
-use super::shop::Shop;
-use super::upgrade::Upgrades;
+use super::versions::Upgrades;
+use super::workload::Workload;
+use crate::durable_state::Loss;
 use crate::machine::Machine;
 use crate::network::Network;
-use crate::remains::Loss;
 use crate::setup::Setup;
 use base::Rng;
 use shard::Durability;
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Something happens after so long at most.
 const QUIET_US_MAX: u64 = 1_500_000;
-/// What ends by itself lasts so long at most: less than a failover takes, about as long, or longer than ends of connections are patient.
+/// What ends by itself lasts so long at most: less than a failover takes, about as long, or longer than the timeout of connections.
 const LASTS_US_MAX: [u64; 3] = [500_000, 5_000_000, 10_000_000];
 /// A slow link takes so much longer at most; the second is more than a failover takes.
 const SLOW_US_MAX: [u64; 2] = [400_000, 2_500_000];
@@ -31,52 +31,52 @@ enum End {
     Absence(usize),
 }
 
-/// Trouble, by seed.
-pub(super) struct Trouble {
-    dice: Rng,
+/// Injects faults, by seed.
+pub(super) struct FaultInjector {
+    rng: Rng,
     durability: Durability,
     next_us: u64,
     members: Members,
     upgrades: Upgrades,
     /// What ends by itself, by its time.
     ends: BTreeSet<(u64, End)>,
-    /// Nodes that were asked to end.
-    ending: BTreeSet<usize>,
-    /// How often what happened.
+    /// Nodes that were told to shut down.
+    shutting_down: BTreeSet<usize>,
+    /// How often each fault occurred.
     pub(super) counts: BTreeMap<&'static str, u64>,
 }
 
-impl Trouble {
+impl FaultInjector {
     pub(super) fn new(setup: &Setup, seed: u64) -> Self {
         let upgrades = Upgrades::new(seed);
         let mut joining = setup.clone();
         upgrades.prepare(&mut joining);
         let members = Members::new(joining, seed ^ 0x3E3B);
         Self {
-            dice: Rng::new(seed),
+            rng: Rng::new(seed),
             durability: setup.durability,
             next_us: 0,
             members,
             upgrades,
             ends: BTreeSet::new(),
-            ending: BTreeSet::new(),
+            shutting_down: BTreeSet::new(),
             counts: BTreeMap::new(),
         }
     }
 
-    /// Makes trouble when it is time.
-    pub(super) fn advance(&mut self, network: &mut Network, shop: &Shop) {
+    /// Injects a fault when one is due.
+    pub(super) fn advance(&mut self, network: &mut Network, workload: &Workload) {
         self.members.advance(network);
-        self.bury(network, |machine| machine.has_ended());
+        self.reap(network, |machine| machine.has_shut_down());
         self.end_some(network);
         if network.now_us() < self.next_us {
             return;
         }
-        self.next_us = network.now_us() + self.dice.below(QUIET_US_MAX);
+        self.next_us = network.now_us() + self.rng.below(QUIET_US_MAX);
         let count = network.len() as u64;
-        let node = self.dice.below(count) as usize;
-        let other = (node + 1 + self.dice.below(count.max(2) - 1) as usize) % network.len();
-        let name = match self.dice.below(29) {
+        let node = self.rng.below(count) as usize;
+        let other = (node + 1 + self.rng.below(count.max(2) - 1) as usize) % network.len();
+        let name = match self.rng.below(29) {
             0 | 1 => self.kill(network, node, Loss::Process),
             // What is acknowledged with this durability may be lost with the power.
             2 | 3 if self.durability == Durability::Device => self.kill(network, node, Loss::Power),
@@ -92,22 +92,22 @@ impl Trouble {
             8..=11 => self.isolate(network, node),
             12 => self.slow(network, node, other),
             13 => self.slow_disk(network, node),
-            14 => self.light_fuse(network, node),
-            15..=17 => self.ask_to_end(network, node),
+            14 => self.crash_in_write(network, node),
+            15..=17 => self.request_shutdown(network, node),
             18 => self.start(network),
             19 => {
                 network.resume(node);
                 "resume"
             }
             20 => {
-                network.set_wall_clock(node, self.dice.below(20_000_000) as i64 - 10_000_000);
+                network.set_wall_clock(node, self.rng.below(20_000_000) as i64 - 10_000_000);
                 "clock set"
             }
             21 => {
-                network.mend_all();
-                "mend"
+                network.heal_links();
+                "heal_link"
             }
-            22..=26 => self.members.change(network, shop),
+            22..=26 => self.members.change(network, workload),
             27 => self.fill_disk(network, node),
             _ => self.heal(network),
         };
@@ -124,7 +124,7 @@ impl Trouble {
         while let Some((_, end)) = self.ends.first().copied().filter(|(at_us, _)| *at_us <= network.now_us()) {
             self.ends.pop_first();
             match end {
-                End::Obstruction(from, to) => network.mend(from, to),
+                End::Obstruction(from, to) => network.heal_link(from, to),
                 End::Pause(node) => network.resume(node),
                 End::FullDisk(node) => empty_disk(network, node),
                 End::Absence(node) if network.machine(node).is_none() => self.start_one(network, node),
@@ -135,11 +135,11 @@ impl Trouble {
 
     /// Most of what happens ends by itself; the rest when somebody mends it.
     fn end_later(&mut self, network: &Network, ends: impl IntoIterator<Item = End>) {
-        if self.dice.below(4) == 0 {
+        if self.rng.below(4) == 0 {
             return;
         }
-        let most_us = LASTS_US_MAX[self.dice.below(LASTS_US_MAX.len() as u64) as usize];
-        let at_us = network.now_us() + self.dice.below(most_us);
+        let most_us = LASTS_US_MAX[self.rng.below(LASTS_US_MAX.len() as u64) as usize];
+        let at_us = network.now_us() + self.rng.below(most_us);
         self.ends.extend(ends.into_iter().map(|end| (at_us, end)));
     }
 
@@ -149,20 +149,20 @@ impl Trouble {
         if loss == Loss::Power { "power" } else { "kill" }
     }
 
-    fn ask_to_end(&mut self, network: &mut Network, node: usize) -> &'static str {
+    fn request_shutdown(&mut self, network: &mut Network, node: usize) -> &'static str {
         if let Some(machine) = network.machine(node)
-            && self.ending.insert(node)
+            && self.shutting_down.insert(node)
         {
-            machine.ask_to_end();
+            machine.request_shutdown();
         }
         "end"
     }
 
-    /// Takes processes away that were asked to end, if `is_due`.
-    fn bury(&mut self, network: &mut Network, is_due: impl Fn(&mut Machine) -> bool) {
-        let over: Vec<usize> = self.ending.iter().copied().filter(|node| network.machine(*node).is_none_or(&is_due)).collect();
+    /// Ends processes that were told to shut down, if `is_due`.
+    fn reap(&mut self, network: &mut Network, is_due: impl Fn(&mut Machine) -> bool) {
+        let over: Vec<usize> = self.shutting_down.iter().copied().filter(|node| network.machine(*node).is_none_or(&is_due)).collect();
         for node in over {
-            self.ending.remove(&node);
+            self.shutting_down.remove(&node);
             network.kill(node, Loss::Process);
         }
     }
@@ -193,14 +193,14 @@ impl Trouble {
     }
 
     fn slow(&mut self, network: &mut Network, from: usize, to: usize) -> &'static str {
-        let most_us = SLOW_US_MAX[self.dice.below(2) as usize];
-        network.slow(from, to, self.dice.below(most_us));
+        let most_us = SLOW_US_MAX[self.rng.below(2) as usize];
+        network.slow(from, to, self.rng.below(most_us));
         self.end_later(network, [End::Obstruction(from, to)]);
         "slow link"
     }
 
     fn isolate(&mut self, network: &mut Network, node: usize) -> &'static str {
-        let both = self.dice.below(3) > 0;
+        let both = self.rng.below(3) > 0;
         let others = (0..network.len()).filter(|other| *other != node);
         let directions = others.flat_map(|other| [Some((node, other)), both.then_some((other, node))]).flatten();
         self.cut(network, &directions.collect::<Vec<_>>());
@@ -208,7 +208,7 @@ impl Trouble {
     }
 
     fn slow_disk(&mut self, network: &mut Network, node: usize) -> &'static str {
-        let slow_us = 1_000 + self.dice.below(100_000);
+        let slow_us = 1_000 + self.rng.below(100_000);
         if let Some(machine) = network.machine(node) {
             for core in 0..machine.cores() {
                 machine.disk(core).faults = Faults::none().with(Fault::Slow, 300).slow_by(slow_us);
@@ -219,7 +219,7 @@ impl Trouble {
 
     /// Blobs cannot be stored; the log has the room that it has taken. Now and then there is enough for one.
     fn fill_disk(&mut self, network: &mut Network, node: usize) -> &'static str {
-        let of_hundred = if self.dice.below(3) == 0 { 60 } else { 100 };
+        let of_hundred = if self.rng.below(3) == 0 { 60 } else { 100 };
         if let Some(machine) = network.machine(node) {
             machine.fail_blobs(of_hundred);
         }
@@ -227,24 +227,24 @@ impl Trouble {
         "full disk"
     }
 
-    fn light_fuse(&mut self, network: &mut Network, node: usize) -> &'static str {
-        let bytes = 1 + self.dice.below(20_000) as usize;
+    fn crash_in_write(&mut self, network: &mut Network, node: usize) -> &'static str {
+        let bytes = 1 + self.rng.below(20_000) as usize;
         if let Some(machine) = network.machine(node) {
-            let core = self.dice.below(u64::from(machine.cores())) as u16;
-            machine.light_fuse(core, bytes);
+            let core = self.rng.below(u64::from(machine.cores())) as u16;
+            machine.crash_in_write(core, bytes);
         }
         "kill in a write"
     }
 
     fn heal(&mut self, network: &mut Network) -> &'static str {
-        network.mend_all();
+        network.heal_links();
         self.ends.clear();
-        self.bury(network, |_| true);
+        self.reap(network, |_| true);
         for node in 0..network.len() {
             if network.machine(node).is_some_and(|machine| machine.is_dead()) {
                 network.kill(node, Loss::Process);
             }
-            if let Some((_, remains)) = network.remains(node) {
+            if let Some((_, remains)) = network.durable_state(node) {
                 remains.repair();
                 self.start_one(network, node);
             }
@@ -252,7 +252,7 @@ impl Trouble {
             if let Some(machine) = network.machine(node) {
                 for core in 0..machine.cores() {
                     machine.disk(core).faults = Faults::none();
-                    machine.quench_fuse(core);
+                    machine.cancel_crash(core);
                 }
             }
             empty_disk(network, node);

@@ -1,4 +1,4 @@
-//! What clients asked for and what they were told, row by row.
+//! What clients invoked and what they were answered, row by row.
 
 use crate::linearizability::{Event, Operation, Outcome, Value, Verdict, check};
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,7 +60,7 @@ impl fmt::Debug for RowId {
 
 /// An operation under way.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
+pub(super) struct Invocation {
     pub(super) row: RowId,
     pub(super) operation: Operation,
     invoked: u64,
@@ -68,7 +68,7 @@ pub(super) struct Asked {
 
 /// The histories of all rows.
 #[derive(Default)]
-pub(super) struct Ledger {
+pub(super) struct History {
     /// Counts invocations and answers.
     time: u64,
     histories: BTreeMap<RowId, Vec<Event>>,
@@ -79,9 +79,9 @@ pub(super) struct Ledger {
     pub(super) undecided: u64,
 }
 
-impl Ledger {
+impl History {
     /// An operation is sent.
-    pub(super) fn ask(&mut self, row: RowId, operation: Operation) -> Asked {
+    pub(super) fn ask(&mut self, row: RowId, operation: Operation) -> Invocation {
         self.time += 1;
         let ever = self.ever.entry(row).or_insert_with(|| BTreeSet::from([None]));
         match operation {
@@ -92,28 +92,28 @@ impl Ledger {
             }
             Operation::Read(_) => {}
         }
-        Asked { row, operation, invoked: self.time }
+        Invocation { row, operation, invoked: self.time }
     }
 
     /// It was answered, with this in it.
-    pub(super) fn answer(&mut self, asked: Asked, told: Operation) {
+    pub(super) fn answer(&mut self, invocation: Invocation, told: Operation) {
         self.time += 1;
         self.acknowledged += 1;
-        let event = Event { invoked: asked.invoked, returned: Some(self.time), operation: told };
-        self.histories.entry(asked.row).or_default().push(event);
+        let event = Event { invoked: invocation.invoked, returned: Some(self.time), operation: told };
+        self.histories.entry(invocation.row).or_default().push(event);
     }
 
     /// It was not answered, or the answer says that nobody knows.
-    pub(super) fn lose(&mut self, asked: Asked) {
-        if matches!(asked.operation, Operation::Read(_)) {
+    pub(super) fn lose(&mut self, invocation: Invocation) {
+        if matches!(invocation.operation, Operation::Read(_)) {
             return;
         }
         self.unknown += 1;
-        let operation = match asked.operation {
+        let operation = match invocation.operation {
             Operation::CompareAndSet { expected, new, .. } => Operation::CompareAndSet { expected, new, outcome: Outcome::Unknown },
             other => other,
         };
-        self.histories.entry(asked.row).or_default().push(Event { invoked: asked.invoked, returned: None, operation });
+        self.histories.entry(invocation.row).or_default().push(Event { invoked: invocation.invoked, returned: None, operation });
     }
 
     /// A replica that may lag has this: it must have been written some time.
@@ -131,7 +131,7 @@ impl Ledger {
         assert!(ever.is_some_and(|ever| ever.contains(&value)), "{row:?} is {value:?} on a replica, which nobody wrote: {ever:?}");
     }
 
-    /// All rows that anything was asked of.
+    /// All rows that an operation was about.
     pub(super) fn rows(&self) -> Vec<RowId> {
         self.ever.keys().copied().collect()
     }

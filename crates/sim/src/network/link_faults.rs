@@ -1,22 +1,22 @@
-//! How it goes between each two machines: delays, and directions that nothing gets through.
+//! Faults of the links between machines: delays, and directions that nothing gets through.
 
 use base::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The usual delays and those that are slow.
+/// The delay of each link, slow links and cut directions.
 #[derive(Default)]
-pub(super) struct Weather {
+pub(super) struct LinkFaults {
     delays_us: BTreeMap<(usize, usize), u64>,
     slow_us: BTreeMap<(usize, usize), u64>,
     cut: BTreeSet<(usize, usize)>,
 }
 
-impl Weather {
+impl LinkFaults {
     /// How long bytes take now.
-    pub(super) fn delay_us(&mut self, from: usize, to: usize, dice: &mut Rng) -> u64 {
-        let usual = *self.delays_us.entry((from, to)).or_insert_with(|| 20 + dice.below(480));
+    pub(super) fn delay_us(&mut self, from: usize, to: usize, rng: &mut Rng) -> u64 {
+        let usual = *self.delays_us.entry((from, to)).or_insert_with(|| 20 + rng.below(480));
         let base = usual + self.slow_us.get(&(from, to)).copied().unwrap_or(0);
-        base + dice.below(base)
+        base + rng.below(base)
     }
 
     pub(super) fn slow(&mut self, from: usize, to: usize, by_us: u64) {
@@ -31,7 +31,7 @@ impl Weather {
         self.cut.contains(&(from, to))
     }
 
-    pub(super) fn mend(&mut self, from: usize, to: usize) {
+    pub(super) fn heal_link(&mut self, from: usize, to: usize) {
         self.cut.remove(&(from, to));
         self.slow_us.remove(&(from, to));
     }

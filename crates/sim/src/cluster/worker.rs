@@ -1,7 +1,7 @@
-//! A client of the cluster: connected to any node, one operation under way, patient for a while.
+//! A client of the cluster: connected to any node, with one operation in flight and a timeout.
 
-use super::Shop;
-use super::ledger::{Asked, RowId, Table};
+use super::history::{Invocation, RowId, Table};
+use super::workload::Workload;
 use crate::client::{Client, Reply};
 use crate::connection::Phase;
 use crate::linearizability::{Operation, Outcome, Value};
@@ -10,10 +10,10 @@ use crate::statement::{Bound, Statement, bigint, int};
 use base::Rng;
 use cql::wire::{BatchKind, Consistency, ProtocolVersion};
 
-/// A client hangs up when it has waited so long: some soon, to ask at another node, or again at one that nobody else hears.
-const PATIENCE_US: [u64; 2] = [400_000, 6_000_000];
+/// A client disconnects after this time without an answer: some soon, to ask another node, or again one that is cut off.
+const TIMEOUT_US: [u64; 2] = [400_000, 6_000_000];
 /// After an error a client does nothing for so long at most.
-const REST_US_MAX: u64 = 100_000;
+const BACKOFF_US_MAX: u64 = 100_000;
 
 const SERVER_ERROR: i32 = 0x0000;
 const PROTOCOL_ERROR: i32 = 0x000A;
@@ -25,26 +25,26 @@ const READ_TIMEOUT: i32 = 0x1200;
 const READ_FAILURE: i32 = 0x1300;
 const WRITE_FAILURE: i32 = 0x1500;
 
-struct Line {
+struct Session {
     node: usize,
     boot: u64,
     client: Client,
     opened_us: u64,
 }
 
-struct Waiting {
+struct InFlight {
     stream: i16,
-    asked: Asked,
+    invocation: Invocation,
     /// Of a read of several rows: the others.
     wide: Option<Wide>,
     /// A read that any replica may answer.
     anywhere: bool,
-    asked_us: u64,
+    invoked_us: u64,
 }
 
 /// A read of several rows.
 struct Wide {
-    others: Vec<Asked>,
+    others: Vec<Invocation>,
     statement: Statement,
     page: Option<u32>,
     /// Of the pages so far.
@@ -52,157 +52,157 @@ struct Wide {
 }
 
 /// A client.
-pub(super) struct Customer {
-    line: Option<Line>,
-    waiting: Option<Waiting>,
-    rests_until_us: u64,
-    patience_us: u64,
+pub(super) struct Worker {
+    session: Option<Session>,
+    in_flight: Option<InFlight>,
+    backoff_until_us: u64,
+    timeout_us: u64,
 }
 
-impl Customer {
-    pub(super) fn new(dice: &mut Rng) -> Self {
-        Self { line: None, waiting: None, rests_until_us: 0, patience_us: PATIENCE_US[dice.below(2) as usize] }
+impl Worker {
+    pub(super) fn new(rng: &mut Rng) -> Self {
+        Self { session: None, in_flight: None, backoff_until_us: 0, timeout_us: TIMEOUT_US[rng.below(2) as usize] }
     }
 
     /// Takes what has come, or asks for something.
-    pub(super) fn advance(&mut self, network: &mut Network, shop: &mut Shop) {
-        if !self.has_line(network) {
-            self.give_up(network, shop);
+    pub(super) fn advance(&mut self, network: &mut Network, workload: &mut Workload) {
+        if !self.has_session(network) {
+            self.give_up(network, workload);
             self.connect(network);
             return;
         }
-        if let Some(waiting) = self.waiting.take() {
-            self.listen(network, shop, waiting);
-        } else if network.now_us() >= self.rests_until_us {
-            self.ask(network, shop);
+        if let Some(in_flight) = self.in_flight.take() {
+            self.listen(network, workload, in_flight);
+        } else if network.now_us() >= self.backoff_until_us {
+            self.ask(network, workload);
         }
     }
 
     /// Whether nothing is under way.
     pub(super) fn is_idle(&self) -> bool {
-        self.waiting.is_none()
+        self.in_flight.is_none()
     }
 
-    /// Hangs up; what was under way has an unknown outcome.
-    pub(super) fn give_up(&mut self, network: &mut Network, shop: &mut Shop) {
-        if let Some(waiting) = self.waiting.take() {
-            shop.lose(waiting.asked, network.now_us());
+    /// Disconnects; the operation in flight has an unknown outcome.
+    pub(super) fn give_up(&mut self, network: &mut Network, workload: &mut Workload) {
+        if let Some(in_flight) = self.in_flight.take() {
+            workload.lose(in_flight.invocation, network.now_us());
         }
-        if let Some(line) = self.line.take()
-            && network.boots(line.node) == line.boot
-            && let Some(machine) = network.machine(line.node)
+        if let Some(session) = self.session.take()
+            && network.boots(session.node) == session.boot
+            && let Some(machine) = network.machine(session.node)
         {
-            machine.hang_up(line.client.end);
+            machine.disconnect(session.client.end);
         }
     }
 
-    /// Whether it is connected, and has not been kept waiting for too long.
-    fn has_line(&mut self, network: &mut Network) -> bool {
+    /// Whether it is connected, and has not waited for too long.
+    fn has_session(&mut self, network: &mut Network) -> bool {
         let now_us = network.now_us();
-        let Some(line) = &mut self.line else { return false };
-        let boots = network.boots(line.node);
-        let Some(machine) = network.machine(line.node) else { return false };
-        if boots != line.boot || line.client.is_over(machine) {
+        let Some(session) = &mut self.session else { return false };
+        let boots = network.boots(session.node);
+        let Some(machine) = network.machine(session.node) else { return false };
+        if boots != session.boot || session.client.is_over(machine) {
             return false;
         }
-        if !line.client.is_ready(machine) {
-            return now_us - line.opened_us < self.patience_us;
+        if !session.client.is_ready(machine) {
+            return now_us - session.opened_us < self.timeout_us;
         }
-        self.waiting.as_ref().is_none_or(|waiting| now_us - waiting.asked_us < self.patience_us)
+        self.in_flight.as_ref().is_none_or(|in_flight| now_us - in_flight.invoked_us < self.timeout_us)
     }
 
     fn connect(&mut self, network: &mut Network) {
         let now_us = network.now_us();
-        if now_us < self.rests_until_us {
+        if now_us < self.backoff_until_us {
             return;
         }
         let count = network.len() as u64;
-        let node = network.dice().below(count) as usize;
-        let (boot, awake, core) = (network.boots(node), network.is_awake(node), network.dice().next_u64());
-        self.rests_until_us = now_us + network.dice().below(REST_US_MAX);
+        let node = network.rng().below(count) as usize;
+        let (boot, awake, core) = (network.boots(node), network.is_awake(node), network.rng().next_u64());
+        self.backoff_until_us = now_us + network.rng().below(BACKOFF_US_MAX);
         if let Some(machine) = network.machine(node).filter(|machine| awake && machine.is_accepting()) {
             let core = (core % u64::from(machine.cores())) as u16;
             let client = Client::begin(machine, core, ProtocolVersion::V4, None);
-            self.line = Some(Line { node, boot, client, opened_us: now_us });
+            self.session = Some(Session { node, boot, client, opened_us: now_us });
         }
     }
 
-    fn ask(&mut self, network: &mut Network, shop: &mut Shop) {
+    fn ask(&mut self, network: &mut Network, workload: &mut Workload) {
         let now_us = network.now_us();
-        let Some(line) = &mut self.line else { return };
-        let Some(machine) = network.machine(line.node) else { return };
-        let open = machine.connection(line.client.end).is_some_and(|connection| connection.phase == Phase::Open);
-        if !open || !line.client.is_ready(machine) {
+        let Some(session) = &mut self.session else { return };
+        let Some(machine) = network.machine(session.node) else { return };
+        let open = machine.connection(session.client.end).is_some_and(|connection| connection.phase == Phase::Open);
+        if !open || !session.client.is_ready(machine) {
             return;
         }
-        let Some((row, operation)) = shop.choose() else { return };
-        let consistency = shop.consistency(&operation);
-        let wide = shop.others(row, &operation);
-        let asked = shop.ledger.ask(row, operation);
+        let Some((row, operation)) = workload.choose() else { return };
+        let consistency = workload.consistency(&operation);
+        let wide = workload.others(row, &operation);
+        let invocation = workload.history.ask(row, operation);
         let anywhere = matches!(operation, Operation::Read(_)) && consistency == Consistency::One;
         let (statement, wide) = match wide {
             None => (statement(row, &operation, consistency), None),
             Some((others, page)) => {
                 let statement = selection(row, &others, page, consistency);
-                let others = others.into_iter().map(|row| shop.ledger.ask(row, operation)).collect();
+                let others = others.into_iter().map(|row| workload.history.ask(row, operation)).collect();
                 (statement.clone(), Some(Wide { others, statement, page, rows: Vec::new() }))
             }
         };
-        let stream = line.client.send(machine, &statement);
-        self.waiting = Some(Waiting { stream, asked, wide, anywhere, asked_us: now_us });
+        let stream = session.client.send(machine, &statement);
+        self.in_flight = Some(InFlight { stream, invocation, wide, anywhere, invoked_us: now_us });
     }
 
-    fn listen(&mut self, network: &mut Network, shop: &mut Shop, mut waiting: Waiting) {
-        let Some(line) = &mut self.line else { return };
-        let Some(machine) = network.machine(line.node) else { return };
-        let Some(reply) = line.client.poll(machine, waiting.stream) else {
-            self.waiting = Some(waiting);
+    fn listen(&mut self, network: &mut Network, workload: &mut Workload, mut in_flight: InFlight) {
+        let Some(session) = &mut self.session else { return };
+        let Some(machine) = network.machine(session.node) else { return };
+        let Some(reply) = session.client.poll(machine, in_flight.stream) else {
+            self.in_flight = Some(in_flight);
             return;
         };
         match reply {
-            Reply::Nothing => shop.lose(waiting.asked, network.now_us()),
+            Reply::Nothing => workload.lose(in_flight.invocation, network.now_us()),
             Reply::Error { code, message } => {
-                shop.refused(code);
+                workload.refused(code);
                 match code {
                     // Nothing was done.
-                    UNAVAILABLE | OVERLOADED | BOOTSTRAPPING => shop.ask_again(waiting.asked),
+                    UNAVAILABLE | OVERLOADED | BOOTSTRAPPING => workload.ask_again(in_flight.invocation),
                     SERVER_ERROR | WRITE_TIMEOUT | WRITE_FAILURE | READ_TIMEOUT | READ_FAILURE => {
-                        shop.lose(waiting.asked, network.now_us());
+                        workload.lose(in_flight.invocation, network.now_us());
                     }
                     PROTOCOL_ERROR => panic!("{message}"),
-                    _ => panic!("{:?}: error {code:#x}: {message}", waiting.asked),
+                    _ => panic!("{:?}: error {code:#x}: {message}", in_flight.invocation),
                 }
-                self.rests_until_us = network.now_us() + network.dice().below(REST_US_MAX);
+                self.backoff_until_us = network.now_us() + network.rng().below(BACKOFF_US_MAX);
                 // Another node may do better.
-                if network.dice().below(4) == 0 {
-                    self.give_up(network, shop);
+                if network.rng().below(4) == 0 {
+                    self.give_up(network, workload);
                 }
             }
-            Reply::Rows { rows, paging_state } if waiting.wide.is_some() => {
-                let Some(wide) = &mut waiting.wide else { return };
+            Reply::Rows { rows, paging_state } if in_flight.wide.is_some() => {
+                let Some(wide) = &mut in_flight.wide else { return };
                 wide.rows.extend(rows);
                 if let (Some(size), Some(_)) = (wide.page, &paging_state) {
-                    waiting.stream = line.client.send(machine, &wide.statement.clone().page(size, paging_state));
-                    waiting.asked_us = network.now_us();
-                    self.waiting = Some(waiting);
+                    in_flight.stream = session.client.send(machine, &wide.statement.clone().page(size, paging_state));
+                    in_flight.invoked_us = network.now_us();
+                    self.in_flight = Some(in_flight);
                     return;
                 }
-                for asked in std::iter::once(waiting.asked).chain(wide.others.iter().copied()) {
-                    let of_key = wide.rows.iter().filter(|row| row[0] == int(asked.row.key)).map(|row| vec![row[1].clone()]);
+                for invocation in std::iter::once(in_flight.invocation).chain(wide.others.iter().copied()) {
+                    let of_key = wide.rows.iter().filter(|row| row[0] == int(invocation.row.key)).map(|row| vec![row[1].clone()]);
                     let reply = Reply::Rows { rows: of_key.collect(), paging_state: None };
-                    answer(shop, asked, waiting.anywhere, reply);
+                    answer(workload, invocation, in_flight.anywhere, reply);
                 }
             }
-            reply => answer(shop, waiting.asked, waiting.anywhere, reply),
+            reply => answer(workload, in_flight.invocation, in_flight.anywhere, reply),
         }
     }
 }
 
 /// A row's operation has been answered.
-fn answer(shop: &mut Shop, asked: Asked, anywhere: bool, reply: Reply) {
-    match told(&asked.operation, asked.row, reply) {
-        Operation::Read(value) if anywhere => shop.ledger.seen_anywhere(asked.row, value),
-        told => shop.ledger.answer(asked, told),
+fn answer(workload: &mut Workload, invocation: Invocation, anywhere: bool, reply: Reply) {
+    match told(&invocation.operation, invocation.row, reply) {
+        Operation::Read(value) if anywhere => workload.history.seen_anywhere(invocation.row, value),
+        told => workload.history.answer(invocation, told),
     }
 }
 
