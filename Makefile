@@ -53,6 +53,7 @@ check:
 	cargo fmt --manifest-path tests/drivers/rust/Cargo.toml --check
 	scripts/check-edges.py
 	scripts/check-circles.py
+	scripts/check-words.py
 	cargo clippy $(QUICK) --workspace --all-targets -- -D warnings
 	scripts/deny.sh
 	scripts/notices.py --check

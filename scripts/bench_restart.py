@@ -29,7 +29,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="tarndb-bench-", dir=options.scratch) as scratch:
         path = pathlib.Path(scratch) / "shard.data"
         need_room(scratch, options.rows * 320 + (1 << 30), 2 << 30)
-        print("filling", file=sys.stderr, flush=True)
+        print("loading", file=sys.stderr, flush=True)
         filled = output_of(pinned(options.cpu, [bench, path, options.rows]), 1800)
         print(filled, file=sys.stderr, flush=True)
         for number in range(options.rounds):

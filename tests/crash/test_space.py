@@ -157,7 +157,7 @@ def read_by_scan(session, count: int, size: int):
 
 
 def test_memory_stays_bounded_through_recovery_load_and_defragmentation(start_node):
-    """Nearly five times the limit in rows of 2,000 bytes; each life of the process is measured: filling, recovery from the checkpoint,
+    """Nearly five times the limit in rows of 2,000 bytes; each life of the process is measured: loading, recovery from the checkpoint,
     overwriting, and recovery by a scan of the whole log, when there is no checkpoint."""
     node = start_node(flags=("--capacity", "4GiB"))
     size, count = 2_000, 600_000

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_are_named() {
+    fn other_servers_are_named() {
         for answer in ["", "SSH-2.0-x\r\n", "HTTP/1.1 200 OK\r\n\r\n<html>", "HTTP/1.1 404 Not Found\r\n\r\n"] {
             let (http, served) = server(answer);
             let error = get_status(&http).and_then(|body| parse(&http, &body).map(|_| ())).unwrap_err();
