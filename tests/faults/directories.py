@@ -15,6 +15,7 @@ import signal
 import subprocess
 import time
 
+from cassandra import DriverException
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.policies import ConstantReconnectionPolicy, FallthroughRetryPolicy
@@ -108,8 +109,8 @@ class Node:
 TABLES = ("faults.a", "faults.b")
 # What is written in each of two lives of a node: rows of which table, from which key to which.
 FIRST, SECOND, LAST = ("faults.a", 0, 1200), ("faults.b", 0, 1500), ("faults.a", 1200, 1240)
-# Some segments of 8 MiB: more than the stable memory has images of.
-TEXT = "x" * 10_000
+# Some segments of 8 MiB; in the second life more than the stable memory has images of.
+TEXTS = {FIRST: "x" * 10_000, SECOND: "x" * 24_000}
 
 
 def value(key: int) -> int:
@@ -119,7 +120,7 @@ def value(key: int) -> int:
 def write(session, rows):
     table, first, last = rows
     insert = session.prepare(f"INSERT INTO {table} (k, v, t) VALUES (?, ?, ?)")
-    text = TEXT if last - first > 100 else "y" * 500
+    text = TEXTS.get(rows, "y" * 500)
     for done, _ in execute_concurrent_with_args(session, insert, [(key, value(key), text) for key in range(first, last)], concurrency=64):
         assert done
 
@@ -172,7 +173,7 @@ def read(node: Node) -> tuple[dict, int]:
         for table in TABLES:
             try:
                 found |= {(table, row.k): row.v for row in session.execute(f"SELECT k, v FROM {table}")}
-            except ErrorMessage:
+            except (DriverException, ErrorMessage):
                 # A scan stops at what cannot be read: by key then.
                 select_one = session.prepare(f"SELECT k, v FROM {table} WHERE k = ?")
                 keys = [key for name, key in all_rows() if name == table]
