@@ -4,7 +4,7 @@
 #   scripts/test.sh         `make test`: every kind of test, with few seeds, rounds and kills
 #   scripts/test.sh long    `make test-long`: the rest; it repeats nothing that `make test` runs
 #
-# Clients and their tools are installed while the first stages compile. Each stage's output goes to the terminal and to
+# Clients and their tools are installed while other stages compile. Each stage's output goes to the terminal and to
 # .cache/log/stage-NAME.log. The closing lines are the runners' own.
 set -euo pipefail
 . "$(dirname "$0")/steps.sh"
@@ -18,7 +18,7 @@ stage() { # stage NAME COMMAND...; `alone` says how to run it, unless the comman
   local name=$1 began=$SECONDS
   shift
   stages=$((stages + 1))
-  say "[$stages/$stages_total] $name: $* (elapsed $(so_far))"
+  say "[$stages/$stages_total] $name: ${alone:-$*} (elapsed $(so_far))"
   if ! "$@" 2>&1 | tee "$cache/log/stage-$name.log"; then
     echo
     say "FAILED in stage '$name' after $((SECONDS - began)) s. Alone: ${alone:-$*}"
@@ -28,44 +28,48 @@ stage() { # stage NAME COMMAND...; `alone` says how to run it, unless the comman
   say "[$stages/$stages_total] $name: done in $((SECONDS - began)) s (elapsed $(so_far))"
 }
 
-# Installs run beside the first stages; a stage of their own waits for them and shows what they said.
-install_log="$cache/log/install.log"
-installing=""
+# begin NAME COMMAND...: starts what runs beside the next stages; `stage_end` waits for it as a stage of its own, and shows what it said.
 # A process group of its own, which ends as a whole when a stage fails.
-trap '[[ -z $installing ]] || kill -- "-$installing" 2> /dev/null || true' EXIT
-start_installing() {
-  setsid bash -c 'scripts/install-debian.sh && scripts/drivers.sh --install' > "$install_log" 2>&1 &
-  installing=$!
+beside=""
+trap '[[ -z $beside ]] || kill -- "-$beside" 2> /dev/null || true' EXIT
+begin() {
+  beside_name=$1 beside_command=("${@:2}")
+  setsid "${beside_command[@]}" > "$cache/log/$beside_name.log" 2>&1 &
+  beside=$!
 }
-installed() { cat "$install_log"; return "$1"; }
-stage_install() {
+ended() { cat "$cache/log/$beside_name.log"; return "$1"; }
+stage_end() {
   local status=0
-  wait "$installing" || status=$?
-  installing=""
-  alone="scripts/install-debian.sh && scripts/drivers.sh --install" stage install installed "$status"
+  wait "$beside" || status=$?
+  beside=""
+  alone="${beside_command[*]}" stage "$beside_name" ended "$status"
 }
 
 if [[ $kind == short ]]; then
-  stages_total=5
-  start_installing
-  stage check make --no-print-directory check
+  stages_total=6
+  begin packages scripts/install-debian.sh
   stage build cargo build --profile quick --locked --package tarndb-server
+  stage_end
+  begin clients scripts/drivers.sh --install
+  stage check make --no-print-directory check
   stage cargo-test cargo test --profile quick --workspace --locked --quiet
-  stage_install
+  stage_end
   stage drivers scripts/drivers.sh
   logs=("$cache/log/stage-cargo-test.log")
 else
   # Seeds go on after those of `make test`, which stand in the tests.
   export TARNDB_TEST_LONG=1
-  stages_total=8
-  start_installing
+  stages_total=9
+  begin packages scripts/install-debian.sh
   stage build cargo build --profile quick --locked --package tarndb-server
+  stage_end
+  begin clients scripts/drivers.sh --install
   stage seeds env TARNDB_SEED=301 TARNDB_SEEDS=1700 cargo test --profile quick --workspace --locked --test seeds -- every_promise
   stage seeds-clusters env TARNDB_SEED=151 TARNDB_SEEDS=1050 cargo test --profile quick --workspace --locked --test cluster -- every_promise
   stage seeds-upgrades env TARNDB_SEED=11 TARNDB_SEEDS=40 cargo test --profile quick --workspace --locked --test cluster -- a_cluster_is_upgraded
   stage seeds-engine env TARNDB_SEED=40 TARNDB_SEEDS=200 cargo test --profile quick --workspace --locked --lib -- acknowledged_writes a_walk_over_a_tail
   stage fuzz env TARNDB_FUZZ_SEED=20001 TARNDB_FUZZ_ITERATIONS=100000 cargo test --profile quick --workspace --locked --test wire_fuzz --test language_fuzz --test operate_fuzz
-  stage_install
+  stage_end
   stage drivers scripts/drivers.sh
   logs=("$cache"/log/stage-{seeds,seeds-clusters,seeds-upgrades,seeds-engine,fuzz}.log)
 fi
