@@ -105,6 +105,8 @@ pub(crate) struct Control {
     stopping: AtomicBool,
     stopped: AtomicBool,
     open: AtomicBool,
+    /// How many connections a core serves.
+    connections_max: AtomicU32,
     accepting: Mutex<Accepting>,
     accepting_changed: Condvar,
 }
@@ -118,6 +120,7 @@ impl Control {
             stopping: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             open: AtomicBool::new(false),
+            connections_max: AtomicU32::new(0),
             accepting: Mutex::new(Accepting::NotYet),
             accepting_changed: Condvar::new(),
         })
@@ -126,6 +129,16 @@ impl Control {
     /// Where the listeners are bound.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         self.listeners.iter().map(|listener| listener.address).collect()
+    }
+
+    /// How many connections a core serves.
+    pub(crate) fn connections_max(&self) -> u32 {
+        self.connections_max.load(Ordering::Relaxed)
+    }
+
+    /// Sets it, before clients are let in.
+    pub(crate) fn bound_connections(&self, connections_max: u32) {
+        self.connections_max.store(connections_max, Ordering::Relaxed);
     }
 
     pub(crate) fn generation(&self) -> u32 {

@@ -10,6 +10,7 @@ mod outgoing;
 use crate::clock;
 use crate::connection::{Connection, Flush, Phase};
 use crate::control::Control;
+use crate::descriptors;
 use crate::epoll::{Epoll, Timer, Wait};
 use crate::errno::Errno;
 use crate::reactor::{Envelope, LinuxReactor};
@@ -17,7 +18,7 @@ use crate::signals::{SignalSource, exit_now};
 use crate::socket;
 use io::{ConnectionId, Handler, ListenerId, Placement, Reactor, Turn};
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
 
 /// The receive buffer of a core: what one connection may deliver before the next one has its turn.
@@ -67,7 +68,8 @@ pub(crate) struct EventLoop<M> {
     timer: Timer,
     signals: Option<SignalSource>,
     pub(crate) reactor: LinuxReactor<M>,
-    connections_max: u32,
+    /// Given up for a moment to refuse a client when there is no other descriptor left.
+    spare: Option<OwnedFd>,
     receive_buffer: Box<[u8]>,
     seen_generation: u32,
     told_stopping: bool,
@@ -78,7 +80,7 @@ pub(crate) struct EventLoop<M> {
 
 impl<M: Send + 'static> EventLoop<M> {
     /// Opens what the loop waits with, on the thread that will run it.
-    pub(crate) fn new(reactor: LinuxReactor<M>, signals: Option<SignalSource>, connections_max: u32) -> Result<Self, Errno> {
+    pub(crate) fn new(reactor: LinuxReactor<M>, signals: Option<SignalSource>) -> Result<Self, Errno> {
         let (epoll, timer) = (Epoll::new()?, Timer::new()?);
         let own = &reactor.control.cores[usize::from(reactor.core().0)];
         epoll.add(own.wake_descriptor(), libc::EPOLLIN | libc::EPOLLET, TOKEN_WAKE)?;
@@ -94,7 +96,7 @@ impl<M: Send + 'static> EventLoop<M> {
             timer,
             signals,
             reactor,
-            connections_max,
+            spare: descriptors::spare(),
             receive_buffer: vec![0; RECEIVE_BYTES].into_boxed_slice(),
             // Different from the control's: the first batch looks at all flags.
             seen_generation: u32::MAX,
@@ -352,12 +354,18 @@ impl<M: Send + 'static> EventLoop<M> {
     }
 
     fn remove<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H, id: ConnectionId) {
-        if let Some(mut connection) = self.reactor.connections.remove(id) {
-            connection.release(&mut self.reactor.pool);
-            drop(connection);
-            self.forget_connection(self.reactor.core().0);
+        if self.forget(id) {
             handler.closed(&mut self.reactor, id);
         }
+    }
+
+    /// Closes a connection, of which the handler is yet to be told. `false`: it is gone already.
+    fn forget(&mut self, id: ConnectionId) -> bool {
+        let Some(mut connection) = self.reactor.connections.remove(id) else { return false };
+        connection.release(&mut self.reactor.pool);
+        drop(connection);
+        self.forget_connection(self.reactor.core().0);
+        true
     }
 
     fn accept<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H, listener: ListenerId) {
@@ -370,6 +378,7 @@ impl<M: Send + 'static> EventLoop<M> {
             match socket::accept(socket.descriptor()) {
                 Ok((connection, peer)) => self.place(handler, &control, connection, listener, peer),
                 Err(errno) if errno.is_would_block() => return,
+                Err(Errno(libc::EMFILE | libc::ENFILE)) if self.refuse_with_spare(socket.descriptor()) => {}
                 Err(Errno(code @ (libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))) => {
                     tracing::warn!(errno = code, "no descriptors or memory left for another connection: accepting rests for 100 ms");
                     self.unwatch_listeners(Watching::RestingUntil(self.reactor.now.monotonic_us + ACCEPT_REST_US));
@@ -381,6 +390,26 @@ impl<M: Send + 'static> EventLoop<M> {
                 Err(_) => {}
             }
         }
+    }
+
+    /// Refuses a client for whom there is no descriptor, so that it does not wait for an answer. `false`: that was not possible.
+    fn refuse_with_spare(&mut self, listener: RawFd) -> bool {
+        if self.spare.take().is_none() {
+            self.spare = descriptors::spare();
+            return false;
+        }
+        let accepted = socket::accept(listener);
+        let is_over = match accepted {
+            Ok(client) => {
+                drop(client);
+                self.refuse();
+                true
+            }
+            // Nobody waits any more.
+            Err(errno) => errno.is_would_block(),
+        };
+        self.spare = descriptors::spare();
+        is_over
     }
 
     /// Gives an accepted connection to its core, or refuses it when that one is full.
@@ -397,7 +426,7 @@ impl<M: Send + 'static> EventLoop<M> {
             Placement::ByClientPort => peer.port() % self.reactor.cores(),
         };
         let connections = &control.cores[usize::from(target)].connections;
-        if connections.fetch_add(1, std::sync::atomic::Ordering::Relaxed) >= self.connections_max {
+        if connections.fetch_add(1, std::sync::atomic::Ordering::Relaxed) >= control.connections_max() {
             self.forget_connection(target);
             self.refuse();
             return;
@@ -421,7 +450,7 @@ impl<M: Send + 'static> EventLoop<M> {
             self.refused_warned_us = now_us;
             tracing::warn!(
                 refused = self.refused,
-                connections_max = self.connections_max,
+                connections_max = self.reactor.control.connections_max(),
                 "too many connections on a core: new ones are closed at once"
             );
         }
@@ -459,13 +488,17 @@ impl<M: Send + 'static> EventLoop<M> {
     }
 
     fn take_signals(&mut self) {
-        let Some((count, number)) = self.signals.as_ref().map(SignalSource::take) else { return };
-        for _ in 0..count {
-            if self.reactor.control.ask_to_stop() {
-                tracing::warn!(signal = number, "second signal: ending at once without draining");
-                exit_now(128 + number);
-            }
-            tracing::info!(signal = number, "draining; a second signal ends at once");
+        let Some(seen) = self.signals.as_ref().and_then(SignalSource::take) else { return };
+        let is_repeated = self.reactor.control.ask_to_stop();
+        if !is_repeated {
+            tracing::info!(signal = seen.number, "draining; another signal, a second later, ends at once");
+        }
+        if seen.is_another_order {
+            tracing::warn!(signal = seen.number, "second signal: ending at once without draining");
+            exit_now(128 + seen.number);
+        }
+        if is_repeated {
+            tracing::info!(signal = seen.number, "another signal so soon is taken for the same order: draining goes on");
         }
     }
 }

@@ -1,32 +1,45 @@
 //! What the machine (or the container) has: memory and disk space.
 
+use crate::control_groups;
 use std::fs::{self, File};
 use std::mem::zeroed;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-/// The memory this process may use: the smallest of the machine's and the limits of its control groups, in bytes.
+/// Memory that a process may use, in bytes, and who says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// The machine has so much.
+    OfMachine(u64),
+    /// The limit of a control group of this process, which is below what the machine has.
+    OfControlGroup(u64),
+}
+
+impl Memory {
+    /// How much.
+    #[must_use]
+    pub fn bytes(self) -> u64 {
+        let (Self::OfMachine(bytes) | Self::OfControlGroup(bytes)) = self;
+        bytes
+    }
+}
+
+/// The memory this process may use: the smallest of the machine's and the limits of its control groups.
 #[must_use]
-pub fn memory_bytes() -> u64 {
+pub fn memory() -> Memory {
     // SAFETY: sysconf takes no pointers.
     let (pages, page_bytes) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
     let machine = u64::try_from(pages).unwrap_or(0).saturating_mul(u64::try_from(page_bytes).unwrap_or(0));
-    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    control_group_limits(Path::new("/sys/fs/cgroup"), &groups).fold(machine, u64::min)
+    match control_groups::memory_bytes_max() {
+        Some(group) if group < machine => Memory::OfControlGroup(group),
+        _ => Memory::OfMachine(machine),
+    }
 }
 
-/// The memory limits of the groups named in `/proc/self/cgroup` and of their parents, version 2 and version 1.
-fn control_group_limits<'a>(root: &'a Path, groups: &'a str) -> impl Iterator<Item = u64> + 'a {
-    groups.lines().flat_map(move |line| {
-        let mut parts = line.splitn(3, ':').skip(1);
-        let (controllers, path) = (parts.next().unwrap_or(""), parts.next().unwrap_or("/"));
-        let (base, file) =
-            if controllers.is_empty() { (root.to_owned(), "memory.max") } else { (root.join("memory"), "memory.limit_in_bytes") };
-        let relevant = controllers.is_empty() || controllers.split(',').any(|name| name == "memory");
-        let group = base.join(path.trim_start_matches('/'));
-        let folders: Vec<_> = group.ancestors().take_while(|folder| relevant && folder.starts_with(&base)).map(|f| f.join(file)).collect();
-        folders.into_iter().filter_map(|file| fs::read_to_string(file).ok()?.trim().parse().ok())
-    })
+/// How much memory this process may use, in bytes: see [`memory`].
+#[must_use]
+pub fn memory_bytes() -> u64 {
+    memory().bytes()
 }
 
 /// What the kernel calls its start: what processes have left in its memory is there until it has another one. 0 if it does not say.
@@ -61,21 +74,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_smallest_limit_of_a_group_and_its_parents_counts() {
-        let root = std::env::temp_dir().join(format!("tarndb-host-{}", std::process::id()));
-        let group = root.join("a/b");
-        fs::create_dir_all(&group).unwrap();
-        fs::write(root.join("a/memory.max"), "1000\n").unwrap();
-        fs::write(group.join("memory.max"), "max\n").unwrap();
-        let limits: Vec<u64> = control_group_limits(&root, "0::/a/b\n").collect();
-        assert_eq!(limits, [1000]);
-        assert_eq!(control_group_limits(&root, "3:cpu:/a\n").count(), 0);
-        fs::remove_dir_all(root).unwrap();
-    }
-
-    #[test]
     fn a_machine_has_memory_and_the_root_has_a_filesystem() {
-        assert!(memory_bytes() > 1 << 20);
+        assert!(memory().bytes() > 1 << 20);
         assert!(boot_id() != 0 && boot_id() == boot_id());
         free_bytes(Path::new("/")).unwrap();
         assert!(free_bytes(Path::new("/does/not/exist")).is_err());

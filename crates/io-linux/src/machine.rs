@@ -6,6 +6,7 @@ use crate::blobs::{self, BlobStore};
 use crate::clock;
 use crate::control::{Accepting, Control};
 use crate::cpus::{available_cpus, pin_this_thread};
+use crate::descriptors::{connections_each, descriptors_max, descriptors_open};
 use crate::disk::{DiskPath, DiskQueue};
 use crate::entropy::fill_with_entropy;
 use crate::event_loop::EventLoop;
@@ -52,8 +53,10 @@ pub struct Options {
     pub files: Vec<Vec<FileLayout>>,
     /// Where blobs are kept. Without it, replacing a blob is an error.
     pub blob_store: Option<BlobStore>,
-    /// How many connections one core serves; more are accepted and closed at once.
+    /// How many connections one core serves; more are accepted and closed at once. Fewer if this process may not have so many descriptors.
     pub connections_max: u32,
+    /// How many descriptors stay free of connections, for what the process opens later.
+    pub descriptors_kept: u64,
     /// How many disk operations of one core the kernel has at once, 1 to 4,096; more wait.
     pub disk_in_flight_max: u32,
     /// Who carries disk operations out.
@@ -71,6 +74,7 @@ impl Default for Options {
             files: Vec::new(),
             blob_store: None,
             connections_max: 10_000,
+            descriptors_kept: 8,
             disk_in_flight_max: 128,
             disk_path: DiskPath::Ring,
             pinning: Pinning::InOrder,
@@ -94,10 +98,21 @@ pub enum StartError {
     #[error(transparent)]
     File(#[from] FileError),
     /// A thread, an event queue or the blob directory could not be made.
-    #[error("the operating system refuses what a core needs: {source}")]
+    #[error("the operating system refuses what a core needs: {source}{}", remedy_of_opening(source))]
     Core {
         /// Why.
         source: std::io::Error,
+    },
+    /// Nothing is left for connections.
+    #[error(
+        "this process may have {max} files and sockets open (`ulimit -n`) and needs {needed} before the first connection: allow 65536, with \
+         `ulimit -n`, LimitNOFILE= of systemd or --ulimit nofile= of a container"
+    )]
+    Descriptors {
+        /// How many it may have.
+        max: u64,
+        /// How many it needs.
+        needed: u64,
     },
 }
 
@@ -106,6 +121,14 @@ fn remedy_of_listening(error: &std::io::Error) -> &'static str {
         std::io::ErrorKind::AddrInUse => "; another server has this port: stop it or choose another port",
         std::io::ErrorKind::PermissionDenied => "; ports below 1024 need privileges: choose another port",
         std::io::ErrorKind::AddrNotAvailable => "; this machine has no such address: choose one of its own",
+        _ => "",
+    }
+}
+
+fn remedy_of_opening(error: &std::io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EMFILE) => "; allow this process more, with `ulimit -n`, LimitNOFILE= of systemd or --ulimit nofile= of a container",
+        Some(libc::ENFILE) => "; allow this machine more, with `sysctl fs.file-max`",
         _ => "",
     }
 }
@@ -165,7 +188,7 @@ where
     let cores = u16::try_from(factories.len()).expect("a node has at most 65,535 cores");
     assert!(cores > 0, "a node has at least one core");
     assert!(options.files.len() <= factories.len(), "each core has one list of files");
-    raise_descriptor_limit();
+    let descriptors_max = descriptors_max();
     let core_error = |source: std::io::Error| StartError::Core { source };
     let mut signals = match options.signals {
         Signals::Drain => Some(SignalSource::open().map_err(|errno| core_error(errno.into()))?),
@@ -191,7 +214,6 @@ where
             files: options.files.get(number).cloned().unwrap_or_default(),
             cpu: cpus.as_ref().map(|cpus| cpus[number]),
             signals: signals.take(),
-            connections_max: options.connections_max,
             disk_in_flight_max: options.disk_in_flight_max.clamp(1, 4096),
             disk_path: options.disk_path,
         };
@@ -219,6 +241,7 @@ where
     for result in reports {
         result?;
     }
+    control.bound_connections(bound_connections(descriptors_max, &options, go_ahead.len())?);
     for go in go_ahead {
         let _ = go.send(());
     }
@@ -269,7 +292,6 @@ struct Core<M> {
     files: Vec<FileLayout>,
     cpu: Option<usize>,
     signals: Option<SignalSource>,
-    connections_max: u32,
     disk_in_flight_max: u32,
     disk_path: DiskPath,
 }
@@ -288,7 +310,7 @@ impl<M: Send + 'static> Core<M> {
         let disk = DiskQueue::new(volumes, self.disk_in_flight_max, self.disk_path).map_err(|source| StartError::Core { source })?;
         let addresses = self.control.addresses();
         let reactor = LinuxReactor::new(self.control, self.mailbox, disk, self.helpers);
-        let event_loop = EventLoop::new(reactor, self.signals, self.connections_max);
+        let event_loop = EventLoop::new(reactor, self.signals);
         let event_loop = event_loop.map_err(|errno| StartError::Core { source: errno.into() })?;
         Ok((event_loop, CoreEnv { core, cores, now: clock::read(), files, addresses }))
     }
@@ -307,21 +329,31 @@ fn choose_cpus(pinning: Pinning, cores: usize) -> Option<Vec<usize>> {
     }
     let cpus = available_cpus();
     if cores > cpus.len() {
-        tracing::warn!(cores, cpus = cpus.len(), "more cores than CPUs: threads are not pinned and will disturb one another");
+        tracing::warn!(cores, cpus = cpus.len(), "more cores than CPUs: threads are not pinned");
         return None;
     }
     Some(cpus)
 }
 
-/// Every connection is a descriptor: allow as many as the process may have.
-fn raise_descriptor_limit() {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the limit is valid for writing.
-    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } == 0 && limit.rlim_cur < limit.rlim_max {
-        limit.rlim_cur = limit.rlim_max;
-        // SAFETY: the limit is valid. When it is refused, the lower one stays.
-        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+/// Bounds connections by the descriptors that are left, now that everything else is open.
+fn bound_connections(max: u64, options: &Options, cores: usize) -> Result<u32, StartError> {
+    let open = descriptors_open();
+    let allowed = connections_each(max, open, options.descriptors_kept, cores);
+    if allowed == 0 {
+        return Err(StartError::Descriptors { max, needed: open + options.descriptors_kept + cores as u64 });
     }
+    if allowed < options.connections_max {
+        tracing::warn!(
+            descriptors_max = max,
+            open,
+            kept_free = options.descriptors_kept,
+            connections_per_core = allowed,
+            asked = options.connections_max,
+            "`ulimit -n` allows fewer connections than connections_per_core asks for: further clients are refused; raise it, with `ulimit -n`, \
+             LimitNOFILE= of systemd or --ulimit nofile= of a container"
+        );
+    }
+    Ok(allowed.min(options.connections_max))
 }
 
 /// A node without one of its cores must not go on: its slots would hang.

@@ -9,6 +9,7 @@ use crate::connections::Connections;
 use crate::control::Control;
 use crate::disk::DiskQueue;
 use crate::entropy::fill_with_entropy;
+use crate::errno::Errno;
 use crate::helper::{Job, Task, TaskSender};
 use crate::mailbox::Mailbox;
 use crate::outgoing;
@@ -55,7 +56,7 @@ pub struct LinuxReactor<M> {
     /// Those of them that nobody watches yet.
     pub(crate) unwatched: Vec<ConnectionId>,
     /// Connections that could not even be begun: the handler has not heard of it.
-    pub(crate) failed_connects: Vec<ConnectionId>,
+    pub(crate) failed_connects: Vec<(ConnectionId, Errno)>,
     pub(crate) disk: DiskQueue,
     helpers: Helpers,
 }
@@ -205,9 +206,9 @@ impl<M: Send + 'static> Reactor for LinuxReactor<M> {
                 self.unwatched.push(id);
                 id
             }
-            Err(_) => {
+            Err(errno) => {
                 let id = self.connections.used_up();
-                self.failed_connects.push(id);
+                self.failed_connects.push((id, errno));
                 id
             }
         }

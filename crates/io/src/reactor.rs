@@ -47,8 +47,8 @@ pub trait Reactor {
     /// Closes a connection without sending its output, whose memory is free at once. `closed` follows.
     fn abort(&mut self, connection: ConnectionId);
 
-    /// Starts a connection to another machine; it belongs to this core. [`Handler::connected`] follows, or `closed` when it cannot be made
-    /// (refused, unreachable, no answer within a bounded time).
+    /// Starts a connection to another machine; it belongs to this core. [`Handler::connected`] follows, or [`Handler::unreachable`] when it
+    /// cannot be made (refused, unreachable, no answer within a bounded time).
     ///
     /// What is appended to its output before it is made is sent once it is, and dropped when it is closed before. `lands_on` names a core of
     /// the other side and how many it has: the local port is chosen for a listener there with [`crate::Placement::ByClientPort`], as far as
@@ -94,6 +94,13 @@ pub trait Handler<R: Reactor> {
 
     /// A connection that this core asked for is made.
     fn connected(&mut self, _reactor: &mut R, _connection: ConnectionId) {}
+
+    /// A connection that this core asked for could not be made: the operating system's error number says why. It is gone.
+    ///
+    /// The default tells [`Handler::closed`].
+    fn unreachable(&mut self, reactor: &mut R, connection: ConnectionId, _code: i32) {
+        self.closed(reactor, connection);
+    }
 
     /// Bytes arrived, in order, in whatever cut the network made.
     fn received(&mut self, reactor: &mut R, connection: ConnectionId, bytes: &[u8]);

@@ -9,8 +9,8 @@ use io::{ConnectionId, Handler};
 impl<M: Send + 'static> EventLoop<M> {
     /// Tells the handler of connections that could not even be begun.
     pub(super) fn close_failed_connects<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H) {
-        for id in std::mem::take(&mut self.reactor.failed_connects) {
-            handler.closed(&mut self.reactor, id);
+        for (id, Errno(code)) in std::mem::take(&mut self.reactor.failed_connects) {
+            handler.unreachable(&mut self.reactor, id, code);
         }
     }
 
@@ -34,9 +34,12 @@ impl<M: Send + 'static> EventLoop<M> {
         if events & (libc::EPOLLOUT | libc::EPOLLERR | libc::EPOLLHUP) == 0 {
             return false;
         }
-        let Ok(had_output) = connection.made() else {
-            self.remove(handler, id);
-            return false;
+        let had_output = match connection.made() {
+            Ok(had_output) => had_output,
+            Err(errno) => {
+                self.give_up(handler, id, errno);
+                return false;
+            }
         };
         handler.connected(&mut self.reactor, id);
         if had_output && self.flush(handler, id) == Some(Flush::Done) {
@@ -52,9 +55,16 @@ impl<M: Send + 'static> EventLoop<M> {
                 if at_us > self.reactor.now.monotonic_us {
                     return;
                 }
-                self.remove(handler, id);
+                self.give_up(handler, id, Errno(libc::ETIMEDOUT));
             }
             self.reactor.connecting.pop_front();
+        }
+    }
+
+    /// Ends an attempt that has failed.
+    fn give_up<H: Handler<LinuxReactor<M>>>(&mut self, handler: &mut H, id: ConnectionId, Errno(code): Errno) {
+        if self.forget(id) {
+            handler.unreachable(&mut self.reactor, id, code);
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::scripted::{Ends, Event, Node, child_test, echo, listening};
 use io::{Placement, Turn};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Command};
+use std::time::{Duration, Instant};
 
 const CHILD: &str = "TARNDB_TEST_CHILD";
 
@@ -33,13 +34,26 @@ fn signal(child: &Child, name: &str) {
 }
 
 #[test]
-fn the_first_signal_drains_and_the_second_ends_at_once() {
+fn the_first_signal_drains_and_one_that_comes_a_second_later_ends_at_once() {
     let (mut child, mut output, _) = spawn(child_test("ending::child_that_never_ends"));
+    let before = Instant::now();
     signal(&child, "TERM");
     wait_for(&mut output, "stopping 0");
     assert!(child.try_wait().unwrap().is_none(), "still draining");
-    signal(&child, "INT");
+    while child.try_wait().unwrap().is_none() {
+        signal(&child, "INT");
+    }
     assert_eq!(child.wait().unwrap().code(), Some(128 + 2));
+    assert!(before.elapsed() >= Duration::from_secs(1), "what comes within a second of the first is the same order");
+}
+
+#[test]
+fn a_terminal_that_goes_away_drains() {
+    let (mut child, mut output, _) = spawn(child_test("ending::child_that_never_ends"));
+    signal(&child, "HUP");
+    wait_for(&mut output, "stopping 0");
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 #[test]
@@ -53,23 +67,54 @@ fn a_panic_of_one_core_ends_the_process_as_a_bug() {
 }
 
 #[test]
-fn without_descriptors_clients_wait_and_are_served_later() {
-    let inner = child_test("ending::child_that_never_ends");
-    let mut limited = Command::new("sh");
-    limited.args(["-c", "ulimit -n 40; exec \"$0\" \"$@\""]).arg(inner.get_program()).args(inner.get_args());
-    limited.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
-    let (mut child, _output, address) = spawn(limited);
-    let mut streams: Vec<_> = (0..60).map(|_| TcpStream::connect(&address).unwrap()).collect();
-    for stream in &mut streams {
-        stream.write_all(b"x").unwrap();
-    }
-    // In order: each one that is served makes room for another.
-    for mut stream in streams {
-        let mut byte = [0];
-        stream.read_exact(&mut byte).unwrap();
+fn clients_beyond_the_descriptors_that_are_left_are_refused_at_once() {
+    let (mut child, _output, address) = spawn(with_descriptors(40, "ending::child_that_never_ends"));
+    let streams: Vec<_> = (0..60).map(|_| TcpStream::connect(&address).unwrap()).collect();
+    let served: Vec<bool> = streams.iter().map(is_served).collect();
+    let count = served.iter().filter(|is_served| **is_served).count();
+    assert!((2..40).contains(&count), "{served:?}");
+    drop(streams);
+    // The core hears of it some time later.
+    let started = Instant::now();
+    while !is_served(&TcpStream::connect(&address).unwrap()) {
+        assert!(started.elapsed() < Duration::from_secs(60), "who has gone makes room");
     }
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+#[test]
+fn clients_are_refused_at_once_when_no_descriptor_is_left_at_all() {
+    let (mut child, _output, address) = spawn(with_descriptors(100, "ending::child_that_has_no_descriptors_left"));
+    for _ in 0..20 {
+        assert!(!is_served(&TcpStream::connect(&address).unwrap()));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// A child that may have so many descriptors.
+fn with_descriptors(count: u32, name: &str) -> Command {
+    let inner = child_test(name);
+    let mut limited = Command::new("sh");
+    let script = format!("ulimit -n {count}; exec \"$0\" \"$@\"");
+    limited.args(["-c", &script]).arg(inner.get_program()).args(inner.get_args());
+    limited.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    limited
+}
+
+/// Whether a client gets its byte back, or is refused. One of both must happen.
+fn is_served(mut stream: &TcpStream) -> bool {
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    // Who is refused may hear of it here already.
+    let _ = stream.write_all(b"x");
+    match stream.read(&mut [0]) {
+        Ok(count) => count == 1,
+        Err(error) => {
+            assert_ne!(error.kind(), ErrorKind::WouldBlock, "neither served nor refused");
+            false
+        }
+    }
 }
 
 #[test]
@@ -78,6 +123,19 @@ fn child_that_never_ends() {
     run_child(|reactor, event| {
         if let Event::Stopping = event {
             println!("stopping {}", io::Reactor::core(reactor).0);
+        }
+        echo(reactor, event)
+    });
+}
+
+#[test]
+#[ignore = "run by the tests above in a process of its own"]
+fn child_that_has_no_descriptors_left() {
+    run_child(|reactor, event| {
+        if let Event::Turn = event {
+            while let Ok(file) = std::fs::File::open("/dev/null") {
+                std::mem::forget(file);
+            }
         }
         echo(reactor, event)
     });
