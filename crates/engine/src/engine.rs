@@ -10,7 +10,7 @@ use crate::cold::Cold;
 use crate::config::Config;
 use crate::defrag::Defrag;
 use crate::drops::Drops;
-use crate::error::{OpenError, WriteError};
+use crate::error::{NoSpace, OpenError, WriteError};
 use crate::expiry::Expiry;
 use crate::fetch::Fetches;
 use crate::flush::Flush;
@@ -255,7 +255,16 @@ impl Engine {
     /// Whether an ordinary write is refused for want of space, not for a moment only.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        matches!(self.check_free_segments(Appender::Put), Err(WriteError::Full { .. }))
+        self.full().is_some()
+    }
+
+    /// What has no space, if an ordinary write is refused for that.
+    #[must_use]
+    pub fn full(&self) -> Option<NoSpace> {
+        match self.check_free_segments(Appender::Put) {
+            Err(WriteError::Full { space }) => Some(space),
+            _ => None,
+        }
     }
 
     /// Whether writes of new rows are refused for want of space, on the device or in the memory that the index may have.

@@ -2,7 +2,7 @@
 
 use crate::key::CachePolicy;
 use crate::location::{Location, SegmentId};
-use base::TableId;
+use base::{TableId, format_size};
 use io::DiskError;
 use std::fmt;
 
@@ -112,6 +112,44 @@ pub enum ReadError {
     },
 }
 
+/// What has no space for writes, and so what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoSpace {
+    /// The data has taken all that the shard may have.
+    Capacity {
+        /// What it may have.
+        bytes: u64,
+        /// Bytes of records that are not overwritten or deleted.
+        live_bytes: u64,
+    },
+    /// The file system does not let the file grow to what the shard may have.
+    FileSystem {
+        /// How long the file is.
+        bytes: u64,
+        /// What the shard may have.
+        capacity_bytes: u64,
+    },
+}
+
+impl fmt::Display for NoSpace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Capacity { bytes, live_bytes } => write!(
+                f,
+                "the capacity of this core, {}, is in use, {} of it by live rows; delete rows or raise the capacity",
+                format_size(bytes),
+                format_size(live_bytes)
+            ),
+            Self::FileSystem { bytes, capacity_bytes } => write!(
+                f,
+                "the file system has no space for more than {} of the {} that this core may use; free space on it",
+                format_size(bytes),
+                format_size(capacity_bytes)
+            ),
+        }
+    }
+}
+
 /// Why a batch was not written. Nothing of it was.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
@@ -131,10 +169,10 @@ pub enum WriteError {
     #[error("the device is behind the writers: try again in a moment")]
     Busy,
     /// The device is full. Deletes are accepted a little longer; space freed makes writes work again.
-    #[error("the shard's device space is used up ({live_bytes} bytes are live): delete data or raise the capacity")]
+    #[error("device full: {space}")]
     Full {
-        /// Bytes of records that are not overwritten or deleted.
-        live_bytes: u64,
+        /// What has no more space.
+        space: NoSpace,
     },
     /// A new row would let the index outgrow the memory limit. Rows that are there can be overwritten.
     #[error("the index takes {index_bytes} bytes and leaves too little of the memory limit: delete data or raise the limit")]

@@ -30,6 +30,10 @@ impl Growth {
         self.capacity
     }
 
+    pub(crate) fn segments(&self) -> usize {
+        self.segments
+    }
+
     /// The file must be allowed to have this many segments.
     pub(crate) fn reserve(&mut self, segments: usize) {
         self.capacity = self.capacity.max(segments);

@@ -55,7 +55,7 @@ mod tests;
 pub use batch::WriteBatch;
 pub use config::Config;
 pub use engine::Engine;
-pub use error::{Damage, DataLoss, Miss, OpenError, ReadError, ReceivedError, StableLoss, WriteError};
+pub use error::{Damage, DataLoss, Miss, NoSpace, OpenError, ReadError, ReceivedError, StableLoss, WriteError};
 pub use format::mark::{Mark, RunState};
 pub use format::witness::{Witness, read_witnesses};
 pub use inspect::{Contents, Found, SegmentHead, SegmentInfo, check_checkpoint, visit_page, walk_segment};

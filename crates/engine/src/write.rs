@@ -6,7 +6,7 @@ use crate::batch::WriteBatch;
 use crate::cache::Cache;
 use crate::config::FRAMES_EXTRA;
 use crate::engine::Engine;
-use crate::error::{Miss, WriteError};
+use crate::error::{Miss, NoSpace, WriteError};
 use crate::format::record::{self, HEADER_BYTES, Record};
 use crate::format::segment_header::{HeaderState, SegmentHeader};
 use crate::index::{Before, Page, Place, Unresolved};
@@ -351,7 +351,17 @@ impl Engine {
         if soon || appender == Appender::Defrag || self.growth.may_grow() || self.defrag.hopeful || !self.drops.is_empty() {
             return Err(WriteError::Busy);
         }
-        Err(WriteError::Full { live_bytes: self.segments.live_bytes() })
+        Err(WriteError::Full { space: self.no_space() })
+    }
+
+    fn no_space(&self) -> NoSpace {
+        let bytes = |segments: usize| segments as u64 * u64::from(self.config.segment_bytes);
+        let (segments, capacity) = (self.growth.segments(), self.growth.capacity());
+        if segments < capacity {
+            NoSpace::FileSystem { bytes: bytes(segments), capacity_bytes: bytes(capacity) }
+        } else {
+            NoSpace::Capacity { bytes: bytes(capacity), live_bytes: self.segments.live_bytes() }
+        }
     }
 
     /// Ends the open segment.

@@ -68,6 +68,10 @@ pub struct Core {
     pub(crate) stalls_due_us: Option<u64>,
     /// When figures are written for operators.
     pub(crate) report_due_us: u64,
+    /// Whether the log says that there is no room for writes.
+    pub(crate) told_full: bool,
+    /// How many reports in a row have found room for writes.
+    pub(crate) looks_with_room: u32,
     on_ready: Option<OnReady>,
     on_failure: Option<OnFailure>,
     /// Damaged places that have been logged.
@@ -140,6 +144,8 @@ impl Core {
             send_away_until_us: None,
             stalls_due_us: None,
             report_due_us: 0,
+            told_full: false,
+            looks_with_room: 0,
             on_ready: parts.on_ready,
             on_failure: None,
             damage_logged: 0,
@@ -330,6 +336,10 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         self.forget(connection);
     }
 
+    fn unreachable(&mut self, reactor: &mut R, connection: ConnectionId, code: i32) {
+        self.node_unreachable(reactor, connection, code);
+    }
+
     fn completed(&mut self, reactor: &mut R, completion: DiskCompletion) {
         if completion.tag.0 < NODE_TAGS {
             self.shard.completed(reactor.now(), completion);
@@ -398,6 +408,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
     fn stopping(&mut self, reactor: &mut R) {
         if self.core == CoreId(0) {
             reactor.stop_accepting();
+            self.note_end_of_joining();
         }
         if !self.begin_shutdown(reactor.now().monotonic_us) {
             self.flush_to_end();

@@ -1,6 +1,6 @@
 //! Why a shard refuses or fails an operation.
 
-use engine::WriteError;
+use engine::{NoSpace, WriteError};
 use model::operation::Stop;
 
 /// A shard's failure, with what to do about it.
@@ -16,10 +16,10 @@ pub enum ShardError {
     #[error("the device is behind the writers; try again in a moment")]
     Busy,
     /// No space is left for writes.
-    #[error("no space is left for writes ({live_bytes} bytes are live on this core); delete data or raise the capacity")]
+    #[error("device full: {space}")]
     Full {
-        /// Bytes of live records.
-        live_bytes: u64,
+        /// What has no more space.
+        space: NoSpace,
     },
     /// The index would take too much memory.
     #[error("the index takes {index_bytes} bytes, which is all that the memory limit leaves; delete data or raise the limit")]
@@ -145,7 +145,7 @@ impl ShardError {
             WriteError::NotReady | WriteError::ShuttingDown => Self::NotReady,
             WriteError::UnknownTable { .. } => Self::UnknownTable,
             WriteError::Miss(_) | WriteError::Busy => Self::Busy,
-            WriteError::Full { live_bytes } => Self::Full { live_bytes: *live_bytes },
+            WriteError::Full { space } => Self::Full { space: *space },
             WriteError::IndexFull { index_bytes } => Self::IndexFull { index_bytes: *index_bytes },
             WriteError::TooLarge { bytes, bytes_max } => Self::TooLarge { bytes: *bytes, bytes_max: *bytes_max },
             WriteError::KeyTooLong { bytes } => Self::TooLarge { bytes: *bytes, bytes_max: usize::from(u16::MAX) },

@@ -4,7 +4,7 @@ use super::shard::{Shard, config, key};
 use crate::format::record::Record;
 use crate::format::segment_header::{HeaderBlock, HeaderState, SegmentHeader};
 use crate::format::witness::read_witnesses;
-use crate::{CachePolicy, Damage, OpenError, ReadError, SegmentId, WriteError};
+use crate::{CachePolicy, Damage, NoSpace, OpenError, ReadError, SegmentId, WriteError};
 use base::BLOCK_BYTES;
 use sim_disk::Stable;
 
@@ -159,7 +159,8 @@ fn a_full_device_refuses_writes_reads_on_and_recovers_by_deletes() {
             Err(error) => break error,
         }
     };
-    assert!(matches!(refused, WriteError::Full { .. }), "{refused}");
+    assert!(matches!(refused, WriteError::Full { space: NoSpace::Capacity { .. } }), "{refused}");
+    assert!(refused.to_string().starts_with("device full: the capacity of this core, "), "{refused}");
     assert!(shard.engine.is_full());
     assert!(written as f64 * 900.0 > 0.6 * 24.0 * f64::from(SEGMENT), "only {written} rows fitted");
     assert_eq!(shard.get(written / 2), Ok(Some(vec![1; 900])));
@@ -184,7 +185,9 @@ fn a_full_file_system_refuses_writes_until_it_has_space() {
         written += 1;
     }
     assert!(shard.engine.stats().growth_refused > 0);
-    assert!(matches!(shard.put(written, &[1; 900]), Err(WriteError::Full { .. })));
+    let refused = shard.put(written, &[1; 900]).unwrap_err();
+    let expected = NoSpace::FileSystem { bytes: 16 * u64::from(SEGMENT), capacity_bytes: 64 * u64::from(SEGMENT) };
+    assert_eq!(refused, WriteError::Full { space: expected }, "raising the capacity would not help");
     shard.disk.capacity = usize::MAX;
     shard.now.monotonic_us += 2_000_000;
     shard.settle();

@@ -55,6 +55,8 @@ pub(crate) struct MetadataCore {
     pub(crate) contact_number: usize,
     pub(crate) contact_at_us: u64,
     pub(crate) contact_until_us: u64,
+    /// How many contacts in a row have not answered.
+    pub(crate) unanswered: u32,
 }
 
 /// The part of this floor in [`ClusterCore`](crate::cluster::ClusterCore), besides the view and the roles, which all floors read.
@@ -91,8 +93,11 @@ impl Membership {
 
 /// A member that is asked to take this node in.
 pub(crate) struct Contact {
+    pub(crate) address: SocketAddr,
     pub(crate) connection: ConnectionId,
     pub(crate) channel: Channel,
+    /// Whether it has taken this node in, or said why not.
+    pub(crate) has_answered: bool,
 }
 
 impl MetadataCore {
@@ -110,6 +115,7 @@ impl MetadataCore {
             contact_number: 0,
             contact_at_us: 0,
             contact_until_us: 0,
+            unanswered: 0,
         }
     }
 

@@ -10,8 +10,10 @@ use cluster::wire::{Hello, Join, JoinReply, Kind, RefusalMessage, link_version};
 use cluster::{Metadata, Outcome, State, Versions};
 use io::{ConnectionId, Reactor};
 
-/// How long after a member could not be asked to take this node in the next one is.
+/// How long after a member could not be asked to take this node in the next one is; twice as long after each round of all of them, ...
 const JOIN_AGAIN_US: u64 = 500_000;
+/// ... up to this.
+const JOIN_AGAIN_US_MAX: u64 = 4_000_000;
 
 /// How long a member that is asked has to answer: longer than a proposal takes at most.
 const JOIN_PATIENCE_US: u64 = 12_000_000;
@@ -39,10 +41,10 @@ impl Core {
             if now_us < core.contact_until_us {
                 return Some(core.contact_until_us);
             }
-            // `closed` follows, and then the next one is asked.
+            // `closed` follows, which is of no interest any more.
             reactor.abort(contact.connection);
-            core.contact_until_us = now_us + JOIN_PATIENCE_US;
-            return Some(core.contact_until_us);
+            self.contact_lost(now_us, &format!("no answer for {} s", JOIN_PATIENCE_US / 1_000_000));
+            return self.cluster.as_ref()?.membership.group.as_ref().map(|core| core.contact_at_us);
         }
         if now_us < core.contact_at_us {
             return Some(core.contact_at_us);
@@ -70,7 +72,7 @@ impl Core {
             target_core: 0,
         };
         channel.send(reactor, connection, Kind::HELLO, |body| body.extend_from_slice(&hello.encode()));
-        core.contact = Some(Contact { connection, channel });
+        core.contact = Some(Contact { address, connection, channel, has_answered: false });
         None
     }
 
@@ -103,6 +105,7 @@ impl Core {
                     Kind::JOIN_REPLY => match JoinReply::decode(frame.body) {
                         Ok(reply) => {
                             tracing::info!(node = reply.node.0, cluster = reply.cluster_name, "joined");
+                            contact.has_answered = true;
                             metadata.joined(now, &reply);
                             let members = reply.members.iter().filter_map(|(node, address)| Some((*node, address.parse().ok()?)));
                             let members = members.collect();
@@ -118,19 +121,65 @@ impl Core {
                 },
                 Err(error) => error.to_string(),
             };
+            (contact.has_answered, core.unanswered) = (true, 0);
+            let address = contact.address;
             if let Some(cluster) = &mut self.cluster
                 && cluster.links.is_news(&refused, now.monotonic_us)
             {
-                tracing::warn!(why = refused, "the member that was asked does not take this node in; it is asked again");
+                tracing::warn!(%address, why = refused, "the member that was asked does not take this node in; it is asked again");
             }
             return reactor.close(connection);
         }
     }
 
-    pub(crate) fn contact_closed<R: Reactor<Message = Message>>(&mut self, _: &mut R, connection: ConnectionId) {
-        let Some(core) = self.cluster.as_mut().and_then(|cluster| cluster.membership.group.as_mut()) else { return };
-        if core.contact.as_ref().is_some_and(|contact| contact.connection == connection) {
-            core.contact = None;
+    pub(crate) fn contact_closed<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, connection: ConnectionId) {
+        if self.cluster.as_ref().is_some_and(|cluster| cluster.is_contact(connection)) {
+            let why = "it has closed the connection without an answer, as another kind of server does";
+            self.contact_lost(reactor.now().monotonic_us, why);
+        }
+    }
+
+    /// A connection to another node could not be made, for this error of the operating system.
+    pub(crate) fn node_unreachable<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, connection: ConnectionId, code: i32) {
+        if self.cluster.as_ref().is_some_and(|cluster| cluster.is_contact(connection)) {
+            return self.contact_lost(reactor.now().monotonic_us, &std::io::Error::from_raw_os_error(code).to_string());
+        }
+        self.node_closed(reactor, connection);
+    }
+
+    /// The contact is gone. If it has not answered, the next one is asked the later the more have not.
+    fn contact_lost(&mut self, now_us: u64, why: &str) {
+        let Some(cluster) = &mut self.cluster else { return };
+        let contacts = cluster.config.join.len().max(1);
+        let Some(core) = &mut cluster.membership.group else { return };
+        let Some(contact) = core.contact.take().filter(|contact| !contact.has_answered) else { return };
+        let round = (core.unanswered as usize / contacts).min(8) as u32;
+        core.unanswered = core.unanswered.saturating_add(1);
+        let wait_us = (JOIN_AGAIN_US << round).min(JOIN_AGAIN_US_MAX);
+        core.contact_at_us = now_us + wait_us;
+        tracing::warn!(
+            address = %contact.address,
+            why,
+            tries = core.unanswered,
+            next_in_ms = wait_us / 1_000,
+            "no member of the cluster to join is reached yet, and this node is not ready before; check that one runs there, that `join` names its \
+             node port, and that nothing between blocks it"
+        );
+    }
+
+    /// On core 0: the process ends. Says so if it was never taken in.
+    pub(crate) fn note_end_of_joining(&self) {
+        let Some(cluster) = &self.cluster else { return };
+        let Some(core) = &cluster.membership.group else { return };
+        let is_joiner = core.metadata.as_ref().is_some_and(|metadata| metadata.join_request().is_some());
+        if is_joiner && cluster.membership.members_told.is_empty() {
+            let join = cluster.config.join.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+            tracing::error!(
+                join,
+                unanswered = core.unanswered,
+                "this node ends without having joined a cluster; start one of the members that `join` names first, or correct it, or found a new \
+                 cluster with --node-port and without --join"
+            );
         }
     }
 

@@ -46,6 +46,7 @@ impl Core {
     }
 
     fn write_report(&mut self, now_us: u64) -> bool {
+        self.note_room();
         let Some(board) = self.config.board.as_deref() else { return true };
         if let Some(cluster) = &mut self.cluster {
             cluster.sample_rebuilds(now_us);
@@ -54,6 +55,29 @@ impl Core {
         let is_written = board.write(self.core_report(), cluster);
         self.report_due_us = now_us + if is_written { REPORT_US * self.report_weight() } else { AGAIN_US };
         is_written
+    }
+
+    /// Logs when there is no room for writes any more, and when there is again.
+    ///
+    /// A file that is asked to grow is not full for a moment, so room counts when it has been there for two looks.
+    fn note_room(&mut self) {
+        let engine = self.shard.engine();
+        let (full, index_is_full) = (engine.full(), engine.index_is_full());
+        let is_full = full.is_some() || index_is_full;
+        self.looks_with_room = if is_full { 0 } else { self.looks_with_room.saturating_add(1) };
+        if is_full && !self.told_full {
+            self.told_full = true;
+            match full {
+                Some(space) => tracing::error!(core = self.core.0, %space, "device full: writes that need room are refused"),
+                None => tracing::error!(
+                    core = self.core.0,
+                    "the index takes all that memory_limit leaves: writes of new rows are refused; delete rows or raise the limit"
+                ),
+            }
+        } else if self.told_full && self.looks_with_room >= 2 {
+            self.told_full = false;
+            tracing::info!(core = self.core.0, "there is room again: writes are taken");
+        }
     }
 
     /// The cluster has changed: who looks wants to see it.
