@@ -4,9 +4,9 @@ use crate::settings::Settings;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
-/// A NoSQL database that the drivers people already use connect to.
+/// TarnDB is a NoSQL database in one binary: Cassandra, ScyllaDB and Aerospike clients connect to it.
 #[derive(Debug, Parser)]
-#[command(name = "tarndb", version = env!("TARNDB_BUILD"), about, max_term_width = 120)]
+#[command(name = "tarndb", version = env!("TARNDB_BUILD"), max_term_width = 120)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -110,6 +110,13 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn help_begins_with_what_the_program_is() {
+        let help = Cli::command().render_help().to_string();
+        assert!(help.starts_with("TarnDB is a NoSQL database in one binary"), "{help}");
+        assert_eq!(help.lines().nth(2).map(|line| line.starts_with("Usage: ")), Some(true), "{help}");
     }
 
     #[test]

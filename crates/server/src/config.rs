@@ -3,6 +3,7 @@
 use crate::devices::{DEVICES_MAX, DeviceSpec};
 use crate::settings::{Authentication, Durability, Pin, Settings, Size};
 use base::NodeId;
+use io_linux::Memory;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -35,6 +36,24 @@ pub(crate) enum ConfigError {
     /// Space is given twice.
     #[error("capacity is how long data files may become, and devices have their own sizes: leave capacity away, or write PATH=SIZE")]
     CapacityOfDevices,
+    /// There is not so much memory.
+    #[error("memory_limit is {value}, but {whose} has {most}: give the node less")]
+    TooMuchMemory {
+        /// What was given.
+        value: Size,
+        /// Who says how much there is.
+        whose: &'static str,
+        /// How much there is.
+        most: Size,
+    },
+    /// A name to listen on has no address.
+    #[error("listen is `{name}`, which is neither an IP address nor a name that has one: {why}")]
+    Listen {
+        /// What was given.
+        name: String,
+        /// What is wrong.
+        why: String,
+    },
     /// A list of devices is empty or too long.
     #[error("devices lists {count}, but must list 1 to {DEVICES_MAX}")]
     Devices {
@@ -101,7 +120,7 @@ pub(crate) enum ConfigError {
 /// What this machine or container has, where a default depends on it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Host {
-    pub(crate) memory_bytes: u64,
+    pub(crate) memory: Memory,
 }
 
 /// A checked configuration.
@@ -161,6 +180,26 @@ const MEMORY_LIMIT_LEAST: Size = Size(64 << 20);
 /// The smallest capacity.
 pub(crate) const CAPACITY_LEAST: Size = Size(256 << 20);
 
+impl ConfigError {
+    /// The settings whose values are wrong.
+    pub(crate) fn keys(&self) -> Vec<&'static str> {
+        match self {
+            Self::Range { key, .. } | Self::TooSmall { key, .. } | Self::Name { key, .. } => vec![key],
+            Self::CapacityOfDevices => vec!["capacity", "devices"],
+            Self::TooMuchMemory { .. } => vec!["memory_limit"],
+            Self::Listen { .. } | Self::NoAddress => vec!["listen"],
+            Self::Devices { .. } | Self::DeviceTwice { .. } => vec!["devices"],
+            Self::Namespace(_) => vec!["aerospike_namespaces"],
+            Self::NamespacesWithLogin => vec!["aerospike_namespaces", "authentication"],
+            Self::ReplacesNobody => vec!["replaces"],
+            Self::PartOfTls { given, .. } => vec![given],
+            Self::TlsWithoutCluster => vec!["node_certificate"],
+            Self::Join { .. } => vec!["join"],
+            Self::SamePort { one, other, .. } => vec![one, other],
+        }
+    }
+}
+
 impl Config {
     /// Checks settings and fills in defaults.
     pub(crate) fn new(settings: Settings, host: Host) -> Result<Self, ConfigError> {
@@ -181,7 +220,7 @@ impl Config {
             data_center: settings.data_center.unwrap_or_else(|| "datacenter1".to_owned()),
             rack: settings.rack.unwrap_or_else(|| "rack1".to_owned()),
             data_dir: settings.data_dir.unwrap_or_else(|| PathBuf::from("./tarndb-data")),
-            listen: settings.listen.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+            listen: settings.listen.as_deref().map_or(Ok(IpAddr::V4(Ipv4Addr::LOCALHOST)), resolve_own)?,
             cql_port: settings.cql_port.unwrap_or(9042),
             cql_shard_aware_port: settings.cql_shard_aware_port.unwrap_or(19042),
             aerospike_port: settings.aerospike_port.unwrap_or(3000),
@@ -192,7 +231,7 @@ impl Config {
             aerospike_replication_factor: settings.aerospike_replication_factor.unwrap_or(2),
             http_port: settings.http_port.unwrap_or(8080),
             cores: settings.cores,
-            memory_limit: settings.memory_limit.unwrap_or(Size(host.memory_bytes / 2).max(MEMORY_LIMIT_LEAST)),
+            memory_limit: settings.memory_limit.unwrap_or(Size(host.memory.bytes() / 2).max(MEMORY_LIMIT_LEAST)),
             capacity: settings.capacity,
             devices: settings.devices,
             durability: settings.durability.unwrap_or(Durability::Memory),
@@ -203,6 +242,13 @@ impl Config {
             pin: settings.pin.unwrap_or(Pin::Cpus),
         };
         config.check()?;
+        let (whose, most) = match host.memory {
+            Memory::OfMachine(bytes) => ("this machine", Size(bytes)),
+            Memory::OfControlGroup(bytes) => ("the control group of this process", Size(bytes)),
+        };
+        if config.memory_limit > most {
+            return Err(ConfigError::TooMuchMemory { value: config.memory_limit, whose, most });
+        }
         Ok(config)
     }
 
@@ -273,6 +319,21 @@ fn resolve(address: &str) -> Result<SocketAddr, ConfigError> {
     found.next().ok_or_else(|| unknown("the name has no address".to_owned()))
 }
 
+/// The address to listen on. Of a name that has several the same one is taken each time: IPv4 before IPv6, loopback before others, the least first.
+fn resolve_own(name: &str) -> Result<IpAddr, ConfigError> {
+    if let Ok(address) = name.parse() {
+        return Ok(address);
+    }
+    let unknown = |why: String| ConfigError::Listen { name: name.to_owned(), why };
+    let found = (name, 0).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
+    let mut found: Vec<IpAddr> = found.map(|address| address.ip()).collect();
+    found.sort_by_key(|address| (address.is_ipv6(), !address.is_loopback(), *address));
+    found.dedup();
+    let taken = *found.first().ok_or_else(|| unknown("it has no address".to_owned()))?;
+    tracing::info!(name, %taken, all = ?found, "listen is a name; this address of it is taken");
+    Ok(taken)
+}
+
 /// An empty flag or variable is an empty list.
 fn without_empty(names: Vec<String>) -> Vec<String> {
     if names == [""] { Vec::new() } else { names }
@@ -314,7 +375,7 @@ fn at_least(key: &'static str, value: Size, least: Size) -> Result<(), ConfigErr
 mod tests {
     use super::*;
 
-    const HOST: Host = Host { memory_bytes: 8 << 30 };
+    const HOST: Host = Host { memory: Memory::OfMachine(8 << 30) };
 
     #[test]
     fn without_settings_it_is_a_single_node_on_loopback() {
@@ -324,6 +385,15 @@ mod tests {
         assert_eq!((config.aerospike_port, config.aerospike_namespaces), (3000, vec!["test".to_owned()]));
         assert_eq!(config.memory_limit, Size(4 << 30));
         assert_eq!((config.durability, config.flush_interval_ms), (Durability::Memory, 100));
+    }
+
+    #[test]
+    fn a_name_to_listen_on_is_resolved_to_the_same_address_each_time() {
+        let listen = |name: &str| Config::new(Settings { listen: Some(name.to_owned()), ..Settings::default() }, HOST);
+        assert_eq!(listen("localhost").unwrap().listen, IpAddr::V4(Ipv4Addr::LOCALHOST));
+        assert_eq!(listen("::1").unwrap().listen, IpAddr::V6(std::net::Ipv6Addr::LOCALHOST));
+        let error = listen("no.such.name.invalid").unwrap_err().to_string();
+        assert!(error.starts_with("listen is `no.such.name.invalid`, which is neither an IP address nor a name"), "{error}");
     }
 
     #[test]
@@ -341,6 +411,11 @@ mod tests {
         assert_eq!(error, "cores is 0, but must be from 1 to 1024");
         let error = refused(Settings { memory_limit: Some(Size(1 << 20)), ..Settings::default() });
         assert_eq!(error, "memory_limit is 1 MiB, but must be at least 64 MiB");
+        let error = refused(Settings { memory_limit: Some(Size(9 << 30)), ..Settings::default() });
+        assert_eq!(error, "memory_limit is 9 GiB, but this machine has 8 GiB: give the node less");
+        let group = Host { memory: Memory::OfControlGroup(1 << 30) };
+        let error = Config::new(Settings { memory_limit: Some(Size(2 << 30)), ..Settings::default() }, group).unwrap_err().to_string();
+        assert_eq!(error, "memory_limit is 2 GiB, but the control group of this process has 1 GiB: give the node less");
         let error = refused(Settings { cql_port: Some(8080), ..Settings::default() });
         assert_eq!(error, "cql_port and http_port are both 8080: each needs its own port (0 picks a free one)");
         let namespaces = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());

@@ -169,7 +169,7 @@ mod tests {
 
         fn open_with(&self, settings: Settings, losses: Losses) -> Result<DataDir, LayoutError> {
             let settings = Settings { data_dir: Some(self.0.clone()), ..settings };
-            DataDir::open(&Config::new(settings, Host { memory_bytes: 1 << 30 }).unwrap(), losses, 3)
+            DataDir::open(&Config::new(settings, Host { memory: io_linux::Memory::OfMachine(1 << 30) }).unwrap(), losses, 3)
         }
     }
 

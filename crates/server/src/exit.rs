@@ -14,6 +14,7 @@
 
 use crate::config::ConfigError;
 use crate::devices::DevicesError;
+use crate::environment::UnknownVariable;
 use crate::inspect::InspectError;
 use crate::layout::LayoutError;
 use crate::node::NodeError;
@@ -21,7 +22,7 @@ use crate::node_tls::NodeTlsError;
 use crate::operate::OperateError;
 use crate::settings_file::SettingsFileError;
 use io_linux::StartError;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 
 const REFUSED: u8 = 1;
@@ -30,15 +31,38 @@ const ENVIRONMENT: u8 = 3;
 const CORRUPTION: u8 = 4;
 const BUG: i32 = 70;
 
+/// Where wrong values are from, if that is not in sight.
+fn named(variables: &[String]) -> String {
+    match variables {
+        [] => String::new(),
+        [one] => format!(" (from the environment variable {one})"),
+        several => format!(" (from the environment variables {})", several.join(", ")),
+    }
+}
+
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// The configuration file.
     #[error(transparent)]
     SettingsFile(#[from] SettingsFileError),
-    /// A setting's value.
+    /// An environment variable.
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Variable(#[from] UnknownVariable),
+    /// A setting's value.
+    #[error("{error}{}", named(variables))]
+    Config {
+        /// What is wrong.
+        error: ConfigError,
+        /// The environment variables that the wrong values are from.
+        variables: Vec<String>,
+    },
+    /// The address to listen on is somebody else's.
+    #[error("address {address} is not an address of this machine: give --listen one of its own, or 0.0.0.0 or :: for all of them")]
+    NotHere {
+        /// The address.
+        address: IpAddr,
+    },
     /// The log filter.
     #[error("`{filter}` is not a log filter: {source}")]
     LogFilter {
@@ -69,7 +93,7 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Bench(#[from] bench::cli::BenchError),
     /// The HTTP port.
-    #[error("cannot listen on {address} for HTTP: {source}; choose another --http-port")]
+    #[error("cannot listen on {address} for HTTP: {source}; stop the server that has this port, or choose another --http-port")]
     Http {
         /// The address.
         address: SocketAddr,
@@ -92,7 +116,8 @@ impl Failure {
             Self::Operate(OperateError::Refused { .. }) => REFUSED,
             Self::Operate(_) => USAGE,
             Self::SettingsFile(_)
-            | Self::Config(_)
+            | Self::Config { .. }
+            | Self::Variable(_)
             | Self::NodeTls(_)
             | Self::LogFilter { .. }
             | Self::Layout(LayoutError::Cores { .. }) => USAGE,
@@ -118,7 +143,7 @@ impl Failure {
                 | LayoutError::TwoNodes { .. },
             )
             | Self::Node(NodeError::Damaged { .. } | NodeError::Schema(_)) => CORRUPTION,
-            Self::Node(_) | Self::Layout(_) | Self::Start(_) | Self::Http { .. } => ENVIRONMENT,
+            Self::Node(_) | Self::Layout(_) | Self::Start(_) | Self::Http { .. } | Self::NotHere { .. } => ENVIRONMENT,
         })
     }
 }

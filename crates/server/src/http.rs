@@ -7,22 +7,26 @@
 //! | `GET /metrics` | the same in numbers, in Prometheus's text format |
 //! | `POST /cluster/drain/N`, `POST /cluster/remove/N?force=1` | 200, or 409 and why not |
 //!
-//! A few connections at a time, each with one small request and a deadline: a node's own port, not a web server.
+//! A few connections at a time, each with one small request and a deadline: a node's own port, not a web server. Who connects and says nothing is
+//! cut for those who come later.
 
 use crate::exit::Failure;
 use crate::metrics;
 use crate::status::{Status, is_removed};
 use ::node::{Answer, Board, Order};
+use std::collections::VecDeque;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 const TIMEOUT: Duration = Duration::from_secs(1);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 const REQUEST_BYTES_MAX: usize = 8192;
-const CONNECTIONS_MAX: usize = 32;
+/// How long accepting rests when the process has no descriptors left.
+const ACCEPT_REST: Duration = Duration::from_millis(20);
+const STACK_BYTES: usize = 256 << 10;
 /// Longer than the cluster may take to decide.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(13);
 
@@ -34,20 +38,39 @@ pub(crate) struct Http {
 
 struct Served {
     ready: AtomicBool,
-    connections: AtomicUsize,
+    connections: Connections,
+    orders: AtomicUsize,
     board: Arc<Board>,
+}
+
+/// Connections that are being served, the oldest first. When there are too many the oldest is cut that does not wait for an order: who asks
+/// now is answered, whoever has been connected and silent for longer.
+struct Connections {
+    most: usize,
+    served: Mutex<VecDeque<Arc<Conversation>>>,
 }
 
 impl Http {
     /// Listens; the node's health is 503 until it is ready.
-    pub(crate) fn start(address: SocketAddr, board: Arc<Board>) -> Result<Self, Failure> {
+    pub(crate) fn start(address: SocketAddr, board: Arc<Board>, connections_max: usize) -> Result<Self, Failure> {
         let failed = |source| Failure::Http { address, source };
         let listener = TcpListener::bind(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let served = Arc::new(Served { ready: AtomicBool::new(false), connections: AtomicUsize::new(0), board });
+        let served = Arc::new(Served::new(board, connections_max));
         let shared = Arc::clone(&served);
-        let serve = move || listener.incoming().flatten().for_each(|stream| serve(&shared, stream));
-        std::thread::Builder::new().name("tarndb-http".to_owned()).spawn(serve).map_err(failed)?;
+        let accept = move || {
+            for stream in listener.incoming() {
+                match stream {
+                    Ok(stream) => serve(&shared, stream),
+                    // No descriptor is left for the one who waits: the oldest gives its own.
+                    Err(_) => {
+                        shared.connections.cut_oldest();
+                        std::thread::sleep(ACCEPT_REST);
+                    }
+                }
+            }
+        };
+        std::thread::Builder::new().name("tarndb-http".to_owned()).spawn(accept).map_err(failed)?;
         Ok(Self { address, served })
     }
 
@@ -57,34 +80,84 @@ impl Http {
     }
 }
 
-/// Answers on a thread of its own, so that one who is slow holds up nobody.
-fn serve(served: &Arc<Served>, stream: TcpStream) {
-    if served.connections.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS_MAX {
-        served.connections.fetch_sub(1, Ordering::AcqRel);
-        return;
-    }
-    let shared = Arc::clone(served);
-    let answer = move || {
-        // A client that is gone needs no answer.
-        let _ = converse(&shared, stream);
-        shared.connections.fetch_sub(1, Ordering::AcqRel);
-    };
-    if std::thread::Builder::new().name("tarndb-http".to_owned()).spawn(answer).is_err() {
-        served.connections.fetch_sub(1, Ordering::AcqRel);
+impl Served {
+    fn new(board: Arc<Board>, connections_max: usize) -> Self {
+        let connections = Connections { most: connections_max.max(1), served: Mutex::default() };
+        Self { ready: AtomicBool::new(false), connections, orders: AtomicUsize::new(0), board }
     }
 }
 
-fn converse(served: &Served, mut stream: TcpStream) -> std::io::Result<()> {
+/// A connection that is being served.
+struct Conversation {
+    stream: TcpStream,
+    /// Whether it waits for an order.
+    waits: AtomicBool,
+}
+
+impl Connections {
+    /// Orders that are carried out at once; more are refused. Half of the connections, so that questions are answered beside them.
+    fn orders_max(&self) -> usize {
+        self.most.div_ceil(2)
+    }
+
+    /// Takes one in, and cuts the oldest if there are too many.
+    fn add(&self, stream: TcpStream) -> Arc<Conversation> {
+        let connection = Arc::new(Conversation { stream, waits: AtomicBool::new(false) });
+        let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        served.push_back(Arc::clone(&connection));
+        if served.len() > self.most {
+            cut(&mut served);
+        }
+        connection
+    }
+
+    fn remove(&self, connection: &Arc<Conversation>) {
+        self.served.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, connection));
+    }
+
+    fn cut_oldest(&self) {
+        cut(&mut self.served.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// Ends the oldest connection that does not wait for an order: its thread sees the end of its stream.
+fn cut(served: &mut VecDeque<Arc<Conversation>>) {
+    if let Some(index) = served.iter().position(|connection| !connection.waits.load(Ordering::Acquire))
+        && let Some(oldest) = served.remove(index)
+    {
+        // It may have ended by itself.
+        let _ = oldest.stream.shutdown(Shutdown::Both);
+    }
+}
+
+/// Answers on a thread of its own, so that one who is slow holds up nobody.
+fn serve(served: &Arc<Served>, stream: TcpStream) {
+    let (shared, connection) = (Arc::clone(served), served.connections.add(stream));
+    let own = Arc::clone(&connection);
+    let answer = move || {
+        // A client that is gone needs no answer.
+        let _ = converse(&shared, &own);
+        shared.connections.remove(&own);
+    };
+    if std::thread::Builder::new().name("tarndb-http".to_owned()).stack_size(STACK_BYTES).spawn(answer).is_err() {
+        served.connections.remove(&connection);
+    }
+}
+
+fn converse(served: &Served, connection: &Conversation) -> std::io::Result<()> {
+    let mut stream = &connection.stream;
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
-    let Some(head) = read_head(&mut stream)? else { return Ok(()) };
-    let Reply { status, kind, body } = answer(served, &String::from_utf8_lossy(&head));
+    let Some(head) = read_head(stream)? else { return Ok(()) };
+    let head = String::from_utf8_lossy(&head);
+    connection.waits.store(head.starts_with("POST "), Ordering::Release);
+    let Reply { status, kind, body } = answer(served, &head);
     let length = body.len();
     write!(stream, "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
 }
 
 /// A request up to its empty line; `None` if it does not come.
-fn read_head(stream: &mut TcpStream) -> std::io::Result<Option<Vec<u8>>> {
+fn read_head(mut stream: &TcpStream) -> std::io::Result<Option<Vec<u8>>> {
     let deadline = Instant::now() + REQUEST_TIMEOUT;
     let mut request = vec![0; REQUEST_BYTES_MAX];
     let mut length = 0;
@@ -138,7 +211,15 @@ fn answer(served: &Served, head: &str) -> Reply {
                 return Reply::text("403 Forbidden", "orders do not come from web pages");
             }
             match order(path, query) {
-                Some(order) => carry_out(&served.board, order),
+                Some(order) => {
+                    let reply = if served.orders.fetch_add(1, Ordering::AcqRel) < served.connections.orders_max() {
+                        carry_out(&served.board, order)
+                    } else {
+                        Reply::text("503 Service Unavailable", "too many orders wait already")
+                    };
+                    served.orders.fetch_sub(1, Ordering::AcqRel);
+                    reply
+                }
                 None => Reply::text("404 Not Found", "orders are POST /cluster/drain/NODE and POST /cluster/remove/NODE[?force=1]"),
             }
         }
@@ -181,7 +262,9 @@ mod tests {
     use super::*;
 
     fn served(clustered: bool) -> Served {
-        Served { ready: AtomicBool::new(true), connections: AtomicUsize::new(0), board: Arc::new(Board::new(clustered)) }
+        let served = Served::new(Arc::new(Board::new(clustered)), 4);
+        served.ready.store(true, Ordering::Release);
+        served
     }
 
     fn status(served: &Served, head: &str) -> &'static str {

@@ -4,11 +4,13 @@ mod cli;
 mod config;
 mod data_dir;
 mod devices;
+mod environment;
 mod exit;
 mod http;
 mod identity;
 mod inspect;
 mod layout;
+mod limits;
 mod logging;
 mod metrics;
 mod node;
@@ -20,7 +22,7 @@ mod small_files;
 mod start;
 mod status;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use cli::{Cli, Command};
 use exit::Failure;
 use std::io::Write;
@@ -34,9 +36,16 @@ static ALLOCATOR: io_linux::Allocator = io_linux::Allocator;
 
 fn main() -> ExitCode {
     exit::end_with_bug_code_on_panic();
-    let Cli { command } = Cli::parse();
+    let arguments: Vec<String> = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let parsed = Cli::command().try_get_matches().and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (Cli { command }, matches) = parsed.unwrap_or_else(|error| environment::name_variable(error, &arguments).exit());
+    if let Err(unknown) = environment::check(
+        std::env::vars_os().map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())),
+    ) {
+        return end(&Failure::from(unknown));
+    }
     let outcome = match command {
-        Command::Start(arguments) => start::run(*arguments).map(|()| ExitCode::SUCCESS),
+        Command::Start(arguments) => start::run(*arguments, &environment::settings_from_variables(&matches)).map(|()| ExitCode::SUCCESS),
         Command::Status(arguments) => operate::status(&arguments).map_err(Failure::from),
         Command::Drain(arguments) => operate::drain(&arguments).map_err(Failure::from),
         Command::Remove(arguments) => operate::remove(&arguments).map_err(Failure::from),
@@ -50,9 +59,12 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(code) => code,
-        Err(failure) => {
-            eprintln!("tarndb: {failure}");
-            failure.exit_code()
-        }
+        Err(failure) => end(&failure),
     }
+}
+
+/// Says why, and with which code the process ends.
+fn end(failure: &Failure) -> ExitCode {
+    eprintln!("tarndb: {failure}");
+    failure.exit_code()
 }

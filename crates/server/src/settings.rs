@@ -7,7 +7,6 @@ use base::{ParseSizeError, format_size, parse_size};
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use std::fmt;
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -18,9 +17,9 @@ pub(crate) struct Settings {
     /// Where everything is kept; created when missing [default: ./tarndb-data].
     #[arg(long, value_name = "DIR", env = "TARNDB_DATA_DIR")]
     pub(crate) data_dir: Option<PathBuf>,
-    /// The address to listen on [default: 127.0.0.1].
+    /// The address to listen on, or a name that has one [default: 127.0.0.1].
     #[arg(long, value_name = "ADDRESS", env = "TARNDB_LISTEN")]
-    pub(crate) listen: Option<IpAddr>,
+    pub(crate) listen: Option<String>,
     /// The port for Cassandra drivers; 0 picks a free one [default: 9042].
     #[arg(long, value_name = "PORT", env = "TARNDB_CQL_PORT")]
     pub(crate) cql_port: Option<u16>,
@@ -69,7 +68,7 @@ pub(crate) struct Settings {
     /// Whether clients have to log in as a role; Aerospike clients cannot, and their port is off then [default: none].
     #[arg(long, value_enum, value_name = "HOW", env = "TARNDB_AUTHENTICATION")]
     pub(crate) authentication: Option<Authentication>,
-    /// How many cores to use, 1 to 1024 [default: as the data directory was made, at first the CPUs this process may use].
+    /// How many cores to use, 1 to 1024 [default: as the data directory was made, at first the CPUs this process may use, or its CPU quota if that is less].
     #[arg(long, value_name = "N", env = "TARNDB_CORES")]
     pub(crate) cores: Option<u16>,
     /// Memory to use at most, at least 64MiB [default: half of what the machine or container has].

@@ -6,6 +6,7 @@ use crate::data_dir::DataDir;
 use crate::exit::Failure;
 use crate::http::Http;
 use crate::layout::Losses;
+use crate::limits::{self, Cpus};
 use crate::logging;
 use crate::node::NodeParts;
 use crate::node_tls;
@@ -19,20 +20,32 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
-/// Runs a node until it is asked to end.
-pub(crate) fn run(arguments: StartArguments) -> Result<(), Failure> {
+/// Runs a node until it is asked to end. `from_variables` are the settings that environment variables gave.
+pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Result<(), Failure> {
     let StartArguments { config, accept_data_loss, settings } = arguments;
     let settings = match config {
         Some(path) => settings.or(settings_file::read(&path)?),
         None => settings,
     };
     logging::start(settings.log.as_deref())?;
-    let config = Config::new(settings, Host { memory_bytes: io_linux::memory_bytes() })?;
+    let config = Config::new(settings, Host { memory: io_linux::memory() }).map_err(|error| {
+        let keys = error.keys().into_iter().filter(|key| from_variables.iter().any(|from| from == key));
+        let variables = keys.map(|key| format!("TARNDB_{}", key.to_uppercase())).collect();
+        Failure::Config { error, variables }
+    })?;
+    if !limits::is_own(config.listen) {
+        return Err(Failure::NotHere { address: config.listen });
+    }
+    limits::warn_of_exposure(&config);
+    let descriptors_max = io_linux::descriptors_max();
+    let cpus = Cpus::read();
     let tls = config.node_tls.as_ref().map(|files| node_tls::read(files, config.listen)).transpose()?;
     let losses = if accept_data_loss { Losses::Accepted } else { Losses::Refused };
-    let data_dir = DataDir::open(&config, losses, io_linux::available_cpus().len())?;
+    let data_dir = DataDir::open(&config, losses, cpus.cores())?;
+    cpus.warn(data_dir.cores);
     let board = Arc::new(Board::new(config.node_port.is_some()));
-    let http = Http::start(SocketAddr::new(config.listen, config.http_port), Arc::clone(&board))?;
+    let http =
+        Http::start(SocketAddr::new(config.listen, config.http_port), Arc::clone(&board), limits::http_connections(descriptors_max))?;
     let (ready, is_ready) = channel();
     let machine = start_cores(&config, &data_dir, losses, board, tls, ready)?;
     // A member of a cluster listens before it is taken in: others have to reach it.
@@ -69,6 +82,7 @@ fn start_cores(
         files: (0..data_dir.cores).map(|core| vec![data_dir.file(core)]).collect(),
         blob_store: Some(data_dir.blob_store.clone()),
         connections_max: config.connections_per_core,
+        descriptors_kept: limits::descriptors_kept(io_linux::descriptors_max()),
         pinning: match config.pin {
             Pin::Cpus => Pinning::InOrder,
             Pin::Off => Pinning::Off,

@@ -6,6 +6,7 @@ mod devices;
 mod durability;
 mod harness;
 mod inspect;
+mod limits;
 mod operator;
 mod rows;
 mod small_files;
