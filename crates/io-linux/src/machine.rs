@@ -18,7 +18,7 @@ use crate::reactor::{Envelope, Helpers, LinuxReactor};
 use crate::signals::{SignalSource, exit_now};
 use crate::volume::{FileLayout, Volume};
 use base::CoreId;
-use io::{Handler, Now, Placement};
+use io::{Handler, Now};
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};

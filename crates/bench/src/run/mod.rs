@@ -26,7 +26,7 @@ pub use options::{Agents, Options};
 use crate::report;
 use crate::report::figures::duration;
 use crate::report::model::{Cost, Paper, PhaseKind, PhaseReport, Report, Resources, SCHEMA, StudyInfo, TargetReport, Verified};
-use crate::study::{Phase, Study};
+use crate::study::Phase;
 use crate::target::{Means, System, SystemError, TargetSpec, system};
 use console::{Extent, Progress};
 use drive::{Driver, Load};

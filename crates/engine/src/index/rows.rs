@@ -7,7 +7,7 @@ mod paged;
 pub(crate) use iter::RowsIter;
 
 use super::leaf::Leaf;
-use super::pages::{NewPage, PageMap};
+use super::pages::PageMap;
 use crate::format::checkpoint::Malformed;
 use crate::location::Location;
 use iter::LeafIter;

@@ -15,7 +15,6 @@ use node::{Node, Orders, Place};
 use ports::{Ports, ip};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};

@@ -4,7 +4,7 @@
 use super::super::system::SystemError;
 use crate::study::NODES_MAX;
 use serde::{Deserialize, Serialize};
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 
 /// Ports that are tried.
