@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Clusters of processes: kills, stops, maintenance, partitions, growth, strangers, TLS, histories, both protocols; nodes on 127.x.y.z and in network namespaces.
+# Clusters of processes: kills, stops, maintenance, partitions, growth, unauthenticated peers, TLS, histories, both protocols; nodes on 127.x.y.z and in network namespaces.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../scripts/steps.sh"

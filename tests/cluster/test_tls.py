@@ -15,7 +15,7 @@ import certificates
 from certificates import Authority
 from ledger import Ledger
 from nodes import connect, until
-from test_strangers import ends, frame, garbage, hello
+from test_unauthenticated import ends, frame, garbage, hello
 
 MARKER = b"TARN-MARKER-THAT-NOBODY-ELSE-WRITES"
 MIXED = "one of the two nodes speaks TLS and the other does not"
@@ -69,20 +69,20 @@ def test_who_has_no_certificate_of_the_authority_is_kept_out(encrypted, tmp_path
         until("the member says so", lambda: any(MIXED in node.log() for node in encrypted.nodes[:3]), 10)
         plain.end()
 
-        stranger = encrypted.add(*other.flags(f"{encrypted.block}.5"), start=False)
-        stranger.start(wait=False)
-        until("a node refuses another authority's member", lambda: "signed by none of the authorities in --node-ca" in stranger.log(), 20)
-        stranger.end()
+        refused = encrypted.add(*other.flags(f"{encrypted.block}.5"), start=False)
+        refused.start(wait=False)
+        until("a node refuses another authority's member", lambda: "signed by none of the authorities in --node-ca" in refused.log(), 20)
+        refused.end()
 
         # It knows the members' authority; they do not know its own.
         both = tmp_path / "both.pem"
         flags = other.flags(f"{encrypted.block}.6")
         both.write_bytes(bytes_of(flags[-1]) + bytes_of(encrypted.nodes[0].flags[-1]))
-        stranger = encrypted.add(*flags[:-1], str(both), start=False)
-        stranger.start(wait=False)
-        until("it is told why", lambda: "the peer refused TLS" in stranger.log(), 20)
+        refused = encrypted.add(*flags[:-1], str(both), start=False)
+        refused.start(wait=False)
+        until("it is told why", lambda: "the peer refused TLS" in refused.log(), 20)
         until("members say so", lambda: any("the peer's certificate is refused" in node.log() for node in encrypted.nodes[:3]), 10)
-        stranger.end()
+        refused.end()
 
         for said in (frame(1, hello()), b"GET / HTTP/1.1\r\n\r\n", garbage(), b"\x16\x03\x01\x02\x00" + garbage()[:600]):
             with connect(target.address, port) as connection:
@@ -103,7 +103,7 @@ def test_who_has_no_certificate_of_the_authority_is_kept_out(encrypted, tmp_path
         for connection in silent[:150]:
             connection.sendall(client_hello()[:100])
         for connection in silent:
-            assert ends(connection), "a silent stranger is kept"
+            assert ends(connection), "a silent peer is kept"
             connection.close()
         ledger.wait_for_writes(100)
     assert not ledger.errors, ledger.errors[:3]

@@ -153,7 +153,7 @@ fn no_bytes_make_the_readers_stumble() {
 }
 
 #[test]
-fn strangers_are_told_why_they_are_refused() {
+fn unauthenticated_peers_are_told_why_they_are_refused() {
     let state = state();
     let known = state.protocol_version();
     let ours = Versions::new(known - 1, known);

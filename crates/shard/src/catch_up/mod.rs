@@ -76,7 +76,7 @@ fn put_void(batch: &mut WriteBatch, key: &Key<'_>, void: &[u8]) -> Result<(), Sh
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
     /// The chunk that is to be taken again needs it.
-    ForThisBite,
+    ForThisChunk,
     /// The chunk for which it was read is done.
     Ahead,
 }
@@ -184,7 +184,7 @@ impl Shard {
         let waiter = SCANNER | u64::from(number);
         match outcome {
             Err(Unfinished::Misses(misses)) => {
-                if self.scans.insert(number, Reading::ForThisBite) == Some(Reading::Ahead) {
+                if self.scans.insert(number, Reading::ForThisChunk) == Some(Reading::Ahead) {
                     self.engine.finish(waiter);
                 }
                 let mut bytes = 0;
@@ -199,7 +199,7 @@ impl Shard {
                 Ok(Chunk::Waits)
             }
             Err(Unfinished::Busy) => {
-                self.scans.entry(number).or_insert(Reading::ForThisBite);
+                self.scans.entry(number).or_insert(Reading::ForThisChunk);
                 self.waiting_for_room.push(waiter);
                 Ok(Chunk::Waits)
             }

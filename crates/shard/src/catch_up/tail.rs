@@ -78,7 +78,7 @@ impl Shard {
         wants: &dyn Fn(TableId, Slot) -> bool,
         take: Take<'_>,
     ) -> Result<Chunk, ShardError> {
-        let outcome = self.tail_bite(now, walk, wants, take);
+        let outcome = self.tail_chunk(now, walk, wants, take);
         self.chunk(number, outcome)
     }
 
@@ -108,7 +108,7 @@ impl Shard {
         failure.map_or(Ok(chunk), |error| Err(ShardError::of_write(&error)))
     }
 
-    fn tail_bite(
+    fn tail_chunk(
         &mut self,
         now: Now,
         walk: &mut TailWalk,

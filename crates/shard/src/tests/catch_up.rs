@@ -225,7 +225,7 @@ fn images_of_keys_make_rows_equal_and_say_when_there_is_none() {
 }
 
 #[test]
-fn what_is_read_ahead_of_a_bite_is_read_once() {
+fn what_is_read_ahead_of_a_chunk_is_read_once() {
     let mut rng = Rng::new(3);
     let mut member = Member::new(2 << 20, Durability::Memory);
     let mut rows = BTreeMap::new();

@@ -73,7 +73,7 @@ pub(crate) struct LocalSlot {
     pub(crate) rebuild: Option<Epoch>,
     /// As learner: whether the primary was asked for it.
     is_asked: bool,
-    /// The engine's sequence when this core began to be rebuilt, until it is in sync: later rows may be old ones that were brought to it.
+    /// The engine's sequence when this core began to be rebuilt, until it is in sync: later rows may be old ones that the rebuild has written.
     pub(crate) learned_at: Option<u64>,
 }
 

@@ -87,7 +87,7 @@ impl CatchUp {
     /// What a process before has stored; from a damaged blob nothing.
     pub(crate) fn restore(blob: Option<&[u8]>) -> Self {
         let mut read = blob.and_then(|blob| std::str::from_utf8(blob).ok()).and_then(parse).unwrap_or_default();
-        // A slot that was brought here since may have made it less; what is committed has stood still meanwhile.
+        // A slot that was rebuilt here since may have lowered it; the committed sequence has stood still meanwhile.
         for known in read.absent.values_mut() {
             *known = (*known).min(read.committed);
         }
@@ -219,7 +219,7 @@ impl CatchUp {
             if is_new_here || local.learned_at.is_some() {
                 let down = view.peers.iter().filter(|(_, peer)| !peer.is_up).map(|(node, _)| *node);
                 for node in now.learners.iter().chain(down).filter(|node| *node != view.me && !now.in_sync.contains(node)) {
-                    // Since when it is away nobody here knows, or rows that were brought here have late sequences and it may lack them.
+                    // Nobody here knows since when it is away, or a rebuild wrote rows with late sequences that it may lack.
                     let known = self.absent.get(&node).map_or(0, |known| (*known).min(local.learned_at.unwrap_or(u64::MAX)));
                     let has_changed = self.absent.insert(node, known) != Some(known);
                     self.is_dirty |= has_changed;

@@ -213,7 +213,7 @@ mod tests {
     const BUDGET: Budget = Budget { latency_us: 1_000 };
 
     #[test]
-    fn a_slice_ends_by_time_or_by_bites_and_has_at_least_one() {
+    fn a_slice_ends_by_time_or_by_chunks_and_has_at_least_one() {
         let mut slice = Slice::begin(BUDGET, 100);
         assert!(!slice.is_over(100_000), "nothing has been done yet");
         slice.take();

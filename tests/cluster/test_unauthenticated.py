@@ -37,7 +37,7 @@ def garbage() -> bytes:
     return dice.randbytes(100_000)
 
 
-STRANGERS = {
+PEERS = {
     "http": (b"GET / HTTP/1.1\r\nHost: tarn\r\n\r\n", "the peer is no TarnDB node"),
     "garbage": (garbage(), "the peer is no TarnDB node"),
     "version": (frame(HELLO, hello(version=99, oldest=98)), f"it speaks version 98 to 99 of the nodes' protocol, {KNOWN}; upgrade this node first"),
@@ -51,23 +51,23 @@ STRANGERS = {
 }
 
 
-def test_strangers_are_refused_and_nothing_is_disturbed(cluster):
+def test_unauthenticated_peers_are_refused_and_nothing_is_disturbed(cluster):
     target = cluster.nodes[0]
     ledger = Ledger()
     with ledger.load(cluster):
         ledger.wait_for_writes(50)
-        for name, (said, why) in STRANGERS.items():
-            with connect(target.address, cluster.ports["node"]) as stranger:
+        for name, (said, why) in PEERS.items():
+            with connect(target.address, cluster.ports["node"]) as peer:
                 with contextlib.suppress(OSError):
-                    stranger.sendall(said)
-                assert ends(stranger), f"{name} is not refused"
+                    peer.sendall(said)
+                assert ends(peer), f"{name} is not refused"
             until(f"the log says of {name}: {why}", lambda why=why: why in target.log(), 10)
         # Many that say nothing, and one that stops within a frame.
         silent = [connect(target.address, cluster.ports["node"]) for _ in range(50)]
         silent[0].sendall(frame(HELLO, hello())[:20])
         ledger.wait_for_writes(100)
-        for stranger in silent:
-            stranger.close()
+        for peer in silent:
+            peer.close()
     assert not ledger.errors, ledger.errors[:3]
     ledger.check(cluster)
 
@@ -92,14 +92,14 @@ def test_a_member_that_lies_is_refused(cluster):
     with ledger.load(cluster, [victim, other], seconds=20):
         ledger.wait_for_writes(50)
         for lie, (frames, why) in lies.items():
-            with connect(victim.address, cluster.ports["node"]) as stranger:
-                stranger.sendall(frame(HELLO, said))
-                stranger.settimeout(10)
-                assert stranger.recv(1 << 16), "it is taken for the member"
+            with connect(victim.address, cluster.ports["node"]) as peer:
+                peer.sendall(frame(HELLO, said))
+                peer.settimeout(10)
+                assert peer.recv(1 << 16), "it is taken for the member"
                 with contextlib.suppress(OSError):
                     for one in frames:
-                        stranger.sendall(one)
-                assert ends(stranger), f"{lie} is not refused"
+                        peer.sendall(one)
+                assert ends(peer), f"{lie} is not refused"
             until(f"the log says of {lie}: {why}", lambda why=why: why in victim.log(), 10)
         ledger.wait_for_writes(100)
     liar.start()
@@ -115,12 +115,12 @@ def cluster_of(node) -> tuple[int, int]:
     return int(status["id"], 16), status["version"]
 
 
-def ends(stranger: socket.socket) -> bool:
+def ends(peer: socket.socket) -> bool:
     """Whether the node closes the connection; it may say why before."""
-    stranger.settimeout(10)
+    peer.settimeout(10)
     try:
         for _ in range(100):
-            if not stranger.recv(1 << 16):
+            if not peer.recv(1 << 16):
                 return True
     except ConnectionResetError:
         return True
@@ -131,15 +131,15 @@ def ends(stranger: socket.socket) -> bool:
 
 def test_a_node_of_another_cluster_is_kept_out(cluster):
     """It neither joins nor lets clients in, and says why in its log."""
-    stranger = cluster.add("--cluster-name", "other", start=False)
-    stranger.start(wait=False)
-    until("it is told why", lambda: "cluster name" in stranger.log(), 20)
-    assert "tarndb ready" not in stranger.log()
-    driver = cluster.driver([stranger], only=True)
+    peer = cluster.add("--cluster-name", "other", start=False)
+    peer.start(wait=False)
+    until("it is told why", lambda: "cluster name" in peer.log(), 20)
+    assert "tarndb ready" not in peer.log()
+    driver = cluster.driver([peer], only=True)
     with pytest.raises(NoHostAvailable, match="has no part in its cluster yet"):
         driver.connect()
     driver.shutdown()
-    stranger.end()
+    peer.end()
     ledger = Ledger()
     with ledger.load(cluster):
         ledger.wait_for_writes(50)
