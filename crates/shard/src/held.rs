@@ -1,4 +1,4 @@
-//! Replies that wait: for the device, or for other members to have what the operation wrote or saw.
+//! Replies that are not sent yet: they wait for the device, or for other members to have what the operation wrote or saw.
 //!
 //! A reply waits in one queue at a time: the device's, or that of a replica set. Let go there, it goes on to the next that it needs. So a member
 //! that does not answer holds back the replies of its own sets only.
@@ -12,7 +12,14 @@ use base::Slot;
 use engine::Sequence;
 use std::collections::{BTreeSet, VecDeque};
 
-/// Replies that are done, with their tickets.
+/// Replies of operations that have run: those that are held back, and those that may go.
+#[derive(Default)]
+pub(crate) struct Replies {
+    pub(crate) held: HeldReplies,
+    pub(crate) finished: Finished,
+}
+
+/// Replies that may go, with their tickets.
 pub(crate) type Finished = VecDeque<(Ticket, Result<Vec<u8>, ShardError>)>;
 
 struct Reply {

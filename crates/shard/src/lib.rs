@@ -8,15 +8,19 @@
 //! others have it ([`Shard::set_committed`]); until then replies wait (`held`). A secondary writes what it is sent ([`Shard::apply_received`]).
 //! Rows that another member lacks are given by slot or by key (`catch_up`).
 
+mod apply;
 mod catch_up;
 mod deltas;
 mod error;
 mod held;
+mod merged_scan;
+mod observers;
 mod parked;
 mod replicated;
 mod replication;
 mod shard;
 mod store;
+mod tables;
 
 #[cfg(test)]
 mod tests;
@@ -24,6 +28,8 @@ mod tests;
 pub use catch_up::{Chunk, Enough, RowKey, SlotDigest, SlotScan, TailWalk};
 pub use deltas::stored_tables;
 pub use error::{Refusal, ShardError};
+pub use observers::Observation;
 pub use replicated::Receipt;
 pub use replication::{Access, KeyspaceNumber, Serving, SetId, Written};
-pub use shard::{Durability, Outcome, Shard, Ticket, decode_truncations};
+pub use shard::{Durability, Outcome, Shard, Ticket};
+pub use tables::decode_truncations;

@@ -5,12 +5,15 @@ use base::{TableId, Token};
 use model::operation::Operation;
 use std::collections::VecDeque;
 
+/// No more is set aside for a reply ahead of time.
+const REPLY_BYTES_MAX: usize = 16 << 10;
+
 /// A waiting operation.
 pub(crate) struct Parked {
     pub(crate) ticket: Ticket,
     pub(crate) operation: Box<dyn Operation>,
-    /// Where it met what it waits for.
-    pub(crate) at: Option<(TableId, Token)>,
+    /// The partition that it missed a row of.
+    pub(crate) missed_in: Option<(TableId, Token)>,
     pub(crate) access: Access,
 }
 
@@ -21,6 +24,10 @@ pub(crate) struct ParkedOperations {
     free: Vec<u32>,
     /// Waiting for the device to take writes, oldest first.
     pub(crate) writers: VecDeque<u64>,
+    /// Those whose rows are in memory now.
+    pub(crate) ready: Vec<u64>,
+    /// How large replies have been: decays towards those of late.
+    pub(crate) reply_bytes: usize,
 }
 
 impl ParkedOperations {
@@ -41,5 +48,10 @@ impl ParkedOperations {
         let parked = self.slots.get_mut(number as usize)?.take()?;
         self.free.push(number as u32);
         Some(parked)
+    }
+
+    /// One has ended with a reply of so many bytes.
+    pub(crate) fn note_reply(&mut self, bytes: usize) {
+        self.reply_bytes = bytes.min(REPLY_BYTES_MAX).max(self.reply_bytes - self.reply_bytes / 16);
     }
 }

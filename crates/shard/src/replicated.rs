@@ -15,6 +15,15 @@ pub(crate) const SCANNER: u64 = 2 << 40;
 /// The end of the year 9999: no clock says more.
 const TIMESTAMP_US_MAX: i64 = 253_402_300_799_999_999;
 
+/// Receivers and scans that wait, by their numbers at the engine.
+#[derive(Default)]
+pub(crate) struct Waiters {
+    /// For the device to take writes.
+    pub(crate) for_room: Vec<u64>,
+    /// For nothing any more.
+    pub(crate) ready: Vec<u64>,
+}
+
 /// What became of rows from another member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receipt {
@@ -47,7 +56,7 @@ impl Shard {
     pub fn set_committed(&mut self, set: SetId, sequence: Sequence) {
         let Some(replication) = &mut self.replication else { return };
         replication.set_committed(set, sequence);
-        self.held.committed(set, replication, &mut self.finished);
+        self.replies.held.committed(set, replication, &mut self.replies.finished);
     }
 
     /// The sequence of the last write in a set since the start.
@@ -67,13 +76,13 @@ impl Shard {
     /// [`ShardError::NotPrimary`] for reads.
     pub fn fail_unserved(&mut self) {
         let Some(replication) = &self.replication else { return };
-        self.held.fail_unserved(replication, &mut self.finished);
+        self.replies.held.fail_unserved(replication, &mut self.replies.finished);
     }
 
     /// Slots in which writes have run whose replies wait, for the device or for other members.
     #[must_use]
     pub fn unanswered_slots(&self) -> BTreeSet<(KeyspaceNumber, Slot)> {
-        self.held.written_slots()
+        self.replies.held.written_slots()
     }
 
     /// What was written in replicated tables since [`Shard::clear_written`], in order.
@@ -90,13 +99,13 @@ impl Shard {
 
     /// Write timestamps from now on are above this one, which came with rows of another member; above the year 9999 if it makes no sense.
     pub fn raise_timestamp(&mut self, timestamp_us: i64) {
-        self.last_timestamp_us = self.last_timestamp_us.max(timestamp_us.min(TIMESTAMP_US_MAX));
+        self.clock.last_timestamp_us = self.clock.last_timestamp_us.max(timestamp_us.min(TIMESTAMP_US_MAX));
     }
 
     /// The largest write timestamp that was given so far, or came with rows.
     #[must_use]
     pub fn last_timestamp_us(&self) -> i64 {
-        self.last_timestamp_us
+        self.clock.last_timestamp_us
     }
 
     /// No row of a later sequence is purged from now on: a member that is away may not have it. `None` sets no limit, as at the start.
@@ -132,7 +141,7 @@ impl Shard {
                 return Ok(Receipt::Waits);
             }
             Err(WriteError::Busy) => {
-                self.waiting_for_room.push(waiter);
+                self.waiters.for_room.push(waiter);
                 return Ok(Receipt::Waits);
             }
             Err(error) => Err(ShardError::of_write(&error)),
@@ -164,8 +173,8 @@ impl Shard {
 
     pub(crate) fn forget_waiter(&mut self, waiter: u64) {
         self.engine.finish(waiter);
-        self.waiting_for_room.retain(|waiting| *waiting != waiter);
-        self.waiters_ready.retain(|ready| *ready != waiter);
+        self.waiters.for_room.retain(|waiting| *waiting != waiter);
+        self.waiters.ready.retain(|ready| *ready != waiter);
     }
 
     /// Receivers that may try again.
@@ -179,15 +188,16 @@ impl Shard {
     }
 
     fn take_waiters(&mut self, kind: u64) -> impl Iterator<Item = u32> + '_ {
-        self.waiters_ready.extract_if(.., move |waiter| *waiter & kind != 0).map(|waiter| waiter as u32)
+        self.waiters.ready.extract_if(.., move |waiter| *waiter & kind != 0).map(|waiter| waiter as u32)
     }
 
     /// Sorts out receivers and scans from what the engine says is ready, and those that waited for room.
     pub(crate) fn wake_waiters(&mut self) {
-        let Self { ready, waiters_ready, .. } = self;
-        waiters_ready.extend(ready.extract_if(.., |number| *number >= RECEIVER));
-        if !self.waiting_for_room.is_empty() && self.answers_writers() {
-            self.waiters_ready.append(&mut self.waiting_for_room);
+        let Self { parked, waiters, .. } = self;
+        waiters.ready.extend(parked.ready.extract_if(.., |number| *number >= RECEIVER));
+        if !self.waiters.for_room.is_empty() && self.answers_writers() {
+            let Waiters { for_room, ready } = &mut self.waiters;
+            ready.append(for_room);
         }
     }
 }

@@ -347,9 +347,9 @@ impl Replication {
         self.bytes.shrink_to(KEPT_BYTES_MAX);
     }
 
-    /// Whether the operation that ran has to wait for others.
+    /// Whether other members have yet to get what the operation that ran wrote or saw.
     #[inline]
-    pub(crate) fn waits(&self) -> bool {
+    pub(crate) fn is_uncommitted(&self) -> bool {
         !self.touched.borrow().is_empty()
     }
 

@@ -1,9 +1,10 @@
 //! The engine as operations see it.
 
 use crate::deltas::{Deltas, companion};
+use crate::observers::Observers;
 use crate::replication::Replication;
 use base::{Slot, TableId, Token};
-use engine::{CachePolicy, Engine, Key, Miss, PartitionScan, ReadError, Row, Sequence, TableCursor, TablePosition, TableRow, TableScan};
+use engine::{CachePolicy, Engine, Key, Miss, PartitionScan, ReadError, Row, Sequence, TablePosition, TableScan};
 use model::operation::{Basis, Direction, PartitionKey, Position, RowStore, ScannedRow, Stop, Visit, WriteSet};
 use model::row::{ElementOrder, RowKind, RowView, merge};
 use model::{ColumnId, Table};
@@ -24,13 +25,14 @@ pub(crate) struct EngineStore<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) misses: &'a RefCell<Vec<Miss>>,
     pub(crate) record_sets: &'a BTreeMap<TableId, Arc<Table>>,
-    /// The partition that was asked for last.
-    pub(crate) asked: Cell<Option<(TableId, Token)>>,
-    /// The last write of all that were seen.
+    pub(crate) observers: &'a Observers,
+    /// The partition that the operation asked for last.
+    pub(crate) last_partition: Cell<Option<(TableId, Token)>>,
+    /// The newest of the rows that were seen.
     pub(crate) newest: Cell<Sequence>,
     pub(crate) deltas: &'a Deltas,
-    /// Rows that were merged with their deltas, to be written whole; empty ones need not be, only their deltas are outdated.
-    pub(crate) whole: &'a RefCell<WriteSet>,
+    /// Rows that were merged with their deltas, to be written whole. An empty one stands for a row whose delta is outdated.
+    pub(crate) merged: &'a RefCell<WriteSet>,
     pub(crate) replication: Option<&'a Replication>,
     pub(crate) now_s: u32,
 }
@@ -55,7 +57,7 @@ impl<'a> EngineStore<'a> {
     #[inline]
     fn with_delta(&self, partition: &PartitionKey<'_>, row: Result<Option<Row<'a>>, ReadError>) -> Result<Option<&'a [u8]>, Stop> {
         if !self.deltas.is_empty() {
-            return self.merged(partition, row);
+            return self.get_merged(partition, row);
         }
         match row {
             Ok(row) => Ok(row.map(|row| {
@@ -66,7 +68,7 @@ impl<'a> EngineStore<'a> {
         }
     }
 
-    fn merged(&self, partition: &PartitionKey<'_>, row: Result<Option<Row<'a>>, ReadError>) -> Result<Option<&'a [u8]>, Stop> {
+    fn get_merged(&self, partition: &PartitionKey<'_>, row: Result<Option<Row<'a>>, ReadError>) -> Result<Option<&'a [u8]>, Stop> {
         let delta = self.engine.get(&key_of(partition, companion(partition.table)), CachePolicy::Keep);
         let (row, delta) = match (row, delta) {
             (Ok(row), Ok(delta)) => (row, delta),
@@ -88,30 +90,30 @@ impl<'a> EngineStore<'a> {
                 row.bytes
             }));
         };
-        let mut written = self.whole.borrow_mut();
+        let mut merged = self.merged.borrow_mut();
         let Some(row) = row else {
             self.saw(&delta);
             return Ok(Some(delta.bytes));
         };
         if row.sequence > delta.sequence {
             self.saw(&row);
-            written.begin(partition, &[]);
-            written.end(None);
+            merged.begin(partition, &[]);
+            merged.end(None);
             return Ok(Some(row.bytes));
         }
         self.saw(&delta);
-        let mut whole = written.take_scratch();
+        let mut whole = merged.take_scratch();
         let kind = self.merge(row.bytes, delta.bytes, &mut whole);
         let lent = self.engine.lend(&whole);
         if kind == RowKind::Lasting {
-            written.begin(partition, &[]).extend_from_slice(&whole);
-            written.end(None);
+            merged.begin(partition, &[]).extend_from_slice(&whole);
+            merged.end(None);
         }
-        written.put_scratch(whole);
+        merged.put_scratch(whole);
         Ok(Some(lent))
     }
 
-    fn merge(&self, row: &[u8], delta: &[u8], out: &mut Vec<u8>) -> RowKind {
+    pub(crate) fn merge(&self, row: &[u8], delta: &[u8], out: &mut Vec<u8>) -> RowKind {
         merge_delta(row, delta, self.now_s, out)
     }
 
@@ -121,7 +123,7 @@ impl<'a> EngineStore<'a> {
     }
 
     #[inline]
-    fn saw_sequence(&self, sequence: Sequence) {
+    pub(crate) fn saw_sequence(&self, sequence: Sequence) {
         self.newest.set(self.newest.get().max(sequence));
         if let Some(replication) = self.replication {
             replication.saw(sequence);
@@ -136,7 +138,7 @@ impl<'a> EngineStore<'a> {
 
     /// A scan of a table has come to this token: whether it may see what lies between.
     #[inline]
-    fn pass(&self, table: TableId, next: &Cell<u16>, token: Token) -> Result<(), Stop> {
+    pub(crate) fn pass(&self, table: TableId, next: &Cell<u16>, token: Token) -> Result<(), Stop> {
         let Some(replication) = self.replication else { return Ok(()) };
         let slot = token.slot();
         if next.get() <= slot.0 {
@@ -147,7 +149,7 @@ impl<'a> EngineStore<'a> {
     }
 
     #[cold]
-    fn stop(&self, error: ReadError) -> Stop {
+    pub(crate) fn stop(&self, error: ReadError) -> Stop {
         match error {
             ReadError::Miss(miss) => {
                 self.misses.borrow_mut().push(miss);
@@ -170,119 +172,6 @@ impl EngineStore<'_> {
     fn has_deltas(&self, table: TableId) -> bool {
         !self.deltas.is_empty() && self.engine.table_rows(companion(table)) > 0
     }
-
-    /// A scan of rows and deltas, which are in the same order.
-    fn scan_merged(&self, scan: &TableScan<'_>, next_slot: &Cell<u16>, visit: &mut dyn FnMut(ScannedRow<'_>) -> Visit) -> Result<(), Stop> {
-        let deltas = TableScan { table: companion(scan.table), ..*scan };
-        let mut rows = Walk::new(self.engine.scan_table(scan).map_err(|error| self.stop(error))?);
-        let mut deltas = Walk::new(self.engine.scan_table(&deltas).map_err(|error| self.stop(error))?);
-        let mut whole = Vec::new();
-        loop {
-            let (row, delta) = match (rows.peek(), deltas.peek()) {
-                (Ok(row), Ok(delta)) => (row, delta),
-                (row, delta) => {
-                    let stops = [row.err(), delta.err()].map(|error| error.map(|error| self.stop(error)));
-                    return Err(stops.into_iter().flatten().max_by_key(|stop| *stop != Stop::Miss).unwrap_or(Stop::Miss));
-                }
-            };
-            let (at, order) = match (row, delta) {
-                (None, None) => return self.pass(scan.table, next_slot, scan.to),
-                (Some(row), None) => (row, Ordering::Less),
-                (None, Some(delta)) => (delta, Ordering::Greater),
-                (Some(row), Some(delta)) => match row.place().cmp(&delta.place()) {
-                    Ordering::Greater => (delta, Ordering::Greater),
-                    order => (row, order),
-                },
-            };
-            let (mut bytes, mut newest) = (&at.bytes, at.sequence);
-            if let (Some(row), Some(delta)) = (row, delta)
-                && order == Ordering::Equal
-                && delta.sequence > row.sequence
-            {
-                whole.clear();
-                self.merge(&row.bytes, &delta.bytes, &mut whole);
-                (bytes, newest) = (&whole, delta.sequence);
-            }
-            let Some(token) = at.token else { return Ok(()) };
-            self.pass(scan.table, next_slot, token)?;
-            self.saw_sequence(newest);
-            let partition = PartitionKey { table: scan.table, token, bytes: &at.partition };
-            if visit(ScannedRow { partition, clustering: &[], row: bytes }) == Visit::Stop {
-                return Ok(());
-            }
-            if order != Ordering::Greater {
-                rows.advance();
-            }
-            if order != Ordering::Less {
-                deltas.advance();
-            }
-        }
-    }
-}
-
-/// One side of a scan of rows and deltas.
-struct Walk<'a> {
-    cursor: TableCursor<'a>,
-    /// The row that was met last.
-    seen: Seen,
-    at: At,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum At {
-    Between,
-    Row,
-    End,
-}
-
-/// A row that was met, copied: the cursor lends one only until it moves on.
-#[derive(Default)]
-struct Seen {
-    token: Option<Token>,
-    partition: Vec<u8>,
-    sequence: Sequence,
-    bytes: Vec<u8>,
-}
-
-impl Seen {
-    fn take(&mut self, found: &TableRow<'_>) {
-        self.token = Some(found.token);
-        self.partition.clear();
-        self.partition.extend_from_slice(found.partition);
-        self.sequence = found.row.sequence;
-        self.bytes.clear();
-        self.bytes.extend_from_slice(found.row.bytes);
-    }
-
-    fn place(&self) -> (Option<Token>, &[u8]) {
-        (self.token, &self.partition)
-    }
-}
-
-impl<'a> Walk<'a> {
-    fn new(cursor: TableCursor<'a>) -> Self {
-        Self { cursor, seen: Seen::default(), at: At::Between }
-    }
-
-    /// The next row, until `advance`.
-    fn peek(&mut self) -> Result<Option<&Seen>, ReadError> {
-        if self.at == At::Between {
-            self.at = match self.cursor.next()? {
-                Some(found) => {
-                    self.seen.take(&found);
-                    At::Row
-                }
-                None => At::End,
-            };
-        }
-        Ok((self.at == At::Row).then_some(&self.seen))
-    }
-
-    fn advance(&mut self) {
-        if self.at == At::Row {
-            self.at = At::Between;
-        }
-    }
 }
 
 impl RowStore for EngineStore<'_> {
@@ -290,7 +179,7 @@ impl RowStore for EngineStore<'_> {
     fn get(&self, partition: &PartitionKey<'_>, clustering: &[u8]) -> Result<Option<&[u8]>, Stop> {
         let key = Key { table: partition.table, token: partition.token, partition: partition.bytes, clustering };
         self.enter(partition.table, partition.token)?;
-        self.asked.set(Some((partition.table, partition.token)));
+        self.last_partition.set(Some((partition.table, partition.token)));
         if !self.deltas.is_empty() && clustering.is_empty() {
             self.engine.warm(companion(partition.table), partition.token);
         }
@@ -308,8 +197,8 @@ impl RowStore for EngineStore<'_> {
     }
 
     fn basis(&self, partition: &PartitionKey<'_>) -> Result<Basis<'_>, Stop> {
-        // Others may have the row in memory: what is written has to be the same everywhere.
-        if self.replication.is_some_and(|replication| replication.is_replicated(partition.table)) {
+        // Other replicas may have the row in memory, and all of them write the same; an observer gets the old row.
+        if self.replication.is_some_and(|replication| replication.is_replicated(partition.table)) || self.observers.has(partition.table) {
             return self.get(partition, &[]).map(Basis::Row);
         }
         match self.engine.get(&key_of(partition, partition.table), CachePolicy::Keep) {

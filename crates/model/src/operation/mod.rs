@@ -12,11 +12,13 @@
 
 mod batch_log;
 mod coordinator;
+mod observer;
 mod partition_key;
 mod writes;
 
 pub use batch_log::batch_log;
 pub use coordinator::{Coordinator, Part, Standing, Step};
+pub use observer::{RowChange, RowObserver};
 pub use partition_key::PartitionKey;
 pub use writes::{StagedRow, WriteSet};
 

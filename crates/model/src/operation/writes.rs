@@ -169,13 +169,32 @@ impl WriteSet {
 
     /// The staged rows, in the order in which their keys were first staged.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = StagedRow<'_>> {
-        self.rows.iter().map(|entry| StagedRow {
+        self.rows.iter().map(|entry| self.view(entry))
+    }
+
+    /// The row whose key was staged as the `index`th, from 0.
+    #[must_use]
+    pub fn row(&self, index: usize) -> Option<StagedRow<'_>> {
+        self.rows.get(index).map(|entry| self.view(entry))
+    }
+
+    /// Stages the rows of another set, too.
+    pub fn append(&mut self, other: &Self) {
+        for staged in other.rows() {
+            self.begin(&staged.partition, staged.clustering).extend_from_slice(staged.row);
+            self.end_entry(staged.purge_after_s, staged.is_delta);
+        }
+    }
+
+    #[inline]
+    fn view(&self, entry: &Entry) -> StagedRow<'_> {
+        StagedRow {
             partition: self.view_key(entry),
             clustering: &self.bytes[entry.clustering.clone()],
             row: &self.bytes[entry.row.clone()],
             purge_after_s: entry.purge_after_s,
             is_delta: entry.is_delta,
-        })
+        }
     }
 
     fn view_key(&self, entry: &Entry) -> PartitionKey<'_> {

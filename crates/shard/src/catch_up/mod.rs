@@ -200,7 +200,7 @@ impl Shard {
             }
             Err(Unfinished::Busy) => {
                 self.scans.entry(number).or_insert(Reading::ForThisChunk);
-                self.waiting_for_room.push(waiter);
+                self.waiters.for_room.push(waiter);
                 Ok(Chunk::Waits)
             }
             Ok(Chunk::More) => {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod catch_up;
+mod observers;
 mod replication;
 
 use crate::{Access, Durability, KeyspaceNumber, Outcome, Receipt, RowKey, Serving, SetId, Shard, ShardError, Ticket, stored_tables};
@@ -16,8 +17,11 @@ use std::collections::{BTreeMap, BTreeSet};
 const TABLE: TableId = TableId(5);
 /// Its rows lie in one partition a slot.
 const WIDE: TableId = TableId(8);
+/// What observers derive from both.
+const ENTRIES: TableId = TableId(11);
 /// When deleted rows may be purged.
 const PURGE_S: u32 = 2_000;
+const TTL_S: u32 = 5;
 const KEYSPACE: KeyspaceNumber = KeyspaceNumber(0);
 
 /// A row: its slot, and a number in it. Small ones are partitions with one row, larger ones rows of a wide partition.
@@ -41,10 +45,14 @@ fn place_of(key: &engine::Key<'_>) -> Place {
 }
 
 fn row(value: u64) -> Vec<u8> {
+    stamped_row(value, Stamp::at(value as i64))
+}
+
+fn stamped_row(value: u64, stamp: Stamp) -> Vec<u8> {
     let mut out = Vec::new();
-    let mut writer = RowWriter::new(&mut out, Stamp::at(value as i64), true, None);
-    writer.value(ColumnId(1), Stamp::at(value as i64), &[7; 900]);
-    writer.value(ColumnId(2), Stamp::at(value as i64), &value.to_be_bytes());
+    let mut writer = RowWriter::new(&mut out, stamp, true, None);
+    writer.value(ColumnId(1), stamp, &[7; 900]);
+    writer.value(ColumnId(2), stamp, &value.to_be_bytes());
     writer.finish();
     out
 }
@@ -71,6 +79,8 @@ struct Work {
     removes: Vec<Place>,
     /// Written as a delta if the row is on the device.
     updates: Vec<(Place, u64)>,
+    /// Written with a time to live of [`TTL_S`].
+    expiring: Vec<(Place, u64)>,
     /// Slots whose rows are scanned.
     scan: Option<(u16, u16)>,
 }
@@ -99,6 +109,12 @@ impl Operation for Work {
             let key = key_of(*place);
             writes.begin(&partition_of(&key), &key.clustering).extend(deleted(context.timestamp_us as u64));
             writes.end(Some(PURGE_S));
+        }
+        for (place, value) in &self.expiring {
+            let (key, expires_at_s) = (key_of(*place), context.now_s() + TTL_S);
+            let stamp = Stamp { timestamp: *value as i64, ttl_s: TTL_S, expires_at_s };
+            writes.begin(&partition_of(&key), &key.clustering).extend(stamped_row(*value, stamp));
+            writes.end(Some(expires_at_s + TTL_S));
         }
         for (place, value) in &self.updates {
             let key = key_of(*place);
@@ -150,6 +166,8 @@ struct Member {
     rng: Rng,
     next_ticket: u64,
     heard: BTreeMap<u64, Heard>,
+    /// Truncations whose marks are stored.
+    truncations: BTreeMap<TableId, Sequence>,
 }
 
 impl Member {
@@ -157,15 +175,26 @@ impl Member {
         let config = Config { segment_bytes: 16 << 10, flush_interval_us: 5_000, ..Config::new(7, 0, 0, 160 * (16 << 10), memory_bytes) };
         let stable = Stable::new(config.stable_bytes(3));
         let now = Now { monotonic_us: 1, wall_us: 1_000_000_000 };
-        Self::over(config, Disk::new(), stable, now, durability)
+        Self::over(config, Disk::new(), stable, now, durability, BTreeMap::new())
     }
 
-    fn over(mut config: Config, disk: Disk, stable: Stable, now: Now, durability: Durability) -> Self {
+    fn over(
+        mut config: Config,
+        disk: Disk,
+        stable: Stable,
+        now: Now,
+        durability: Durability,
+        truncations: BTreeMap<TableId, Sequence>,
+    ) -> Self {
         config.file_bytes = disk.len();
-        let tables: BTreeMap<TableId, Sequence> = stored_tables([TABLE, WIDE]).into_iter().map(|table| (table, Sequence(0))).collect();
-        let engine = Engine::open(config.clone(), Box::new(stable.clone()), &tables, now).unwrap();
-        let shard = Shard::new(engine, durability, BTreeSet::from([TABLE, WIDE]), BTreeMap::new(), 1);
-        let mut member = Self { shard, disk, stable, config, now, rng: Rng::new(3), next_ticket: 0, heard: BTreeMap::new() };
+        let tables = BTreeSet::from([TABLE, WIDE, ENTRIES]);
+        let truncated = |table| truncations.get(&table).copied().unwrap_or_default();
+        let stored: BTreeMap<TableId, Sequence> =
+            stored_tables(tables.clone()).into_iter().map(|table| (table, truncated(table))).collect();
+        let engine = Engine::open(config.clone(), Box::new(stable.clone()), &stored, now).unwrap();
+        let shard = Shard::new(engine, durability, tables, truncations.clone(), 1);
+        let (rng, heard) = (Rng::new(3), BTreeMap::new());
+        let mut member = Self { shard, disk, stable, config, now, rng, next_ticket: 0, heard, truncations };
         while !member.shard.is_ready() {
             member.turn();
         }
@@ -174,10 +203,19 @@ impl Member {
 
     /// The process dies and comes back.
     fn restart(self) -> Self {
-        let Self { shard, mut disk, stable, config, now, mut rng, .. } = self;
+        let Self { shard, mut disk, stable, config, now, mut rng, truncations, .. } = self;
         drop(shard);
         disk.lose_process(&mut rng);
-        Self::over(config, disk, stable, now, Durability::Memory)
+        Self::over(config, disk, stable, now, Durability::Memory, truncations)
+    }
+
+    /// The machine loses power and comes back.
+    fn restart_without_power(self) -> Self {
+        let Self { shard, mut disk, stable, config, now, mut rng, truncations, .. } = self;
+        drop(shard);
+        disk.lose_power(&mut rng);
+        stable.lose_power(&mut rng);
+        Self::over(config, disk, stable, now, Durability::Device, truncations)
     }
 
     /// One that is a primary of slots, each with its set, and has a lease for ever.
