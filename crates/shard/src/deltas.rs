@@ -1,14 +1,14 @@
-//! Writes of rows that are on the device, kept until the row is read anyway.
+//! Deltas: writes to rows that are on the device, kept apart until the row is read anyway.
 //!
-//! A write of some columns has to be merged with the row that is stored. To read that row for it would cost more than the write itself, so
-//! what was written is stored alone, as a delta, and merged when somebody reads the row: the row is then written whole, and the delta forgotten.
+//! A write of some columns has to be merged with the stored row. Reading the row would cost more than the write. So the write is stored alone, as
+//! a delta, and merged when a read brings the row into memory: then the row is written whole and the delta forgotten.
 //!
 //! A delta is a row like others, under the same key in a companion table of the engine, whose records stay in memory. So everything that
 //! holds for rows holds for deltas: they are durable when acknowledged, are recovered, moved and checkpointed.
 //!
 //! Invariants:
-//! - A delta whose sequence is below that of its row is outdated: the row has what it says. After a restart outdated ones may be there.
-//! - A delta without a row is the row: what is left of one whose other record was damaged, or one whose token another key has.
+//! - A delta with a lower sequence than its row is outdated: the row contains it. After a restart there may be outdated deltas.
+//! - A delta without a row is the row: the row's record was damaged, or another key has its token.
 //! - Both are truncated and dropped together.
 //!
 //! `docs/decisions/0010-deltas.md` says why it is right, and what it gains.
@@ -20,13 +20,13 @@ use model::operation::batch_log;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-/// The part of the engine's memory that deltas may take. Memory saves more reads of the device as deltas than as a cache of rows, which are larger.
+/// The part of the engine's memory that deltas may take. A byte of deltas saves more reads of the device than a byte of cached rows, which are larger.
 const MEMORY_PART: f64 = 0.5;
 /// What a delta takes besides its bytes: record header, alignment and index.
 const OVERHEAD_BYTES: f64 = 96.0;
-/// As if there had been so many of the usual size before.
+/// The mean size starts as if so many deltas of the usual size had been written.
 const MEAN_OVER_LEAST: u64 = 64;
-/// How often they are counted.
+/// How often deltas are counted.
 const COUNT_EVERY_US: u64 = 100_000;
 
 /// The tables that a shard's engine has for those of the schema: each and its log of batches, with their companions.
@@ -38,7 +38,7 @@ pub fn stored_tables(tables: impl IntoIterator<Item = TableId>) -> BTreeSet<Tabl
 pub(crate) struct Deltas {
     /// At least as many as there are.
     count: Cell<u64>,
-    /// Of about as many as there are, the last that were written: first ones are small, and while there is no room only larger ones are written.
+    /// The mean size of the deltas written last, about as many as there are.
     mean_bytes: Cell<f64>,
     /// Whether they were counted since the start.
     ready: bool,

@@ -3,7 +3,7 @@
 use engine::{NoSpace, WriteError};
 use model::operation::Stop;
 
-/// A shard's failure, with what to do about it.
+/// Why an operation failed, with the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShardError {
     /// The log of the shard has not been read yet.
@@ -68,7 +68,7 @@ pub enum ShardError {
         /// Why, for people.
         message: String,
     },
-    /// A row from another member is none.
+    /// The bytes of a row from another member are malformed.
     #[error("the row received is not well formed")]
     Malformed,
 }
@@ -100,7 +100,7 @@ impl Refusal {
     pub const ALL: [Self; 8] =
         [Self::Other, Self::NotReady, Self::Full, Self::Busy, Self::UnknownTable, Self::TooLarge, Self::Damaged, Self::Poisoned];
 
-    /// That of a code; what a later version may have is anything else.
+    /// The refusal of a code; an unknown one, of a later version, is `Other`.
     #[must_use]
     pub fn from_code(code: u8) -> Self {
         Self::ALL.get(usize::from(code)).copied().unwrap_or(Self::Other)
@@ -108,7 +108,7 @@ impl Refusal {
 }
 
 impl ShardError {
-    /// Why nothing was done, if that is certain and a client is to hear of it.
+    /// The refusal that a client is told.
     #[must_use]
     pub fn refusal(&self) -> Refusal {
         match self {

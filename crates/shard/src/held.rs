@@ -1,10 +1,9 @@
-//! Replies that are not sent yet: they wait for the device, or for other members to have what the operation wrote or saw.
+//! Held replies: they wait until the device, or the other replicas, have the writes that the operation made or saw.
 //!
-//! A reply waits in one queue at a time: the device's, or that of a replica set. Let go there, it goes on to the next that it needs. So a member
-//! that does not answer holds back the replies of its own sets only.
+//! A reply waits in one queue at a time: the device's, or that of a replica set. Released there, it moves to the next that it needs. So a member
+//! that does not answer delays the replies of its own sets only.
 //!
-//! Invariant: within a queue replies go in the order in which they came. One that waits for less than the one before it waits no longer
-//! than that.
+//! Invariant: a queue is first in, first out.
 
 use crate::replication::{KeyspaceNumber, Replication, SetId, Slots, Touched};
 use crate::{ShardError, Ticket};
@@ -12,28 +11,28 @@ use base::Slot;
 use engine::Sequence;
 use std::collections::{BTreeSet, VecDeque};
 
-/// Replies of operations that have run: those that are held back, and those that may go.
+/// Replies of operations that have run: those that are held, and those that may be sent.
 #[derive(Default)]
 pub(crate) struct Replies {
     pub(crate) held: HeldReplies,
     pub(crate) finished: Finished,
 }
 
-/// Replies that may go, with their tickets.
+/// Replies that may be sent, with their tickets.
 pub(crate) type Finished = VecDeque<(Ticket, Result<Vec<u8>, ShardError>)>;
 
 struct Reply {
     ticket: Ticket,
     bytes: Vec<u8>,
-    /// What it has not waited for yet.
+    /// The sets that it has not waited for yet.
     rest: Vec<Touched>,
-    /// The slots that it is about, those of all waits that are over and to come; empty where nothing is replicated.
+    /// The slots that the operation touched; none if nothing is replicated.
     slots: Option<Slots>,
     more_slots: Vec<Slots>,
     wrote: bool,
 }
 
-/// All replies that wait.
+/// All held replies.
 #[derive(Default)]
 pub(crate) struct HeldReplies {
     device: VecDeque<(Sequence, Reply)>,
@@ -42,7 +41,7 @@ pub(crate) struct HeldReplies {
 }
 
 impl Reply {
-    /// Why the client hears nothing better.
+    /// What the client gets when the slot is not served any more.
     fn lost(&self) -> ShardError {
         if self.wrote { ShardError::OutcomeUnknown } else { ShardError::NotPrimary }
     }
@@ -53,10 +52,10 @@ impl Reply {
 }
 
 impl HeldReplies {
-    /// Keeps a reply until the device has this sequence, if it has to, and the sets have theirs.
+    /// Holds a reply until the device has its sequence, if there is one, and each set has its own.
     pub(crate) fn hold(&mut self, ticket: Ticket, bytes: Vec<u8>, device: Option<Sequence>, mut touched: impl Iterator<Item = Touched>) {
         let first = touched.next();
-        // Of these most replies need none, so that nothing is allocated.
+        // Most replies touch one set, and nothing is allocated.
         let rest: Vec<Touched> = touched.collect();
         let wrote = first.iter().chain(&rest).any(|touched| touched.wrote);
         let more_slots = rest.iter().map(|touched| touched.slots).collect();
@@ -79,8 +78,8 @@ impl HeldReplies {
         self.sets[number].push_back((wait.sequence, reply));
     }
 
-    /// The reply has waited enough where it was.
-    fn go_on(&mut self, mut reply: Reply, replication: Option<&Replication>, finished: &mut Finished) {
+    /// Moves a reply to the next queue that it needs, or to those that may be sent.
+    fn advance(&mut self, mut reply: Reply, replication: Option<&Replication>, finished: &mut Finished) {
         while let Some(next) = reply.rest.pop() {
             if replication.is_some_and(|replication| replication.committed(next.set) < next.sequence) {
                 return self.queue(next, reply);
@@ -89,26 +88,26 @@ impl HeldReplies {
         finished.push_back((reply.ticket, Ok(reply.bytes)));
     }
 
-    /// The device has all up to this sequence.
+    /// The device has all writes up to this sequence.
     pub(crate) fn durable(&mut self, durable: Sequence, replication: Option<&Replication>, finished: &mut Finished) {
         while self.device.front().is_some_and(|(sequence, _)| *sequence <= durable) {
             let Some((_, reply)) = self.device.pop_front() else { return };
-            self.go_on(reply, replication, finished);
+            self.advance(reply, replication, finished);
         }
     }
 
-    /// A set has got further.
+    /// More writes of a set are committed.
     pub(crate) fn committed(&mut self, set: SetId, replication: &Replication, finished: &mut Finished) {
         let committed = replication.committed(set);
         while let Some(queue) = self.sets.get_mut(usize::from(set.0))
             && queue.front().is_some_and(|(sequence, _)| *sequence <= committed)
             && let Some((_, reply)) = queue.pop_front()
         {
-            self.go_on(reply, Some(replication), finished);
+            self.advance(reply, Some(replication), finished);
         }
     }
 
-    /// Gives up those that are about a slot which is not served here any more.
+    /// Fails replies about slots that are not served here any more.
     pub(crate) fn fail_unserved(&mut self, replication: &Replication, finished: &mut Finished) {
         for queue in self.sets.iter_mut().chain([&mut self.device]) {
             if queue.iter().all(|(_, reply)| reply.is_served(replication)) {
@@ -124,14 +123,14 @@ impl HeldReplies {
         }
     }
 
-    /// Slots in which writes have run whose replies wait.
+    /// The slots of writes whose replies are held.
     pub(crate) fn written_slots(&self) -> BTreeSet<(KeyspaceNumber, Slot)> {
         let replies = self.sets.iter().chain([&self.device]).flatten().filter(|(_, reply)| reply.wrote);
         let ranges = replies.flat_map(|(_, reply)| reply.slots.iter().chain(&reply.more_slots));
         ranges.flat_map(|slots| (slots.first.0..=slots.last.0).map(|slot| (slots.keyspace, Slot(slot)))).collect()
     }
 
-    /// Gives up those that wait for the device: it takes nothing more.
+    /// Fails replies that wait for the device, which takes nothing more.
     pub(crate) fn fail_unsynced(&mut self, finished: &mut Finished) {
         finished.extend(self.device.drain(..).map(|(_, reply)| (reply.ticket, Err(ShardError::Poisoned))));
     }

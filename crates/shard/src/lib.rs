@@ -15,12 +15,15 @@ mod error;
 mod held;
 mod merged_scan;
 mod observers;
+mod outcome;
 mod parked;
 mod replicated;
 mod replication;
 mod shard;
 mod store;
+mod table_state;
 mod tables;
+mod waiters;
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +32,8 @@ pub use catch_up::{Chunk, Enough, RowKey, SlotDigest, SlotScan, TailWalk};
 pub use deltas::stored_tables;
 pub use error::{Refusal, ShardError};
 pub use observers::Observation;
+pub use outcome::{Durability, Outcome, Ticket};
 pub use replicated::Receipt;
 pub use replication::{Access, KeyspaceNumber, Serving, SetId, Written};
-pub use shard::{Durability, Outcome, Shard, Ticket};
+pub use shard::Shard;
 pub use tables::decode_truncations;

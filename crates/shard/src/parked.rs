@@ -5,7 +5,7 @@ use base::{TableId, Token};
 use model::operation::Operation;
 use std::collections::VecDeque;
 
-/// No more is set aside for a reply ahead of time.
+/// A reply's buffer has so many bytes at first, at most.
 const REPLY_BYTES_MAX: usize = 16 << 10;
 
 /// A waiting operation.
@@ -26,7 +26,7 @@ pub(crate) struct ParkedOperations {
     pub(crate) writers: VecDeque<u64>,
     /// Those whose rows are in memory now.
     pub(crate) ready: Vec<u64>,
-    /// How large replies have been: decays towards those of late.
+    /// The size of recent replies: a decaying maximum.
     pub(crate) reply_bytes: usize,
 }
 

@@ -1,5 +1,6 @@
-//! What the node tells a shard of the cluster, and asks of it: slots served, writes to send, writes received.
+//! The shard's interface for replication: slots served, writes to send, writes received.
 
+use crate::waiters::Waiters;
 use crate::{Durability, KeyspaceNumber, Serving, SetId, Shard, ShardError, Written};
 use base::{Now, Slot, TableId};
 #[cfg(doc)]
@@ -8,51 +9,41 @@ use engine::{Sequence, WriteBatch, WriteError};
 use model::row::is_well_formed;
 use std::collections::BTreeSet;
 
-/// Numbers of receivers and of scans, as the engine knows them: those of parked operations are below.
+/// The engine knows who waits by number: parked operations below, receivers and scans from here.
 const RECEIVER: u64 = 1 << 40;
 pub(crate) const SCANNER: u64 = 2 << 40;
 
-/// The end of the year 9999: no clock says more.
+/// The end of the year 9999: no clock shows a later time.
 const TIMESTAMP_US_MAX: i64 = 253_402_300_799_999_999;
-
-/// Receivers and scans that wait, by their numbers at the engine.
-#[derive(Default)]
-pub(crate) struct Waiters {
-    /// For the device to take writes.
-    pub(crate) for_room: Vec<u64>,
-    /// For nothing any more.
-    pub(crate) ready: Vec<u64>,
-}
 
 /// What became of rows from another member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receipt {
     /// They are written, the last with this sequence.
     Applied(Sequence),
-    /// Something has to be read, or reclaimed, first: the receiver will be among [`Shard::take_received_ready`] and then tries again.
+    /// The device must read rows or take writes first: try again when [`Shard::take_received_ready`] names the receiver.
     Waits,
 }
 
 impl Shard {
-    /// The tables there are, with their keyspaces. From the first call on everything is replicated, and of other tables nothing is served: an
-    /// operation on them finds that this member is not the primary. What a keyspace's slots are is told by [`Shard::serve`]: at first none is
-    /// served.
+    /// The replicated tables, with their keyspaces. From the first call on an operation on any other table is refused: this member is not its
+    /// primary. [`Shard::serve`] says which slots of a keyspace are served; at first none is.
     pub fn set_replicated(&mut self, tables: impl Iterator<Item = (TableId, KeyspaceNumber)>) {
         self.replication.get_or_insert_default().set_tables(tables);
     }
 
-    /// What this member is to a slot from now on. Replies that wait go on waiting for the set that the slot had when they ran; when slots
-    /// are lost, [`Shard::fail_unserved`] has to follow, before anything else is told of them.
+    /// This member's role in a slot from now on. Held replies keep waiting for the set that the slot had when their operation ran. When slots are
+    /// lost, the caller calls [`Shard::fail_unserved`] before it changes them again.
     pub fn serve(&mut self, keyspace: KeyspaceNumber, slot: Slot, serving: Serving) {
         self.replication.get_or_insert_default().serve(keyspace, slot, serving);
     }
 
-    /// Until when (monotonic) this member may serve at all.
+    /// The monotonic time at which the lease of this member ends.
     pub fn set_lease(&mut self, until_us: u64) {
         self.replication.get_or_insert_default().set_lease(until_us);
     }
 
-    /// All members of a set have what was written in it up to this sequence; `u64::MAX` is for a set of which nobody need have it yet.
+    /// All members of a set have its writes up to this sequence. `u64::MAX` is for a set that nobody waits for.
     pub fn set_committed(&mut self, set: SetId, sequence: Sequence) {
         let Some(replication) = &mut self.replication else { return };
         replication.set_committed(set, sequence);
@@ -65,62 +56,62 @@ impl Shard {
         self.replication.as_ref().map_or(Sequence(0), |replication| replication.last_written(set))
     }
 
-    /// All rows up to this sequence that were written here by operations are committed. Of rows from other members it says nothing.
+    /// Up to this sequence all writes of operations here are committed. It says nothing of rows from other members.
     #[must_use]
     pub fn committed_sequence(&self) -> Sequence {
         let committed = self.replication.as_ref().and_then(|replication| replication.committed_in_all());
         committed.unwrap_or(self.engine.last_sequence())
     }
 
-    /// Ends the replies that are about slots which are not served any more: [`ShardError::OutcomeUnknown`] for writes,
+    /// Fails held replies about slots that are not served any more: [`ShardError::OutcomeUnknown`] for writes,
     /// [`ShardError::NotPrimary`] for reads.
     pub fn fail_unserved(&mut self) {
         let Some(replication) = &self.replication else { return };
         self.replies.held.fail_unserved(replication, &mut self.replies.finished);
     }
 
-    /// Slots in which writes have run whose replies wait, for the device or for other members.
+    /// The slots of writes whose replies are held.
     #[must_use]
     pub fn unanswered_slots(&self) -> BTreeSet<(KeyspaceNumber, Slot)> {
         self.replies.held.written_slots()
     }
 
-    /// What was written in replicated tables since [`Shard::clear_written`], in order.
+    /// The writes to replicated tables since [`Shard::clear_written`], in order.
     pub fn written(&self) -> impl Iterator<Item = Written<'_>> {
         self.replication.iter().flat_map(|replication| replication.written())
     }
 
-    /// All of [`Shard::written`] was taken.
+    /// Empties [`Shard::written`].
     pub fn clear_written(&mut self) {
         if let Some(replication) = &mut self.replication {
             replication.clear_written();
         }
     }
 
-    /// Write timestamps from now on are above this one, which came with rows of another member; above the year 9999 if it makes no sense.
+    /// Later write timestamps are above this one, which came with rows of another member. One beyond the year 9999 counts as its end.
     pub fn raise_timestamp(&mut self, timestamp_us: i64) {
         self.clock.last_timestamp_us = self.clock.last_timestamp_us.max(timestamp_us.min(TIMESTAMP_US_MAX));
     }
 
-    /// The largest write timestamp that was given so far, or came with rows.
+    /// The largest write timestamp so far, here or in rows of other members.
     #[must_use]
     pub fn last_timestamp_us(&self) -> i64 {
         self.clock.last_timestamp_us
     }
 
-    /// No row of a later sequence is purged from now on: a member that is away may not have it. `None` sets no limit, as at the start.
+    /// No row above this sequence is purged: a member that is down may not have it. `None` is no limit, as at the start.
     pub fn set_purge_floor(&mut self, floor: Option<Sequence>) {
         self.engine.set_purge_floor(floor);
     }
 
-    /// Whether a walk over the tail after this sequence may not tell all, for rows of it have been purged: see [`Engine::purged_above`].
+    /// Whether rows above this sequence may have been purged, so that a catch-up from it is incomplete: see [`Engine::purged_above`].
     #[must_use]
     pub fn purged_above(&self, sequence: Sequence) -> bool {
         self.engine.purged_above(sequence)
     }
 
-    /// No row of a later sequence was purged before this start: the floor that was kept has seen to it. To be told when the shard has become ready,
-    /// together with the floor and before the next turn.
+    /// No row above this sequence was purged before this start, as the stored floor has prevented it. Called when the shard has become ready, together
+    /// with the floor and before the next turn.
     pub fn restore_purged(&mut self, newest: Sequence) {
         self.engine.restore_purged(newest);
     }
@@ -148,7 +139,7 @@ impl Shard {
         };
         self.engine.finish(waiter);
         if outcome.is_ok() && !self.deltas.is_empty() {
-            // What they were to be merged with is overwritten.
+            // The rows that their deltas belong to are overwritten.
             for row in batch.rows().filter(|row| row.key.clustering.is_empty()) {
                 self.forget_delta(&row.key);
             }
@@ -156,7 +147,7 @@ impl Shard {
         outcome
     }
 
-    /// Up to here what was written is as safe here as it has to be before it is acknowledged. Sees to it that the rest will be.
+    /// Up to this sequence rows are as durable here as an acknowledgement promises. Requests a flush for the rest.
     pub fn safe_sequence(&mut self) -> Sequence {
         let (written, durable) = (self.engine.last_sequence(), self.engine.durable_sequence());
         if self.durability == Durability::Memory || durable >= written {
@@ -166,7 +157,7 @@ impl Shard {
         durable
     }
 
-    /// The receiver's batch is given up.
+    /// The receiver abandons its batch.
     pub fn forget_received(&mut self, receiver: u32) {
         self.forget_waiter(RECEIVER | u64::from(receiver));
     }
@@ -191,7 +182,7 @@ impl Shard {
         self.waiters.ready.extract_if(.., move |waiter| *waiter & kind != 0).map(|waiter| waiter as u32)
     }
 
-    /// Sorts out receivers and scans from what the engine says is ready, and those that waited for room.
+    /// Moves receivers and scans that may try again to the ready ones.
     pub(crate) fn wake_waiters(&mut self) {
         let Self { parked, waiters, .. } = self;
         waiters.ready.extend(parked.ready.extract_if(.., |number| *number >= RECEIVER));

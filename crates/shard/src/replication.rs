@@ -1,16 +1,15 @@
-//! What a shard knows of replication: which slots it serves, what it has written that others must get, and how far they have it.
+//! A shard's part in replication: which slots it serves, which writes the secondaries must get, and how far they have them.
 //!
 //! The node tells, for each slot of a keyspace, whether this member is its primary, and of which *replica set*: the other members that must
-//! have what is written before it is acknowledged. Sets are numbers of the node's choice; here one is two sequences, `written` and
-//! `committed`, and the replies that wait for it.
+//! have a write before it is acknowledged. The node numbers the sets; here a set is two sequences, `written` and `committed`.
 //!
 //! An operation that runs
 //! 1. is refused when it touches a slot that is not served here, or when the lease has ended: before anything is written;
 //! 2. leaves what it wrote in the outbox, a piece a slot, for the node to send;
 //! 3. waits for every set whose rows it wrote, or saw while others may not have them yet.
 //!
-//! Invariants: nobody is shown what may still be lost; while everything written in a set is committed, reading in it notes nothing; rows of tables
-//! that are not replicated cost a look at one `Option`.
+//! Invariants: no reply shows a write that may still be lost. While all writes of a set are committed, a read in it notes nothing. Rows of tables that are
+//! not replicated cost one test of an `Option`.
 
 use base::{SLOT_COUNT, Slot, TableId};
 use engine::{Sequence, WriteBatch};
@@ -39,38 +38,38 @@ impl SetId {
 pub enum Serving {
     /// Not its primary: operations are refused.
     No,
-    /// Its primary still, which is to give it to another member: operations are refused, and those that have run go on waiting.
+    /// Its primary, while a primary transfer is under way: operations are refused; replies of those that have run stay held.
     Closing,
-    /// Its primary, and nobody else has it: what is written is committed.
+    /// Its primary, and its only replica: writes are committed at once.
     Alone,
-    /// Its primary: what is written goes to the outbox, and is committed when the set is so far.
+    /// Its primary: writes go to the outbox, and are committed once the whole set has them.
     With(SetId),
 }
 
 /// Whose rows an operation may read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
-    /// Those of slots that are served here, under the lease: linearizable.
+    /// Rows of slots that are served here, under the lease: linearizable.
     #[default]
     Primary,
-    /// Those of any slot, as they are here; for reads that allow it. Writes are refused as ever.
+    /// Rows of any slot, as this replica has them. Writes are refused as with `Primary`.
     AnyReplica,
 }
 
-/// What one member's write of one slot was: to be sent to those that have the slot.
+/// One operation's write to one slot, for the slot's replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written<'a> {
-    /// Of these tables.
+    /// The keyspace of its tables.
     pub keyspace: KeyspaceNumber,
-    /// All rows are of it.
+    /// The slot of all its rows.
     pub slot: Slot,
-    /// The first row's.
+    /// The table of its first row.
     pub table: TableId,
     /// The slot's set.
     pub set: SetId,
-    /// The sequence of the last row: what the set has to be committed up to. Grows from one to the next.
+    /// The sequence of the last row: the write is committed once the set is committed up to here. Later writes have larger ones.
     pub sequence: Sequence,
-    /// Of the operation: other members' later writes must have larger ones.
+    /// The operation's write timestamp: later writes of other members must have larger ones.
     pub timestamp_us: i64,
     /// The rows, for [`WriteBatch::append_received`].
     pub rows: &'a [u8],
@@ -84,7 +83,7 @@ pub(crate) struct Slots {
     pub(crate) last: Slot,
 }
 
-/// A reason for a reply to wait.
+/// A reason to hold a reply: the set must be committed up to a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Touched {
     pub(crate) set: SetId,
@@ -93,7 +92,7 @@ pub(crate) struct Touched {
     pub(crate) wrote: bool,
 }
 
-/// A slot that an operation is in, if it is of a replicated table.
+/// A slot of a replicated table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     keyspace: KeyspaceNumber,
@@ -119,12 +118,12 @@ struct Piece {
 /// Where the rows of a batch go.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Spread {
-    /// All to one place, the first to this table.
+    /// All to one place; the first row to this table.
     One(Option<Place>, TableId),
     Several,
 }
 
-/// One word a slot.
+/// One word for each slot: its set, `ALONE` or `NOT_SERVED`.
 struct SlotMap(Box<[u16; SLOT_COUNT as usize]>);
 
 const NOT_SERVED: u16 = u16::MAX;
@@ -188,7 +187,7 @@ impl Replication {
         if serving == Serving::Closing {
             self.closing.insert((keyspace, slot), before);
         }
-        // What the slot brings along uncommitted nobody may see before those who have it now all have it.
+        // Uncommitted writes of the slot stay uncommitted in its new set.
         if let Some(Set { written, committed }) = self.sets.get(usize::from(before)).copied()
             && written > committed
             && let Some(set) = self.sets.get_mut(usize::from(word))
@@ -205,7 +204,7 @@ impl Replication {
         self.keyspaces.get(usize::from(keyspace.0)).map_or(NOT_SERVED, |map| map.0[usize::from(slot.0)])
     }
 
-    /// Whether what has run in these slots is still this member's to answer, whatever the lease.
+    /// Whether this member may still answer operations that have run in these slots, whatever the lease.
     pub(crate) fn serves_all(&self, slots: &Slots) -> bool {
         let keyspace = slots.keyspace;
         let is_closing = |slot| !self.closing.is_empty() && self.closing.contains_key(&(keyspace, Slot(slot)));
@@ -220,7 +219,7 @@ impl Replication {
         self.is_leased = now_us < self.lease_until_us;
     }
 
-    /// The operation goes to a slot of a table: whether it may.
+    /// Checks that the operation may run in a slot of a table.
     pub(crate) fn enter(&self, table: TableId, slot: Slot) -> Result<(), Stop> {
         self.place.set(None);
         if self.access == Access::AnyReplica {
@@ -231,7 +230,7 @@ impl Replication {
     }
 
     fn locate(&self, table: TableId, slot: Slot) -> Result<Option<Place>, Stop> {
-        // Whose it is has not been told yet.
+        // The node has not told yet whose table it is.
         let Some(keyspace) = self.keyspace_of(table) else { return Err(Stop::NotPrimary) };
         match self.word(keyspace, slot) {
             NOT_SERVED => Err(Stop::NotPrimary),
@@ -255,7 +254,7 @@ impl Replication {
         let Some(place) = self.place.get() else { return };
         let Set { written, committed } = self.sets[usize::from(place.set.0)];
         if written > committed && sequence > committed {
-            // What is newer than all that was written in the set was committed before the slot came to it.
+            // A row that is newer than all writes of the set was committed before the slot joined it.
             self.touch(place, sequence.min(written), false);
         }
     }
@@ -274,7 +273,10 @@ impl Replication {
         }
     }
 
-    /// Where rows go that are about to be written, if they may be written here at all.
+    /// Where these rows go.
+    ///
+    /// # Errors
+    /// `NotPrimary` when one of them may not be written here.
     pub(crate) fn spread<'a>(&self, mut rows: impl Iterator<Item = StagedRow<'a>>) -> Result<Spread, Stop> {
         let Some(first) = rows.next() else { return Ok(Spread::Several) };
         let place = self.place_of(&first)?;
@@ -331,7 +333,7 @@ impl Replication {
         }
     }
 
-    /// What was written since the outbox was emptied.
+    /// The writes in the outbox.
     pub(crate) fn written(&self) -> impl Iterator<Item = Written<'_>> {
         let mut start = 0;
         self.pieces.iter().map(move |piece| {
@@ -353,7 +355,7 @@ impl Replication {
         !self.touched.borrow().is_empty()
     }
 
-    /// What the operation that ran has to wait for.
+    /// What the reply of the operation that ran has to wait for.
     pub(crate) fn take_touched(&mut self) -> impl Iterator<Item = Touched> + '_ {
         self.touched.get_mut().drain(..)
     }
@@ -368,7 +370,7 @@ impl Replication {
         self.sets.get(usize::from(set.0)).map_or(Sequence(0), |set| set.committed)
     }
 
-    /// Up to here everything is committed, in all sets that have uncommitted writes; `None` if none has.
+    /// Up to here all writes are committed; `None` if no set has uncommitted writes.
     pub(crate) fn committed_in_all(&self) -> Option<Sequence> {
         self.sets.iter().filter(|set| set.written > set.committed).map(|set| set.committed).min()
     }

@@ -1,14 +1,13 @@
 //! The shard itself: runs operations, and runs those again that had to wait.
 
-use crate::ShardError;
-use crate::catch_up::Reading;
 use crate::deltas::{Deltas, companion};
 use crate::held::Replies;
 use crate::parked::{Parked, ParkedOperations};
-use crate::replicated::Waiters;
 use crate::replication::{Access, Replication};
 use crate::store::EngineStore;
-use crate::tables::Tables;
+use crate::table_state::Tables;
+use crate::waiters::{Reading, Waiters};
+use crate::{Durability, Outcome, ShardError, Ticket};
 use base::{Now, TableId, Token};
 use engine::{Engine, Miss, Sequence, WriteBatch};
 use io::{DiskCompletion, DiskRequest, DiskTag};
@@ -20,33 +19,6 @@ use std::collections::{BTreeMap, BTreeSet};
 const RERUNS_PER_TURN: usize = 256;
 /// Of so many at a time, the lookups wait for memory together.
 const WARM_OPERATIONS: usize = 16;
-
-/// The caller's name for a parked operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Ticket(pub [u64; 2]);
-
-/// What became of an operation.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It ran; its writes survive the death of the process, its reply is appended.
-    Done,
-    /// It ran and its reply is appended, but must not be sent before the device or other members have what it wrote, or what it read:
-    /// [`Shard::hold`] it, now.
-    Unsynced(Sequence),
-    /// It needs something first: [`Shard::park`] it, now. Nothing was appended.
-    Waits,
-    /// It cannot be done. Nothing was appended.
-    Failed(ShardError),
-}
-
-/// When a write is acknowledged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
-    /// Once it survives the death of the process.
-    Memory,
-    /// Once it survives the loss of power: writes of many clients share a flush.
-    Device,
-}
 
 /// One core's data.
 pub struct Shard {

@@ -20,7 +20,7 @@ const READ_AHEAD: usize = 64;
 /// Sorts after every clustering key there can be.
 const LAST_CLUSTERING: &[u8] = &[0xFF];
 
-/// Rows of one shard, and what was found missing.
+/// The rows of one shard, and the misses of the operation that runs.
 pub(crate) struct EngineStore<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) misses: &'a RefCell<Vec<Miss>>,
@@ -48,12 +48,12 @@ impl ElementOrder for NoElements {
 
 /// Appends what a row is with its delta.
 pub(crate) fn merge_delta(row: &[u8], delta: &[u8], now_s: u32, out: &mut Vec<u8>) -> RowKind {
-    // What may be forgotten only the protocol knows.
+    // The protocol alone knows which tombstones may be forgotten: none is here.
     merge(RowView::new(row), RowView::new(delta), None, &NoElements, now_s, u32::MAX, out)
 }
 
 impl<'a> EngineStore<'a> {
-    /// What a read of a partition's only row has given, with its delta.
+    /// The result of a read of a partition's only row, merged with its delta.
     #[inline]
     fn with_delta(&self, partition: &PartitionKey<'_>, row: Result<Option<Row<'a>>, ReadError>) -> Result<Option<&'a [u8]>, Stop> {
         if !self.deltas.is_empty() {
@@ -130,13 +130,13 @@ impl<'a> EngineStore<'a> {
         }
     }
 
-    /// The operation goes to a partition: whether it may.
+    /// Checks that the operation may run in a partition's slot.
     #[inline]
     fn enter(&self, table: TableId, token: Token) -> Result<(), Stop> {
         self.replication.map_or(Ok(()), |replication| replication.enter(table, token.slot()))
     }
 
-    /// A scan of a table has come to this token: whether it may see what lies between.
+    /// Checks that a scan of a table may see the slots up to this token.
     #[inline]
     pub(crate) fn pass(&self, table: TableId, next: &Cell<u16>, token: Token) -> Result<(), Stop> {
         let Some(replication) = self.replication else { return Ok(()) };

@@ -9,26 +9,8 @@ use crate::{Observation, Shard};
 use base::{Compression, TableId};
 use engine::Sequence;
 use model::Table;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// What a shard knows of its tables.
-pub(crate) struct Tables {
-    pub(crate) ids: BTreeSet<TableId>,
-    /// The tables that are record sets.
-    pub(crate) record_sets: BTreeMap<TableId, Arc<Table>>,
-    pub(crate) observers: Observers,
-    /// The last sequence that a truncation has taken, by table of the engine.
-    truncations: BTreeMap<TableId, Sequence>,
-    /// Truncated tables whose marks are not stored yet.
-    unstored: Vec<TableId>,
-}
-
-impl Tables {
-    pub(crate) fn new(ids: BTreeSet<TableId>, truncations: BTreeMap<TableId, Sequence>) -> Self {
-        Self { ids, record_sets: BTreeMap::new(), observers: Observers::default(), truncations, unstored: Vec::new() }
-    }
-}
 
 impl Shard {
     /// The tables there are now, and what their rows at rest are compressed with; new ones are made.

@@ -1,12 +1,12 @@
-//! What one member shows another so that both have the same rows: all rows of a slot, the rows that were written after some sequence, the
-//! present rows of some keys, nothing at all, and a digest to compare.
+//! What a replica that lacks rows gets from its primary: all rows of a slot (rebuild), the rows written after a sequence (catch-up by delta), or
+//! the rows of some keys (reconciliation). Also: a digest of a slot, and wiping a slot.
 //!
-//! All of it goes in chunks: a call works on what is in memory up to a bound; what is missing is asked for, and the caller comes again when
-//! [`Shard::take_scans_ready`] names its number. What is read ahead of a chunk stays in memory for the next ones. Between chunks everything may change: what a chunk gives is as of its call, so it has
-//! to be sent after all writes that came before it ([`Shard::written`]) and before those that come later.
+//! Everything is done in chunks. A call works on rows in memory, up to a bound, and asks for the rows that are missing; the caller calls again when
+//! [`Shard::take_scans_ready`] names its number. Rows that are read ahead of a chunk stay in memory for the next ones. A chunk has the rows
+//! as they are at the call. It is sent after all earlier writes ([`Shard::written`]) and before all later ones.
 //!
-//! Invariants: what is given are whole rows: one that still has a delta beside it, from before its table was replicated, is written whole first;
-//! a key without a row is given as a [void](VOID_PURGE_S) one, which takes the place of whatever the other has.
+//! Invariants: a chunk has whole rows only. A row that still has a delta, from before its table was replicated, is written whole first. A key
+//! without a row is sent as a [void](VOID_PURGE_S) row, which replaces whatever the receiver has.
 
 mod slot;
 mod tail;
@@ -17,19 +17,20 @@ pub use tail::{Enough, TailWalk};
 use crate::deltas::companion;
 use crate::replicated::SCANNER;
 use crate::store::merge_delta;
+use crate::waiters::Reading;
 use crate::{Shard, ShardError};
 use base::{Now, TableId, Token};
 use engine::{CachePolicy, Key, Kind, Miss, ReadError, TableRow, TableScan, WriteBatch, WriteError};
 use model::operation::Stop;
 use model::row::{RowWriter, Stamp};
 
-/// How many records are asked for at once, and how many bytes of them.
+/// Records that are read at once, and their bytes, at most.
 const READ_AHEAD: usize = 128;
 const READ_AHEAD_BYTES: usize = 256 << 10;
-/// Rows that say that there is none may be purged at once: second zero.
+/// A void row may be purged at once: second zero.
 const VOID_PURGE_S: i64 = 0;
 
-/// A key of its own.
+/// A key that owns its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowKey {
     /// The table.
@@ -50,18 +51,18 @@ impl RowKey {
     }
 }
 
-/// What a call has come to.
+/// How a call has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chunk {
-    /// There is more to do.
+    /// There are more chunks.
     More,
-    /// That was all.
+    /// This was the last chunk.
     End,
-    /// Rows have to be read first, or room has to be made: come again when the number is ready.
+    /// The device must read rows or take writes first: call again when the number is ready.
     Waits,
 }
 
-/// The bytes of a row that says nothing.
+/// The bytes of a void row.
 fn void_row() -> Vec<u8> {
     let mut row = Vec::new();
     RowWriter::new(&mut row, Stamp::at(i64::MIN), false, None).finish();
@@ -72,16 +73,7 @@ fn put_void(batch: &mut WriteBatch, key: &Key<'_>, void: &[u8]) -> Result<(), Sh
     batch.put(key, Kind::Tombstone { purge_after_s: VOID_PURGE_S }, void).map_err(|error| ShardError::of_write(&error))
 }
 
-/// What has been read for a scan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reading {
-    /// The chunk that is to be taken again needs it.
-    ForThisChunk,
-    /// The chunk for which it was read is done.
-    Ahead,
-}
-
-/// Why a step of a walk could not be done.
+/// Why a chunk could not be made.
 enum Unfinished {
     Misses(Vec<Miss>),
     Busy,
@@ -112,9 +104,9 @@ impl From<ReadError> for Unfinished {
 }
 
 impl Shard {
-    /// Appends the present row of each key to `out`, tombstones included, until they take about `bytes_max` or one has to be read first; where there is none,
-    /// one that says so; one that is damaged is passed over. Gives how many keys were done, at least one; `None` when the first has to be read. Those of `later` are read
-    /// ahead for calls to come.
+    /// Appends the present row of each key to `out`, tombstones included, until they take about `bytes_max` or a row has to be read first. A key
+    /// without a row gets a void one; a damaged row is skipped. Returns how many keys are done, at least one; `None` when the first row has to
+    /// be read. The rows of `later` are read ahead.
     ///
     /// # Errors
     /// As for reads, and, when deltas have to be written first, for writes; of the first key.
@@ -144,7 +136,7 @@ impl Shard {
         let (void, start) = (void_row(), out.bytes_in_log());
         for (done, key) in keys.iter().enumerate() {
             match self.present(now, key) {
-                // Those before it count; it is the first of the next call.
+                // The next call starts with this key.
                 Err(_) if done > 0 => return Ok(done),
                 Err(Unfinished::Failed(ShardError::Read(Stop::Damaged { .. }))) => return Ok(1),
                 Err(Unfinished::Misses(mut misses)) => {
@@ -170,7 +162,7 @@ impl Shard {
         Ok(keys.len())
     }
 
-    /// Sees to it that a row is whole and in memory.
+    /// Checks that a row is whole and in memory.
     fn present(&mut self, now: Now, key: &RowKey) -> Result<(), Unfinished> {
         if self.has_deltas_of(key.table) {
             self.settle_key(now, &key.borrow())?;
@@ -178,8 +170,8 @@ impl Shard {
         Ok(self.engine.get(&key.borrow(), CachePolicy::Bypass).map(|_| ())?)
     }
 
-    /// Ends a call: asks for what is missing, or lets go of what was read for it. What was read ahead of a chunk stays for those that follow, until one of them
-    /// misses something: then it has been passed.
+    /// Ends a call: fetches what is missing, or releases what was read for it. Rows that were read ahead stay in memory until a later chunk misses
+    /// a row: then the scan has passed them.
     fn chunk(&mut self, number: u32, outcome: Result<Chunk, Unfinished>) -> Result<Chunk, ShardError> {
         let waiter = SCANNER | u64::from(number);
         match outcome {
@@ -218,7 +210,7 @@ impl Shard {
         }
     }
 
-    /// Lets go of what was read for scans that are under way no more, and gives their numbers: they wait for nothing.
+    /// Releases what was read for scans that are no longer under way. Returns their numbers.
     pub fn end_scans(&mut self, is_under_way: impl Fn(u32) -> bool) -> Vec<u32> {
         let ended: Vec<u32> = self.scans.keys().copied().filter(|number| !is_under_way(*number)).collect();
         ended.iter().for_each(|number| self.forget_scan(*number));
@@ -264,7 +256,7 @@ impl Shard {
         if misses.is_empty() { Ok(()) } else { Err(Unfinished::Misses(misses)) }
     }
 
-    /// Writes a row whole that has a delta, and forgets the delta. For the rows of this member only: what they say stays the same.
+    /// Merges a row with its delta, writes it whole and forgets the delta. The row's content stays the same, so nothing is replicated.
     fn settle_key(&mut self, now: Now, key: &Key<'_>) -> Result<(), Unfinished> {
         let delta_key = Key { table: companion(key.table), ..*key };
         let (row, delta) = match (self.engine.get(key, CachePolicy::Bypass), self.engine.get(&delta_key, CachePolicy::Bypass)) {

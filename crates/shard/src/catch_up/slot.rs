@@ -1,22 +1,22 @@
-//! All rows of a slot: given, digested, or overwritten with nothing.
+//! All rows of a slot: copied, digested, or wiped.
 
 use super::{Chunk, READ_AHEAD, RowKey, Unfinished, VOID_PURGE_S, put_void, void_row};
 use crate::{Shard, ShardError};
 use base::{Checksum, Now, Slot, TableId};
 use engine::{CachePolicy, Key, Kind, ReadError, TablePosition, TableRow, TableScan, WriteBatch};
 
-/// What looking at a row counts for at least, in bytes.
+/// A row counts for at least so many bytes of a chunk.
 const ROW_BYTES_MIN: usize = 64;
 
 /// A walk over all rows of some tables in one slot, in (table, token, partition key, clustering key) order.
 #[derive(Clone, Debug)]
 pub struct SlotScan {
-    /// Those still to do, the present one last.
+    /// The tables that are left; the present one is last.
     tables: Vec<TableId>,
     slot: Slot,
-    /// The last row that was taken.
+    /// The last row of the chunks so far.
     after: Option<RowKey>,
-    /// Whether deltas of the present table have been seen to.
+    /// Whether the present table has no deltas in the slot any more.
     is_settled: bool,
     damaged: u64,
 }
@@ -47,13 +47,13 @@ impl SlotScan {
         self.slot
     }
 
-    /// The last row that was taken.
+    /// The last row of the chunks so far.
     #[must_use]
     pub fn position(&self) -> Option<&RowKey> {
         self.after.as_ref()
     }
 
-    /// Rows that could not be read and were passed over: they have to come from another replica.
+    /// Damaged rows that were skipped: they have to come from another replica.
     #[must_use]
     pub fn damaged(&self) -> u64 {
         self.damaged
@@ -74,12 +74,12 @@ impl SlotScan {
     }
 }
 
-/// What the rows of a slot are, in few bytes: equal wherever the rows are.
+/// A digest of a slot's rows: equal on replicas whose rows are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlotDigest {
     /// How many there are.
     pub rows: u64,
-    /// Of their keys and bytes, in order.
+    /// The hash of their keys and bytes, in order.
     pub hash: u64,
 }
 
@@ -122,7 +122,7 @@ impl Shard {
         self.chunk(number, outcome)
     }
 
-    /// Goes on with the digest of a slot: of its rows that are not deleted, nor may be purged.
+    /// Continues the digest of a slot. It covers rows that are neither deleted nor purgeable.
     ///
     /// # Errors
     /// As [`Shard::scan_slot`].
@@ -153,8 +153,8 @@ impl Shard {
         self.chunk(number, outcome)
     }
 
-    /// Makes the shard forget the rows of a slot, about `bytes_max` of them a call: each is overwritten by one that says nothing and is purged as
-    /// soon as no older version can come back. Nobody may write in the slot meanwhile.
+    /// Wipes a slot, about `bytes_max` of it a call: each row is overwritten by a void one, which is purged as soon as no older version can come
+    /// back. Nobody may write in the slot meanwhile.
     ///
     /// # Errors
     /// As for writes.
@@ -197,7 +197,7 @@ impl Shard {
         mut take: impl FnMut(TableId, &TableRow<'_>) -> Result<(), ShardError>,
     ) -> Result<Chunk, Unfinished> {
         let Some(table) = scan.tables.last().copied() else { return Ok(Chunk::End) };
-        // Those behind the last row that is taken are met again.
+        // The next chunk meets the rows after the last one that is taken again.
         let (mut last, mut bytes, mut damaged, mut passed) = (None, 0, 0, 0);
         let chunk = {
             let opened = match self.engine.scan_table(&scan.table_scan(table)) {
@@ -208,7 +208,7 @@ impl Shard {
             loop {
                 let found = match cursor.as_mut().map_or(Ok(None), |cursor| cursor.next()) {
                     Ok(found) => found,
-                    // What was taken before it counts.
+                    // The rows before it make a chunk.
                     Err(ReadError::Miss(_)) if last.is_some() => break Chunk::More,
                     Err(ReadError::Damaged { .. }) => {
                         damaged += 1;
@@ -250,7 +250,7 @@ impl Shard {
         Ok(if keys.is_empty() { None } else { Some(keys) })
     }
 
-    /// Writes rows of the slot whole that have deltas, some of them. True when none has any more.
+    /// Merges some rows of the slot with their deltas. Returns whether no row has a delta any more.
     fn settle_for(&mut self, now: Now, scan: &mut SlotScan) -> Result<bool, Unfinished> {
         match self.next_deltas(scan)? {
             Some(keys) => self.settle_keys(now, &keys).map(|()| false),

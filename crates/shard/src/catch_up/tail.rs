@@ -5,23 +5,23 @@ use crate::{Shard, ShardError};
 use base::{Now, Slot, TableId, Token};
 use engine::{CachePolicy, Key, Kind, ReadError, Sequence, TablePosition, TableRow, TableScan, Tail, TailPosition, TailScan, WriteBatch};
 
-/// How many rows a chunk passes over.
+/// A chunk looks at so many rows at most.
 const BUDGET: usize = 8192;
 
 /// A walk over all rows of some tables that were written after a sequence, in (table, token, partition key, clustering key) order.
 #[derive(Clone, Debug)]
 pub struct TailWalk {
-    /// Those still to do, the present one last.
+    /// The tables that are left; the present one is last.
     tables: Vec<TableId>,
     tail: Tail,
     from: TailPosition,
-    /// Whether deltas of the present table have been seen to.
+    /// Whether the present table has no deltas any more.
     is_settled: bool,
     damaged: u64,
 }
 
 impl TailWalk {
-    /// Rows that could not be read and were passed over.
+    /// Damaged rows that were skipped.
     #[must_use]
     pub fn damaged(&self) -> u64 {
         self.damaged
@@ -36,16 +36,16 @@ impl TailWalk {
     }
 }
 
-/// Whether who takes rows has had enough of them for now.
+/// Whether the receiver of rows takes another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Enough {
-    /// This one is taken: give me the next.
+    /// This row is taken; the next may come.
     No,
-    /// This one is not taken, which must not be the first: another call begins with it.
+    /// This row, which is not the first, is not taken: the next call starts with it.
     Yes,
 }
 
-/// Who takes rows: key, kind, bytes.
+/// Receives rows: key, kind, bytes.
 type Take<'a> = &'a mut dyn FnMut(&Key<'_>, Kind, &[u8]) -> Enough;
 
 /// How far a chunk has come.
@@ -144,11 +144,11 @@ impl Shard {
 
     fn tail_rows(&self, scan: &TailScan<'_>, take: Take<'_>) -> Result<Reached, ReadError> {
         let mut cursor = self.engine.scan_tail(scan)?;
-        // Those behind the last row that is taken are met again.
+        // The next chunk meets the rows after the last one that is taken again.
         let (mut reached, mut damaged) = (Reached::default(), 0);
         loop {
             let found = match cursor.next() {
-                // What was taken before it counts.
+                // The rows before it make a chunk.
                 Err(ReadError::Miss(_)) if reached.next.is_some() => break,
                 Err(ReadError::Damaged { .. }) => {
                     damaged += 1;
@@ -166,7 +166,7 @@ impl Shard {
             if take(&Key { table: scan.table, token, partition, clustering }, row.kind, row.bytes) == Enough::Yes {
                 break;
             }
-            // Right behind this row.
+            // The next row follows this one.
             let next = TailPosition { token, partition: partition.to_vec(), clustering: [clustering, &[0]].concat() };
             reached = Reached { next: Some(next), damaged };
         }
