@@ -1,4 +1,4 @@
-//! What a node is told about itself.
+//! A node's configuration.
 
 use crate::cluster::{Board, ClusterConfig};
 use crate::protocol::Protocol;
@@ -25,9 +25,9 @@ pub struct NodeConfig {
     pub protocols: Vec<Protocol>,
     /// What Aerospike clients are told.
     pub aerospike: AerospikeConfig,
-    /// How it takes part in a cluster; none for a node by itself.
+    /// Its part in a cluster; none for a single node.
     pub cluster: Option<ClusterConfig>,
-    /// Where operators find figures and leave orders, if there are any.
+    /// Where operators read figures and leave orders.
     pub board: Option<Arc<Board>>,
     /// Where clients connect: known once the listeners are open,
     /// which is before there are clients.

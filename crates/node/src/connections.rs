@@ -1,27 +1,27 @@
-//! A core's connections, and what memory they hold.
+//! A core's connections, and the memory that they hold.
 
 use crate::protocol::Session;
 use crate::requests::RequestId;
 use io::ConnectionId;
 use std::collections::VecDeque;
 
-/// A client that does not take half of what is sent to it in so long is not reading.
+/// A client is stalled if it takes less than half of what is sent to it in this time.
 const STALL_US: u64 = 1_000_000;
 
 /// A connection.
 pub(crate) struct Connection {
     pub(crate) id: ConnectionId,
     pub(crate) session: Session,
-    /// Whether it is not served until it holds less: received requests may be waiting in the session.
+    /// Whether it is not served until it holds less memory. The session may have requests left.
     pub(crate) paused: bool,
-    /// The request whose reply comes in pieces and waits until those before are sent.
+    /// The request whose next piece of reply waits until the pieces before are sent.
     pub(crate) stream: Option<RequestId>,
-    /// Whether it stands in the queue of paused ones.
+    /// Whether it is in the queue of paused ones.
     queued: bool,
-    /// What was last counted of it: bytes that arrived in part, bytes of replies that are not sent or still to come.
+    /// Its memory as last counted: bytes of requests that have arrived in part, and of replies that are unsent or still to come.
     partial: usize,
     unsent: usize,
-    /// Since when at least half of so many bytes have not been taken, as [`Connections::stalled`] saw it.
+    /// Since when its client has not taken half of so many bytes, as [`Connections::stalled`] has seen.
     stall: Option<(u64, usize)>,
 }
 
@@ -42,12 +42,12 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// Bytes that arrived in part, of all connections as last counted.
+    /// Bytes of requests that have arrived in part, on all connections, as last counted.
     pub(crate) fn partial_bytes(&self) -> usize {
         self.partial_bytes
     }
 
-    /// Bytes of replies that are not sent or still to come, of all connections as last counted.
+    /// Bytes of replies that are unsent or still to come, on all connections, as last counted.
     pub(crate) fn unsent_bytes(&self) -> usize {
         self.unsent_bytes
     }
@@ -85,7 +85,7 @@ impl Connections {
         self.slots[index] = Some(connection);
     }
 
-    /// Forgets a connection; gives the request that only waited for it.
+    /// Forgets a connection. Returns the request that waits for it alone.
     pub(crate) fn remove(&mut self, id: ConnectionId) -> Option<RequestId> {
         let connection = self.take(id)?;
         self.count -= 1;
@@ -105,7 +105,7 @@ impl Connections {
         Some(connection)
     }
 
-    /// Counts all again, with what `unsent` tells of each, and names those whose clients do not read, the one with the most to send first.
+    /// Counts all connections again and returns those with stalled clients, the one with the most unsent bytes first.
     pub(crate) fn stalled(&mut self, now_us: u64, unsent: impl Fn(ConnectionId) -> usize) -> Vec<ConnectionId> {
         let mut stalled = Vec::new();
         for index in 0..self.slots.len() {
@@ -125,7 +125,7 @@ impl Connections {
         stalled.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Lets [`Connections::next_paused`] come to a connection.
+    /// Queues a paused connection for [`Connections::next_paused`].
     pub(crate) fn pause(&mut self, id: ConnectionId) {
         if let Some(connection) = self.get_mut(id)
             && !connection.queued
@@ -139,7 +139,7 @@ impl Connections {
         self.paused.len()
     }
 
-    /// The connection that has been paused longest; it stands in the queue no more.
+    /// Takes the connection out of the queue that has been paused longest.
     pub(crate) fn next_paused(&mut self) -> Option<ConnectionId> {
         while let Some(id) = self.paused.pop_front() {
             if let Some(connection) = self.get_mut(id) {

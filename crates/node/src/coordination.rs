@@ -1,4 +1,4 @@
-//! Requests that are answered later: parts of them on this core and on others, one step after the other.
+//! Requests over several partitions, step by step: their parts run on this core, on others and on other members.
 
 use crate::cluster::{NOBODY, Place, Route};
 use crate::core::Core;
@@ -9,18 +9,41 @@ use base::{CoreId, TableId};
 use io::{ConnectionId, Reactor};
 use model::operation::{Operation, Part, Step};
 use shard::{Access, Outcome, ShardError};
+use std::collections::HashMap;
 
-/// How many steps of requests over many partitions a core takes between two looks at its sockets.
+/// How many steps a core takes in a turn.
 const CONTINUATIONS_PER_TURN: usize = 4;
 
-/// The size that the first results of a table's parts are taken to have: what a part of a SELECT visits at most, but for its last row.
-pub(crate) const PART_BYTES_FIRST: usize = 1 << 20;
+/// The assumed size of a table's first results: what a part of a SELECT visits at most, except for its last row.
+const PART_BYTES_FIRST: usize = 1 << 20;
+
+/// Parts of coordinated requests that are not back, and how large results are.
+pub(crate) struct PartSizes {
+    out: usize,
+    /// As large as results of late: decays.
+    bytes: usize,
+    /// The same of each table whose parts this core has asked for.
+    bytes_of: HashMap<TableId, usize>,
+}
+
+impl Default for PartSizes {
+    fn default() -> Self {
+        Self { out: 0, bytes: PART_BYTES_FIRST, bytes_of: HashMap::new() }
+    }
+}
+
+impl PartSizes {
+    /// A table is gone.
+    pub(crate) fn forget(&mut self, table: TableId) {
+        self.bytes_of.remove(&table);
+    }
+}
 
 impl Core {
-    /// Whether results as large as those of late, and the rows that they are made of, may come of further parts. When nothing is out they
-    /// may: somebody has to go on.
+    /// Whether memory allows further parts, with results as large as recent ones and the rows that they are made of. With no part out there is
+    /// always room for one request: somebody has to make progress.
     pub(crate) fn has_room_for_parts(&self) -> bool {
-        self.parts_out == 0 || self.held_bytes() + self.parts_out * 2 * self.part_bytes <= self.config.requests_bytes_max
+        self.parts.out == 0 || self.held_bytes() + self.parts.out * 2 * self.parts.bytes <= self.config.requests_bytes_max
     }
 
     /// Starts a request over several partitions.
@@ -66,7 +89,7 @@ impl Core {
             work.left = parts.len();
         }
         if out.len() > start {
-            // What was found so far is on its way.
+            // The results so far are in the reply.
             work.has_sent = true;
             let bytes = work.bytes;
             self.requests.set_bytes(id, bytes);
@@ -95,10 +118,10 @@ impl Core {
             }));
         }
         if let Some(error) = self.too_few_replicas(id) {
-            // Before any of them has done anything.
+            // No part has done anything yet.
             return self.refuse(id, &error);
         }
-        self.parts_out += parts.len();
+        self.parts.out += parts.len();
         if let Some(part) = parts.first() {
             self.expect_parts_of(id, part.table);
         }
@@ -115,9 +138,9 @@ impl Core {
         }
     }
 
-    /// Parts of this table are taken to be as large as its last ones, however small those of other tables have been.
+    /// Expects results as large as the table's last ones, however small those of other tables are.
     fn expect_parts_of(&mut self, id: RequestId, table: TableId) {
-        self.part_bytes = self.part_bytes.max(*self.part_bytes_of.entry(table).or_insert(PART_BYTES_FIRST));
+        self.parts.bytes = self.parts.bytes.max(*self.parts.bytes_of.entry(table).or_insert(PART_BYTES_FIRST));
         if let Some(Request { work: Work::Coordinated(work), .. }) = self.requests.get_mut(id) {
             work.table = Some(table);
         }
@@ -125,17 +148,17 @@ impl Core {
 
     /// A part has come back with so many bytes.
     fn note_part(&mut self, request: RequestId, bytes: usize) {
-        self.parts_out -= 1;
+        self.parts.out -= 1;
         let decayed = |expected: usize| bytes.max(expected - expected / 16);
-        self.part_bytes = decayed(self.part_bytes);
+        self.parts.bytes = decayed(self.parts.bytes);
         if let Some(Request { work: Work::Coordinated(Coordinated { table: Some(table), .. }), .. }) = self.requests.get_mut(request)
-            && let Some(expected) = self.part_bytes_of.get_mut(table)
+            && let Some(expected) = self.parts.bytes_of.get_mut(table)
         {
             *expected = decayed(*expected);
         }
     }
 
-    /// Why a request's parts cannot run at its level, if so.
+    /// Why the parts of a request cannot run at its consistency level, if they cannot.
     fn too_few_replicas(&mut self, id: RequestId) -> Option<ShardError> {
         let cluster = self.cluster.as_ref()?;
         let Request { work, route, .. } = self.requests.get_mut(id)?;
@@ -186,7 +209,7 @@ impl Core {
         if let Err(ShardError::NotPrimary) = outcome
             && self.requests.get_mut(part.request).is_some_and(|request| request.route.is_some())
         {
-            // Nothing was done: another member may.
+            // Nothing was done here: another member may be the primary.
             return self.route(reactor, part);
         }
         if part.part != PartId::WHOLE {
@@ -195,8 +218,8 @@ impl Core {
         let Some(request) = self.requests.get_mut(part.request) else { return };
         let (connection, asker) = (request.connection, request.asker);
         match (&mut request.work, outcome) {
-            // No part of it runs before it is started again.
-            (Work::Declaration(_), _) => {}
+            // It has no parts before it is started again.
+            (Work::Restart(_), _) => {}
             (Work::Single, outcome) if let Some(asker) = asker => {
                 self.requests.remove(part.request);
                 self.answer_asker(reactor, asker, outcome);
@@ -227,10 +250,10 @@ impl Core {
                 if is_complete && let Some(error) = failure.take() {
                     return self.refuse(part.request, &error);
                 }
-                // The result that they are put together to grows by doubling.
+                // Results are concatenated in a buffer that doubles.
                 self.requests.grow(part.request, 2 * bytes);
                 if is_complete && self.is_overloaded() {
-                    // Memory is short: one after the other comes to its end, not all at once.
+                    // Memory is short: requests finish one after the other.
                     self.continuations.push_front(part.request);
                 } else if is_complete {
                     self.continuations.push_back(part.request);
@@ -239,7 +262,7 @@ impl Core {
         }
     }
 
-    /// Tells a client that asked at the wrong place where to ask.
+    /// Tells a client that asked the wrong member or core which one to ask.
     fn tell_tablet(&self, request: &Request, frame: &mut Vec<u8>) {
         let place = request.route.as_ref().and_then(|(_, places)| places.first());
         if let (Some(cluster), Some(place)) = (&self.cluster, place)
@@ -249,7 +272,7 @@ impl Core {
         }
     }
 
-    /// Ends a request with an error, which goes out in this core's turn.
+    /// Ends a request with an error, which is sent in this core's turn.
     fn refuse(&mut self, id: RequestId, error: &ShardError) {
         let Some(request) = self.requests.remove(id) else { return };
         let mut frame = Vec::new();
@@ -257,7 +280,7 @@ impl Core {
         self.refusals.push((request.connection, frame));
     }
 
-    /// Lets requests go on that have waited long enough.
+    /// Continues requests whose time has come.
     pub(crate) fn continue_delayed(&mut self, now_us: u64) {
         let continuations = &mut self.continuations;
         self.delayed.retain(|(until_us, id)| {
@@ -282,10 +305,10 @@ impl Core {
             let connection = request.connection;
             let (pending, is_open) = match &mut request.work {
                 Work::Coordinated(work) => (std::mem::take(&mut work.pending), work.coordinator.is_open()),
-                Work::Single | Work::Declaration(_) => (Vec::new(), true),
+                Work::Single | Work::Restart(_) => (Vec::new(), true),
             };
             if connection != NOBODY && is_open && self.connections.get_mut(connection).is_none() {
-                // Nobody is left to tell.
+                // The client is gone.
                 self.requests.remove(id);
             } else if !pending.is_empty() {
                 self.run_parts(reactor, id, pending);
@@ -309,7 +332,7 @@ impl Core {
             && reactor.unsent_bytes(connection) > unsent_bytes_max
             && let Some(waiting) = self.connections.get_mut(connection)
         {
-            // No more is looked for before the client has taken what was found: `drained` goes on.
+            // The next parts run once the client has taken the reply so far: `drained` continues.
             work.pending = parts;
             waiting.stream = Some(id);
             self.weigh(reactor, connection);

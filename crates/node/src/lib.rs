@@ -7,8 +7,11 @@ mod config;
 mod connections;
 mod coordination;
 mod core;
+mod handler;
+mod lifecycle;
 mod logins;
 mod message;
+mod phases;
 mod protocol;
 mod request_id;
 mod requests;
@@ -19,9 +22,10 @@ pub use crate::cluster::{
     Answer, Board, ClusterConfig, ClusterReport, CoreReport, Held, MemberReport, MetadataBlobs, Order, PendingReport, Planted,
     RebuildReport, Report, View,
 };
-pub use crate::core::{Core, CoreParts, OnFailure, OnReady};
+pub use crate::core::{Core, CoreParts};
 pub use ::cluster::{LOG_BLOB, SNAPSHOT_BLOB, Versions};
 pub use config::{AerospikeConfig, Listening, NodeConfig, SCHEMA_BLOB, replication_blob, truncations_blob};
+pub use lifecycle::{OnFailure, OnReady};
 pub use message::Message;
 pub use protocol::Protocol;
 pub use protocol::cql::SharedStatements;

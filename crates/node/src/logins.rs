@@ -1,21 +1,17 @@
-//! Who clients are. Passwords are compared with their hashes on another thread, and hashed there when a role gets one: either takes tens of
-//! milliseconds, by intent.
+//! Log-in. Passwords are compared with their hashes on another thread, and hashed there when a role gets one: either takes tens of milliseconds, by
+//! intent.
 //!
-//! What has fitted once is known again by a keyed digest that lives as long as the process, so that a client with many connections, or one
-//! that comes again, costs a comparison for each core and not for each connection.
+//! A password that has matched once is recognized by a keyed digest that lives as long as the process. So a client costs one comparison for each core,
+//! not for each connection.
 //!
-//! Invariants: a password is compared with the hash that its role has when the comparison ends; nobody who has lost the right to log in stays
-//! connected.
+//! Invariants: a log-in succeeds only if the password matches the hash that the role has when the comparison ends. A client whose role may no longer log
+//! in is disconnected.
 
 use crate::core::{Core, node_tag};
 use crate::message::{Message, SchemaAction, SchemaRequest};
 use crate::requests::{Request, RequestId};
 use base::CoreId;
-use cql::CqlError;
-use cql::language::ast::Statement;
 use cql::roles::{self, Roles};
-use cql::session::Credentials;
-use cql::wire::StreamId;
 use io::{ConnectionId, DiskRequest, Reactor, Work};
 use ring::hmac;
 use std::collections::HashMap;
@@ -24,10 +20,10 @@ use std::sync::{Arc, OnceLock};
 /// Tags of work on another thread, from here up.
 pub(crate) const COMPUTE_TAGS: u64 = 1 << 32;
 
-/// How many comparisons and hashes of a node may wait, each of tens of milliseconds; more are refused. Each core has its share, and some at least.
+/// How many comparisons and hashes of a node may wait; more are refused. Each core has its share, and a minimum.
 const UNDER_WAY_MAX: usize = 256;
 const UNDER_WAY_OF_CORE_MIN: usize = 8;
-/// So many more may be hashed for statements than compared: who is no member must not keep superusers from their work.
+/// Statements may have so many hashes beyond that: failing log-ins must not keep superusers from their work.
 const STATEMENTS_MAX: usize = 4;
 
 const SALT_BYTES: usize = 16;
@@ -39,18 +35,37 @@ type Digest = hmac::Tag;
 #[derive(Default)]
 pub(crate) struct Logins {
     key: Option<hmac::Key>,
-    /// By role: the hash that a password last fitted, and its digest.
+    /// By role: the hash that a password last matched, and the password's digest.
     fitted: HashMap<String, (String, Digest)>,
     under_way: HashMap<u64, UnderWay>,
     next: u64,
-    /// What their sessions have to be told, once nobody serves them.
+    /// Outcomes that sessions are told in the next turn.
     answers: Vec<Answer>,
 }
 
-/// What came of a login: who it is, and the hash that the password fits.
+/// Who a client says it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Credentials<'a> {
+    pub(crate) role: &'a str,
+    pub(crate) password: &'a str,
+}
+
+/// A protocol's name for the request that logs in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LoginTag(pub(crate) u64);
+
+/// Why a client is not logged in.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum LoginRefusal {
+    #[error("Provided username {role} and/or password are incorrect")]
+    BadCredentials { role: Arc<str> },
+    #[error("too many passwords are being checked already; try again later")]
+    Overloaded,
+}
+
+/// The outcome of a log-in: the role, and the hash that the password matches.
 struct Answer {
-    connection: ConnectionId,
-    stream: StreamId,
+    client: (ConnectionId, LoginTag),
     role: Arc<str>,
     fits: Option<String>,
 }
@@ -63,24 +78,25 @@ struct UnderWay {
 
 enum Purpose {
     Login(Login),
-    /// A statement whose password is being hashed.
-    Statement {
+    /// A password that a change of the schema waits for.
+    Hash {
         request: RequestId,
-        keyspace: Option<String>,
-        role: Arc<str>,
-        statement: Box<Statement>,
+        change: HashedChange,
     },
 }
 
-/// A comparison, and those who wait for it.
+/// Makes a change of the schema from the hash of its password; of none if it could not be hashed.
+pub(crate) type HashedChange = Box<dyn FnOnce(Option<&str>) -> SchemaAction + Send>;
+
+/// A comparison, and the clients that wait for it.
 struct Login {
     role: String,
     hash: String,
     digest: Digest,
-    clients: Vec<(ConnectionId, StreamId)>,
+    clients: Vec<(ConnectionId, LoginTag)>,
 }
 
-/// What came of work.
+/// The result of work on another thread.
 enum Computed {
     Compared { fits: bool },
     Hashed(Option<String>),
@@ -99,7 +115,7 @@ impl Logins {
         context.sign()
     }
 
-    /// Gives work to another thread.
+    /// Starts work on another thread.
     fn compute<R: Reactor>(&mut self, reactor: &mut R, purpose: Purpose, compute: impl FnOnce() -> Computed + Send + 'static) {
         let result = Arc::new(OnceLock::new());
         let number = self.next;
@@ -109,14 +125,11 @@ impl Logins {
         reactor.submit(node_tag(COMPUTE_TAGS + number), DiskRequest::Compute { work });
     }
 
-    fn must_have_room(&self, most: usize) -> Result<(), CqlError> {
-        match self.under_way.len() < most {
-            true => Ok(()),
-            false => Err(CqlError::Overloaded("too many passwords are being checked already; try again later".to_owned())),
-        }
+    fn check_room(&self, most: usize) -> Result<(), LoginRefusal> {
+        if self.under_way.len() < most { Ok(()) } else { Err(LoginRefusal::Overloaded) }
     }
 
-    /// Whether somebody is to be told something.
+    /// Whether an outcome waits to be told.
     pub(crate) fn has_answers(&self) -> bool {
         !self.answers.is_empty()
     }
@@ -127,19 +140,19 @@ fn is_same(one: &Digest, other: &Digest) -> bool {
 }
 
 impl Core {
-    /// Finds out whether a client is who it says; its session is told later.
+    /// Checks a client's password; its session is told later.
     pub(crate) fn check_credentials<R: Reactor<Message = Message>>(
         &mut self,
         reactor: &mut R,
-        (connection, stream): (ConnectionId, StreamId),
+        client: (ConnectionId, LoginTag),
         credentials: Credentials<'_>,
-    ) -> Result<(), CqlError> {
+    ) -> Result<(), LoginRefusal> {
         let digest = self.logins.digest(reactor, credentials);
         let roles = Roles::of(&self.schema);
         let hash = roles.hash_of(credentials.role);
         let is_known = self.logins.fitted.get(credentials.role).is_some_and(|(fitted, known)| fitted == hash && is_same(known, &digest));
         if is_known && roles.logs_in(credentials.role, hash) {
-            self.logins.answers.push(Answer { connection, stream, role: credentials.role.into(), fits: Some(hash.to_owned()) });
+            self.logins.answers.push(Answer { client, role: credentials.role.into(), fits: Some(hash.to_owned()) });
             return Ok(());
         }
         let same = self.logins.under_way.values_mut().find_map(|work| match &mut work.purpose {
@@ -147,33 +160,31 @@ impl Core {
             _ => None,
         });
         if let Some(login) = same {
-            login.clients.push((connection, stream));
+            login.clients.push(client);
             return Ok(());
         }
-        self.logins.must_have_room(self.comparisons_max())?;
-        let login = Login { role: credentials.role.to_owned(), hash: hash.to_owned(), digest, clients: vec![(connection, stream)] };
+        self.logins.check_room(self.comparisons_max())?;
+        let login = Login { role: credentials.role.to_owned(), hash: hash.to_owned(), digest, clients: vec![client] };
         let (password, hash) = (credentials.password.to_owned(), hash.to_owned());
         self.logins
             .compute(reactor, Purpose::Login(login), move || Computed::Compared { fits: bcrypt::verify(password, &hash).unwrap_or(false) });
         Ok(())
     }
 
-    /// Hashes the password of a statement about a role, then has core 0 carry the statement out for the request. `role` is who asks.
+    /// Hashes a password, then has core 0 make the change that needs the hash, for the request.
     pub(crate) fn hash_password<R: Reactor<Message = Message>>(
         &mut self,
         reactor: &mut R,
         request: Request,
-        keyspace: Option<String>,
-        role: &Arc<str>,
-        statement: &Statement,
-    ) -> Result<(), CqlError> {
-        self.logins.must_have_room(self.comparisons_max() + STATEMENTS_MAX)?;
-        let password = roles::password_of(statement)?.unwrap_or_default().to_owned();
+        password: String,
+        change: HashedChange,
+    ) -> Result<(), LoginRefusal> {
+        self.logins.check_room(self.comparisons_max() + STATEMENTS_MAX)?;
         let mut salt = [0; SALT_BYTES];
         reactor.entropy(&mut salt);
-        let (request, role, statement) = (self.requests.insert(request), Arc::clone(role), Box::new(statement.clone()));
-        self.logins.compute(reactor, Purpose::Statement { request, keyspace, role, statement }, move || {
-            // `password_of` has seen to its length.
+        let request = self.requests.insert(request);
+        self.logins.compute(reactor, Purpose::Hash { request, change }, move || {
+            // The protocol has seen to its length.
             let parts = bcrypt::hash_with_salt(password, roles::HASH_COST, salt);
             Computed::Hashed(parts.ok().map(|parts| parts.format_for_version(bcrypt::Version::TwoB)))
         });
@@ -184,16 +195,14 @@ impl Core {
         (UNDER_WAY_MAX / usize::from(self.cores)).max(UNDER_WAY_OF_CORE_MIN)
     }
 
-    /// Another thread has done its work.
+    /// Work on another thread has ended.
     pub(crate) fn computed<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, number: u64) {
         let Some(UnderWay { purpose, result }) = self.logins.under_way.remove(&number) else { return };
         match (purpose, Arc::into_inner(result).and_then(OnceLock::into_inner)) {
             (Purpose::Login(login), outcome) => self.compared(login, matches!(outcome, Some(Computed::Compared { fits: true }))),
-            (Purpose::Statement { request, keyspace, role, mut statement }, outcome) => {
-                if let Some(Computed::Hashed(Some(hash))) = outcome {
-                    roles::set_hash(&mut statement, &hash);
-                }
-                let action = SchemaAction::Statement { keyspace, role: Some(role), statement };
+            (Purpose::Hash { request, change }, outcome) => {
+                let hash = if let Some(Computed::Hashed(hash)) = &outcome { hash.as_deref() } else { None };
+                let action = change(hash);
                 let request = SchemaRequest { origin: self.core, request, action };
                 reactor.send(CoreId(0), Message::ChangeSchema(Box::new(request)));
             }
@@ -213,26 +222,26 @@ impl Core {
             ),
         }
         let role: Arc<str> = role.into();
-        let answer = |(connection, stream)| Answer { connection, stream, role: Arc::clone(&role), fits: fits.clone() };
+        let answer = |client| Answer { client, role: Arc::clone(&role), fits: fits.clone() };
         self.logins.answers.extend(clients.into_iter().map(answer));
     }
 
-    /// Tells sessions what came of their logins.
+    /// Tells sessions the outcome of their log-ins.
     pub(crate) fn answer_logins<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
-        for Answer { connection, stream, role, fits } in std::mem::take(&mut self.logins.answers) {
+        for Answer { client: (connection, tag), role, fits } in std::mem::take(&mut self.logins.answers) {
             // Roles may have changed since it was compared.
             let outcome = match fits.is_some_and(|hash| Roles::of(&self.schema).logs_in(&role, &hash)) {
                 true => Ok(role),
-                false => Err(CqlError::BadCredentials(format!("Provided username {role} and/or password are incorrect"))),
+                false => Err(LoginRefusal::BadCredentials { role }),
             };
             let Some(found) = self.connections.get_mut(connection) else { continue };
             let mut reply = Vec::new();
-            found.session.log_in(stream, outcome, &mut reply);
+            found.session.finish_login(tag, outcome, &mut reply);
             self.deliver(reactor, connection, &reply);
         }
     }
 
-    /// Roles may have changed: who has lost the right to log in is cut off.
+    /// Roles may have changed: disconnects clients whose role may no longer log in.
     pub(crate) fn follow_roles<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
         if !self.config.requires_login {
             return;

@@ -1,10 +1,9 @@
-//! What cores of a node say to one another.
+//! The messages between cores of a node.
 
 use crate::cluster::View;
 pub(crate) use crate::request_id::PartId;
 use crate::request_id::RequestId;
-use crate::schema_changes::SchemaOutcome;
-use aerospike::exec::Need;
+use crate::schema_changes::{SchemaChange, SchemaOutcome};
 use base::{CoreId, NodeId, TableId};
 use io::DiskError;
 use model::Schema;
@@ -55,9 +54,9 @@ pub enum Message {
     View(Arc<View>),
     /// From core 0: until this time (monotonic, in microseconds) this member may serve what it is the primary of.
     Lease(u64),
-    /// To core 0: instead of a lease without end there is one with an end now.
+    /// To core 0: this core's lease, which had no end, has one now.
     LeaseHasEnd,
-    /// To core 0: the metadata should be changed.
+    /// To core 0: propose this change of the metadata.
     Propose(Box<cluster::Command>),
     /// To core 0: a frame for it that another core has received.
     Metadata {
@@ -72,9 +71,9 @@ pub enum Message {
     ShardSchema(Arc<Schema>),
     /// From core 0: the schema is this now; answer with [`Message::SchemaApplied`].
     Schema(Arc<SchemaUpdate>),
-    /// From core 0: every core has applied this; tell clients that asked for events.
+    /// From core 0: every core has applied this; send events to clients.
     Announce(Arc<SchemaUpdate>),
-    /// To core 0: a [`Message::ShardSchema`] or [`Message::Schema`] has been applied.
+    /// To core 0: this core has applied [`Message::ShardSchema`] or [`Message::Schema`].
     SchemaApplied {
         /// Why it will not outlast this process, if it will not.
         failure: Option<DiskError>,
@@ -95,7 +94,7 @@ pub enum Message {
     Serving,
     /// To core 0, when the node ends: this core has given away the slots that others can take.
     PrimariesTransferred,
-    /// From core 0: clients have to go to other nodes.
+    /// From core 0: drain clients to other nodes.
     SendAway,
     /// To core 0, when the node ends: everything of this core is on the device.
     Flushed,
@@ -113,19 +112,10 @@ pub struct SchemaRequest {
 
 /// A change of the schema or of a whole table.
 pub enum SchemaAction {
-    /// CREATE, ALTER, DROP, …: resolved when its turn comes.
-    Statement {
-        /// The connection's keyspace.
-        keyspace: Option<String>,
-        /// As whom its client has logged in.
-        role: Option<Arc<str>>,
-        /// The statement.
-        statement: Box<cql::language::ast::Statement>,
-    },
+    /// A change in the terms of a protocol: resolved when its turn comes.
+    Change(Box<dyn SchemaChange>),
     /// Empty these tables.
     Truncate(Vec<TableId>),
-    /// Make record sets and their bins, as far as they are not there.
-    Declare(Vec<Need>),
 }
 
 /// A new state of the schema.

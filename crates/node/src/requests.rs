@@ -1,4 +1,4 @@
-//! Requests whose reply comes later.
+//! Requests that wait: their reply comes later.
 
 use crate::cluster::{Asker, Place, Route};
 use crate::protocol::{AnyCoordinator, Reply};
@@ -14,15 +14,15 @@ pub(crate) struct Request {
     pub(crate) connection: ConnectionId,
     /// How it is answered.
     pub(crate) reply: Reply,
-    /// Who has sent it on for its client, who is then at another core or member.
+    /// Who has forwarded it, if its client is at another core or member.
     pub(crate) asker: Option<Asker>,
-    /// In a cluster: how it, or each of the parts that are out, is run elsewhere.
+    /// In a cluster: how it, or each part that is out, runs on another member.
     pub(crate) route: Option<(Route, Vec<Place>)>,
-    /// Whether its client is told where the partition is, as it asked at the wrong place.
+    /// Whether its client, which asked the wrong member or core, is told where the partition is.
     pub(crate) tells_tablet: bool,
     /// What it waits for.
     pub(crate) work: Work,
-    /// Memory it holds while it waits, in bytes.
+    /// Bytes of memory it holds while it waits.
     pub(crate) bytes: usize,
 }
 
@@ -36,34 +36,34 @@ pub(crate) const COORDINATED_REQUEST_BYTES: usize = 4 << 10;
 pub(crate) enum Work {
     /// One reply, which is whole.
     Single,
-    /// Sets and bins that it needs; then it is started again from these bytes.
-    Declaration(Box<[u8]>),
+    /// A change of the schema; then it is started again from these bytes.
+    Restart(Box<[u8]>),
     /// Parts that a coordinator asked for.
     Coordinated(Coordinated),
 }
 
 /// A request that takes several steps.
 pub(crate) struct Coordinated {
-    /// Who knows what comes next.
+    /// Knows the next step.
     pub(crate) coordinator: AnyCoordinator,
-    /// The table of the parts that are out; of the first of them, if they are of several.
+    /// The table of the first part that is out.
     pub(crate) table: Option<TableId>,
-    /// What came of each part.
+    /// The result of each part.
     pub(crate) results: Vec<Vec<u8>>,
-    /// The first failure of a part. It is told when all parts have ended: what the request does, it has done by then.
+    /// The first failure of a part. The client is told when all parts have ended, and the request has no more effects.
     pub(crate) failure: Option<ShardError>,
     /// How many parts are still out.
     pub(crate) left: usize,
     /// Whether a piece of the reply has gone to the client already.
     pub(crate) has_sent: bool,
-    /// Parts that run once the client has taken what there is of the reply.
+    /// Parts that run once the client has taken the reply so far.
     pub(crate) pending: Vec<Part>,
-    /// Memory that it holds besides results.
+    /// Bytes of memory it holds besides results.
     pub(crate) bytes: usize,
 }
 
 impl Request {
-    /// A request of a client of this core that is a whole reply away from its end.
+    /// A request that one whole reply ends.
     pub(crate) fn single(connection: ConnectionId, reply: Reply, bytes: usize) -> Self {
         Self { connection, reply, asker: None, route: None, tells_tablet: false, work: Work::Single, bytes }
     }

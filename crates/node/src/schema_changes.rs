@@ -6,43 +6,41 @@
 //!                                  └──► all cores: Schema ── (truncation blob) ── SchemaApplied ──► core 0 ──► reply and event
 //! ```
 //!
-//! Shards come first: what one core plans with the new schema finds its table and columns on every other.
+//! Shards come first: a statement that one core plans with the new schema finds its table and columns on every other core.
 
 use crate::cluster::schema_diff;
-use crate::config::{SCHEMA_BLOB, truncations_blob};
+use crate::config::{NodeConfig, SCHEMA_BLOB, truncations_blob};
 use crate::core::{Core, node_tag};
 use crate::message::{Message, SchemaAction, SchemaRequest, SchemaUpdate};
 use crate::requests::{RequestId, Work};
-use aerospike::exec::Need;
 use cql::CqlError;
-use cql::ddl::{self, SchemaEvent, SchemaEventTarget};
-use cql::wire::ChangeKind;
+use cql::ddl::{self, SchemaEvent};
 use io::{DiskError, DiskRequest, DiskTag, Reactor};
-use model::record_set::{self, RecordSetError};
+use model::record_set::RecordSetError;
 use model::{Schema, schema_blob};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 const SCHEMA_TAG: u64 = 0;
 const TRUNCATION_TAG: u64 = 1;
-/// Marks of truncations whose client has been told that they could not be stored.
+/// Truncation marks that are stored again after a failure.
 const MARKS_TAG: u64 = 2;
 /// Blobs of the cluster's metadata.
 pub(crate) const METADATA_TAG: u64 = 3;
-/// What a core keeps for replicas that are away.
+/// What a core stores for replicas that are down.
 pub(crate) const CATCH_UP_TAG: u64 = 4;
-/// How long after a failure a schema that the cluster has decided is stored again.
+/// After a failure a schema that the cluster has decided is stored again in this time.
 const SCHEMA_AGAIN_US: u64 = 1_000_000;
-/// How long after a failure marks are stored again: until they are, the shard reclaims no space.
+/// After a failure marks are stored again in this time. Until then the shard reclaims no space.
 const MARKS_AGAIN_US: u64 = 1_000_000;
 
-/// What came of a change.
+/// The outcome of a change.
 pub(crate) type SchemaOutcome = Result<SchemaDone, SchemaFailure>;
 
-/// A change that every core has applied, or that was none.
+/// A change that every core has applied, or one that changes nothing.
 #[derive(Debug)]
 pub struct SchemaDone {
-    /// What has changed, as far as clients are told of it.
+    /// The events of which clients are told.
     pub(crate) events: Vec<SchemaEvent>,
     /// For the client.
     pub(crate) warnings: Vec<String>,
@@ -57,6 +55,14 @@ pub enum SchemaFailure {
     /// A record set that cannot be, or not have such bins.
     #[error(transparent)]
     RecordSet(#[from] RecordSetError),
+    /// A protocol's own refusal, by its own code.
+    #[error("{message}")]
+    Rejected {
+        /// For its client.
+        code: i32,
+        /// For people.
+        message: String,
+    },
     /// The disk did not take the schema.
     #[error("The schema could not be stored: {0}; nothing was changed")]
     NotStored(DiskError),
@@ -71,6 +77,36 @@ pub enum SchemaFailure {
     TruncationNotStored(DiskError),
 }
 
+/// A change of the schema in a protocol's terms.
+pub trait SchemaChange: Send {
+    /// Says what it comes to, on core 0 when its turn comes; `None` if nothing changes.
+    ///
+    /// # Errors
+    /// Why it cannot be made.
+    fn resolve(&self, schema: &Arc<Schema>, environment: &mut SchemaEnvironment<'_>) -> Result<Option<ResolvedChange>, SchemaFailure>;
+}
+
+/// What a change may depend on besides the schema.
+pub struct SchemaEnvironment<'a> {
+    pub(crate) config: &'a NodeConfig,
+    /// The wall clock.
+    pub(crate) now_us: i64,
+    /// Makes an identifier for a new table.
+    pub(crate) uuid: &'a mut dyn FnMut() -> u128,
+    pub(crate) in_cluster: bool,
+    /// Members of the cluster; 1 without one.
+    pub(crate) members: usize,
+    /// Whether every member runs a program that knows roles.
+    pub(crate) knows_roles: bool,
+}
+
+/// A change that can be made.
+pub struct ResolvedChange {
+    pub(crate) update: SchemaUpdate,
+    /// For the client.
+    pub(crate) warnings: Vec<String>,
+}
+
 /// Waiting changes, on core 0.
 #[derive(Default)]
 pub(crate) struct SchemaChanges {
@@ -78,7 +114,7 @@ pub(crate) struct SchemaChanges {
     current: Option<Change>,
     /// In a cluster: the change that has been proposed.
     proposed: Option<Proposed>,
-    /// In a cluster: changes that are decided, until every member has them.
+    /// In a cluster: decided changes that some member does not have yet.
     decided: Vec<Decided>,
     /// When to store a schema again that could not be stored.
     store_due_us: Option<u64>,
@@ -91,7 +127,7 @@ impl SchemaChanges {
     }
 }
 
-/// A change that the cluster is to decide on.
+/// A change that is proposed to the cluster.
 struct Proposed {
     request: SchemaRequest,
     done: SchemaDone,
@@ -99,7 +135,7 @@ struct Proposed {
     version: u128,
 }
 
-/// A change that the cluster has made.
+/// A change that the cluster has decided.
 struct Decided {
     request: SchemaRequest,
     done: SchemaDone,
@@ -108,17 +144,17 @@ struct Decided {
     schema_version: u128,
 }
 
-/// On every core: the blob with its truncation marks on its way to the disk.
+/// On every core: writes of the blob with its truncation marks.
 #[derive(Default)]
 pub(crate) struct Marks {
     in_flight: u32,
-    /// When to try again what failed.
+    /// When to store again after a failure.
     due_us: Option<u64>,
 }
 
 /// The change that is under way.
 struct Change {
-    /// Who asked; nobody here if the cluster has decided it.
+    /// The request; none if the change came from the cluster.
     request: Option<SchemaRequest>,
     update: Arc<SchemaUpdate>,
     warnings: Vec<String>,
@@ -128,16 +164,16 @@ struct Change {
     failure: Option<DiskError>,
 }
 
-/// Who is taking a change.
+/// Who is applying a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Shards,
     Cores,
 }
 
-/// What a statement comes to.
+/// The effect of a request.
 enum Resolved {
-    /// Nothing changes: the reply is this event or void.
+    /// Nothing changes.
     Unchanged,
     Change {
         update: SchemaUpdate,
@@ -211,38 +247,18 @@ impl Core {
                 warnings: Vec::new(),
                 store: false,
             }),
-            SchemaAction::Declare(needs) => {
-                let factor = self.cluster.as_ref().map(|_| self.config.aerospike.replication_factor);
-                let mut declared = Declared { schema: None, events: Vec::new(), factor };
-                for need in needs {
-                    let uuid = random_uuid(reactor);
-                    declared.add(&self.schema, need, uuid)?;
-                }
-                let Some(mut schema) = declared.schema else { return Ok(Resolved::Unchanged) };
-                schema.version = ddl::content_version(&schema);
-                let (schema, events) = (Arc::new(schema), declared.events);
-                let update = SchemaUpdate { schema, dropped: Vec::new(), truncated: Vec::new(), events };
-                Ok(Resolved::Change { update, warnings: Vec::new(), store: true })
-            }
-            SchemaAction::Statement { keyspace, role, statement } => {
-                let environment = ddl::Environment {
-                    table_uuid: random_uuid(reactor),
+            SchemaAction::Change(change) => {
+                let mut environment = SchemaEnvironment {
+                    config: &self.config,
                     now_us: reactor.now().wall_us,
-                    data_center: &self.config.data_center,
-                    nodes: self.cluster.as_ref().map_or(1, |cluster| cluster.view.peers.len() + 1),
-                    role: role.as_deref(),
+                    uuid: &mut || random_uuid(reactor),
+                    in_cluster: self.cluster.is_some(),
+                    members: self.cluster.as_ref().map_or(1, |cluster| cluster.view.peers.len() + 1),
+                    knows_roles: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_roles()),
                 };
-                let outcome = ddl::apply(&self.schema, keyspace.as_deref(), statement, &environment).map_err(CqlError::from)?;
-                let Some(change) = outcome.change else { return Ok(Resolved::Unchanged) };
-                let ddl::Change { schema, event, dropped } = change;
-                if !schema.roles.is_empty() && self.cluster.as_ref().is_some_and(|cluster| !cluster.newest_state().knows_roles()) {
-                    let message = "Roles can be made once every member of the cluster runs a program that knows them";
-                    return Err(CqlError::invalid(message).into());
-                }
-                Ok(Resolved::Change {
-                    update: SchemaUpdate { schema, dropped, truncated: Vec::new(), events: event.into_iter().collect() },
-                    warnings: outcome.warnings,
-                    store: true,
+                Ok(match change.resolve(&self.schema, &mut environment)? {
+                    None => Resolved::Unchanged,
+                    Some(ResolvedChange { update, warnings }) => Resolved::Change { update, warnings, store: true },
                 })
             }
         }
@@ -293,7 +309,7 @@ impl Core {
             }
             (tag, outcome) => {
                 self.marks.in_flight -= 1;
-                // The last one that was asked for has the marks of all before it.
+                // The last write has the marks of all before it.
                 if self.marks.in_flight == 0 && outcome.is_ok() {
                     self.shard.truncation_stored();
                 }
@@ -325,13 +341,13 @@ impl Core {
         None
     }
 
-    /// On every core: the shard learns of the tables that the schema has, which nobody here uses yet.
+    /// On every core: the shard makes the tables of the schema, which no statement here uses yet.
     pub(crate) fn apply_shard_schema<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, schema: &Schema) {
         self.take_tables(schema);
         reactor.send(base::CoreId(0), Message::SchemaApplied { failure: None });
     }
 
-    /// The shard learns of the tables that the schema has.
+    /// The shard makes the tables of the schema.
     pub(crate) fn take_tables(&mut self, schema: &Schema) {
         let tables = schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values());
         self.shard.set_tables(tables.clone().map(|table| (table.id, ddl::page_compression(&table.options))));
@@ -341,11 +357,11 @@ impl Core {
     /// On every core: the schema is this now.
     pub(crate) fn apply_schema<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, update: &SchemaUpdate) {
         self.schema = Arc::clone(&update.schema);
-        self.statements.schema_changed(&self.schema);
+        self.protocols_schema_changed();
         self.follow_roles(reactor);
         for table in &update.dropped {
             self.shard.drop_table(*table);
-            self.part_bytes_of.remove(table);
+            self.parts.forget(*table);
         }
         let marks = update.truncated.iter().map(|table| self.shard.truncate(*table)).last();
         match marks {
@@ -380,12 +396,12 @@ impl Core {
         self.next_change(reactor);
     }
 
-    /// On core 0: the cluster has decided on another schema than this node's; brings it to all cores, one change at a time.
+    /// On core 0: the cluster has decided a schema that differs from this node's; applies it on all cores, one change at a time.
     pub(crate) fn follow_schema<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, schema: &Arc<Schema>) {
         let now_us = reactor.now().monotonic_us;
         let Some(changes) = &mut self.changes else { return };
         if let Some(change) = &changes.current {
-            // It could not be stored, and it is time to try again.
+            // It could not be stored; it is time to try again.
             if changes.store_due_us.is_some_and(|due_us| now_us >= due_us) {
                 changes.store_due_us = None;
                 let bytes = schema_blob::encode(&change.update.schema);
@@ -402,7 +418,7 @@ impl Core {
         reactor.submit(node_tag(SCHEMA_TAG), DiskRequest::ReplaceBlob { name: SCHEMA_BLOB.to_owned(), bytes });
     }
 
-    /// On core 0: what has become of the change that was proposed.
+    /// On core 0: the outcome of the proposed change.
     pub(crate) fn schema_decided<R: Reactor<Message = Message>>(
         &mut self,
         reactor: &mut R,
@@ -412,7 +428,7 @@ impl Core {
         let Some(changes) = &mut self.changes else { return };
         let Some(Proposed { request, done, version }) = changes.proposed.take() else { return };
         match outcome {
-            // A proposal may be decided twice, and the first time not be seen here.
+            // A proposal may be decided twice, and this node may miss the first time.
             cluster::Outcome::Refused(cluster::Refused::SchemaChanged { .. }) if state.schema.version != version => {
                 changes.waiting.push_front(request)
             }
@@ -427,7 +443,7 @@ impl Core {
         }
     }
 
-    /// On core 0: goes on with changes as far as the cluster has come.
+    /// On core 0: ends changes that every member has, and starts the next one.
     pub(crate) fn settle_schema<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
         let Some(cluster) = &self.cluster else { return };
         let Some(changes) = &mut self.changes else { return };
@@ -447,8 +463,8 @@ impl Core {
     /// On the core that asked: the change is done or was refused.
     pub(crate) fn schema_changed<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: RequestId, outcome: &SchemaOutcome) {
         let Some(request) = self.requests.remove(id) else { return };
-        if let Work::Declaration(body) = &request.work {
-            return self.start_again(reactor, request.connection, body, outcome);
+        if let Work::Restart(body) = &request.work {
+            return request.reply.start_again(self, reactor, request.connection, body, outcome);
         }
         let mut reply = Vec::new();
         request.reply.write_schema_outcome(outcome, &mut reply);
@@ -459,35 +475,6 @@ impl Core {
 impl Change {
     fn new(request: Option<SchemaRequest>, update: Arc<SchemaUpdate>, warnings: Vec<String>, cores: u16) -> Self {
         Self { request, update, warnings, stage: Stage::Shards, cores_left: cores, failure: None }
-    }
-}
-
-/// A schema in the making, once something is new.
-struct Declared {
-    schema: Option<Schema>,
-    events: Vec<SchemaEvent>,
-    /// The replication factor of new keyspaces; 1 without.
-    factor: Option<u8>,
-}
-
-impl Declared {
-    fn add(&mut self, former: &Schema, need: &Need, uuid: u128) -> Result<(), RecordSetError> {
-        let Need { namespace, set, bins } = need;
-        let schema = self.schema.as_ref().unwrap_or(former);
-        let Some(mut declared) = schema.declare_bins(namespace, set, bins, uuid)? else { return Ok(()) };
-        let event = |change, target| SchemaEvent { change, target, keyspace: namespace.clone() };
-        if declared.keyspace_is_new {
-            if let Some((factor, keyspace)) = self.factor.zip(declared.schema.keyspaces.get_mut(namespace)) {
-                let parameters = &mut Arc::make_mut(keyspace).replication.parameters;
-                parameters.insert("replication_factor".to_owned(), factor.to_string());
-            }
-            self.events.push(event(ChangeKind::Created, SchemaEventTarget::Keyspace));
-        }
-        let change = if declared.table_is_new { ChangeKind::Created } else { ChangeKind::Updated };
-        let table = record_set::table_name(set).unwrap_or_default().to_owned();
-        self.events.push(event(change, SchemaEventTarget::Table(table)));
-        self.schema = Some(declared.schema);
-        Ok(())
     }
 }
 

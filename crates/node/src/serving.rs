@@ -1,4 +1,4 @@
-//! Connections: bytes to requests, replies to bytes, and who is not served while memory is short.
+//! Connections: bytes to requests, replies to bytes, and back-pressure while memory is short.
 
 use crate::core::Core;
 use crate::message::Message;
@@ -8,16 +8,16 @@ use io::{ConnectionId, Reactor};
 /// A connection may always leave this many bytes of replies unread.
 const UNSENT_BYTES_LEAST: usize = 64 << 10;
 
-/// How often a core that has too much to send looks for a client that does not read.
+/// How often a core with too many unsent bytes looks for stalled clients.
 const STALLS_EVERY_US: u64 = 250_000;
 
 impl Core {
-    /// Memory that requests hold on this core: those that have arrived in part, and those that wait.
+    /// Memory of requests on this core: those that have arrived in part, and those that wait.
     pub(crate) fn held_bytes(&self) -> usize {
         self.connections.partial_bytes() + self.requests.bytes()
     }
 
-    /// How many bytes of replies a connection may leave unread: little once all together leave much, none once they leave too much.
+    /// How many bytes of replies a connection may leave unread. The more all connections leave together, the less.
     pub(crate) fn unsent_bytes_max(&self) -> usize {
         let (unsent, budget) = (self.connections.unsent_bytes(), self.config.requests_bytes_max);
         let most = self.config.unsent_bytes_max;
@@ -30,7 +30,7 @@ impl Core {
         }
     }
 
-    /// Whether requests that would have to wait are refused: connections that hold something are not served long before that.
+    /// Whether requests that would have to wait are refused. Long before, connections that hold memory are paused.
     pub(crate) fn is_full(&self) -> bool {
         self.held_bytes() > self.config.requests_bytes_max + self.config.requests_bytes_max / 2
     }
@@ -60,14 +60,14 @@ impl Core {
         self.weigh(reactor, id);
     }
 
-    /// Forgets a connection, and what was under way for it alone.
+    /// Forgets a connection, and the request that waits for it alone.
     pub(crate) fn forget(&mut self, id: ConnectionId) {
         if let Some(stream) = self.connections.remove(id) {
             self.requests.remove(stream);
         }
     }
 
-    /// Closes the connections of clients who have to go, once nothing is under way for them.
+    /// Drains clients: closes each connection once no request of it is in flight.
     pub(crate) fn send_away<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
         let Some(until_us) = self.send_away_until_us else { return };
         let is_late = reactor.now().monotonic_us >= until_us;
@@ -76,7 +76,7 @@ impl Core {
         }
     }
 
-    /// Tells clients that asked for it.
+    /// Sends an event to the clients that have asked for such.
     pub(crate) fn broadcast<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, event: &cql::wire::Event<'_>) {
         for connection in self.connections.iter_mut() {
             if let Some(out) = reactor.output(connection.id) {
@@ -85,7 +85,7 @@ impl Core {
         }
     }
 
-    /// Serves the requests in `bytes`, and those that were left when the connection was paused.
+    /// Serves the requests that were left when the connection was paused, then those in `bytes`.
     pub(crate) fn serve<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId, bytes: &[u8]) {
         let Some(mut connection) = self.connections.take(id) else { return };
         let unsent = reactor.unsent_bytes(id);
@@ -105,7 +105,7 @@ impl Core {
         }
     }
 
-    /// Notes what a connection holds, and stops serving it while that is too much.
+    /// Counts the memory of a connection, and pauses it while that is too much.
     pub(crate) fn weigh<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId) {
         let unsent = reactor.unsent_bytes(id);
         let overloaded = self.is_overloaded();
@@ -118,7 +118,7 @@ impl Core {
             reactor.set_reading(id, false);
             self.connections.pause(id);
         } else if overloaded && partial > self.config.requests_bytes_max / 64 {
-            // Frames that never end must not take the memory of those that do.
+            // Requests that never end must not take the memory of others.
             if let Some(out) = reactor.output(id) {
                 connection.session.append_overload(out, &mut self.workspaces);
             }
@@ -126,7 +126,7 @@ impl Core {
         }
     }
 
-    /// Serves connections again that were paused, as far as there is room.
+    /// Resumes paused connections, as far as there is room.
     pub(crate) fn resume<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
         for _ in 0..self.connections.paused_count() {
             if self.is_overloaded() {
@@ -137,8 +137,8 @@ impl Core {
         }
     }
 
-    /// Frees memory when replies that nobody reads take too much of it, although every connection keeps to its share: those that hold most
-    /// are closed, without waiting for their clients.
+    /// Frees memory when unread replies take too much of it, although each connection keeps within its share: aborts stalled connections, the
+    /// largest first.
     pub(crate) fn close_stalled<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         if self.connections.unsent_bytes() <= self.config.requests_bytes_max / 2 {
             self.stalls_due_us = None;

@@ -17,7 +17,7 @@ pub(crate) fn text(report: &Report) -> String {
     per_core("tarndb_engine_device_capacity_bytes", "gauge", "Device that may be used.", |core| core.device_capacity_bytes);
     per_core("tarndb_engine_memory_bytes", "gauge", "Memory of index, frames, pins and buffers.", |core| core.memory_bytes);
     per_core("tarndb_engine_damaged_records_total", "counter", "Records found damaged since the start.", |core| core.damaged_records);
-    let help = "Logged batches that their coordinators have not brought to an end, and that are not at one yet.";
+    let help = "Logged batches that their coordinators left unfinished and that are not finished yet.";
     per_core("tarndb_batches_unfinished", "gauge", help, |core| core.unfinished_batches);
     if report.clustered {
         let help = "Requests of clients, and parts of such, that were sent on to other members.";

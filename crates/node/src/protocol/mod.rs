@@ -1,53 +1,145 @@
-//! What a core keeps of each protocol, so that the rest of it knows none: sessions, how a request is answered, who drives it.
+//! The seam between a node and the protocols that clients speak: what a protocol gives, and what it gets.
 //!
-//! A new protocol is a folder here and a variant in each of these types.
+//! A protocol is a crate without I/O (its messages, its session, its operations) and a folder here, which ties that crate to a core. The rest of
+//! the node knows no protocol: it calls [`registry`], the one file that lists them. `docs/internals/protocols.md` says how to add one.
+//!
+//! | a protocol gives | as |
+//! |---|---|
+//! | decoding, its connection's state | [`ClientSession`] |
+//! | plans and operations | [`model::operation::Operation`]s, which its session has run by [`crate::core::Core`] |
+//! | requests over several partitions | [`RequestCoordinator`] |
+//! | the form of its failures and of what came of a schema change | [`ReplyForm`] |
+//! | changes of the schema | [`crate::schema_changes::SchemaChange`]s |
+//! | log-in | [`ClientSession::finish_login`], after [`crate::core::Core::check_credentials`] |
+//! | how its requests travel between cores and members | [`ClientProtocol::FORWARD_MARK`], [`ClientProtocol::run_forwarded`] |
+//! | what it shows of the node and the cluster | its own requests, from [`crate::core::Core`] and [`crate::cluster::View`] |
+//! | background work | [`ClientProtocol::turn`] |
+//!
+//! Sessions and replies are variants of enums, not trait objects: a session's methods are generic over the reactor, and a request costs no
+//! allocation and no call through a table.
 
 pub(crate) mod aerospike;
 pub(crate) mod cql;
+#[cfg(test)]
+mod ping;
+mod registry;
 
-use self::cql::ReplyHeader;
+pub use registry::Protocol;
+pub(crate) use registry::{AnyCoordinator, CoreStates, Reply, Session, Workspaces};
+
+use crate::cluster::Asker;
 use crate::core::Core;
+use crate::logins::{LoginRefusal, LoginTag};
 use crate::message::Message;
 use crate::schema_changes::SchemaOutcome;
-use ::aerospike::ResultCode;
-use ::aerospike::exec::{RecordCoordinator, Shape};
-use ::aerospike::session as aerospike_session;
-use ::cql::CqlError;
-use ::cql::session as cql_session;
-use ::cql::wire::StreamId;
 use io::{ConnectionId, Reactor};
-use model::operation::{Coordinator, Standing, Step};
+use model::operation::Step;
 use shard::ShardError;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// What is spoken on a listener.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// Cassandra's native protocol.
-    Cql,
-    /// Aerospike's.
-    Aerospike,
-    /// What members of a cluster say to each other.
-    Node,
+/// A protocol that clients speak.
+pub(crate) trait ClientProtocol {
+    /// A connection's state.
+    type Session: ClientSession;
+    /// How a request is answered that waits.
+    type Reply: ReplyForm;
+    /// Who drives a request over several partitions.
+    type Coordinator: RequestCoordinator<Reply = Self::Reply>;
+
+    /// The first two bytes of its requests when they travel, big-endian; `None` for CQL, whose requests start with the length of a name,
+    /// which is never so large. From 65,534 downwards: 65,535 is CQL's, too.
+    const FORWARD_MARK: Option<u16>;
+
+    /// Runs a request, or a part of it, that another core or member has sent on, and has it answered by [`Core::answer_asker`], at once or
+    /// later. `request` is as the protocol has put it into [`crate::cluster::Route`], mark included; `part` is what
+    /// [`model::operation::Operation::describe`] has written of the part.
+    fn run_forwarded<R: Reactor<Message = Message>>(core: &mut Core, reactor: &mut R, asker: Asker, request: &[u8], part: Option<&[u8]>);
+
+    /// Starts a request again that has waited for a change of the schema ([`crate::requests::Work::Restart`]), or tells why that was not
+    /// made. The default is for protocols whose requests do not wait in this way.
+    fn start_again<R: Reactor<Message = Message>>(
+        core: &mut Core,
+        reactor: &mut R,
+        connection: ConnectionId,
+        _body: &[u8],
+        outcome: &SchemaOutcome,
+        reply: Self::Reply,
+    ) {
+        let mut out = Vec::new();
+        reply.write_schema_outcome(outcome, &mut out);
+        core.deliver(reactor, connection, &out);
+    }
+
+    /// On every core: the schema is another one now.
+    fn schema_changed(_core: &mut Core) {}
+
+    /// Does background work when it is time. Gives the monotonic time at which to be called again.
+    fn turn<R: Reactor<Message = Message>>(_core: &mut Core, _reactor: &mut R) -> Option<u64> {
+        None
+    }
 }
 
-/// A connection's state.
-pub(crate) enum Session {
-    Cql(Box<cql_session::Session>),
-    Aerospike(Box<aerospike_session::Session>),
-}
+/// Who serves a connection's requests while its bytes are being received.
+pub(crate) type Server<'a, R> = (&'a mut Core, &'a mut R, ConnectionId);
 
-/// Buffers that a core's sessions share.
-#[derive(Default)]
-pub(crate) struct Workspaces {
-    cql: cql_session::Workspaces,
-}
+/// A connection's state, as its protocol keeps it.
+///
+/// A session decodes requests and has each served at once, or keeps it waiting: a request that waits is a [`crate::requests::Request`] of the
+/// core, and its reply comes by [`ClientSession::append_late_reply`].
+pub(crate) trait ClientSession: Sized {
+    /// Buffers that the sessions of a core share.
+    type Workspace: Default;
 
-impl Workspaces {
-    /// Gives back the memory that large frames took.
-    pub(crate) fn trim(&mut self) {
-        self.cql.trim();
+    /// A connection was accepted. A request may have so many bytes.
+    fn open(peer: SocketAddr, message_bytes_max: u32) -> Self;
+
+    /// Serves the requests in `bytes`, after those that were left when it said [`Verdict::Pause`], and appends their replies to `out`, until
+    /// that has about `out_bytes_max` bytes more.
+    fn receive<R: Reactor<Message = Message>>(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+        out_bytes_max: usize,
+        workspace: &mut Self::Workspace,
+        server: Server<'_, R>,
+    ) -> Verdict;
+
+    /// Gives back the memory that large requests took.
+    fn trim(_workspace: &mut Self::Workspace) {}
+
+    /// Bytes of memory it holds for what has arrived only in part.
+    fn buffered_bytes(&self) -> usize;
+
+    /// Requests whose reply has not been given yet.
+    fn in_flight(&self) -> u32;
+
+    /// How large the replies that are still to come may be together.
+    fn outstanding_bytes(&self) -> usize;
+
+    /// Whether it would serve another request.
+    fn takes_requests(&self, unsent_bytes: usize, unsent_bytes_max: usize) -> bool;
+
+    /// Appends the whole reply of a request that was not answered at once.
+    fn append_late_reply(&mut self, reply: &[u8], out: &mut Vec<u8>, workspace: &mut Self::Workspace);
+
+    /// Appends a piece of a reply, of which more is to come.
+    fn append_piece(&mut self, piece: &[u8], out: &mut Vec<u8>, workspace: &mut Self::Workspace);
+
+    /// Appends an event, if the client asked for such.
+    fn append_event(&mut self, _event: &::cql::wire::Event<'_>, _out: &mut Vec<u8>, _workspace: &mut Self::Workspace) {}
+
+    /// Says why a connection is closed whose request takes too much memory before it has arrived. Without it, the connection just ends.
+    fn append_overload(&mut self, _out: &mut Vec<u8>, _workspace: &mut Self::Workspace) {}
+
+    /// As whom its client has logged in.
+    fn role(&self) -> Option<&str> {
+        None
+    }
+
+    /// What came of a log-in that this session has asked for: writes its reply to `reply`.
+    fn finish_login(&mut self, _tag: LoginTag, _outcome: Result<Arc<str>, LoginRefusal>, _reply: &mut Vec<u8>) {
+        unreachable!("nobody logs in by this protocol");
     }
 }
 
@@ -61,207 +153,29 @@ pub(crate) enum Verdict {
     Close,
 }
 
-/// How a request is answered.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Reply {
-    Cql(ReplyHeader),
-    Aerospike(Shape),
-    /// The value of a command, which the session puts after its name.
-    AerospikeInfo,
-}
-
-/// Who drives a request over several partitions.
-pub(crate) enum AnyCoordinator {
-    Cql(Box<dyn Coordinator<Error = CqlError>>),
-    Aerospike(Box<dyn RecordCoordinator>),
-}
-
-impl Session {
-    pub(crate) fn new(protocol: Protocol, peer: SocketAddr, message_bytes_max: u32) -> Self {
-        match protocol {
-            // Other nodes have no session.
-            Protocol::Cql | Protocol::Node => Self::Cql(Box::new(cql_session::Session::new(peer, message_bytes_max))),
-            Protocol::Aerospike => Self::Aerospike(Box::new(aerospike_session::Session::new(peer, message_bytes_max))),
-        }
-    }
-
-    /// Serves received bytes: see [`cql_session::Session::receive`].
-    #[inline]
-    pub(crate) fn receive<R: Reactor<Message = Message>>(
-        &mut self,
-        bytes: &[u8],
-        out: &mut Vec<u8>,
-        out_bytes_max: usize,
-        workspaces: &mut Workspaces,
-        (core, reactor, connection): (&mut Core, &mut R, ConnectionId),
-    ) -> Verdict {
-        match self {
-            Self::Cql(session) => {
-                let mut server = cql::Statements { core, reactor, connection, asker: None };
-                match session.receive(bytes, out, out_bytes_max, &mut workspaces.cql, &mut server) {
-                    cql_session::Verdict::Continue => Verdict::Continue,
-                    cql_session::Verdict::Pause => Verdict::Pause,
-                    cql_session::Verdict::Close => Verdict::Close,
-                }
-            }
-            Self::Aerospike(session) => {
-                let mut server = aerospike::Records { core, reactor, connection, asker: None };
-                match session.receive(bytes, out, out_bytes_max, &mut server) {
-                    aerospike_session::Verdict::Continue => Verdict::Continue,
-                    aerospike_session::Verdict::Pause => Verdict::Pause,
-                    aerospike_session::Verdict::Close => Verdict::Close,
-                }
-            }
-        }
-    }
-
-    /// Bytes of memory it holds for what has arrived only in part.
-    pub(crate) fn buffered_bytes(&self) -> usize {
-        match self {
-            Self::Cql(session) => session.buffered_bytes(),
-            Self::Aerospike(session) => session.buffered_bytes(),
-        }
-    }
-
-    /// As whom its client has logged in.
-    pub(crate) fn role(&self) -> Option<&str> {
-        match self {
-            Self::Cql(session) => session.client().role.as_deref(),
-            Self::Aerospike(_) => None,
-        }
-    }
-
-    /// See [`cql_session::Session::log_in`].
-    pub(crate) fn log_in(&mut self, stream: StreamId, outcome: Result<Arc<str>, CqlError>, reply: &mut Vec<u8>) {
-        match self {
-            Self::Cql(session) => session.log_in(stream, outcome, reply),
-            Self::Aerospike(_) => unreachable!("nobody logs in by its protocol"),
-        }
-    }
-
-    /// Requests whose reply has not been given yet.
-    pub(crate) fn in_flight(&self) -> u32 {
-        match self {
-            Self::Cql(session) => session.client().in_flight,
-            Self::Aerospike(session) => session.in_flight(),
-        }
-    }
-
-    /// How large the replies that are still to come may be together.
-    pub(crate) fn outstanding_bytes(&self) -> usize {
-        match self {
-            Self::Cql(session) => session.client().outstanding_bytes(),
-            Self::Aerospike(session) => session.outstanding_bytes(),
-        }
-    }
-
-    /// Whether it would serve another request.
-    pub(crate) fn takes_requests(&self, unsent_bytes: usize, unsent_bytes_max: usize) -> bool {
-        match self {
-            Self::Cql(session) => session.takes_requests(unsent_bytes, unsent_bytes_max),
-            Self::Aerospike(session) => session.takes_requests(unsent_bytes, unsent_bytes_max),
-        }
-    }
-
-    /// Appends the plain reply of a request that was not answered at once.
-    pub(crate) fn append_late_reply(&mut self, reply: &[u8], out: &mut Vec<u8>, workspaces: &mut Workspaces) {
-        match self {
-            Self::Cql(session) => session.append_late_reply(reply, out, &mut workspaces.cql),
-            Self::Aerospike(session) => session.append_late_reply(reply, out),
-        }
-    }
-
-    /// Appends a piece of a reply, of which more is to come.
-    pub(crate) fn append_piece(&mut self, piece: &[u8], out: &mut Vec<u8>, workspaces: &mut Workspaces) {
-        match self {
-            // Its replies are one frame each.
-            Self::Cql(session) => session.append_reply(piece, out, &mut workspaces.cql),
-            Self::Aerospike(_) => out.extend_from_slice(piece),
-        }
-    }
-
-    /// Appends an event, if the client asked for such.
-    pub(crate) fn append_event(&mut self, event: &::cql::wire::Event<'_>, out: &mut Vec<u8>, workspaces: &mut Workspaces) {
-        match self {
-            Self::Cql(session) => session.append_event(event, out, &mut workspaces.cql),
-            Self::Aerospike(_) => {}
-        }
-    }
-
-    /// Says why a connection is closed whose request takes too much memory before it has arrived.
-    pub(crate) fn append_overload(&mut self, out: &mut Vec<u8>, workspaces: &mut Workspaces) {
-        match self {
-            Self::Cql(session) => {
-                let why = "requests that have arrived only in part take too much memory; the connection is closed";
-                let header = ReplyHeader::new(session.client().version, ::cql::wire::StreamId(0));
-                let mut frame = Vec::new();
-                header.write_error(&CqlError::Overloaded(why.to_owned()), &mut frame);
-                session.append_reply(&frame, out, &mut workspaces.cql);
-            }
-            // Clients of it take the end of a connection for what it is.
-            Self::Aerospike(_) => {}
-        }
-    }
-}
-
-impl Reply {
+/// How a request is answered: what its reply needs besides the result.
+pub(crate) trait ReplyForm: Copy {
     /// Appends a whole reply that tells of a shard's failure.
-    pub(crate) fn write_failure(self, error: &ShardError, out: &mut Vec<u8>) {
-        match self {
-            Self::Cql(header) => header.write_error(&cql::failure(error, header.asked), out),
-            Self::Aerospike(shape) => shape.write(out, aerospike::failure(error)),
-            Self::AerospikeInfo => aerospike::write_value(out, Err(error.to_string())),
-        }
-    }
+    fn write_failure(self, error: &ShardError, out: &mut Vec<u8>);
 
     /// Appends a whole reply to a request that changes the schema.
-    pub(crate) fn write_schema_outcome(self, outcome: &SchemaOutcome, out: &mut Vec<u8>) {
-        match self {
-            Self::Cql(header) => header.write_schema_outcome(outcome, out),
-            Self::Aerospike(shape) => {
-                shape.write(out, outcome.as_ref().err().map_or(ResultCode::OK, aerospike::schema_failure));
-            }
-            Self::AerospikeInfo => aerospike::write_value(out, outcome.as_ref().map(|_| ()).map_err(ToString::to_string)),
-        }
-    }
+    fn write_schema_outcome(self, outcome: &SchemaOutcome, out: &mut Vec<u8>);
 }
 
-impl AnyCoordinator {
-    /// What stands for the result of a part that failed; the failure again if it is the whole request's.
-    pub(crate) fn part_failed(&self, part: u16, error: ShardError) -> Result<Vec<u8>, ShardError> {
-        match self {
-            Self::Cql(coordinator) => match coordinator.standing() {
-                Standing::Open => Err(error),
-                Standing::Decided => Err(ShardError::OutcomeUnknown),
-                Standing::Done => Ok(Vec::new()),
-            },
-            Self::Aerospike(coordinator) => coordinator.part_failed(part.into(), aerospike::failure(&error)).ok_or(error),
-        }
-    }
+/// Drives a request over several partitions from the core that holds the connection: see [`model::operation::Coordinator`].
+pub(crate) trait RequestCoordinator {
+    /// How its request is answered.
+    type Reply: ReplyForm;
+
+    /// Says what to run next, or that the reply is complete. A failure is a reply, too.
+    fn step(&mut self, reply: Self::Reply, results: Vec<Vec<u8>>, out: &mut Vec<u8>) -> Step;
+
+    /// What stands for the result of a part that failed.
+    ///
+    /// # Errors
+    /// The failure, if it is the whole request's.
+    fn part_failed(&self, part: u16, error: ShardError) -> Result<Vec<u8>, ShardError>;
 
     /// Whether nothing has been done yet that would have to be undone if the parts that come next cannot run.
-    pub(crate) fn is_open(&self) -> bool {
-        match self {
-            Self::Cql(coordinator) => coordinator.standing() == Standing::Open,
-            Self::Aerospike(_) => true,
-        }
-    }
-
-    /// Takes a step. When it fails, the reply is the error.
-    pub(crate) fn step(&mut self, reply: Reply, results: Vec<Vec<u8>>, out: &mut Vec<u8>) -> Step {
-        let start = out.len();
-        match (self, reply) {
-            (Self::Cql(coordinator), Reply::Cql(header)) => coordinator.step(results, out).unwrap_or_else(|error| {
-                out.truncate(start);
-                header.write_error(&error, out);
-                Step::Done
-            }),
-            (Self::Aerospike(coordinator), Reply::Aerospike(shape)) => coordinator.step(results, out).unwrap_or_else(|code| {
-                out.truncate(start);
-                shape.write(out, code);
-                Step::Done
-            }),
-            _ => unreachable!("a request and its reply are of one protocol"),
-        }
-    }
+    fn is_open(&self) -> bool;
 }

@@ -4,12 +4,9 @@
 
 use crate::cluster::links::frames::{FORWARD_BYTES_MAX, FORWARDED, Forward, Forwarded, RemoteOutcome};
 use crate::cluster::routing::pending_requests::{PENDING_US, PendingRequest};
-use crate::cluster::routing::requests::{Asker, NOBODY};
-use crate::coordination::Started;
+use crate::cluster::routing::requests::Asker;
 use crate::core::Core;
 use crate::message::Message;
-use crate::protocol::aerospike;
-use crate::protocol::cql::{ReplyHeader, Statements, travel};
 use io::Reactor;
 use shard::{Refusal, ShardError};
 
@@ -30,27 +27,7 @@ impl Core {
             }
             return;
         }
-        if let Some(body) = aerospike::unpack(forward.request) {
-            return self.run_travelled_records(reactor, asker, body, forward.part);
-        }
-        let travelled = match travel::unpack(forward.request) {
-            Ok(Some(travelled)) => travelled,
-            Ok(None) => return self.answer_asker(reactor, asker, Err(refused("a request is damaged"))),
-            Err(error) => return self.answer_asker(reactor, asker, Err(refused(error))),
-        };
-        let mut reply = Vec::new();
-        let header = ReplyHeader::new(travelled.header.version, travelled.header.stream);
-        let mut statements = Statements { core: self, reactor, connection: NOBODY, asker: Some(asker) };
-        match statements.travelled(&travelled, forward.part, &mut reply) {
-            Ok(Started::Replied) => self.answer_asker(reactor, asker, Ok(reply)),
-            Ok(Started::Waiting) => {}
-            Err(error) if forward.part.is_some() => self.answer_asker(reactor, asker, Err(refused(error))),
-            Err(error) => {
-                reply.clear();
-                header.write_error(&error, &mut reply);
-                self.answer_asker(reactor, asker, Ok(reply));
-            }
-        }
+        self.run_forwarded_request(reactor, asker, forward.request, forward.part);
     }
 
     /// Runs what has waited for the metadata that has come.
@@ -97,8 +74,4 @@ impl Core {
             }
         }
     }
-}
-
-fn refused(why: impl ToString) -> ShardError {
-    ShardError::Elsewhere { refusal: Refusal::Other, message: why.to_string() }
 }

@@ -1,11 +1,12 @@
 //! Requests about records: from a decoded message to work on shards.
 //!
 //! A record of this core is read and written at once. A request that is the first to write a bin waits until the bin is declared
-//! ([`crate::requests::Work::Declaration`]) and is then started again.
+//! ([`crate::requests::Work::Restart`]) and is then started again.
 //!
 //! In a cluster a request about a record goes to the primary of its slot, as parts of batches and scans do.
 
-use super::{failure, schema_failure, travel};
+use super::declarations::Declaration;
+use super::{Answer, failure, schema_failure, travel};
 use crate::cluster::{Asker, NOBODY, PATIENCE_US, Place, Route};
 use crate::coordination::{Started, Ticket};
 use crate::core::Core;
@@ -63,7 +64,7 @@ impl<R: Reactor<Message = Message>> Server for Records<'_, R> {
             return Progress::Replied;
         }
         let core = &mut *self.core;
-        let request = core.requests.insert(Request::single(self.connection, Reply::AerospikeInfo, REQUEST_BYTES));
+        let request = core.requests.insert(Request::single(self.connection, Reply::Aerospike(Answer::Info), REQUEST_BYTES));
         let request = SchemaRequest { origin: core.core, request, action: SchemaAction::Truncate(tables) };
         self.reactor.send(CoreId(0), Message::ChangeSchema(Box::new(request)));
         Progress::Waiting
@@ -118,7 +119,7 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
         options.is_primary = cluster.is_some().then_some(&is_primary);
         let bytes = REQUEST_BYTES + body.len();
         let (asker, connection) = (self.asker, self.connection);
-        let waits = || Request { asker, ..Request::single(connection, Reply::Aerospike(shape), bytes) };
+        let waits = || Request { asker, ..Request::single(connection, Reply::Aerospike(Answer::Message(shape)), bytes) };
         match exec::start(&core.schema, message, body, &options)? {
             Work::Record(record) => {
                 let (table, token, reads_any) = (record.table(), record.token(), record.reads_any_replica());
@@ -167,10 +168,20 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
                     Route { is_write: coordinator.writes(), ..route(body, message) }
                 });
                 let coordinator = AnyCoordinator::Aerospike(coordinator);
-                Ok(match core.coordinate(self.reactor, self.connection, Reply::Aerospike(shape), coordinator, route, bytes, out) {
-                    Started::Replied => Progress::Replied,
-                    Started::Waiting => Progress::Waiting,
-                })
+                Ok(
+                    match core.coordinate(
+                        self.reactor,
+                        self.connection,
+                        Reply::Aerospike(Answer::Message(shape)),
+                        coordinator,
+                        route,
+                        bytes,
+                        out,
+                    ) {
+                        Started::Replied => Progress::Replied,
+                        Started::Waiting => Progress::Waiting,
+                    },
+                )
             }
             // What was declared for a request is never taken away.
             Work::Declare(_) if declared == Declared::Yes => Err(ResultCode::SERVER_ERROR),
@@ -180,8 +191,8 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
                     return Ok(Progress::Waiting);
                 }
                 check_waiting(core)?;
-                let request = core.requests.insert(Request { work: Waiting::Declaration(body.into()), ..waits() });
-                let request = SchemaRequest { origin: core.core, request, action: SchemaAction::Declare(needs) };
+                let request = core.requests.insert(Request { work: Waiting::Restart(body.into()), ..waits() });
+                let request = SchemaRequest { origin: core.core, request, action: SchemaAction::Change(Box::new(Declaration(needs))) };
                 self.reactor.send(CoreId(0), Message::ChangeSchema(Box::new(request)));
                 Ok(Progress::Waiting)
             }
@@ -192,7 +203,7 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
     ///
     /// # Errors
     /// Why it was not run.
-    fn travelled(&mut self, body: &[u8], part: Option<&[u8]>, out: &mut Vec<u8>) -> Result<Progress, ShardError> {
+    fn run_forwarded(&mut self, body: &[u8], part: Option<&[u8]>, out: &mut Vec<u8>) -> Result<Progress, ShardError> {
         let message = if body.is_empty() { None } else { Some(wire::Message::decode(body).map_err(|_| ShardError::Malformed)?) };
         let core = &mut *self.core;
         let Some(description) = part else {
@@ -202,7 +213,7 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
         let made = exec::part(&core.schema, message.as_ref(), description, &core.record_options());
         let refused = |code: ResultCode| ShardError::Elsewhere { refusal: Refusal::Other, message: code.to_string() };
         let operation = made.map_err(refused)?.ok_or(UNDECLARED)?;
-        let request = Request::single(self.connection, Reply::Aerospike(Shape::Many), REQUEST_BYTES + description.len());
+        let request = Request::single(self.connection, Reply::Aerospike(Answer::Message(Shape::Many)), REQUEST_BYTES + description.len());
         let part = PartId { request: core.requests.insert(Request { asker: self.asker, ..request }), part: PartId::WHOLE };
         core.run_part(self.reactor, core.core, part, Access::Primary, operation);
         Ok(Progress::Waiting)
@@ -232,7 +243,7 @@ impl Core {
     }
 
     /// Runs a request, or a part of it, for another core or member.
-    pub(crate) fn run_travelled_records<R: Reactor<Message = Message>>(
+    pub(crate) fn run_forwarded_records<R: Reactor<Message = Message>>(
         &mut self,
         reactor: &mut R,
         asker: Asker,
@@ -241,7 +252,7 @@ impl Core {
     ) {
         let mut reply = Vec::new();
         let mut records = Records { core: self, reactor, connection: NOBODY, asker: Some(asker) };
-        match records.travelled(body, part, &mut reply) {
+        match records.run_forwarded(body, part, &mut reply) {
             Ok(Progress::Replied) => self.answer_asker(reactor, asker, Ok(reply)),
             Ok(Progress::Waiting) => {}
             Err(error) => self.answer_asker(reactor, asker, Err(error)),
@@ -249,7 +260,7 @@ impl Core {
     }
 
     /// Starts a request again for which bins were declared, or tells why they were not.
-    pub(crate) fn start_again<R: Reactor<Message = Message>>(
+    pub(crate) fn start_record_again<R: Reactor<Message = Message>>(
         &mut self,
         reactor: &mut R,
         connection: ConnectionId,

@@ -1,4 +1,4 @@
-//! What a node shows of itself and its cluster to Aerospike clients.
+//! What Aerospike clients see of a node and its cluster.
 
 use crate::cluster::View;
 use crate::config::aerospike_name;

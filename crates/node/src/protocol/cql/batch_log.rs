@@ -1,9 +1,9 @@
-//! Logged batches that their coordinators have not brought to an end: found by the entries that stay, and run again.
+//! Recovery of logged batches: entries that stay in a batch log belong to batches whose coordinator did not finish; they are run again.
 //!
-//! Each core looks through the logs of the slots that it is the primary of, once in a while after something was written or the cluster has changed. It
-//! goes by how long it has known an entry itself: clocks of members differ.
-//! A node without a cluster has coordinated all that it finds at its start itself, and need not wait. What a member without room cannot take is tried
-//! again until it can.
+//! Each core scans the logs of the slots that it is the primary of, from time to time after a write or a change of the cluster. It measures how long it has
+//! known an entry itself: clocks of members differ.
+//! A single node was the coordinator of all entries that it finds at its start, and does not wait. A batch that a member without room cannot take is
+//! retried until it can.
 
 use super::{ReplyHeader, Statements, travel};
 use crate::cluster::{Asker, NOBODY, PATIENCE_US};
@@ -22,59 +22,59 @@ use shard::{Access, ShardError};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 const LOOK_EVERY_US: u64 = 2_000_000;
-/// The same while there is something left of the process before, which has not been run so often.
+/// The interval while batches of the former process are left that have not been run so often.
 const LOOK_AT_START_EVERY_US: u64 = 20_000;
 const RUNS_AT_START: u32 = 25;
-/// How long an entry stays before its batch is run again: longer than its coordinator waits for a part.
+/// The age at which an entry counts as abandoned: longer than its coordinator waits for a part.
 const ABANDONED_AFTER_US: u64 = 2 * PATIENCE_US;
 const LOOKS_PER_TURN: usize = 32;
-/// How many are begun in one look at a slot, at most.
+/// How many batches one scan of a slot starts, at most.
 const RUNS_PER_SLOT: usize = 16;
-/// How many entries are remembered; others are when there is room.
+/// How many entries are remembered, at most.
 const KNOWN_MAX: usize = 1 << 16;
 
-/// What a core knows of the batches that are logged.
+/// What a core knows of logged batches.
 #[derive(Default)]
 pub(crate) struct BatchLogs {
     look_at_us: u64,
-    /// What the last look has seen: up to this write, of this version of the cluster.
+    /// The last scan has seen the writes up to this one, of this version of the cluster.
     seen: (Sequence, u64),
-    /// It was not all to be seen.
+    /// The last scan was incomplete.
     look_again: bool,
-    /// Slots that are still to be looked at, and answers that are to come.
+    /// Slots that are still to be scanned, and scans that are in flight.
     queue: VecDeque<(TableId, Slot)>,
     looking: usize,
     known: BTreeMap<LoggedBatch, Known>,
     look: u64,
-    /// What this look finds are orphans.
+    /// The entries that this scan finds are orphans.
     finds_orphans: bool,
 }
 
 struct Known {
     since_us: u64,
-    /// The last look that has found it.
+    /// The last scan that has found it.
     look: u64,
-    /// Its coordinator has died, for sure.
+    /// Its coordinator has surely died.
     is_orphan: bool,
-    /// How often it was run again, at this member.
+    /// How often this member has run it again.
     runs: u32,
 }
 
 impl Known {
-    /// Whether it has to be run again soon.
+    /// Whether it is run again soon.
     fn is_urgent(&self) -> bool {
         self.is_orphan && self.runs < RUNS_AT_START
     }
 }
 
 impl Core {
-    /// Looks for batches when it is time. Gives the time at which to be called again.
+    /// Scans for unfinished batches when it is time. Returns the time at which to be called again.
     pub(crate) fn batches_turn<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
-        let is_done = self.batches.queue.is_empty() && self.batches.looking == 0;
+        let is_done = self.protocols.cql.batches.queue.is_empty() && self.protocols.cql.batches.looking == 0;
         if is_done {
             let now_is = (self.shard.engine().last_sequence(), self.cluster.as_ref().map_or(0, |cluster| cluster.view.version()));
-            let logs = &mut self.batches;
+            let logs = &mut self.protocols.cql.batches;
             let is_quiet = now_is == logs.seen && !logs.look_again && logs.known.is_empty();
             if is_quiet || !self.shard.is_ready() || self.send_away_until_us.is_some() {
                 return None;
@@ -84,26 +84,30 @@ impl Core {
             }
             logs.begin_look(now_us, now_is, self.cluster.is_none());
             self.queue_logs();
-            if self.batches.queue.is_empty() {
-                self.batches.forget_ended();
+            if self.protocols.cql.batches.queue.is_empty() {
+                self.protocols.cql.batches.forget_ended();
             }
         }
         for _ in 0..LOOKS_PER_TURN {
-            let Some((table, slot)) = self.batches.queue.pop_front() else { break };
-            self.batches.looking += 1;
-            let operation = find_entries(table, slot, self.batches.due(now_us));
+            let Some((table, slot)) = self.protocols.cql.batches.queue.pop_front() else { break };
+            self.protocols.cql.batches.looking += 1;
+            let operation = find_entries(table, slot, self.protocols.cql.batches.due(now_us));
             self.run_for_log(reactor, Asker::BatchLog(table), operation);
         }
-        Some(if self.batches.queue.is_empty() { self.batches.look_at_us } else { now_us })
+        Some(if self.protocols.cql.batches.queue.is_empty() { self.protocols.cql.batches.look_at_us } else { now_us })
     }
 
-    /// The slots that have entries, of those that are this core's to look at.
+    /// Queues the slots with entries that this core scans.
     fn queue_logs(&mut self) {
         let tables = self.schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values());
         let engine = self.shard.engine();
         for table in tables.map(|table| table.id).filter(|table| engine.table_rows(batch_log(*table)) > 0) {
             let is_primary = |slot| self.cluster.as_ref().is_none_or(|cluster| cluster.is_primary(table, slot));
-            self.batches.queue.extend(engine.table_slots(batch_log(table)).filter(|slot| is_primary(*slot)).map(|slot| (table, slot)));
+            self.protocols
+                .cql
+                .batches
+                .queue
+                .extend(engine.table_slots(batch_log(table)).filter(|slot| is_primary(*slot)).map(|slot| (table, slot)));
         }
     }
 
@@ -114,35 +118,35 @@ impl Core {
         self.run_part(reactor, self.core, part, Access::Primary, operation);
     }
 
-    /// What a look at a slot's entries has given.
+    /// The result of a scan of a slot's entries.
     pub(crate) fn batches_found<R: Reactor<Message = Message>>(
         &mut self,
         reactor: &mut R,
         table: TableId,
         outcome: Result<Vec<u8>, ShardError>,
     ) {
-        self.batches.looking = self.batches.looking.saturating_sub(1);
+        self.protocols.cql.batches.looking = self.protocols.cql.batches.looking.saturating_sub(1);
         let found = outcome.as_deref().map(found_entries);
         let Ok(Ok(found)) = found else {
-            // Another member is the primary now, or this one is not yet.
-            self.batches.look_again = true;
+            // This member is not the slot's primary, or not yet.
+            self.protocols.cql.batches.look_again = true;
             return;
         };
         let now_us = reactor.now().monotonic_us;
         let mut runs = 0;
         for entry in &found {
-            self.batches.note(entry.batch, now_us);
+            self.protocols.cql.batches.note(entry.batch, now_us);
             if let Some(request) = entry.request
                 && runs < RUNS_PER_SLOT
                 && !self.is_full()
             {
                 runs += 1;
-                let runs = self.batches.ran(&entry.batch, now_us);
+                let runs = self.protocols.cql.batches.ran(&entry.batch, now_us);
                 self.run_batch_again(reactor, table, entry, request, runs);
             }
         }
-        if self.batches.queue.is_empty() && self.batches.looking == 0 {
-            self.batches.forget_ended();
+        if self.protocols.cql.batches.queue.is_empty() && self.protocols.cql.batches.looking == 0 {
+            self.protocols.cql.batches.forget_ended();
         }
     }
 
@@ -162,19 +166,19 @@ impl Core {
         let (core, started_us) = (self.core.0, entry.batch.started_us);
         match done {
             Ok(()) if runs <= 1 => {
-                tracing::info!(core, started_us, "a batch was not brought to an end by its coordinator; it is run again")
+                tracing::info!(core, started_us, "a logged batch was left unfinished by its coordinator; running it again")
             }
             Ok(()) if runs == RUNS_AT_START => {
                 tracing::warn!(
                     core,
                     started_us,
                     runs,
-                    "a batch cannot be brought to an end, and is tried again until it can; is a member out of room?"
+                    "a logged batch cannot be finished; retrying until it can: is a member out of room?"
                 );
             }
-            Ok(()) => tracing::debug!(core, started_us, runs, "a batch is run again"),
+            Ok(()) => tracing::debug!(core, started_us, runs, "running a logged batch again"),
             Err(error) => {
-                tracing::warn!(core, started_us, %error, "the rest of a batch cannot be done any more");
+                tracing::warn!(core, started_us, %error, "the rest of a logged batch cannot be done; dropping it");
                 self.run_for_log(reactor, Asker::Nobody, delete_entry(table, entry));
             }
         }
@@ -191,12 +195,12 @@ impl BatchLogs {
         self.look += 1;
     }
 
-    /// Batches whose coordinators have not brought them to an end, and which are not at one yet.
+    /// Batches that their coordinators left unfinished and that are not finished yet.
     pub(crate) fn unfinished(&self) -> u64 {
         self.known.values().filter(|known| known.is_orphan || known.runs > 0).count() as u64
     }
 
-    /// Batches that nobody brings to an end.
+    /// Batches that are run again now.
     fn due(&self, now_us: u64) -> BTreeSet<LoggedBatch> {
         let is_due = |known: &Known| known.is_urgent() || known.since_us + ABANDONED_AFTER_US <= now_us;
         self.known.iter().filter(|(_, known)| is_due(known)).map(|(batch, _)| *batch).collect()
@@ -211,14 +215,14 @@ impl BatchLogs {
         }
     }
 
-    /// A batch runs again. Gives how often it has, so far.
+    /// A batch runs again. Returns how often it has so far.
     fn ran(&mut self, batch: &LoggedBatch, now_us: u64) -> u32 {
         let Some(known) = self.known.get_mut(batch) else { return 0 };
         (known.since_us, known.runs) = (now_us, known.runs + 1);
         known.runs
     }
 
-    /// What the look that is over has not found has come to its end, if it has seen all.
+    /// Forgets batches that the complete scan has not found: they are finished.
     fn forget_ended(&mut self) {
         let look = self.look;
         if !self.look_again {

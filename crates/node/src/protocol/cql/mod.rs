@@ -1,21 +1,188 @@
-//! CQL on a core: statements, prepared ones, what a node shows of itself, and failures in CQL's terms.
+//! CQL on a core: what a session's statements do, and what a node shows of itself.
+//!
+//! The way of a statement: [`Cql`]'s session decodes a frame → `statements` plans it and has it run where its partition is → the reply, at once or
+//! as a [`ReplyHeader`] on a request that waits. `replicas` says whose rows a statement may read, `routes` how it travels, `forwarded` runs those of other cores and members,
+//! `batch_log` finishes logged batches whose coordinator has died.
 
-mod batches;
+mod batch;
+mod batch_log;
+mod forwarded;
 mod prepared;
+mod replicas;
+mod routes;
+mod schema;
 mod statements;
-pub(crate) mod travel;
+mod travel;
 mod view;
 
 pub use prepared::SharedStatements;
 
-pub(crate) use batches::BatchLogs;
-pub(crate) use prepared::CoreStatements;
-pub(crate) use statements::Statements;
-
+use self::batch_log::BatchLogs;
+use self::prepared::CoreStatements;
+use self::statements::Statements;
+use super::{ClientProtocol, ClientSession, ReplyForm, RequestCoordinator, Server, Verdict};
+use crate::cluster::{Asker, Ring};
+use crate::core::Core;
+use crate::logins::{LoginRefusal, LoginTag};
+use crate::message::Message;
 use crate::schema_changes::{SchemaFailure, SchemaOutcome};
-use cql::wire::{self, Consistency, Opcode, ProtocolVersion, StreamId};
-use cql::{Asked, CqlError, reply};
+use cql::session::{Session, Workspaces};
+use cql::wire::{self, Consistency, Event, Opcode, ProtocolVersion, StreamId};
+use cql::{Asked, CqlError, reply, session};
+use io::Reactor;
+use model::operation::{Coordinator, Standing, Step};
 use shard::{Refusal, ShardError};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Cassandra's native protocol.
+pub(crate) struct Cql;
+
+/// What a core keeps for it.
+pub(crate) struct CoreState {
+    statements: CoreStatements,
+    pub(crate) batches: BatchLogs,
+    /// Without a cluster.
+    ring: Ring,
+}
+
+impl CoreState {
+    pub(crate) fn new(shared: Arc<SharedStatements>) -> Self {
+        Self { statements: CoreStatements::new(shared), batches: BatchLogs::default(), ring: Ring::default() }
+    }
+}
+
+impl ClientProtocol for Cql {
+    type Session = Session;
+    type Reply = ReplyHeader;
+    type Coordinator = Box<dyn Coordinator<Error = CqlError>>;
+
+    const FORWARD_MARK: Option<u16> = None;
+
+    fn run_forwarded<R: Reactor<Message = Message>>(core: &mut Core, reactor: &mut R, asker: Asker, request: &[u8], part: Option<&[u8]>) {
+        core.run_forwarded_statement(reactor, asker, request, part);
+    }
+
+    fn schema_changed(core: &mut Core) {
+        core.protocols.cql.statements.schema_changed(&core.schema);
+    }
+
+    fn turn<R: Reactor<Message = Message>>(core: &mut Core, reactor: &mut R) -> Option<u64> {
+        core.batches_turn(reactor)
+    }
+}
+
+impl ClientSession for Session {
+    type Workspace = Workspaces;
+
+    fn open(peer: SocketAddr, message_bytes_max: u32) -> Self {
+        Self::new(peer, message_bytes_max)
+    }
+
+    #[inline]
+    fn receive<R: Reactor<Message = Message>>(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+        out_bytes_max: usize,
+        workspace: &mut Workspaces,
+        (core, reactor, connection): Server<'_, R>,
+    ) -> Verdict {
+        let mut server = Statements { core, reactor, connection, asker: None };
+        match self.receive(bytes, out, out_bytes_max, workspace, &mut server) {
+            session::Verdict::Continue => Verdict::Continue,
+            session::Verdict::Pause => Verdict::Pause,
+            session::Verdict::Close => Verdict::Close,
+        }
+    }
+
+    fn trim(workspace: &mut Workspaces) {
+        workspace.trim();
+    }
+
+    fn buffered_bytes(&self) -> usize {
+        self.buffered_bytes()
+    }
+
+    fn in_flight(&self) -> u32 {
+        self.client().in_flight
+    }
+
+    fn outstanding_bytes(&self) -> usize {
+        self.client().outstanding_bytes()
+    }
+
+    fn takes_requests(&self, unsent_bytes: usize, unsent_bytes_max: usize) -> bool {
+        self.takes_requests(unsent_bytes, unsent_bytes_max)
+    }
+
+    fn append_late_reply(&mut self, reply: &[u8], out: &mut Vec<u8>, workspace: &mut Workspaces) {
+        self.append_late_reply(reply, out, workspace);
+    }
+
+    /// Its replies are one frame each.
+    fn append_piece(&mut self, piece: &[u8], out: &mut Vec<u8>, workspace: &mut Workspaces) {
+        self.append_reply(piece, out, workspace);
+    }
+
+    fn append_event(&mut self, event: &Event<'_>, out: &mut Vec<u8>, workspace: &mut Workspaces) {
+        self.append_event(event, out, workspace);
+    }
+
+    fn append_overload(&mut self, out: &mut Vec<u8>, workspace: &mut Workspaces) {
+        let why = "requests that have arrived only in part take too much memory; the connection is closed";
+        let header = ReplyHeader::new(self.client().version, StreamId(0));
+        let mut frame = Vec::new();
+        header.write_error(&CqlError::Overloaded(why.to_owned()), &mut frame);
+        self.append_reply(&frame, out, workspace);
+    }
+
+    fn role(&self) -> Option<&str> {
+        self.client().role.as_deref()
+    }
+
+    fn finish_login(&mut self, tag: LoginTag, outcome: Result<Arc<str>, LoginRefusal>, reply: &mut Vec<u8>) {
+        self.log_in(StreamId(tag.0 as i16), outcome.map_err(|refusal| login_failure(&refusal)), reply);
+    }
+}
+
+/// The request of this stream logs in.
+fn login_tag(stream: StreamId) -> LoginTag {
+    LoginTag(u64::from(stream.0 as u16))
+}
+
+/// Why a client is not logged in, in CQL's terms.
+fn login_failure(refusal: &LoginRefusal) -> CqlError {
+    match refusal {
+        LoginRefusal::BadCredentials { .. } => CqlError::BadCredentials(refusal.to_string()),
+        LoginRefusal::Overloaded => CqlError::Overloaded(refusal.to_string()),
+    }
+}
+
+impl RequestCoordinator for Box<dyn Coordinator<Error = CqlError>> {
+    type Reply = ReplyHeader;
+
+    fn step(&mut self, header: ReplyHeader, results: Vec<Vec<u8>>, out: &mut Vec<u8>) -> Step {
+        let start = out.len();
+        Coordinator::step(&mut **self, results, out).unwrap_or_else(|error| {
+            out.truncate(start);
+            header.write_error(&error, out);
+            Step::Done
+        })
+    }
+
+    fn part_failed(&self, _: u16, error: ShardError) -> Result<Vec<u8>, ShardError> {
+        match self.standing() {
+            Standing::Open => Err(error),
+            Standing::Decided => Err(ShardError::OutcomeUnknown),
+            Standing::Done => Ok(Vec::new()),
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        self.standing() == Standing::Open
+    }
+}
 
 /// What a reply frame starts with.
 #[derive(Clone, Copy, Debug)]
@@ -40,9 +207,14 @@ impl ReplyHeader {
     pub(crate) fn write_error(self, error: &CqlError, out: &mut Vec<u8>) {
         reply::write_error(out, self.version, self.stream, error);
     }
+}
 
-    /// Appends what came of a schema statement.
-    pub(crate) fn write_schema_outcome(self, outcome: &SchemaOutcome, out: &mut Vec<u8>) {
+impl ReplyForm for ReplyHeader {
+    fn write_failure(self, error: &ShardError, out: &mut Vec<u8>) {
+        self.write_error(&failure(error, self.asked), out);
+    }
+
+    fn write_schema_outcome(self, outcome: &SchemaOutcome, out: &mut Vec<u8>) {
         match outcome {
             Ok(done) => {
                 let extras = wire::ResponseExtras { warnings: &done.warnings, ..wire::ResponseExtras::default() };

@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a statement is taken to cost: its plan is a few times its text.
+/// The assumed memory of a statement: its plan takes a few times its text.
 pub(crate) fn weight(prepared: &Prepared) -> usize {
     2_048 + 4 * prepared.text.len()
 }
@@ -30,7 +30,7 @@ impl Hasher for IdHasher {
 
 type ById<V> = HashMap<[u8; 16], V, BuildHasherDefault<IdHasher>>;
 
-/// All prepared statements of a node. Beyond `bytes_max` the oldest are forgotten; drivers prepare them again.
+/// All prepared statements of a node. Beyond `bytes_max` the oldest are evicted; drivers prepare them again.
 pub struct SharedStatements {
     bytes_max: usize,
     inner: Mutex<Inner>,
@@ -45,7 +45,7 @@ struct Inner {
 }
 
 impl SharedStatements {
-    /// None yet; all together may take about `bytes_max`.
+    /// An empty table, which may take about `bytes_max`.
     #[must_use]
     pub fn new(bytes_max: usize) -> Self {
         Self { bytes_max, inner: Mutex::default() }

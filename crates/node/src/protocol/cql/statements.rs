@@ -1,28 +1,27 @@
 //! QUERY, PREPARE, EXECUTE and BATCH: from a decoded request to work on shards.
 
 use super::prepared::weight;
-use super::travel::{self, Travelled};
-use super::{ReplyHeader, failure};
-use crate::cluster::{Asker, ClusterCore, PATIENCE_US, Place, Route};
+use super::replicas::{access, asked, is_write};
+use super::schema::SchemaStatement;
+use super::{ReplyHeader, failure, login_failure, login_tag, travel};
+use crate::cluster::{Asker, Route};
 use crate::coordination::{Started, Ticket};
 use crate::core::Core;
+use crate::logins::{self, HashedChange};
 use crate::message::{Message, PartId, SchemaAction, SchemaRequest};
 use crate::protocol::{AnyCoordinator, Reply};
 use crate::requests::{REQUEST_BYTES, Request};
-use base::{CoreId, TableId, Token};
-use cql::exec::{
-    BatchCoordinator, BatchStatement, Bindings, Execution, LoggedBatch, Options, Work, part_of_batch, part_of_modification, part_of_select,
-    start, start_many,
-};
+use base::CoreId;
+use cql::exec::{BatchCoordinator, Bindings, Execution, Options, Work, start};
 use cql::language::has_more_tokens;
-use cql::plan::{self, BatchKind, Prepared, Statement};
+use cql::plan::{self, Prepared, Statement};
 use cql::reply::ResultColumn;
 use cql::session::{Client, Credentials, Server};
-use cql::wire::{self, Consistency, Opcode, QueryParameters, ResultColumns, StreamId, WriteType};
-use cql::{Asked, CqlError, reply, roles, system};
+use cql::wire::{self, Opcode, QueryParameters, ResultColumns, StreamId};
+use cql::{CqlError, reply, roles, system};
 use io::{ConnectionId, Reactor};
-use model::operation::{Context, Operation};
-use shard::{Access, Outcome, ShardError};
+use model::operation::Context;
+use shard::{Outcome, ShardError};
 use std::sync::Arc;
 
 /// Serves one connection's statements while its bytes are being received.
@@ -34,14 +33,11 @@ pub(crate) struct Statements<'a, R> {
     pub(crate) asker: Option<Asker>,
 }
 
-/// What a statement of a batch costs besides its values, and its plan if it is not prepared.
-const BATCHED_STATEMENT_BYTES: usize = 128;
-
 /// What a plan takes for each token of its text while it is made, at worst: a list of numbers.
 const PLAN_BYTES_PER_TOKEN: usize = 64;
 
 /// What became of a statement.
-enum Progress {
+pub(super) enum Progress {
     Replied,
     Waiting,
 }
@@ -65,7 +61,9 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
     }
 
     fn authenticate(&mut self, stream: StreamId, credentials: Credentials<'_>) -> Result<(), CqlError> {
-        self.core.check_credentials(self.reactor, (self.connection, stream), credentials)
+        let client = (self.connection, login_tag(stream));
+        let credentials = logins::Credentials { role: credentials.role, password: credentials.password };
+        self.core.check_credentials(self.reactor, client, credentials).map_err(|refusal| login_failure(&refusal))
     }
 
     fn statement(&mut self, client: &mut Client, stream: StreamId, request: wire::Request<'_>, out: &mut Vec<u8>) {
@@ -91,7 +89,7 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
 }
 
 impl<R: Reactor<Message = Message>> Statements<'_, R> {
-    fn options(&self, header: ReplyHeader, parameters: &QueryParameters<'_>, context: &Context) -> Options {
+    pub(super) fn options(&self, header: ReplyHeader, parameters: &QueryParameters<'_>, context: &Context) -> Options {
         Options {
             started: context.now,
             nonce: context.nonce,
@@ -108,7 +106,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
     }
 
     #[inline]
-    fn execute(
+    pub(super) fn execute(
         &mut self,
         client: &mut Client,
         header: ReplyHeader,
@@ -118,7 +116,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let context = self.core.context(self.reactor);
         let options = self.options(header, &execute.parameters, &context);
         let core = &mut *self.core;
-        let Some(prepared) = core.statements.get(execute.id, &core.schema) else {
+        let Some(prepared) = core.protocols.cql.statements.get(execute.id, &core.schema) else {
             let mut id = [0; 16];
             let length = execute.id.len().min(16);
             id[..length].copy_from_slice(&execute.id[..length]);
@@ -173,7 +171,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         self.run(client, header, &wire::Request::Execute(*execute), &execution, 0, &context, out)
     }
 
-    fn query(
+    pub(super) fn query(
         &mut self,
         client: &mut Client,
         header: ReplyHeader,
@@ -242,7 +240,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
     }
 
     /// Has a batch logged that has to be. Gives the memory that this takes.
-    fn log(
+    pub(super) fn log(
         &self,
         coordinator: &mut BatchCoordinator,
         route: Option<&Route>,
@@ -297,14 +295,20 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
                         reply::write_rows(out, header.version, header.stream, roles::LISTING_KEYSPACE, table, &columns, &rows);
                         return Ok(Progress::Replied);
                     }
-                    if roles::password_of(statement)?.is_some() {
+                    if let Some(password) = roles::password_of(statement)? {
                         self.check_waiting()?;
                         let request = Request::single(self.connection, Reply::Cql(header), REQUEST_BYTES);
-                        self.core.hash_password(self.reactor, request, keyspace, role, statement)?;
+                        let mut change = SchemaStatement { keyspace, role: Some(Arc::clone(role)), statement: statement.clone() };
+                        let change: HashedChange = Box::new(move |hash| {
+                            hash.into_iter().for_each(|hash| roles::set_hash(&mut change.statement, hash));
+                            change.into_action()
+                        });
+                        let hashing = self.core.hash_password(self.reactor, request, password.to_owned(), change);
+                        hashing.map_err(|refusal| login_failure(&refusal))?;
                         return Ok(Progress::Waiting);
                     }
                 }
-                SchemaAction::Statement { keyspace, role, statement: statement.clone() }
+                SchemaStatement { keyspace, role, statement: statement.clone() }.into_action()
             }
             Statement::Select(_) | Statement::Modify(_) | Statement::Batch(_) => {
                 return Err(CqlError::Server("a statement about rows was not given to a shard".to_owned()));
@@ -326,81 +330,12 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
     ) -> Result<Progress, CqlError> {
         let keyspace = prepare.keyspace.or(client.keyspace.as_deref());
         let prepared = Arc::new(self.plan(keyspace, prepare.text)?);
-        self.core.statements.insert(Arc::clone(&prepared))?;
+        self.core.protocols.cql.statements.insert(Arc::clone(&prepared))?;
         reply::write_prepared(out, header.version, header.stream, &prepared);
         Ok(Progress::Replied)
     }
 
-    fn batch(
-        &mut self,
-        client: &mut Client,
-        header: ReplyHeader,
-        batch: &wire::Batch<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<Progress, CqlError> {
-        let (plans, bytes) = self.batch_plans(client, batch)?;
-        let statements = batch_statements(&plans)?;
-        let kind = kind_of(batch);
-        let context = self.core.context(self.reactor);
-        let options = self.batch_options(header, batch, &context);
-        self.check_waiting()?;
-        let mut coordinator = start_many(statements, None, kind, options, &context)?;
-        let mut named: Vec<&Arc<Prepared>> = plans.iter().map(|(prepared, _)| prepared).collect();
-        named.sort_unstable_by_key(|prepared| prepared.id);
-        named.dedup_by_key(|prepared| prepared.id);
-        let request = wire::Request::Batch(*batch);
-        let route = self.route(client, header, &request, &named, batch.consistency, true);
-        let pack = || travel::pack(header, client.keyspace.as_deref(), &request, &named);
-        let log_bytes = self.log(&mut coordinator, route.as_ref(), pack, &context)?;
-        let header = header.asking(self.asked_by_batch(&plans, kind, batch.consistency));
-        Ok(self.coordinate(header, AnyCoordinator::Cql(coordinator), route, bytes + log_bytes, out))
-    }
-
-    fn asked_by_batch(&self, plans: &[BatchPlan<'_>], kind: BatchKind, consistency: Consistency) -> Asked {
-        let Some((first, _)) = plans.first() else { return Asked::default() };
-        let is_conditional =
-            |(prepared, _): &BatchPlan<'_>| matches!(&prepared.statement, Statement::Modify(plan) if plan.is_conditional());
-        let writes = Some(type_of_batch(kind, plans.iter().any(is_conditional)));
-        Asked { writes, ..asked(self.core.cluster.as_deref(), &first.statement, consistency) }
-    }
-
-    fn batch_options(&self, header: ReplyHeader, batch: &wire::Batch<'_>, context: &Context) -> Options {
-        let mut parameters = QueryParameters::new(batch.consistency, wire::Values::none(header.version));
-        parameters.common = batch.common;
-        self.options(header, &parameters, context)
-    }
-
-    /// The plans of a batch's statements, and the memory that it takes.
-    fn batch_plans<'r>(&mut self, client: &Client, batch: &wire::Batch<'r>) -> Result<(Vec<BatchPlan<'r>>, usize), CqlError> {
-        let keyspace = batch.common.keyspace.or(client.keyspace.as_deref());
-        let mut plans: Vec<BatchPlan<'_>> = Vec::with_capacity(batch.statements.len());
-        let mut bytes = REQUEST_BYTES;
-        for (statement, values) in batch.statements.iter() {
-            let prepared = match statement {
-                // Drivers that do not prepare send the same text many times over.
-                wire::BatchStatement::Text(text) if plans.last().is_some_and(|(last, _)| last.text == text) => {
-                    Arc::clone(&plans[plans.len() - 1].0)
-                }
-                wire::BatchStatement::Text(text) => {
-                    let prepared = Arc::new(self.plan(keyspace, text)?);
-                    bytes += weight(&prepared);
-                    prepared
-                }
-                wire::BatchStatement::Prepared(id) => {
-                    let known = self.core.statements.get(id, &self.core.schema).cloned();
-                    known.ok_or_else(|| CqlError::Unprepared(<[u8; 16]>::try_from(id).unwrap_or_default()))?
-                }
-            };
-            bytes += BATCHED_STATEMENT_BYTES + values.bytes();
-            if bytes > self.core.config.requests_bytes_max {
-                return Err(CqlError::invalid("Batch too large"));
-            }
-            plans.push((prepared, values));
-        }
-        Ok((plans, bytes))
-    }
-
-    fn coordinate(
+    pub(super) fn coordinate(
         &mut self,
         header: ReplyHeader,
         coordinator: AnyCoordinator,
@@ -414,163 +349,8 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         }
     }
 
-    /// How a request is run elsewhere; none outside of a cluster, or if it came from elsewhere.
-    fn route(
-        &self,
-        client: &Client,
-        header: ReplyHeader,
-        request: &wire::Request<'_>,
-        prepared: &[&Arc<Prepared>],
-        consistency: Consistency,
-        is_write: bool,
-    ) -> Option<Route> {
-        if self.core.cluster.is_none() || self.asker.is_some() {
-            return None;
-        }
-        let request = travel::pack(header, client.keyspace.as_deref(), request, prepared)?;
-        Some(Route { request: Some(request.into()), consistency, reads_any: consistency.reads_any(), is_write, patience_us: PATIENCE_US })
-    }
-
-    /// As [`Statements::route`], for a statement that one partition is enough for.
-    fn route_single(
-        &self,
-        client: &Client,
-        header: ReplyHeader,
-        request: &wire::Request<'_>,
-        execution: &Execution<'_>,
-        token: Token,
-    ) -> Option<(Route, Vec<Place>)> {
-        let prepared = execution.prepared;
-        let route = self.route(client, header, request, &[prepared], execution.options.consistency, is_write(prepared))?;
-        Some((route, vec![Place { table: table_of(&prepared.statement)?, token, description: None }]))
-    }
-
-    /// Whether a prepared statement about one partition came to the wrong member or core.
-    fn is_misplaced(&self, request: &wire::Request<'_>, prepared: &Prepared, token: Token) -> bool {
-        let (wire::Request::Execute(_), Some(cluster)) = (request, &self.core.cluster) else { return false };
-        table_of(&prepared.statement).is_some_and(|table| cluster.is_misplaced(table, token, self.core.core, self.core.cores))
-    }
-
-    /// Serves what another core or member has sent on: a whole statement about one partition, or a part of any.
-    ///
-    /// # Errors
-    /// What the client is to hear.
-    pub(crate) fn travelled(&mut self, travelled: &Travelled<'_>, part: Option<&[u8]>, out: &mut Vec<u8>) -> Result<Started, CqlError> {
-        let header = ReplyHeader::new(travelled.header.version, travelled.header.stream);
-        self.learn(travelled)?;
-        let mut client = Client::elsewhere(header.version, travelled.keyspace.map(str::to_owned));
-        let Some(part) = part else {
-            let progress = match &travelled.request {
-                wire::Request::Execute(execute) => self.execute(&mut client, header, execute, out),
-                wire::Request::Query(query) => self.query(&mut client, header, query, out),
-                _ => Err(CqlError::Protocol("only statements travel".to_owned())),
-            };
-            return progress.map(|progress| match progress {
-                Progress::Replied => Started::Replied,
-                Progress::Waiting => Started::Waiting,
-            });
-        };
-        let operation = self.part(&client, header, travelled, part)?;
-        let bytes = REQUEST_BYTES + part.len();
-        let request = Request { asker: self.asker, ..Request::single(self.connection, Reply::Cql(header), bytes) };
-        let part = PartId { request: self.core.requests.insert(request), part: PartId::WHOLE };
-        self.core.run_part(self.reactor, self.core.core, part, Access::Primary, operation);
-        Ok(Started::Waiting)
-    }
-
-    /// Prepares what a request names that was prepared elsewhere.
-    fn learn(&mut self, travelled: &Travelled<'_>) -> Result<(), CqlError> {
-        for (keyspace, text) in &travelled.texts {
-            let is_known = matches!(&travelled.request, wire::Request::Execute(execute) if self.core.statements.get(execute.id, &self.core.schema).is_some());
-            if !is_known {
-                let prepared = Arc::new(self.plan(*keyspace, text)?);
-                self.core.statements.insert(prepared)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Brings a batch to its end that somebody has begun. Nobody is told.
-    ///
-    /// # Errors
-    /// It cannot be run any more, for instance because a table of it is gone.
-    pub(super) fn run_batch_again(&mut self, travelled: &Travelled<'_>, batch: LoggedBatch, lane: u16) -> Result<(), CqlError> {
-        self.learn(travelled)?;
-        let header = ReplyHeader::new(travelled.header.version, travelled.header.stream);
-        let client = Client::elsewhere(header.version, travelled.keyspace.map(str::to_owned));
-        let context = self.core.context(self.reactor);
-        let (mut coordinator, bytes) = if let wire::Request::Batch(request) = &travelled.request {
-            let (plans, bytes) = self.batch_plans(&client, request)?;
-            let options = batch.fix(self.batch_options(header, request, &context));
-            (start_many(batch_statements(&plans)?, None, kind_of(request), options, &context)?, bytes)
-        } else {
-            let (prepared, parameters) = self.statement_of(&client, &travelled.request)?;
-            let bindings = Bindings::new(&prepared.markers, &parameters.values)?;
-            let options = batch.fix(self.options(header, parameters, &context));
-            let execution = Execution { prepared: &prepared, bindings, options, paging_state: None };
-            let Work::Batch(coordinator) = start(&execution, &context)? else {
-                return Err(CqlError::Protocol("not a batch".to_owned()));
-            };
-            (coordinator, REQUEST_BYTES + travelled.bytes.len() + weight(&prepared))
-        };
-        coordinator.run_again(batch, lane);
-        let route = self.core.cluster.is_some().then(|| Route {
-            request: Some(travelled.bytes.into()),
-            consistency: Consistency::One,
-            reads_any: false,
-            is_write: true,
-            patience_us: PATIENCE_US,
-        });
-        self.coordinate(header, AnyCoordinator::Cql(coordinator), route, bytes, &mut Vec::new());
-        Ok(())
-    }
-
-    /// The statement of a request that has one.
-    fn statement_of<'r>(
-        &mut self,
-        client: &Client,
-        request: &'r wire::Request<'r>,
-    ) -> Result<(Arc<Prepared>, &'r QueryParameters<'r>), CqlError> {
-        match request {
-            wire::Request::Execute(execute) => {
-                let known = self.core.statements.get(execute.id, &self.core.schema).cloned();
-                let id = <[u8; 16]>::try_from(execute.id).unwrap_or_default();
-                Ok((known.ok_or(CqlError::Unprepared(id))?, &execute.parameters))
-            }
-            wire::Request::Query(query) => {
-                let keyspace = query.parameters.common.keyspace.or(client.keyspace.as_deref());
-                Ok((Arc::new(self.plan(keyspace, query.text)?), &query.parameters))
-            }
-            _ => Err(CqlError::Protocol("only statements travel".to_owned())),
-        }
-    }
-
-    /// Makes a part of a statement again.
-    fn part(
-        &mut self,
-        client: &Client,
-        header: ReplyHeader,
-        travelled: &Travelled<'_>,
-        part: &[u8],
-    ) -> Result<Box<dyn Operation>, CqlError> {
-        let context = self.core.context(self.reactor);
-        if let wire::Request::Batch(batch) = &travelled.request {
-            let (plans, _) = self.batch_plans(client, batch)?;
-            let options = self.batch_options(header, batch, &context);
-            return part_of_batch(&batch_statements(&plans)?, options, part, travelled.bytes, &context);
-        }
-        let (prepared, parameters) = self.statement_of(client, &travelled.request)?;
-        let bindings = Bindings::new(&prepared.markers, &parameters.values)?;
-        let options = self.options(header, parameters, &context);
-        let execution = Execution { prepared: &prepared, bindings, options, paging_state: parameters.paging_state };
-        match &prepared.statement {
-            Statement::Select(_) => part_of_select(&execution, part, &context),
-            _ => part_of_modification(&execution, part, travelled.bytes, &context),
-        }
-    }
-
     /// Plans a text, if its plan takes no more memory than requests may have.
-    fn plan(&self, keyspace: Option<&str>, text: &str) -> Result<Prepared, CqlError> {
+    pub(super) fn plan(&self, keyspace: Option<&str>, text: &str) -> Result<Prepared, CqlError> {
         let tokens_max = self.core.config.requests_bytes_max / PLAN_BYTES_PER_TOKEN;
         if has_more_tokens(text, tokens_max) {
             let message = format!("the statement is too long: this node's memory allows {tokens_max} words, values and symbols in one");
@@ -580,85 +360,12 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
     }
 
     /// Refuses what would have to wait.
-    fn check_waiting(&self) -> Result<(), CqlError> {
+    pub(super) fn check_waiting(&self) -> Result<(), CqlError> {
         if self.core.is_full() {
             return Err(CqlError::Overloaded("too many requests wait on this core already; try again later".to_owned()));
         }
         Ok(())
     }
-}
-
-fn kind_of(batch: &wire::Batch<'_>) -> BatchKind {
-    match batch.kind {
-        wire::BatchKind::Logged => BatchKind::Logged,
-        wire::BatchKind::Unlogged => BatchKind::Unlogged,
-        wire::BatchKind::Counter => BatchKind::Counter,
-    }
-}
-
-/// A statement of a batch: its plan and values.
-type BatchPlan<'r> = (Arc<Prepared>, wire::Values<'r>);
-
-fn batch_statements<'p>(plans: &'p [BatchPlan<'p>]) -> Result<Vec<BatchStatement<'p>>, CqlError> {
-    let statement = |(prepared, values): &'p BatchPlan<'p>| {
-        let Statement::Modify(plan) = &prepared.statement else {
-            return Err(CqlError::invalid("Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed."));
-        };
-        Ok(BatchStatement { plan: Arc::clone(plan), bindings: Bindings::new(&prepared.markers, values)? })
-    };
-    plans.iter().map(statement).collect()
-}
-
-/// What timeouts and failures tell of a statement.
-fn asked(cluster: Option<&ClusterCore>, statement: &Statement, consistency: Consistency) -> Asked {
-    let writes = match statement {
-        Statement::Modify(plan) if plan.is_conditional() => Some(WriteType::Cas),
-        Statement::Modify(plan) if plan.table.is_counter() => Some(WriteType::Counter),
-        Statement::Modify(_) => Some(WriteType::Simple),
-        Statement::Batch(batch) => Some(type_of_batch(batch.kind, batch.statements.iter().any(|plan| plan.is_conditional()))),
-        _ => None,
-    };
-    // A node by itself has all the replicas there are.
-    let required = cluster.and_then(|cluster| Some(cluster.required(table_of(statement)?, consistency)));
-    Asked { consistency, required: required.unwrap_or(1), writes }
-}
-
-fn type_of_batch(kind: BatchKind, is_conditional: bool) -> WriteType {
-    match kind {
-        _ if is_conditional => WriteType::Cas,
-        BatchKind::Logged => WriteType::Batch,
-        BatchKind::Unlogged => WriteType::UnloggedBatch,
-        BatchKind::Counter => WriteType::Counter,
-    }
-}
-
-/// A table that a statement is about.
-fn table_of(statement: &Statement) -> Option<TableId> {
-    match statement {
-        Statement::Select(plan) => Some(plan.table.id),
-        Statement::Modify(plan) => Some(plan.table.id),
-        Statement::Batch(batch) => batch.statements.first().map(|plan| plan.table.id),
-        _ => None,
-    }
-}
-
-fn is_write(prepared: &Prepared) -> bool {
-    !matches!(prepared.statement, Statement::Select(_))
-}
-
-/// Whose rows a statement about one partition may read.
-///
-/// # Errors
-/// There are fewer replicas than the level asks for.
-#[inline]
-fn access(cluster: Option<&ClusterCore>, prepared: &Prepared, token: Token, consistency: Consistency) -> Result<Access, CqlError> {
-    let Some(cluster) = cluster else { return Ok(Access::Primary) };
-    let Some(table) = table_of(&prepared.statement) else { return Ok(Access::Primary) };
-    if !consistency.reads_any() {
-        return cluster.check_replicas(table, token, consistency).map(|()| Access::Primary);
-    }
-    let reads_any = !is_write(prepared) && cluster.may_read_here(table, token);
-    Ok(if reads_any { Access::AnyReplica } else { Access::Primary })
 }
 
 /// Whether a statement is about tables that have no shard.

@@ -1,4 +1,4 @@
-//! A client's request as another member can run it: the frame, and the texts of what is prepared here and may not be there.
+//! A client's request in the form in which it is forwarded: the frame, and the texts of prepared statements, which the other member may not have.
 //!
 //! | bytes | request |
 //! |---|---|
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 const NO_KEYSPACE: u16 = u16::MAX;
 
-/// A request that came from another member.
+/// A forwarded request.
 pub(crate) struct Travelled<'a> {
     pub(crate) keyspace: Option<&'a str>,
     /// Keyspaces and texts of prepared statements that it names.
@@ -27,7 +27,7 @@ pub(crate) struct Travelled<'a> {
     pub(crate) bytes: &'a [u8],
 }
 
-/// Writes a request; `None` if it cannot be written in its protocol version, which cannot be of one that was read.
+/// Writes a request; `None` if its protocol version cannot say it, which no decoded request is.
 pub(crate) fn pack(header: ReplyHeader, keyspace: Option<&str>, request: &Request<'_>, prepared: &[&Arc<Prepared>]) -> Option<Box<[u8]>> {
     let mut out = Vec::new();
     write_keyspace(&mut out, keyspace);
@@ -43,10 +43,10 @@ pub(crate) fn pack(header: ReplyHeader, keyspace: Option<&str>, request: &Reques
     Some(out.into_boxed_slice())
 }
 
-/// Reads what [`pack`] wrote.
+/// Reads what [`pack`] has written.
 ///
 /// # Errors
-/// Bytes that are none.
+/// Malformed bytes.
 pub(crate) fn unpack(bytes: &[u8]) -> Result<Option<Travelled<'_>>, WireError> {
     let mut reader = Reader::new(bytes);
     let keyspace = read_keyspace(&mut reader)?;

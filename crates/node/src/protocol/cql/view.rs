@@ -1,4 +1,4 @@
-//! What a node shows of itself: SUPPORTED and the system tables.
+//! What CQL clients see of a node and its cluster: SUPPORTED and the system tables.
 
 use crate::core::Core;
 use cql::CqlError;
@@ -37,7 +37,7 @@ impl Core {
     /// What the system tables show.
     pub(crate) fn view(&self) -> NodeView<'_> {
         let address = self.config.listening().cql;
-        let ring = self.cluster.as_ref().map_or(&self.ring, |cluster| cluster.view.ring());
+        let ring = self.cluster.as_ref().map_or(&self.protocols.cql.ring, |cluster| cluster.view.ring());
         NodeView {
             schema: &self.schema,
             cluster_name: &self.config.cluster_name,

@@ -1,0 +1,32 @@
+//! How far a core has come, from recovery to the last flush; `phases` moves it.
+
+use engine::OpenError;
+
+/// What core 0 does when the node serves clients: all shards have recovered, and in a cluster it is a member that knows what it serves.
+pub type OnReady = Box<dyn FnOnce() + Send>;
+
+/// What a core does when its shard cannot recover.
+pub type OnFailure = Box<dyn FnOnce(&OpenError) + Send>;
+
+/// How far a core has come, and on core 0 how many cores have.
+#[derive(Default)]
+pub(crate) struct Lifecycle {
+    pub(crate) on_ready: Option<OnReady>,
+    pub(crate) on_failure: Option<OnFailure>,
+    /// Damaged places that have been logged.
+    pub(crate) damage_logged: usize,
+    pub(crate) recovered: bool,
+    /// When to log the progress of recovery.
+    pub(crate) progress_due_us: Option<u64>,
+    pub(crate) cores_recovered: u16,
+    pub(crate) cores_serving: u16,
+    pub(crate) cores_flushed: u16,
+    pub(crate) is_flushing: bool,
+    pub(crate) flush_reported: bool,
+}
+
+impl Lifecycle {
+    pub(crate) fn new(on_ready: Option<OnReady>) -> Self {
+        Self { on_ready, ..Self::default() }
+    }
+}

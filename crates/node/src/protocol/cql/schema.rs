@@ -1,0 +1,44 @@
+//! CREATE, ALTER, DROP, GRANT, …: changes of the schema.
+
+use crate::message::{SchemaAction, SchemaUpdate};
+use crate::schema_changes::{ResolvedChange, SchemaChange, SchemaEnvironment, SchemaFailure};
+use cql::CqlError;
+use cql::ddl;
+use cql::language::ast::Statement;
+use model::Schema;
+use std::sync::Arc;
+
+/// A statement that changes the schema.
+pub(super) struct SchemaStatement {
+    /// The connection's keyspace.
+    pub(super) keyspace: Option<String>,
+    /// As whom its client has logged in.
+    pub(super) role: Option<Arc<str>>,
+    pub(super) statement: Box<Statement>,
+}
+
+impl SchemaStatement {
+    pub(super) fn into_action(self) -> SchemaAction {
+        SchemaAction::Change(Box::new(self))
+    }
+}
+
+impl SchemaChange for SchemaStatement {
+    fn resolve(&self, schema: &Arc<Schema>, environment: &mut SchemaEnvironment<'_>) -> Result<Option<ResolvedChange>, SchemaFailure> {
+        let terms = ddl::Environment {
+            table_uuid: (environment.uuid)(),
+            now_us: environment.now_us,
+            data_center: &environment.config.data_center,
+            nodes: environment.members,
+            role: self.role.as_deref(),
+        };
+        let outcome = ddl::apply(schema, self.keyspace.as_deref(), &self.statement, &terms).map_err(CqlError::from)?;
+        let Some(ddl::Change { schema, event, dropped }) = outcome.change else { return Ok(None) };
+        if !schema.roles.is_empty() && !environment.knows_roles {
+            let message = "Roles can be made once every member of the cluster runs a program that knows them";
+            return Err(CqlError::invalid(message).into());
+        }
+        let update = SchemaUpdate { schema, dropped, truncated: Vec::new(), events: event.into_iter().collect() };
+        Ok(Some(ResolvedChange { update, warnings: outcome.warnings }))
+    }
+}
