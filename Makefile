@@ -3,7 +3,7 @@
 #   make cluster       build and start three nodes, 127.0.0.1 to 127.0.0.3, data in ./tarndb-cluster; Ctrl-C ends them
 #   make test          every kind of test, with few seeds, rounds and kills; stops at the first stage that fails
 #   make test-long     the rest: thousands of seeds, a hundred kills, long histories; repeats nothing of `make test`
-#   make check         formatting, lints, edges of crates and files, licences and advisories of dependencies; never writes
+#   make check         formatting, lints, edges of crates and files, paths in ARCHITECTURE.md, licences and advisories of dependencies; never writes
 #   make fix           formatting, what clippy can mend, THIRD-PARTY-NOTICES
 #   make release       the slow build that figures are taken from: target/release/tarndb
 #   make drivers       the driver suites only; SUITES="python go" chooses
@@ -54,6 +54,7 @@ check:
 	scripts/check-edges.py
 	scripts/check-circles.py
 	scripts/check-words.py
+	scripts/check-architecture.py
 	cargo clippy $(QUICK) --workspace --all-targets -- -D warnings
 	scripts/deny.sh
 	scripts/notices.py --check
