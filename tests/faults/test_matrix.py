@@ -92,7 +92,7 @@ def both_copies(name: str) -> dict:
 
 
 def expectations(file: str, ending: str) -> dict:
-    name = pathlib.Path(file).name
+    name = pathlib.Path(file.split("+")[-1]).name
     if "+" in file:
         return both_copies(name)
     if name == "LOCK":
