@@ -25,7 +25,7 @@ async function launch() {
       page.on("request", (request) => { if (request.url() !== url && !request.url().startsWith("data:")) page.asked.push(request.url()); });
       await page.setViewport({ width, height, deviceScaleFactor: 1 });
       await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }]);
-      await page.goto(url, { waitUntil: "load" });
+      await page.goto(url, { waitUntil: "load", timeout: 120_000 });
       await this.settled(page);
       return page;
     },
