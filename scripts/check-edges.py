@@ -36,7 +36,7 @@ TABLE = {
 TESTS = {
     "engine": ["sim-disk"],
     "shard": ["sim-disk"],
-    "node": ["sim"],
+    "node": ["sim", "sim-disk"],
 }
 PREFIX = "tarndb-"
 

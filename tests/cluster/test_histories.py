@@ -80,12 +80,12 @@ def lose_packets(cluster, dice):
     timer.join()
 
 
-def record(cluster, troubles, seed: int = 1) -> History:
+def record(cluster, faults, seed: int = 1) -> History:
     history, dice = History(first=seed % 1000 * 10), random.Random(seed)
     with history.load(cluster, seed=seed):
         time.sleep(1)
-        for trouble in troubles:
-            trouble(cluster, dice)
+        for fault in faults:
+            fault(cluster, dice)
             time.sleep(1.5)
     history.check(cluster.directory)
     cluster.settle()
@@ -119,8 +119,8 @@ def test_histories_of_a_long_run_are_linearizable(cut_cluster):
     deadline, seed = time.monotonic() + SECONDS, int(os.environ.get("TARNDB_SEED", time.time_ns() % 1_000_000))
     while time.monotonic() < deadline:
         print(f"TARNDB_SEED={seed}")
-        troubles = random.Random(seed).choices([kill_and_start, stop_and_go, terminate_and_start, cut_off, cut_one_way, lose_packets], k=5)
-        record(cut_cluster, troubles, seed)
+        faults = random.Random(seed).choices([kill_and_start, stop_and_go, terminate_and_start, cut_off, cut_one_way, lose_packets], k=5)
+        record(cut_cluster, faults, seed)
         seed += 1
 
 

@@ -97,16 +97,16 @@ def cut_off(cluster, victim, go_on):
     cluster.network.heal(victim, others)
 
 
-@pytest.mark.parametrize("trouble", [kill_and_start, *(pytest.param(trouble, marks=pytest.mark.long) for trouble in (stop_and_go, cut_off))])
-def test_an_application_on_the_java_driver_sees_a_node_go_and_come(request, trouble):
+@pytest.mark.parametrize("fault", [kill_and_start, *(pytest.param(fault, marks=pytest.mark.long) for fault in (stop_and_go, cut_off))])
+def test_an_application_on_the_java_driver_sees_a_node_go_and_come(request, fault):
     """When it is killed, the driver's own retry policy tells the application of writes whose outcome nobody knows, and of nothing else. What is read is never stale."""
-    cluster = request.getfixturevalue("cut_cluster" if trouble is cut_off else "cluster")
+    cluster = request.getfixturevalue("cut_cluster" if fault is cut_off else "cluster")
     victim = cluster.nodes[1]
     others = [node for node in cluster.nodes if node is not victim]
     with Application(cluster) as application, cluster.session(others, only=True, retries=RetryPolicy) as session:
         application.wait_ready()
         application.progress(session, 200)
-        trouble(cluster, victim, lambda: application.progress(session, 300))
+        fault(cluster, victim, lambda: application.progress(session, 300))
         cluster.settle()
         application.progress(session, 300)
         lines = application.end()
@@ -114,7 +114,7 @@ def test_an_application_on_the_java_driver_sees_a_node_go_and_come(request, trou
     assert not re.search("^error", said, re.MULTILINE), said
     counted = application.counted()
     assert counted["wrong"] == 0 and counted["coordinators"] == 3 and counted["unknown"] < 50, said
-    if trouble is kill_and_start:
+    if fault is kill_and_start:
         end = f"{victim.address}:{cluster.ports['cql']}"
         assert f"event down:/{end}" in said and f"event up:/{end}" in said, said
         assert counted["timeouts"] == 0, said

@@ -4,7 +4,8 @@
 
 mod schema_support;
 
-use cql::roles::{self, PASSWORD_BYTES_MAX, Roles};
+use cql::ddl::PASSWORD_BYTES_MAX;
+use cql::roles::{self, Roles};
 use cql::{CqlError, language};
 use schema_support::Session;
 

@@ -1,7 +1,5 @@
 //! How an operation ends, and when its writes are acknowledged.
 
-#[cfg(doc)]
-use crate::Shard;
 use crate::ShardError;
 use engine::Sequence;
 
@@ -15,9 +13,9 @@ pub enum Outcome {
     /// It ran; its writes survive the death of the process, its reply is appended.
     Done,
     /// It ran and its reply is appended, but must not be sent before the device or other members have what it wrote, or what it read:
-    /// [`Shard::hold`] it, now.
+    /// [`hold`](crate::Shard::hold) it, now.
     Unsynced(Sequence),
-    /// It needs something first: [`Shard::park`] it, now. Nothing was appended.
+    /// It needs something first: [`park`](crate::Shard::park) it, now. Nothing was appended.
     Waits,
     /// It cannot be done. Nothing was appended.
     Failed(ShardError),

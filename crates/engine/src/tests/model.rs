@@ -409,7 +409,7 @@ impl World {
         let waiter = self.waiter;
         let mut tries = 0u32;
         // A process that died within a write to the stable memory writes nothing more to the device either.
-        while tries < 20_000 && !self.stable.has_blown() {
+        while tries < 20_000 && !self.stable.has_crashed() {
             tries += 1;
             let now = self.now;
             match self.engine().apply(now, &batch) {

@@ -2,6 +2,7 @@
 //!
 //! Several threads take segments from one list, each with an image buffer of its own.
 
+use super::head::Head;
 use super::live::{Live, Seen};
 use super::losses::{Known, Loss};
 use super::report::{Damage, SegmentReport, State};
@@ -17,14 +18,6 @@ use std::time::Duration;
 
 const THREADS_MAX: usize = 8;
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
-
-/// What the first block of a segment says.
-#[derive(Default)]
-pub(super) struct Head {
-    pub(super) head: SegmentHead,
-    pub(super) witnesses: Vec<Witness>,
-    pub(super) mark: Option<Mark>,
-}
 
 /// A segment to be looked at.
 struct Item<'a> {

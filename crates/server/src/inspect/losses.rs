@@ -1,7 +1,7 @@
 //! What a shard's own file had and lacks, and whether its stable memory is the one that belongs to it: the same questions that a start asks
 //! (`engine/src/recovery/losses.rs`), without the engine.
 
-use super::check::Head;
+use super::head::Head;
 use super::source::{OwnFile, Part};
 use crate::node::MIRRORS;
 use base::{AlignedBuffer, BLOCK_BYTES, format_size};

@@ -1,6 +1,6 @@
 //! What there is to look at: devices and files, and which segments of which shard lie where on them.
 
-use super::InspectError;
+use super::error::InspectError;
 use crate::data_dir;
 use crate::devices::superblock::{self, Head, Superblock};
 use crate::layout::Losses;

@@ -40,7 +40,7 @@
       .filter((name) => kindOf(withPhase(all, name)[0].phase) === kind)
       .map((name) => (kind === "load" && name === firstLoad(all) ? [insertSection(all), phaseSection(all, name)] : phaseSection(all, name)))),
     costSection(all),
-    troubleSection(all),
+    faultSection(all),
     alone ? paperSection(first) : null,
     repeatSection(runs, all),
   ].flat(Infinity).filter(Boolean);

@@ -366,7 +366,7 @@ function isAlarm(verified, field) {
 }
 
 /** Errors and comparisons of all phases. */
-function troubleSection(all) {
+function faultSection(all) {
   const phases = all.flatMap((series) => series.target.phases.map((phase) => ({ series, phase })));
   const left = [{ head: "Target", left: true }, { head: "Phase", left: true }];
   const errors = phases.flatMap(({ series, phase }) => phase.errors.map(({ kind, count: times }) => [series.label, phase.name, kind, cell(count(times), times)]));

@@ -1,4 +1,5 @@
 #![allow(clippy::unwrap_used)]
+use super::super::pages::NewPage;
 use super::*;
 use crate::location::SegmentId;
 use base::Rng;

@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_brought_to_an_end_is_tried_less_often_until_it_can() {
+    fn what_cannot_be_finished_is_tried_less_often_until_it_can() {
         let batch = LoggedBatch { started_us: 1, nonce: 2, timestamp_us: 3 };
         let mut logs = BatchLogs::default();
         for run in 0..RUNS_AT_START {
