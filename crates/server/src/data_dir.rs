@@ -13,7 +13,7 @@ use crate::devices::{DeviceSpec, Devices, Wanted};
 use crate::identity;
 use crate::layout::{FORMAT_DEVICES, FORMAT_FILES, LAYOUT, LAYOUT_COPY, Layout, LayoutError, Losses};
 use crate::settings::Size;
-use crate::small_files;
+use crate::small_files::{self, OpenFiles};
 use io::seal_blob;
 use io_linux::{BlobStore, DataDirLock, FileLayout, free_bytes, lock_data_dir, replace_file};
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ impl DataDir {
             None => design(config, cpus)?,
         };
         let needs_repair = small_files.layout_needs_repair;
-        let (identity, blobs, blob_store) = small_files.open()?;
+        let OpenFiles { identity, blobs, store: blob_store } = small_files.open()?;
         let devices = open_devices(config, made.as_ref(), &mut layout, identity)?;
         if needs_repair || made.is_none_or(|made| made != layout) {
             write(&config.data_dir, identity, generation + 1, &layout)

@@ -30,6 +30,15 @@ pub(crate) struct SmallFiles {
     recovered: RecoveredBlobs,
 }
 
+/// The small files of a directory that is in use.
+pub(crate) struct OpenFiles {
+    pub(crate) identity: u128,
+    /// Contents by name.
+    pub(crate) blobs: BTreeMap<String, Vec<u8>>,
+    /// Where they are kept.
+    pub(crate) store: BlobStore,
+}
+
 /// Where blobs are.
 pub(crate) fn blob_directories(directory: &Path) -> BlobDirectories {
     [directory.join("blobs"), directory.join("blobs-copy")]
@@ -99,14 +108,14 @@ impl SmallFiles {
     }
 
     /// Mends what is not as it should be, and makes the identity in a new directory.
-    pub(crate) fn open(self) -> Result<(u128, BTreeMap<String, Vec<u8>>, BlobStore), LayoutError> {
+    pub(crate) fn open(self) -> Result<OpenFiles, LayoutError> {
         let identity = self.identity.unwrap_or_else(identity::random);
         let mut store = BlobStore::open(blob_directories(&self.directory), identity::owner(identity), &self.recovered)?;
         if self.identity.is_none() {
             store.replace(IDENTITY_BLOB, &identity::encode(identity))?;
         }
         let blobs = self.recovered.blobs.into_iter().map(|(name, blob)| (name, blob.content)).collect();
-        Ok((identity, blobs, store))
+        Ok(OpenFiles { identity, blobs, store })
     }
 }
 

@@ -52,6 +52,11 @@ fn free_ports(nodes: u32) -> impl Iterator<Item = u16> {
     (first..first + TRIED).filter(is_free)
 }
 
+/// The loopback address of a node.
+pub(super) fn ip(index: usize) -> Ipv4Addr {
+    Ipv4Addr::new(127, 0, 0, u8::try_from(index + 1).unwrap_or(u8::MAX))
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -69,9 +74,4 @@ mod tests {
         assert!(matches!(Ports::of(&directory, 3), Err(SystemError::File { .. })));
         std::fs::remove_dir_all(&directory).unwrap();
     }
-}
-
-/// The loopback address of a node.
-pub(super) fn ip(index: usize) -> Ipv4Addr {
-    Ipv4Addr::new(127, 0, 0, u8::try_from(index + 1).unwrap_or(u8::MAX))
 }

@@ -87,6 +87,11 @@ impl Uncommitted {
     }
 }
 
+/// A key that owns its bytes.
+pub(crate) fn owned(key: &Key<'_>) -> RowKey {
+    RowKey { table: key.table, token: key.token, partition: key.partition.to_vec(), clustering: key.clustering.to_vec() }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -122,9 +127,4 @@ mod tests {
         writes.committed(u64::MAX);
         assert_eq!((writes.first(), writes.rows.len(), writes.dead), (None, 0, 0));
     }
-}
-
-/// A key that owns its bytes.
-pub(crate) fn owned(key: &Key<'_>) -> RowKey {
-    RowKey { table: key.table, token: key.token, partition: key.partition.to_vec(), clustering: key.clustering.to_vec() }
 }
