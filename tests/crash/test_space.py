@@ -52,7 +52,7 @@ def test_a_full_device_refuses_writes_and_nothing_else(start_node):
         assert refused, "256 MiB held 312 MiB"
         assert len(taken) * size > 100 << 20, f"a device of 256 MiB was full after {len(taken) * size >> 20} MiB"
         for failure in refused:
-            assert "no space" in str(failure), repr(failure)
+            assert "device full" in str(failure), repr(failure)
         read = session.prepare("SELECT v FROM ks.t WHERE k = ?")
         for key in taken[:: len(taken) // 200]:
             assert session.execute(read, (key,)).one().v == payload(key, size), key

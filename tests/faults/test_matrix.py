@@ -29,7 +29,7 @@ import faults
 from directories import Node
 
 LONG = os.environ.get("TARNDB_TEST_LONG", "") not in ("", "0")
-WORKERS = int(os.environ.get("TARNDB_FAULTS_WORKERS", "3"))
+WORKERS = int(os.environ.get("TARNDB_TEST_FAULTS_WORKERS", "3"))
 WORKS, REPORTS = "works", "reports"
 TOPOLOGIES = {"single": (), "member": ("--node-port", "0"), "devices": ()}
 ENDINGS = {"ended": signal.SIGTERM, "killed": signal.SIGKILL}

@@ -263,8 +263,8 @@ cluster tarn, led by member 1, seen by member 2 at entry 17 of its metadata
 members speak version 3 of the nodes' protocol, which all of them know
 
 member  state  votes  address        cql            data centre  rack  version  protocol  primary  in sync  rebuilding
-     1  up     yes    10.0.0.1:7000  10.0.0.1:9042  dc           r1    0.1.0    3            2048     4096        0
-     2  up     no     10.0.0.2:7000  10.0.0.2:9042  dc           r2    0.1.0    3 to 4       2048     4096        0
+     1  up     yes    10.0.0.1:7000  10.0.0.1:9042  dc           r1    0.1.0    3            2048     4096           0
+     2  up     no     10.0.0.2:7000  10.0.0.2:9042  dc           r2    0.1.0    3 to 4       2048     4096           0
 
 this node: 0 rows, 0 B live, 0 B of 0 B of its device in use
 healthy

@@ -82,7 +82,8 @@ fn found_after_power_loss(name: &str, flags: &[&str]) -> (u64, u64) {
     for name in ["layout.toml", "blobs/identity", "blobs/schema.json", "blobs/manifest"] {
         fs::copy(first.0.join("data").join(name), second.0.join("data").join(name)).unwrap();
     }
-    let server = Server::start(start(&second, &["--devices", copy.to_str().unwrap()]));
+    // The stable memory is gone with the power, which is a loss of stored data unless it is accepted.
+    let server = Server::start(start(&second, &["--devices", copy.to_str().unwrap(), "--accept-data-loss"]));
     let mut client = Client::connect(server.field("cql"));
     let mut found = 0;
     for (writer, count) in acknowledged.iter().enumerate() {
