@@ -29,7 +29,8 @@ def test_thousands_of_half_open_connections_do_not_keep_others_out(victim, descr
             wires.append(wire)
             wire.send(beginnings[number % len(beginnings)])
         victim.fresh()
-        assert victim.descriptors() >= before + count
+        # Connections of the test before may still have been closing.
+        assert victim.descriptors() >= before + count - 8
     finally:
         for wire in wires:
             wire.close()

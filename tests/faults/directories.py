@@ -28,7 +28,8 @@ END_SECONDS_MAX = 60
 PR_SET_PDEATHSIG = 1
 # Whom root becomes where the file system's permissions are to be felt.
 NOBODY = 65534
-FLAGS = ["--cores", "1", "--memory-limit", "192MiB", "--capacity", "512MiB", "--pin", "off"]
+FLAGS = ["--cores", "1", "--memory-limit", "192MiB", "--pin", "off"]
+CAPACITY = ["--capacity", "512MiB"]
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -54,8 +55,9 @@ class Node:
 
     def command(self, *flags):
         ports = [word for name in ("cql", "cql-shard-aware", "aerospike", "http") for word in (f"--{name}-port", "0")]
+        capacity = [] if "--devices" in self.flags else CAPACITY
         become = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if self.nobody else []
-        return [*become, servers.binary(), "start", "--data-dir", str(self.data_dir), "--listen", "127.0.0.1", *ports, *FLAGS, *self.flags, *flags]
+        return [*become, servers.binary(), "start", "--data-dir", str(self.data_dir), "--listen", "127.0.0.1", *ports, *FLAGS, *capacity, *self.flags, *flags]
 
     def start(self, *flags) -> Ended | None:
         """Starts it and waits until it serves clients, or has ended."""

@@ -258,7 +258,11 @@ pub fn replace_file(directory: &Path, name: &str, bytes: &[u8]) -> std::io::Resu
     let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
     file.write_all(bytes)?;
     file.sync_all()?;
-    fs::rename(&temporary, directory.join(name))?;
+    let path = directory.join(name);
+    if path.is_dir() {
+        keep_damaged(&path)?;
+    }
+    fs::rename(&temporary, path)?;
     File::open(directory)?.sync_all()
 }
 
