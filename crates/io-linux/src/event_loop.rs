@@ -18,7 +18,7 @@ use crate::signals::{SignalSource, exit_now};
 use crate::socket;
 use io::{ConnectionId, Handler, ListenerId, Placement, Reactor, Turn};
 use std::net::SocketAddr;
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 /// The receive buffer of a core: what one connection may deliver before the next one has its turn.
@@ -398,18 +398,20 @@ impl<M: Send + 'static> EventLoop<M> {
             self.spare = descriptors::spare();
             return false;
         }
-        let accepted = socket::accept(listener);
-        let is_over = match accepted {
-            Ok(client) => {
-                drop(client);
+        match socket::accept(listener) {
+            Ok((client, _)) => {
+                // Kept as the next spare: between closing it and opening another one somebody else would take the descriptor.
+                socket::shut_down(client.as_raw_fd());
+                self.spare = Some(client);
                 self.refuse();
                 true
             }
-            // Nobody waits any more.
-            Err(errno) => errno.is_would_block(),
-        };
-        self.spare = descriptors::spare();
-        is_over
+            Err(errno) => {
+                self.spare = descriptors::spare();
+                // Nobody waits any more, or another core had the descriptor for the client.
+                errno.is_would_block()
+            }
+        }
     }
 
     /// Gives an accepted connection to its core, or refuses it when that one is full.

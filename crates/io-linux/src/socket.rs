@@ -41,6 +41,12 @@ pub(crate) fn shutdown_sending(socket: RawFd) {
     unsafe { libc::shutdown(socket, libc::SHUT_WR) };
 }
 
+/// Ends a connection in both directions.
+pub(crate) fn shut_down(socket: RawFd) {
+    // SAFETY: no pointers are passed. A failure means that the connection is gone already.
+    unsafe { libc::shutdown(socket, libc::SHUT_RDWR) };
+}
+
 /// Accepts one connection, if there is one.
 pub(crate) fn accept(listener: RawFd) -> Result<(OwnedFd, SocketAddr), Errno> {
     // SAFETY: all-zero is a valid sockaddr_storage.

@@ -8,6 +8,7 @@ use std::process::{Child, ChildStdout, Command};
 use std::time::{Duration, Instant};
 
 const CHILD: &str = "TARNDB_TEST_CHILD";
+const CHILD_CORES: u16 = 2;
 
 /// A node in another process, and the lines it prints.
 fn spawn(mut command: Command) -> (Child, BufReader<ChildStdout>, String) {
@@ -84,16 +85,12 @@ fn clients_beyond_the_descriptors_that_are_left_are_refused_at_once() {
 }
 
 #[test]
-fn clients_are_refused_at_once_when_no_descriptor_is_left_at_all() {
+fn clients_are_refused_at_once_when_no_descriptor_is_left_but_spare_ones() {
     let (mut child, _output, address) = spawn(with_descriptors(100, "ending::child_that_has_no_descriptors_left"));
-    // The core takes them all in its first turn, which may come after the first client.
-    let started = Instant::now();
-    while is_served(&TcpStream::connect(&address).unwrap()) {
-        assert!(started.elapsed() < Duration::from_secs(60), "there is always one left");
-    }
-    for _ in 0..20 {
-        assert!(!is_served(&TcpStream::connect(&address).unwrap()));
-    }
+    let streams: Vec<_> = (0..20).map(|_| TcpStream::connect(&address).unwrap()).collect();
+    let served = streams.iter().filter(|stream| is_served(stream)).count();
+    // A core may take a client by the descriptor that the other one has just given up.
+    assert!(served <= usize::from(CHILD_CORES), "{served} clients are served");
     child.kill().unwrap();
     child.wait().unwrap();
 }
@@ -136,14 +133,13 @@ fn child_that_never_ends() {
 #[test]
 #[ignore = "run by the tests above in a process of its own"]
 fn child_that_has_no_descriptors_left() {
-    run_child(|reactor, event| {
-        if let Event::Turn = event {
-            while let Ok(file) = std::fs::File::open("/dev/null") {
-                std::mem::forget(file);
-            }
-        }
-        echo(reactor, event)
-    });
+    run_child_after(take_all_descriptors, echo);
+}
+
+fn take_all_descriptors() {
+    while let Ok(file) = std::fs::File::open("/dev/null") {
+        std::mem::forget(file);
+    }
 }
 
 #[test]
@@ -156,10 +152,16 @@ fn child_that_panics() {
 }
 
 fn run_child(script: fn(&mut io_linux::LinuxReactor<()>, Event<'_, ()>) -> Turn) {
+    run_child_after(|| {}, script);
+}
+
+/// Does something between the start of the node and the line that says where it listens.
+fn run_child_after(prepare: fn(), script: fn(&mut io_linux::LinuxReactor<()>, Event<'_, ()>) -> Turn) {
     if std::env::var_os(CHILD).is_none() {
         return;
     }
-    let node = Node::start_ending::<()>(2, listening(Placement::Spread), Ends::Never, move |_| Box::new(script));
+    let node = Node::start_ending::<()>(CHILD_CORES, listening(Placement::Spread), Ends::Never, move |_| Box::new(script));
+    prepare();
     println!("\nlistening on {}", node.addresses[0]);
     loop {
         std::thread::park();
