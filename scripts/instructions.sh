@@ -23,12 +23,12 @@ printf '%-7s %-7s %5s  %20s\n' shape kind batch instructions/request
 for shape in "${shapes[@]}"; do
   for kind in reads writes; do
     for batch in 1 16; do
-      profile="$target/bench/callgrind.$shape.$kind.$batch"
+      output="$target/bench/callgrind.$shape.$kind.$batch"
       # The rows are few, for loading them under valgrind is slow; their number changes nothing but cache misses, which are not counted.
       measured=$(timeout 900 valgrind --tool=callgrind --collect-atstart=no --toggle-collect='*serve_measured*' \
-        --callgrind-out-file="$profile" "$target/$profile/microbench" --callgrind "$kind" --shape "$shape" --batches "$batch" \
-        --rows 20000 --requests 51200 2> "$profile.log" | sed -n 's/^measured=//p') || { tail -5 "$profile.log" >&2; exit 1; }
-      total=$(sed -n 's/^\(summary\|totals\): *\([0-9]*\).*/\2/p' "$profile" | tail -1)
+        --callgrind-out-file="$output" "$target/$profile/microbench" --callgrind "$kind" --shape "$shape" --batches "$batch" \
+        --rows 20000 --requests 51200 2> "$output.log" | sed -n 's/^measured=//p') || { tail -5 "$output.log" >&2; exit 1; }
+      total=$(sed -n 's/^\(summary\|totals\): *\([0-9]*\).*/\2/p' "$output" | tail -1)
       printf '%-7s %-7s %5s  %20s\n' "$shape" "$kind" "$batch" $((total / measured))
     done
   done

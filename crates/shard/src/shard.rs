@@ -135,8 +135,7 @@ impl Shard {
         let store = EngineStore {
             engine: &self.engine,
             misses: &run.misses,
-            record_sets: &self.tables.record_sets,
-            observers: &self.tables.observers,
+            tables: &self.tables,
             last_partition: Cell::new(None),
             newest: Cell::new(Sequence(0)),
             deltas: &self.deltas,
@@ -144,11 +143,8 @@ impl Shard {
             replication: self.replication.as_deref(),
             now_s: context.now_s(),
         };
-        let mut ran = operation.run(context, &store, &mut run.writes, reply);
-        if !self.tables.observers.is_empty() && ran.is_ok() {
-            ran = self.tables.observers.observe(context, &store, &mut run.writes, &mut run.derived);
-        }
-        let outcome = match ran {
+        let ran = match operation.run(context, &store, &mut run.writes, reply) {
+            // A read ends here.
             Ok(()) if run.writes.is_empty() => {
                 let newest = store.newest.get();
                 // What one client has been shown must not vanish for the next.
@@ -156,6 +152,12 @@ impl Shard {
                 self.settle_deltas(context.now);
                 return if may_vanish || self.is_uncommitted() { Outcome::Unsynced(newest) } else { Outcome::Done };
             }
+            Ok(()) if !self.tables.observers.is_empty() => {
+                self.tables.observers.observe(context, &store, &mut run.writes, &mut run.derived)
+            }
+            ran => ran,
+        };
+        let outcome = match ran {
             Ok(()) => self.apply(context),
             Err(Stop::Miss) => {
                 run.last_partition = store.last_partition.get();

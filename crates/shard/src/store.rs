@@ -1,8 +1,8 @@
 //! The engine as operations see it.
 
 use crate::deltas::{Deltas, companion};
-use crate::observers::Observers;
 use crate::replication::Replication;
+use crate::table_state::Tables;
 use base::{Slot, TableId, Token};
 use engine::{CachePolicy, Engine, Key, Miss, PartitionScan, ReadError, Row, Sequence, TablePosition, TableScan};
 use model::operation::{Basis, Direction, PartitionKey, Position, RowStore, ScannedRow, Stop, Visit, WriteSet};
@@ -10,9 +10,7 @@ use model::row::{ElementOrder, RowKind, RowView, merge};
 use model::{ColumnId, Table};
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::Arc;
 
 /// How many records a scan asks for at once when some are missing.
 const READ_AHEAD: usize = 64;
@@ -24,8 +22,7 @@ const LAST_CLUSTERING: &[u8] = &[0xFF];
 pub(crate) struct EngineStore<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) misses: &'a RefCell<Vec<Miss>>,
-    pub(crate) record_sets: &'a BTreeMap<TableId, Arc<Table>>,
-    pub(crate) observers: &'a Observers,
+    pub(crate) tables: &'a Tables,
     /// The partition that the operation asked for last.
     pub(crate) last_partition: Cell<Option<(TableId, Token)>>,
     /// The newest of the rows that were seen.
@@ -198,7 +195,9 @@ impl RowStore for EngineStore<'_> {
 
     fn basis(&self, partition: &PartitionKey<'_>) -> Result<Basis<'_>, Stop> {
         // Other replicas may have the row in memory, and all of them write the same; an observer gets the old row.
-        if self.replication.is_some_and(|replication| replication.is_replicated(partition.table)) || self.observers.has(partition.table) {
+        if self.replication.is_some_and(|replication| replication.is_replicated(partition.table))
+            || self.tables.observers.has(partition.table)
+        {
             return self.get(partition, &[]).map(Basis::Row);
         }
         match self.engine.get(&key_of(partition, partition.table), CachePolicy::Keep) {
@@ -299,6 +298,6 @@ impl RowStore for EngineStore<'_> {
     }
 
     fn record_set(&self, table: TableId) -> Option<&Table> {
-        self.record_sets.get(&table).map(|table| &**table)
+        self.tables.record_sets.get(&table).map(|table| &**table)
     }
 }
