@@ -210,7 +210,7 @@ def test_unlike_runs_are_marked_and_other_studies_are_refused(bench, study, tmp_
 def test_an_interrupted_run_keeps_what_it_has_and_goes_on(bench, study, tmp_path):
     path = study([LOAD, run_phase(name='"first"', seconds=2), run_phase(name='"second"', seconds=3)], tables=3)
     run = bench("run", path, "--out", "out")
-    run.wait_for_line("second")
+    run.wait_for_line("· second")
     run.interrupt()
     run.end()
     assert run.code == 130 and "goes on" in run.err
@@ -632,7 +632,7 @@ def test_a_report_that_cannot_be_written_any_more_ends_the_run_with_its_tables(b
     # Nothing can be written there, whoever tries.
     (tmp_path / "out" / "report.json.partial").mkdir()
     run.end()
-    assert run.code == 3 and "tarndb: cannot write" in run.err and "second" not in run.err, run.err
+    assert run.code == 3 and "tarndb: cannot write" in run.err and "· second:" not in run.err, run.err
     assert "  first, 3" in run.out and "report:" not in run.out, run.out
     (tmp_path / "out" / "report.json.partial").rmdir()
     assert [phase["name"] for phase in report_of(tmp_path / "out")["targets"][0]["phases"]] == ["load"]

@@ -220,6 +220,7 @@ impl Writer {
         let BlobStore { directories: [first, _], sealer } = &mut self.store;
         let bytes = sealer.seal(name, content);
         replace_file(first, name, &bytes)?;
+        sealer.blob_stored(name);
         self.behind.insert(name.to_owned(), bytes);
         if let Some(manifest) = sealer.due_manifest() {
             replace_file(first, MANIFEST_BLOB, &manifest)?;

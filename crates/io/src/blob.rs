@@ -301,6 +301,8 @@ pub fn choose_copy(
 pub struct BlobSealer {
     owner: BlobOwner,
     generations: BTreeMap<String, u64>,
+    /// Blobs that are stored; one that there was no room for is none.
+    stored: BTreeSet<String>,
     manifest_generation: u64,
     manifest_due: bool,
 }
@@ -310,15 +312,23 @@ impl BlobSealer {
     #[must_use]
     pub fn new(owner: BlobOwner, recovered: &RecoveredBlobs) -> Self {
         let generations = recovered.blobs.iter().map(|(name, blob)| (name.clone(), blob.generation)).collect();
-        Self { owner, generations, manifest_generation: recovered.manifest_generation, manifest_due: recovered.unlisted }
+        let stored = recovered.blobs.keys().cloned().collect();
+        Self { owner, generations, stored, manifest_generation: recovered.manifest_generation, manifest_due: recovered.unlisted }
     }
 
-    /// The next version of a blob. Once its first copy is durable, [`BlobSealer::due_manifest`] must be durable too before it counts.
+    /// The next version of a blob, which may yet fail to be stored.
     pub fn seal(&mut self, name: &str, content: &[u8]) -> Vec<u8> {
-        self.manifest_due |= !self.generations.contains_key(name);
         let generation = self.generations.entry(name.to_owned()).or_default();
         *generation += 1;
         seal_blob(self.owner, name, *generation, content)
+    }
+
+    /// The first copy of a blob is durable. [`BlobSealer::due_manifest`] must be durable too before it counts.
+    pub fn blob_stored(&mut self, name: &str) {
+        if !self.stored.contains(name) {
+            self.stored.insert(name.to_owned());
+            self.manifest_due = true;
+        }
     }
 
     /// The next version of the manifest, if it does not name all blobs yet.
@@ -337,7 +347,7 @@ impl BlobSealer {
     /// The manifest as it is.
     #[must_use]
     pub fn manifest(&self) -> Vec<u8> {
-        let names = self.generations.keys().fold(String::new(), |names, name| names + name + "\n");
+        let names = self.stored.iter().fold(String::new(), |names, name| names + name + "\n");
         seal_blob(self.owner, MANIFEST_BLOB, self.manifest_generation, names.as_bytes())
     }
 }
@@ -359,6 +369,7 @@ mod tests {
                 copies.iter_mut().for_each(|copy| drop(copy.insert(name.to_owned(), Ok(bytes.clone()))));
             };
             store(name, sealer.seal(name, content));
+            sealer.blob_stored(name);
             if let Some(manifest) = sealer.due_manifest() {
                 store(MANIFEST_BLOB, manifest);
                 sealer.manifest_stored();
@@ -432,6 +443,20 @@ mod tests {
             assert_eq!(recover_blobs(OWNER, &copies), Err(BlobsLost { lost }));
         }
         assert_eq!(recover_blobs(OWNER, &Copies::default()).unwrap(), RecoveredBlobs::default());
+    }
+
+    #[test]
+    fn the_manifest_does_not_name_a_blob_that_could_not_be_stored() {
+        let mut sealer = BlobSealer::new(OWNER, &RecoveredBlobs::default());
+        sealer.seal("refused", b"1");
+        assert_eq!(sealer.due_manifest(), None);
+        sealer.seal("stored", b"1");
+        sealer.blob_stored("stored");
+        assert!(String::from_utf8(sealer.due_manifest().unwrap()).unwrap().ends_with("\nstored\n"));
+        sealer.manifest_stored();
+        sealer.seal("refused", b"2");
+        sealer.blob_stored("refused");
+        assert!(String::from_utf8(sealer.due_manifest().unwrap()).unwrap().ends_with("\nrefused\nstored\n"));
     }
 
     #[test]

@@ -38,6 +38,7 @@ impl Blobs {
     /// Replaces a blob: the first copy before it is acknowledged, the second now or with one of the next replacements.
     pub(crate) fn store(&mut self, name: &str, content: Vec<u8>) {
         let mut files = vec![(name.to_owned(), self.sealer.seal(name, &content))];
+        self.sealer.blob_stored(name);
         files.extend(self.sealer.due_manifest().map(|manifest| (MANIFEST_BLOB.to_owned(), manifest)));
         self.sealer.manifest_stored();
         for (name, bytes) in files {
@@ -49,6 +50,11 @@ impl Blobs {
         if self.rng.below(4) > 0 {
             self.copies[1] = self.copies[0].clone();
         }
+    }
+
+    /// There is no room for a blob: what it was before stays.
+    pub(crate) fn refuse(&mut self, name: &str, content: &[u8]) {
+        self.sealer.seal(name, content);
     }
 
     /// One copy of a few blobs is lost, damaged, old or another node's. Both copies of those are the newest before: one that a crash has left

@@ -281,15 +281,19 @@ impl Engine {
         Some(Phase::Flush)
     }
 
-    /// Waits until the device has everything; only then the mirrors are not needed any more.
-    fn recover_flush(&mut self, now_us: u64) -> Option<Phase> {
-        if let Some(error) = &self.poisoned {
-            let error = error.clone();
+    /// Whether the device has everything; goes on with bringing it there. A device that fails ends recovery.
+    fn is_flushed(&mut self, now_us: u64) -> bool {
+        if let Some(error) = self.poisoned.clone() {
             self.recovery_failed(OpenError::Device { error });
-            return None;
+            return false;
         }
         self.flush_tick(now_us);
-        if self.flush.durable_position < self.log.position {
+        self.flush.durable_position >= self.log.position
+    }
+
+    /// Waits until the device has everything; only then the mirrors are not needed any more.
+    fn recover_flush(&mut self, now_us: u64) -> Option<Phase> {
+        if !self.is_flushed(now_us) {
             return None;
         }
         self.recover_mark(now_us)
@@ -297,13 +301,7 @@ impl Engine {
 
     /// Waits until the device knows of this run.
     fn recover_end(&mut self, now_us: u64) -> Option<Phase> {
-        if let Some(error) = &self.poisoned {
-            let error = error.clone();
-            self.recovery_failed(OpenError::Device { error });
-            return None;
-        }
-        self.flush_tick(now_us);
-        if self.flush.durable_position < self.log.position {
+        if !self.is_flushed(now_us) {
             return None;
         }
         // Those that were written back have been freed by the flush.

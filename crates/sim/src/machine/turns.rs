@@ -108,7 +108,9 @@ impl<H: Handler<SimReactor>> Machine<H> {
             let Some((_, tag, name, bytes)) = self.blob_queue.pop_front() else { break };
             let fails = self.blob_failures > 0 && self.rng.below(100) < self.blob_failures;
             self.trace.add("blob", &[core as u64, u64::from(checksum(&bytes)), u64::from(fails)]);
-            if !fails {
+            if fails {
+                self.blobs.refuse(&name, &bytes);
+            } else {
                 self.store_blob(name, bytes);
             }
             let result = if fails { Err(DiskError::Full) } else { Ok(()) };
