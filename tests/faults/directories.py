@@ -7,6 +7,7 @@ that cells do not see each other.
 import contextlib
 import ctypes
 import dataclasses
+import functools
 import os
 import pathlib
 import select
@@ -163,6 +164,7 @@ def copy(source: pathlib.Path, target: pathlib.Path):
     target.chmod(0o755)
 
 
+@functools.cache
 def all_rows() -> dict:
     """What must be there: by table and key."""
     return {(table, key): value(key) for table, first, last in (FIRST, SECOND, LAST) for key in range(first, last)}

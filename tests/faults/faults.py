@@ -9,6 +9,8 @@ import pathlib
 import shutil
 
 SEGMENT_BYTES = 8 << 20
+# Before the segments of a device.
+HEAD_BYTES = 1 << 20
 BLOCK_BYTES = 4096
 # Of the rows that are only in the stable memory when a node is killed.
 LAST_TEXT = b"y" * 400
@@ -64,7 +66,7 @@ def one_bit_of_header(path: pathlib.Path, _older, _another):
 
 def one_bit_of_checkpoint(path: pathlib.Path, _older, _another):
     with open(path, "rb") as file:
-        for start in range(0, path.stat().st_size, SEGMENT_BYTES):
+        for start in range(HEAD_BYTES if path.name == "device" else 0, path.stat().st_size, SEGMENT_BYTES):
             file.seek(start)
             header = file.read(16)
             if header[:8] == b"TARNSEG1" and header[14] == 3:

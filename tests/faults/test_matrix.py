@@ -78,9 +78,9 @@ LOCK = ANYWHERE | {
 def of_device(name: str) -> dict:
     """A file in the place of a block device: its superblock says whose it is and how long."""
     return data(name) | {
-        faults.missing: refuses(3, name), faults.empty: refuses(4, name), faults.truncated: refuses(4, name),
-        faults.truncated_at_segment: refuses(4, name), faults.older: refuses(4, "devices", "--accept-data-loss"),
-        faults.of_another: refuses(4, name), faults.one_bit_of_header: WORKS,
+        faults.missing: refuses(3, name), faults.empty: refuses(3, name, "its data is missing"), faults.truncated: refuses(3, name, "give the right device"),
+        faults.truncated_at_segment: refuses(3, name, "give the right device"), faults.older: refuses(4, "devices", "--accept-data-loss"),
+        faults.of_another: refuses(3, name, "of another store"), faults.one_bit_of_header: WORKS,
     }
 
 
@@ -106,7 +106,7 @@ def expectations(file: str, ending: str) -> dict:
 
 # By topology: which files there are. A file that a directory turns out to have besides fails `test_the_table_has_every_file`.
 SMALL = ["identity", "manifest", "schema.json", "truncations-0"]
-OF_MEMBER = [*SMALL, "metadata-log", "metadata-snapshot", "replication-0"]
+OF_MEMBER = ["identity", "manifest", "schema.json", "metadata-log", "metadata-snapshot"]
 
 
 def files_of(topology: str) -> list[str]:

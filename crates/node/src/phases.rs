@@ -24,6 +24,8 @@ impl Core {
                     tracing::error!(core = self.core.0, %loss, "the shard starts with what is left: the loss of stored data was accepted");
                 }
                 let is_damaged = engine.may_lack_rows();
+                // Who looks as soon as the node is ready finds what recovery has found.
+                self.write_report(reactor.now().monotonic_us);
                 reactor.send(CoreId(0), Message::Recovered { is_damaged });
             }
         }

@@ -45,7 +45,8 @@ impl Core {
         (leads || !is_written).then_some(self.report_due_us)
     }
 
-    fn write_report(&mut self, now_us: u64) -> bool {
+    /// Writes the figures of this core and, on core 0, of the cluster. Returns whether nobody was in the way.
+    pub(crate) fn write_report(&mut self, now_us: u64) -> bool {
         self.note_room();
         let Some(board) = self.config.board.as_deref() else { return true };
         if let Some(cluster) = &mut self.cluster {
