@@ -2,14 +2,15 @@
 
 use crate::cluster::core::ClusterCore;
 use crate::cluster::links::remote_core::RemoteCore;
+use crate::cluster::membership::roles::Place;
 use crate::cluster::rebuild::queue::{Job, SentSlot};
 use crate::core::Core;
 use crate::message::Message;
-use base::{CoreId, Slot};
+use base::CoreId;
 use engine::{Sequence, WriteBatch};
-use io::Reactor;
-use shard::{Chunk, KeyspaceNumber, RowKey};
-use std::collections::BTreeSet;
+use io::{Now, Reactor};
+use shard::{Chunk, RowKey, Shard, ShardError, SlotScan, TailWalk};
+use std::collections::{BTreeSet, VecDeque};
 
 /// Images go in groups of about this size: what is done between two looks at the clock.
 pub(crate) const CHUNK_BYTES: usize = 16 << 10;
@@ -17,8 +18,34 @@ pub(crate) const CHUNK_BYTES: usize = 16 << 10;
 /// No more images of single keys are made for a replica that has so much to acknowledge.
 const PENDING_BYTES_MAX: usize = 1 << 20;
 
+/// What the next chunk of a job has come to.
+enum ChunkOutcome {
+    /// There is more of it.
+    More(Job),
+    /// Rows have to be read first.
+    Waits(Job),
+    /// It cannot go on for now.
+    Failed(Job, ShardError),
+    Ended,
+}
+
+/// A chunk in the making.
+struct ChunkSender<'a> {
+    cluster: &'a mut ClusterCore,
+    shard: &'a mut Shard,
+    core: CoreId,
+    now: Now,
+    target: RemoteCore,
+    /// The shard's number for the replica's walks.
+    walk_number: u32,
+    /// The rows are current as of these.
+    sequence: Sequence,
+    timestamp_us: i64,
+    rows: WriteBatch,
+}
+
 impl Core {
-    /// A chunk of the first job of a replica; `None` if there is nothing to do for now.
+    /// Sends a chunk of the first job of a replica; `None` if there is nothing to do for now.
     pub(crate) fn send_images<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, target: RemoteCore) -> Option<()> {
         let now = reactor.now();
         let cluster = self.cluster.as_mut()?;
@@ -32,114 +59,144 @@ impl Core {
         if queue.waits || !has_room || queue.failed_until_us(now.monotonic_us).is_some() {
             return None;
         }
-        let job = queue.jobs.front_mut()?;
+        let (job, walk_number) = (queue.jobs.pop_front()?, queue.number);
         // Never 0: what was committed before the first write could not be told from what is committed with it.
         let (sequence, timestamp_us) = (self.shard.engine().last_sequence().max(Sequence(1)), self.shard.last_timestamp_us());
-        let mut batch = WriteBatch::new();
-        match job {
-            Job::Slot { place, scan } => {
-                let (place, mut is_sent) = (*place, false);
-                // Before anything is asked of the shard: what is read for one scan the next must not take for its own.
-                if !cluster.roles.get(place.0, place.1).is_some_and(|local| local.rebuilds(target.0)) {
-                    queue.jobs.pop_front();
-                    return Some(());
-                }
-                match self.shard.scan_slot(now, queue.number, scan, CHUNK_BYTES, &mut batch) {
-                    Err(error) => {
-                        tracing::warn!(core = self.core.0, node = target.0.0, %error, "a slot cannot be copied for now");
-                        queue.failed(now.monotonic_us);
-                        return None;
-                    }
-                    Ok(Chunk::Waits) => queue.waits = true,
-                    Ok(Chunk::More) => {}
-                    Ok(Chunk::End) => {
-                        log_damaged(self.core, target, scan.damaged());
-                        queue.jobs.pop_front();
-                        queue.progress.slot_ended();
-                        is_sent = true;
-                    }
-                }
-                queue.progress.sent(batch.bytes().len());
-                if !batch.is_empty() {
-                    cluster.send_image(target, place.0, place.1, sequence, timestamp_us, batch.bytes());
-                }
-                if is_sent {
-                    cluster.send_time(target, place, sequence, timestamp_us);
-                    cluster.all_sent(target, &[place], sequence);
-                }
+        let mut chunk = ChunkSender {
+            cluster,
+            shard: &mut self.shard,
+            core: self.core,
+            now,
+            target,
+            walk_number,
+            sequence,
+            timestamp_us,
+            rows: WriteBatch::new(),
+        };
+        let outcome = match job {
+            Job::Slot { place, scan } => chunk.send_of_slot(place, scan),
+            Job::Tail { places, walk } => chunk.send_of_tail(places, walk),
+            Job::Keys(keys) => chunk.send_of_keys(keys),
+            Job::Reconciliation(places) => chunk.mark_reconciliation(places),
+        };
+        let has_rows = !chunk.rows.is_empty();
+        let queue = cluster.rebuild.queues.of(target);
+        match outcome {
+            ChunkOutcome::Ended => {}
+            ChunkOutcome::More(job) => queue.jobs.push_front(job),
+            ChunkOutcome::Waits(job) => {
+                queue.jobs.push_front(job);
+                queue.waits = true;
             }
-            Job::Tail { places, walk } => {
-                let wants = |table, slot| cluster.view.keyspace_of(table).is_some_and(|keyspace| places.contains(&(keyspace, slot)));
-                let chunk = self.shard.tail_images(now, queue.number, walk, &wants, CHUNK_BYTES, &mut batch);
-                let mut ended = BTreeSet::new();
-                match chunk {
-                    Err(error) => {
-                        tracing::warn!(core = self.core.0, node = target.0.0, %error, "rows for a catch-up cannot be read for now");
-                        queue.failed(now.monotonic_us);
-                        return None;
-                    }
-                    Ok(Chunk::Waits) => queue.waits = true,
-                    Ok(Chunk::More) => {}
-                    Ok(Chunk::End) => {
-                        log_damaged(self.core, target, walk.damaged());
-                        ended = std::mem::take(places);
-                        queue.jobs.pop_front();
-                    }
-                }
-                let place = batch.rows().next().and_then(|row| Some((cluster.view.keyspace_of(row.key.table)?, row.key.token.slot())));
-                if let Some((keyspace, slot)) = place {
-                    cluster.send_image(target, keyspace, slot, sequence, timestamp_us, batch.bytes());
-                }
-                let ended: Vec<_> = ended.into_iter().collect();
-                for place in &ended {
-                    cluster.send_time(target, *place, sequence, timestamp_us);
-                }
-                cluster.all_sent(target, &ended, sequence);
-            }
-            Job::Keys(keys) => {
-                let place_of = |key: &RowKey| (cluster.view.keyspace_of(key.table), key.token.slot());
-                let Some(first) = keys.front().map(place_of) else {
-                    queue.jobs.pop_front();
-                    return Some(());
-                };
-                let (Some(keyspace), slot) = first else {
-                    keys.pop_front();
-                    return Some(());
-                };
-                keys.make_contiguous();
-                let of_slot = keys.iter().take_while(|key| place_of(key) == first).count();
-                let (slice, _) = keys.as_slices();
-                match self.shard.images(now, queue.number, slice.split_at(of_slot), CHUNK_BYTES, &mut batch) {
-                    Err(error) => {
-                        tracing::warn!(core = self.core.0, node = target.0.0, %error, "rows cannot be copied for now");
-                        queue.failed(now.monotonic_us);
-                        return None;
-                    }
-                    Ok(None) => queue.waits = true,
-                    Ok(Some(count)) => {
-                        keys.drain(..count);
-                        if !batch.is_empty() {
-                            cluster.send_image(target, keyspace, slot, sequence, timestamp_us, batch.bytes());
-                        }
-                    }
-                }
-            }
-            Job::Reconciliation(places) => {
-                let places = std::mem::take(places);
-                queue.jobs.pop_front();
-                queue.reconciliations.push((places, stream.mark()));
+            ChunkOutcome::Failed(job, error) => {
+                queue.jobs.push_front(job);
+                queue.failed(now.monotonic_us);
+                tracing::warn!(core = self.core.0, node = target.0.0, %error, "rows for a replica cannot be read for now");
+                return None;
             }
         }
-        if !batch.is_empty() {
-            self.cluster.as_mut()?.image_sent(target, reactor.clock_us());
+        if has_rows {
+            cluster.image_sent(target, reactor.clock_us());
         }
         Some(())
     }
 }
 
+impl ChunkSender<'_> {
+    fn send_of_slot(&mut self, place: Place, mut scan: SlotScan) -> ChunkOutcome {
+        // Before anything is asked of the shard: what is read for one scan the next must not take for its own.
+        if !self.cluster.roles.get(place.0, place.1).is_some_and(|local| local.rebuilds(self.target.0)) {
+            return ChunkOutcome::Ended;
+        }
+        let outcome = self.shard.scan_slot(self.now, self.walk_number, &mut scan, CHUNK_BYTES, &mut self.rows);
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(error) => return ChunkOutcome::Failed(Job::Slot { place, scan }, error),
+        };
+        let progress = &mut self.cluster.rebuild.queues.of(self.target).progress;
+        progress.sent(self.rows.bytes().len());
+        if matches!(outcome, Chunk::End) {
+            progress.slot_ended();
+        }
+        self.send_rows(place);
+        match outcome {
+            Chunk::Waits => ChunkOutcome::Waits(Job::Slot { place, scan }),
+            Chunk::More => ChunkOutcome::More(Job::Slot { place, scan }),
+            Chunk::End => {
+                self.all_sent(&[place], scan.damaged());
+                ChunkOutcome::Ended
+            }
+        }
+    }
+
+    fn send_of_tail(&mut self, places: BTreeSet<Place>, mut walk: TailWalk) -> ChunkOutcome {
+        let view = &self.cluster.view;
+        let wants = |table, slot| view.keyspace_of(table).is_some_and(|keyspace| places.contains(&(keyspace, slot)));
+        let outcome = match self.shard.tail_images(self.now, self.walk_number, &mut walk, &wants, CHUNK_BYTES, &mut self.rows) {
+            Ok(outcome) => outcome,
+            Err(error) => return ChunkOutcome::Failed(Job::Tail { places, walk }, error),
+        };
+        let place = self.rows.rows().next().and_then(|row| Some((view.keyspace_of(row.key.table)?, row.key.token.slot())));
+        if let Some(place) = place {
+            self.send_rows(place);
+        }
+        match outcome {
+            Chunk::Waits => ChunkOutcome::Waits(Job::Tail { places, walk }),
+            Chunk::More => ChunkOutcome::More(Job::Tail { places, walk }),
+            Chunk::End => {
+                self.all_sent(&places.into_iter().collect::<Vec<_>>(), walk.damaged());
+                ChunkOutcome::Ended
+            }
+        }
+    }
+
+    /// The first of the keys, as far as they are of one slot.
+    fn send_of_keys(&mut self, mut keys: VecDeque<RowKey>) -> ChunkOutcome {
+        let place_of = |key: &RowKey| (self.cluster.view.keyspace_of(key.table), key.token.slot());
+        let Some(first) = keys.front().map(place_of) else { return ChunkOutcome::Ended };
+        let (Some(keyspace), slot) = first else {
+            keys.pop_front();
+            return ChunkOutcome::More(Job::Keys(keys));
+        };
+        let of_slot = keys.iter().take_while(|key| place_of(key) == first).count();
+        let slice = &*keys.make_contiguous();
+        match self.shard.images(self.now, self.walk_number, slice.split_at(of_slot), CHUNK_BYTES, &mut self.rows) {
+            Err(error) => ChunkOutcome::Failed(Job::Keys(keys), error),
+            Ok(None) => ChunkOutcome::Waits(Job::Keys(keys)),
+            Ok(Some(count)) => {
+                keys.drain(..count);
+                self.send_rows((keyspace, slot));
+                ChunkOutcome::More(Job::Keys(keys))
+            }
+        }
+    }
+
+    /// What is sent by now has to be acknowledged before these slots are served.
+    fn mark_reconciliation(&mut self, places: Vec<Place>) -> ChunkOutcome {
+        let mark = self.cluster.links.outgoing(self.target).stream.mark();
+        self.cluster.rebuild.queues.of(self.target).reconciliations.push((places, mark));
+        ChunkOutcome::Ended
+    }
+
+    fn send_rows(&mut self, (keyspace, slot): Place) {
+        if !self.rows.is_empty() {
+            self.cluster.send_image(self.target, keyspace, slot, self.sequence, self.timestamp_us, self.rows.bytes());
+        }
+    }
+
+    /// All rows of these slots are in the replica's stream.
+    fn all_sent(&mut self, places: &[Place], damaged: u64) {
+        log_damaged(self.core, self.target, damaged);
+        for place in places {
+            self.cluster.send_time(self.target, *place, self.sequence, self.timestamp_us);
+        }
+        self.cluster.all_sent(self.target, places, self.sequence);
+    }
+}
+
 impl ClusterCore {
     /// As primary: all rows of these slots are in a replica's stream.
-    fn all_sent(&mut self, target: RemoteCore, places: &[(KeyspaceNumber, Slot)], sequence: Sequence) {
+    fn all_sent(&mut self, target: RemoteCore, places: &[Place], sequence: Sequence) {
         let mark = self.links.outgoing(target).stream.mark();
         self.rebuild.queues.of(target).sent.extend(places.iter().map(|place| (*place, SentSlot::up_to(mark, sequence))));
     }

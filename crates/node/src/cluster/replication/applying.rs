@@ -10,9 +10,9 @@ use crate::core::Core;
 use crate::message::Message;
 use base::{CoreId, Slot};
 use engine::{Sequence, WriteBatch};
-use io::{ConnectionId, Reactor};
+use io::{ConnectionId, Now, Reactor};
 use replica::{Item, Offered, Purpose};
-use shard::{KeyspaceNumber, Receipt, ShardError};
+use shard::{KeyspaceNumber, Receipt, Shard, ShardError};
 
 /// A primary is told this often that there is no room here for what it sends.
 const TELL_FULL_US: u64 = 1_000_000;
@@ -28,6 +28,27 @@ enum Verdict {
     Refuse,
 }
 
+/// Why an item had to wait, besides for rows to be read or for metadata.
+enum Trouble {
+    /// There is no room. Who sends it can go on without this replica; the link is needed for other things.
+    Full,
+    /// The sender must not, or cannot, go on.
+    Refused(&'static str),
+}
+
+/// A slice of what primaries have sent.
+struct Applier<'a, R> {
+    reactor: &'a mut R,
+    cluster: &'a mut ClusterCore,
+    shard: &'a mut Shard,
+    core: CoreId,
+    now: Now,
+    batch: WriteBatch,
+    slice: Slice,
+    /// Whether images are left for the next slice.
+    has_more: bool,
+}
+
 impl Core {
     /// Applies what primaries have sent, as far as it can be, and acknowledges it. Of images only a slice: writes wait for clients, images only for what
     /// comes behind them. Returns the time at which to be called again.
@@ -37,104 +58,111 @@ impl Core {
         let mut connections: Vec<ConnectionId> = cluster.links.incoming.keys().copied().collect();
         let first = cluster.replication.first_stream % connections.len().max(1);
         connections.rotate_left(first);
-        let (mut slice, mut has_more) = (Slice::begin(cluster.replication.budget, reactor.clock_us()), false);
+        let slice = Slice::begin(cluster.replication.budget, reactor.clock_us());
         for receiver in self.shard.take_received_ready() {
             cluster.replication.receivers_waiting.remove(&receiver);
         }
-        let mut batch = std::mem::take(&mut cluster.replication.batch);
+        let batch = std::mem::take(&mut cluster.replication.batch);
+        let mut applier = Applier { reactor, cluster, shard: &mut self.shard, core: self.core, now, batch, slice, has_more: false };
         for connection in connections {
-            let Some(incoming) = cluster.links.incoming.get_mut(&connection) else { continue };
-            let Some(hello) = incoming.hello.as_ref() else { continue };
-            let Some(sender) = hello.node else { continue };
-            let (from, receiver) = ((sender, CoreId(hello.core)), incoming.receiver);
-            let mut stream = std::mem::take(&mut incoming.stream);
-            let (mut refused, mut is_full) = (None, false);
-            if stream.has_waiting() && !cluster.replication.receivers_waiting.contains(&receiver) {
-                let version = stream.version();
-                stream.apply(|item| {
-                    let keyspace = cluster.view.keyspace_of(item.table);
-                    match cluster.judge(sender, version, keyspace, item) {
-                        Verdict::Wait => return Offered::Later,
-                        Verdict::Ignore => return Offered::Taken,
-                        Verdict::Refuse => {
-                            refused = Some("it writes as a primary, which it is not, or not any more");
-                            return Offered::Later;
-                        }
-                        Verdict::Apply => {}
-                    }
-                    self.shard.raise_timestamp(item.timestamp_us);
-                    if item.rows.is_empty() {
-                        return Offered::Taken;
-                    }
-                    if item.purpose == Purpose::Image && slice.is_over(reactor.clock_us()) {
-                        has_more = true;
-                        return Offered::Later;
-                    }
-                    batch.clear();
-                    if batch.append_received(item.rows).is_err() || !is_of(&batch, cluster, item) {
-                        refused = Some("it has written rows that make no sense");
-                        return Offered::Later;
-                    }
-                    match self.shard.apply_received(now, receiver, &batch) {
-                        Ok(Receipt::Applied(sequence)) => {
-                            match item.purpose {
-                                Purpose::Image => slice.take(),
-                                Purpose::Write => cluster.replication.rest.client_came(),
-                            }
-                            if let Some(keyspace) = keyspace {
-                                cluster.received(from, (item.sequence, sequence), (keyspace, item.slot), item);
-                            }
-                            Offered::Taken
-                        }
-                        Ok(Receipt::Waits) => {
-                            cluster.replication.receivers_waiting.insert(receiver);
-                            Offered::Later
-                        }
-                        Err(ShardError::Full { .. } | ShardError::IndexFull { .. }) => {
-                            // Who sends it can go on without this replica; the link is needed for other things.
-                            is_full = true;
-                            Offered::Later
-                        }
-                        Err(error) => {
-                            if cluster.links.is_news("a write of the primary", now.monotonic_us) {
-                                tracing::error!(core = self.core.0, %error, "a write of the primary cannot be applied here; the replica stops taking part");
-                            }
-                            refused = Some("what it has written cannot be applied here");
-                            Offered::Later
-                        }
-                    }
-                });
-            }
-            // By newer metadata, what is committed may be that because this or another member need not have it any more.
-            if stream.version() <= cluster.view.version() {
-                cluster.replication.divergence.committed(from, stream.committed());
-            }
-            let (written, safe) = (self.shard.engine().last_sequence(), self.shard.safe_sequence());
-            if let Some(position) = stream.take_acknowledgement(written.0, safe.0) {
-                cluster.answer(reactor, connection, ACKNOWLEDGED, |body| body.extend_from_slice(&position.to_le_bytes()));
-            }
-            if let Some(incoming) = cluster.links.incoming.get_mut(&connection) {
-                incoming.stream = stream;
-            }
-            if is_full {
-                if cluster.links.is_news("there is no room", now.monotonic_us) {
+            applier.apply_stream(connection);
+        }
+        let Applier { cluster, batch, has_more, .. } = applier;
+        cluster.replication.batch = batch;
+        cluster.replication.first_stream = if has_more { first + 1 } else { 0 };
+        has_more.then_some(0)
+    }
+}
+
+impl<R: Reactor<Message = Message>> Applier<'_, R> {
+    /// Applies what one link has brought, and answers on it.
+    fn apply_stream(&mut self, connection: ConnectionId) -> Option<()> {
+        let incoming = self.cluster.links.incoming.get_mut(&connection)?;
+        let hello = incoming.hello.as_ref()?;
+        let (from, receiver) = ((hello.node?, CoreId(hello.core)), incoming.receiver);
+        let mut stream = std::mem::take(&mut incoming.stream);
+        let mut trouble = None;
+        if stream.has_waiting() && !self.cluster.replication.receivers_waiting.contains(&receiver) {
+            let version = stream.version();
+            stream.apply(|item| self.offer(from, version, receiver, item, &mut trouble));
+        }
+        // By newer metadata, what is committed may be that because this or another member need not have it any more.
+        if stream.version() <= self.cluster.view.version() {
+            self.cluster.replication.divergence.committed(from, stream.committed());
+        }
+        let (written, safe) = (self.shard.engine().last_sequence(), self.shard.safe_sequence());
+        if let Some(position) = stream.take_acknowledgement(written.0, safe.0) {
+            self.cluster.answer(self.reactor, connection, ACKNOWLEDGED, |body| body.extend_from_slice(&position.to_le_bytes()));
+        }
+        self.cluster.links.incoming.get_mut(&connection)?.stream = stream;
+        match trouble? {
+            Trouble::Full => {
+                if self.cluster.links.is_news("there is no room", self.now.monotonic_us) {
                     tracing::error!(
                         core = self.core.0,
                         "writes of primaries find no room here, on the device or in the index; this node takes no part in their slots until there is some"
                     );
                 }
-                cluster.answer_full(reactor, connection);
+                self.cluster.answer_full(self.reactor, connection);
             }
-            if let Some(why) = refused {
-                let version = cluster.view.version();
-                cluster.links.log_closing(self.core, Some(sender), None, why, now.monotonic_us);
-                cluster.answer(reactor, connection, REFUSED, |body| body.extend_from_slice(&version.to_le_bytes()));
-                reactor.close(connection);
+            Trouble::Refused(why) => {
+                let version = self.cluster.view.version();
+                self.cluster.links.log_closing(self.core, Some(from.0), None, why, self.now.monotonic_us);
+                self.cluster.answer(self.reactor, connection, REFUSED, |body| body.extend_from_slice(&version.to_le_bytes()));
+                self.reactor.close(connection);
             }
         }
-        cluster.replication.batch = batch;
-        cluster.replication.first_stream = if has_more { first + 1 } else { 0 };
-        has_more.then_some(0)
+        Some(())
+    }
+
+    /// Applies an item, unless it has to wait.
+    fn offer(&mut self, from: RemoteCore, version: u64, receiver: u32, item: &Item<'_>, trouble: &mut Option<Trouble>) -> Offered {
+        let keyspace = self.cluster.view.keyspace_of(item.table);
+        match self.cluster.judge(from.0, version, keyspace, item) {
+            Verdict::Wait => return Offered::Later,
+            Verdict::Ignore => return Offered::Taken,
+            Verdict::Refuse => {
+                *trouble = Some(Trouble::Refused("it writes as a primary, which it is not, or not any more"));
+                return Offered::Later;
+            }
+            Verdict::Apply => {}
+        }
+        self.shard.raise_timestamp(item.timestamp_us);
+        if item.rows.is_empty() {
+            return Offered::Taken;
+        }
+        if item.purpose == Purpose::Image && self.slice.is_over(self.reactor.clock_us()) {
+            self.has_more = true;
+            return Offered::Later;
+        }
+        self.batch.clear();
+        if self.batch.append_received(item.rows).is_err() || !is_of(&self.batch, self.cluster, item) {
+            *trouble = Some(Trouble::Refused("it has written rows that make no sense"));
+            return Offered::Later;
+        }
+        match self.shard.apply_received(self.now, receiver, &self.batch) {
+            Ok(Receipt::Applied(sequence)) => {
+                match item.purpose {
+                    Purpose::Image => self.slice.take(),
+                    Purpose::Write => self.cluster.replication.rest.client_came(),
+                }
+                if let Some(keyspace) = keyspace {
+                    self.cluster.received(from, (item.sequence, sequence), (keyspace, item.slot), item);
+                }
+                return Offered::Taken;
+            }
+            Ok(Receipt::Waits) => {
+                self.cluster.replication.receivers_waiting.insert(receiver);
+            }
+            Err(ShardError::Full { .. } | ShardError::IndexFull { .. }) => *trouble = Some(Trouble::Full),
+            Err(error) => {
+                if self.cluster.links.is_news("a write of the primary", self.now.monotonic_us) {
+                    tracing::error!(core = self.core.0, %error, "a write of the primary cannot be applied here; the replica stops taking part");
+                }
+                *trouble = Some(Trouble::Refused("what it has written cannot be applied here"));
+            }
+        }
+        Offered::Later
     }
 }
 
