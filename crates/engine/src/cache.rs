@@ -293,7 +293,7 @@ impl Engine {
         let start = evicting.offset + prefix;
         let Some(frame) = self.memory.frame(segment) else { return evicting.end };
         let bytes = Rc::clone(&frame.bytes);
-        let record = Record::trusted(&bytes[start..]);
+        let Some(record) = frame.record_in(&bytes, start) else { return start + RECORD_ALIGN };
         let resident = is_resident(record.table());
         let touched = is_kept(frame, start, &record);
         let here = Location::record(segment, start, padded(record.length()));

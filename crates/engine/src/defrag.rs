@@ -294,7 +294,8 @@ impl Engine {
         let bytes = &image[..used.min(image.len())];
         let budget = self.slice_bytes();
         let salt = self.segments.salt(victim.segment);
-        let walk = if victim.staged { Walk::finished } else { Walk::trusted };
+        let is_trusted = !victim.staged && !self.memory.is_suspect(victim.segment);
+        let walk = if is_trusted { Walk::trusted } else { Walk::finished };
         let mut walk = walk(bytes, salt, victim.offset);
         let start = victim.offset;
         let mut warmed = start;

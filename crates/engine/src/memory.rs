@@ -49,6 +49,14 @@ impl Frame {
         }
     }
 
+    /// The record at `offset` of `bytes`, which are this frame's; `None` where a suspect frame has none.
+    pub(crate) fn record_in<'b>(&self, bytes: &'b [u8], offset: usize) -> Option<Record<'b>> {
+        match self.suspect {
+            None => Some(Record::trusted(&bytes[offset..])),
+            Some(salt) => Record::verify(&bytes[offset..], salt, offset),
+        }
+    }
+
     fn touch(&self, offset: usize) {
         let bit = offset / TOUCH_GRANULE;
         let word = &self.touched[bit / 64];
@@ -154,6 +162,11 @@ impl Memory {
         if let Some(frame) = self.frames.get_mut(segment.index()).and_then(Option::as_mut) {
             frame.suspect = Some(salt);
         }
+    }
+
+    /// Whether recovery has found damage in a segment's frame.
+    pub(crate) fn is_suspect(&self, segment: SegmentId) -> bool {
+        self.frame_of(segment).is_some_and(|frame| frame.suspect.is_some())
     }
 
     #[cold]

@@ -1,6 +1,7 @@
 //! Stored data that is gone: a start refuses, says what, and goes on with what is left if that is accepted.
 
 use super::shard::{Shard, config};
+use crate::format::record::HEADER_BYTES;
 use crate::{Config, DataLoss, OpenError, StableLoss};
 use base::Rng;
 use io::StableMemory;
@@ -265,4 +266,35 @@ fn a_shard_that_has_lost_both_of_its_files_is_refused_if_it_has_run() {
     assert!(accepted.engine.is_ready() && accepted.engine.may_lack_rows());
     accepted.put(1, &row(1)).unwrap();
     assert!(start(marked(), &[], &blank).engine.is_ready(), "one that has not");
+}
+
+/// Whoever walks over the image later must not go by the lengths of what is damaged.
+#[test]
+fn a_damaged_length_in_the_stable_memory_costs_one_record_even_when_its_frame_is_evicted() {
+    for length in [0u32, 1, 0x00FF_FFFF, u32::MAX] {
+        let small = Config { memory_limit_bytes: (300 << 10) + 6 * SEGMENT as usize, ..marked() };
+        let mut shard = Shard::new(Config { flush_interval_us: u64::MAX / 4, ..small.clone() });
+        for number in 0..20 {
+            shard.put(number, &row(number)).unwrap();
+        }
+        let (data, mut stable) = die(shard);
+        let at = stable.windows(400).position(|bytes| bytes.iter().all(|byte| *byte == 9)).expect("a row");
+        // Before the row are the header, with the length at 4, and the partition key.
+        let header = at - size_of::<u64>() - HEADER_BYTES;
+        stable[header + 4..header + 8].copy_from_slice(&length.to_le_bytes());
+        let mut shard = start(small, &data, &stable);
+        assert!(shard.engine.is_ready());
+        for round in 0..16 {
+            for number in 100..400 {
+                shard.put(number, &[round; 500]).unwrap();
+                // What is read now and then leaves traces, by which eviction keeps it.
+                let read = number % 20;
+                if number < 140 {
+                    assert_eq!(shard.get(read), Ok((read != 9).then(|| row(read))), "length {length}, round {round}");
+                }
+            }
+        }
+        let stats = shard.engine.stats();
+        assert!(stats.frames_evicted > 0 && stats.segments_reclaimed > 0, "{stats:?}");
+    }
 }
