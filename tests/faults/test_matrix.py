@@ -106,7 +106,8 @@ def expectations(file: str, ending: str) -> dict:
 
 # By topology: which files there are. A file that a directory turns out to have besides fails `test_the_table_has_every_file`.
 SMALL = ["identity", "manifest", "schema.json", "truncations-0"]
-OF_MEMBER = ["identity", "manifest", "schema.json", "metadata-log", "metadata-snapshot"]
+# `replication-0` is there once a member has written it.
+OF_MEMBER = ["identity", "manifest", "schema.json", "metadata-log", "metadata-snapshot", "replication-0"]
 
 
 def files_of(topology: str) -> list[str]:
