@@ -17,9 +17,9 @@
 set -euo pipefail
 . "$(dirname "$0")/steps.sh"
 
-all=(python-cassandra python-scylla cqlsh rust java go node aerospike-python aerospike-java aerospike-go aerospike-rust aerospike-node aerospike-cql ycsb ycsb-generators abuse crash faults cluster report bench)
+all=(python-cassandra python-scylla cqlsh rust java go node aerospike-python aerospike-java aerospike-go aerospike-rust aerospike-node aerospike-cql ycsb ycsb-generators abuse report cluster bench crash faults)
 # What `make test-long` runs: the larger sizes of some of them, and what runs nowhere else.
-long=(latte crash faults cluster bench abuse)
+long=(latte cluster crash faults bench abuse)
 # These start what they need themselves.
 serverless=(ycsb-generators abuse crash faults cluster report bench)
 # These wait more than they compute: one lane has them, the other lanes the rest.
