@@ -13,6 +13,7 @@
 //! | 5 | a replica says that it has no room (frame 69) |
 //! | 6 | primaries are even over the members' cores: where slots belong is another result of the same commands |
 //! | 7 | the schema may have roles |
+//! | 8 | the schema may have indexes |
 
 use std::fmt;
 
@@ -25,7 +26,7 @@ pub struct Versions {
 
 impl Versions {
     /// What this program knows.
-    pub const KNOWN: Self = Self::new(4, 7);
+    pub const KNOWN: Self = Self::new(4, 8);
 
     /// From `oldest` to `latest`.
     ///

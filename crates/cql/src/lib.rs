@@ -2,12 +2,13 @@
 //!
 //! The modules in the order in which a request passes through them: [`session`] and [`wire`] (bytes to requests), [`language`] (text to a
 //! tree), [`plan`] (a tree against a schema), [`exec`] (a plan with its values, on a shard), [`reply`] (the answer as a frame). Beside them
-//! [`value`] knows the bytes of one value, [`ddl`] changes schemas, [`system`] and [`describe`] show them, [`roles`] knows who may log in.
+//! [`value`] knows the bytes of one value, [`index`] which entries rows have in indexes, [`ddl`] changes schemas, [`system`] and [`describe`] show them, [`roles`] knows who may log in.
 
 pub mod ddl;
 pub mod describe;
 mod error;
 pub mod exec;
+pub mod index;
 pub mod language;
 pub mod plan;
 pub mod reply;

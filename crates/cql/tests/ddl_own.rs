@@ -166,8 +166,6 @@ fn what_is_not_there_yet_says_so() {
     let mut session = app();
     session.all(&["CREATE TABLE t (k int PRIMARY KEY, v text)"]);
     let cases = [
-        ("CREATE INDEX ON t (v)", "CREATE INDEX"),
-        ("CREATE CUSTOM INDEX i ON t (v) USING 'StorageAttachedIndex'", "CREATE INDEX"),
         ("CREATE MATERIALIZED VIEW w AS SELECT * FROM t WHERE k IS NOT NULL PRIMARY KEY (k)", "CREATE MATERIALIZED VIEW"),
         ("CREATE FUNCTION f (a int) CALLED ON NULL INPUT RETURNS int LANGUAGE java AS 'return a;'", "CREATE FUNCTION"),
         ("CREATE AGGREGATE g (int) SFUNC f STYPE int", "CREATE AGGREGATE"),
@@ -184,6 +182,34 @@ fn what_is_not_there_yet_says_so() {
     assert!(invalid(&mut session, "CREATE TABLE u (k int PRIMARY KEY, v vector<counter, 2>)").contains("Counters are not allowed"));
     assert!(invalid(&mut session, "CREATE TABLE u (k vector<duration, 2> PRIMARY KEY)").contains("duration type is not supported"));
     assert!(invalid(&mut session, "CREATE TABLE u (k int PRIMARY KEY, v vector<float, 70000>)").contains("at most 65535 dimensions"));
+}
+
+#[test]
+fn indexes_get_names_and_tables_of_their_own() {
+    let mut session = app();
+    session.all(&[
+        "CREATE TABLE t (k int, c int, v int, m map<text, int>, f frozen<set<int>>, PRIMARY KEY (k, c))",
+        "CREATE INDEX ON t (v)",
+        "CREATE INDEX t_m_idx ON t (keys(m))",
+        "CREATE INDEX ON t (m)",
+        "CREATE INDEX ON t (full(f))",
+        "CREATE CUSTOM INDEX ON t (v) USING 'org.apache.cassandra.index.sai.StorageAttachedIndex'",
+        "CREATE INDEX IF NOT EXISTS other ON t (v)",
+    ]);
+    let table = session.schema.table("app", "t").unwrap().clone();
+    assert_eq!(table.indexes.keys().collect::<Vec<_>>(), ["t_f_idx", "t_m_idx", "t_m_idx_1", "t_v_idx", "t_v_idx_1"]);
+    assert_eq!(table.stored().collect::<std::collections::BTreeSet<_>>().len(), 6);
+    for (text, message) in [
+        ("CREATE INDEX t_v_idx ON t (c)", "Index 't_v_idx' already exists"),
+        ("CREATE INDEX again ON t (v)", "Index again is a duplicate of existing index t_v_idx"),
+        ("CREATE INDEX ON t (k)", "Cannot create secondary index on the only partition key column k"),
+        ("CREATE INDEX ON t (values(v))", "Cannot create values() index on v. Non-collection columns only support simple indexes"),
+        ("ALTER TABLE t DROP v", "Cannot drop column v because it has dependent secondary indexes (t_v_idx,t_v_idx_1)"),
+        ("DROP INDEX nothing", "Index 'app.nothing' doesn't exist'"),
+    ] {
+        assert_eq!(invalid(&mut session, text), message, "{text}");
+    }
+    session.all(&["DROP INDEX t_v_idx", "DROP INDEX t_v_idx_1", "DROP INDEX IF EXISTS t_v_idx", "ALTER TABLE t DROP v"]);
 }
 
 #[test]

@@ -9,5 +9,7 @@ pub mod schema_blob;
 mod types;
 
 pub use column_id::ColumnId;
-pub use schema::{Column, ColumnKind, DroppedColumn, KeptOption, Keyspace, Order, Replication, Role, Schema, Table, TableOptions};
+pub use schema::{
+    Column, ColumnKind, DroppedColumn, Index, IndexPart, KeptOption, Keyspace, Order, Replication, Role, Schema, Table, TableOptions,
+};
 pub use types::{DataType, Frozen, TYPE_DEPTH_MAX, TYPE_PARTS_MAX, UserType};

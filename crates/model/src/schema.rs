@@ -83,6 +83,38 @@ pub struct Table {
     pub options: TableOptions,
     /// The dictionary of a record set; none for a table whose columns were declared.
     pub records: Option<RecordSet>,
+    /// Secondary indexes by name, which no other index of the keyspace has.
+    pub indexes: BTreeMap<String, Arc<Index>>,
+}
+
+/// A secondary index of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Index {
+    /// The engine's id of the table that its entries are in.
+    pub id: TableId,
+    /// Its name.
+    pub name: String,
+    /// The column that is indexed.
+    pub column: ColumnId,
+    /// What of the column is indexed.
+    pub part: IndexPart,
+    /// The implementation that a `USING` clause has named; none of an index without one.
+    pub class: Option<String>,
+    /// What `WITH OPTIONS` has given.
+    pub options: BTreeMap<String, String>,
+}
+
+/// What of a column an index has entries of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IndexPart {
+    /// The value; of a frozen collection the whole.
+    Value,
+    /// A map's keys.
+    Keys,
+    /// The elements of a list or set, a map's values.
+    Values,
+    /// A map's pairs of key and value.
+    Entries,
 }
 
 /// What is remembered of a column that was dropped.
@@ -193,6 +225,17 @@ impl Table {
         self.value_columns().iter().any(|column| column.kind == ColumnKind::Static)
     }
 
+    /// The column with this id.
+    #[must_use]
+    pub fn column_of_id(&self, id: ColumnId) -> Option<(usize, &Column)> {
+        self.columns.iter().enumerate().find(|(_, column)| column.id == id)
+    }
+
+    /// The engine's tables that hold what is stored of it: its rows, then the entries of its indexes.
+    pub fn stored(&self) -> impl Iterator<Item = TableId> + '_ {
+        std::iter::once(self.id).chain(self.indexes.values().map(|index| index.id))
+    }
+
     /// Whether its columns are counters.
     #[must_use]
     pub fn is_counter(&self) -> bool {
@@ -205,6 +248,17 @@ impl Schema {
     #[must_use]
     pub fn empty() -> Self {
         Self { version: 0, next_table: TableId(1), keyspaces: BTreeMap::new(), roles: BTreeMap::new() }
+    }
+
+    /// All tables.
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> + Clone {
+        self.keyspaces.values().flat_map(|keyspace| keyspace.tables.values())
+    }
+
+    /// Whether a table has an index.
+    #[must_use]
+    pub fn has_indexes(&self) -> bool {
+        self.tables().any(|table| !table.indexes.is_empty())
     }
 
     /// The table `keyspace.table`.

@@ -17,7 +17,7 @@ use cql::CqlError;
 use cql::ddl::{self, SchemaEvent};
 use io::{DiskError, DiskRequest, DiskTag, Reactor};
 use model::record_set::RecordSetError;
-use model::{Schema, schema_blob};
+use model::{Schema, Table, schema_blob};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -98,6 +98,8 @@ pub struct SchemaEnvironment<'a> {
     pub(crate) members: usize,
     /// Whether every member runs a program that knows roles.
     pub(crate) knows_roles: bool,
+    /// Whether every member knows indexes.
+    pub(crate) knows_indexes: bool,
 }
 
 /// A change that can be made.
@@ -255,6 +257,7 @@ impl Core {
                     in_cluster: self.cluster.is_some(),
                     members: self.cluster.as_ref().map_or(1, |cluster| cluster.view.peers.len() + 1),
                     knows_roles: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_roles()),
+                    knows_indexes: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_indexes()),
                 };
                 Ok(match change.resolve(&self.schema, &mut environment)? {
                     None => Resolved::Unchanged,
@@ -349,9 +352,13 @@ impl Core {
 
     /// The shard makes the tables of the schema.
     pub(crate) fn take_tables(&mut self, schema: &Schema) {
-        let tables = schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values());
-        self.shard.set_tables(tables.clone().map(|table| (table.id, ddl::page_compression(&table.options))));
-        self.shard.set_record_sets(tables.filter(|table| table.records.is_some()).cloned());
+        let stored = |table: &Arc<Table>| {
+            let compression = ddl::page_compression(&table.options);
+            table.stored().map(|id| (id, compression)).collect::<Vec<_>>()
+        };
+        self.shard.set_tables(schema.tables().flat_map(stored));
+        self.shard.set_record_sets(schema.tables().filter(|table| table.records.is_some()).cloned());
+        self.shard.set_observers(schema.tables().flat_map(crate::protocol::cql::observations));
     }
 
     /// On every core: the schema is this now.

@@ -255,8 +255,7 @@ impl NodeParts {
                     has_run: !schema.keyspaces.is_empty(),
                     ..engine_config(store, core.0, file.bytes, shard_capacity, shard_bytes, intervals)
                 };
-                let tables: BTreeSet<TableId> =
-                    schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values()).map(|table| table.id).collect();
+                let tables: BTreeSet<TableId> = schema.tables().flat_map(|table| table.stored()).collect();
                 let stored = shard::stored_tables(tables.iter().copied());
                 let marks = stored.iter().map(|table| (*table, truncations.get(table).copied().unwrap_or_default())).collect();
                 let engine = match Engine::open(engine_config, Box::new(memory), &marks, environment.now) {

@@ -7,12 +7,14 @@ use crate::state::member::MemberState;
 use crate::state::slots::{Assignment, FACTOR_MAX, SlotMap};
 use crate::state::{KEYSPACES_MAX, State};
 use base::SLOT_COUNT;
-use model::{Keyspace, schema_blob};
+use model::{Keyspace, Schema, schema_blob};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The version in which the schema has roles.
 const ROLES_SINCE: u16 = 7;
+/// The version in which tables have indexes.
+const INDEXES_SINCE: u16 = 8;
 
 impl State {
     /// Whether every member knows what roles are.
@@ -21,13 +23,24 @@ impl State {
         self.protocol_version() >= ROLES_SINCE
     }
 
+    /// Whether every member knows what indexes are.
+    #[must_use]
+    pub fn knows_indexes(&self) -> bool {
+        self.protocol_version() >= INDEXES_SINCE
+    }
+
+    /// Whether every member knows all that a schema has.
+    fn knows_all_of(&self, schema: &Schema) -> bool {
+        (schema.roles.is_empty() || self.knows_roles()) && (!schema.has_indexes() || self.knows_indexes())
+    }
+
     pub(crate) fn change_schema(&mut self, expected: u128, document: &[u8]) -> Outcome {
         let found = self.schema.version;
         if found != expected {
             return Outcome::Refused(Refused::SchemaChanged { found });
         }
         let schema = match schema_blob::decode(document) {
-            Ok(schema) if schema.version != found && (schema.roles.is_empty() || self.knows_roles()) => schema,
+            Ok(schema) if schema.version != found && self.knows_all_of(&schema) => schema,
             _ => return Outcome::Refused(Refused::BadSchema),
         };
         if !self.members.values().any(|member| member.state != MemberState::Removed) {

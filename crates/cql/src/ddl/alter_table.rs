@@ -50,7 +50,7 @@ pub(super) fn drop(context: &Context<'_>, statement: &ast::DropTable) -> Result<
     let event = SchemaEvent { change: ChangeKind::Dropped, target, keyspace: keyspace.name.clone() };
     let mut schema = context.schema.clone();
     schema.keyspaces.insert(keyspace.name.clone(), Arc::new(keyspace));
-    Ok(context.with_schema(schema, Some(event), vec![table.id]))
+    Ok(context.with_schema(schema, Some(event), table.stored().collect()))
 }
 
 fn check_declared(table: &Table) -> Result<(), DdlError> {
@@ -150,6 +150,11 @@ fn drop_columns(table: &mut Table, columns: &[Identifier], if_exists: bool, drop
         }
         if let (DataType::Udt(user, _), true) = (&column.data_type, column.data_type.is_multi_cell()) {
             return Err(DdlError::DropUserTypeColumn { column: column.name.clone(), name: user.name.clone() });
+        }
+        let indexes: Vec<&str> =
+            table.indexes.values().filter(|index| index.column == column.id).map(|index| index.name.as_str()).collect();
+        if !indexes.is_empty() {
+            return Err(DdlError::DropIndexedColumn { column: column.name.clone(), indexes: indexes.join(",") });
         }
         let column = table.columns.remove(position);
         let dropped = DroppedColumn { kind: column.kind, data_type: without_user_types(&column.data_type), dropped_at_us };

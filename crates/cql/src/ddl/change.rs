@@ -132,6 +132,18 @@ impl<'a> Context<'a> {
         self.with_schema(schema, Some(SchemaEvent { change, target, keyspace: name }), Vec::new())
     }
 
+    /// The outcome in which something in a keyspace has changed.
+    pub(super) fn table_changed(
+        &self,
+        schema: Schema,
+        change: ChangeKind,
+        target: SchemaEventTarget,
+        keyspace: &str,
+        dropped: Vec<TableId>,
+    ) -> Outcome {
+        self.with_schema(schema, Some(SchemaEvent { change, target, keyspace: keyspace.to_owned() }), dropped)
+    }
+
     /// The outcome in which `schema` takes the place of the former.
     pub(super) fn with_schema(&self, mut schema: Schema, event: Option<SchemaEvent>, dropped: Vec<TableId>) -> Outcome {
         schema.version = content_version(&schema);

@@ -168,6 +168,7 @@ fn build(
         clustering_len,
         next_column,
         dropped_columns: BTreeMap::new(),
+        indexes: BTreeMap::new(),
         records: None,
         options,
     })

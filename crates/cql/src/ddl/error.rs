@@ -289,6 +289,51 @@ pub enum DdlError {
     #[error("chunk_length_in_kb must be a power of 2")]
     ChunkLength,
 
+    // Indexes.
+    #[error("Index name must not be empty, or contain non-alphanumeric-underscore characters (got \"{0}\")")]
+    IndexName(String),
+    #[error("CUSTOM index requires specifying the index class")]
+    CustomIndexWithoutClass,
+    #[error("Cannot specify options for a non-CUSTOM index")]
+    IndexOptions,
+    #[error("Index '{0}' already exists")]
+    IndexExists(String),
+    #[error("Index {name} is a duplicate of existing index {existing}")]
+    IndexTwice { name: String, existing: String },
+    #[error("Secondary indexes on counter tables aren't supported")]
+    IndexOnCounters,
+    #[error("Only CUSTOM indexes can be created without specifying a target column")]
+    IndexWithoutColumn,
+    #[error("Only CUSTOM indexes support multiple columns")]
+    IndexOnManyColumns,
+    #[error("Column '{0}' doesn't exist")]
+    IndexUnknownColumn(String),
+    #[error("Secondary indexes are not supported on {0}")]
+    IndexOnDuration(&'static str),
+    #[error("Cannot create secondary index on the only partition key column {0}")]
+    IndexOnPartitionKey(String),
+    #[error(
+        "Cannot create {kind}() index on frozen column {column}. Frozen collections are immutable and must be fully indexed by using the \
+         'full({column})' modifier"
+    )]
+    IndexOnFrozen { kind: &'static str, column: String },
+    #[error("full() indexes can only be created on frozen collections")]
+    FullIndex,
+    #[error("Cannot create {kind}() index on {column}. Non-collection columns only support simple indexes")]
+    IndexOnSimple { kind: &'static str, column: String },
+    #[error("Cannot create index on {kind} of column {column} with non-map type")]
+    IndexOnNoMap { kind: &'static str, column: String },
+    #[error("Cannot create index on non-frozen UDT column {0}")]
+    IndexOnUserType(String),
+    #[error("SASI indexes are disabled. Enable in cassandra.yaml to use.")]
+    Sasi,
+    #[error("Unable to find custom indexer class '{0}'")]
+    IndexClass(String),
+    #[error("Properties specified [{0}] are not understood by StorageAttachedIndex")]
+    IndexOption(String),
+    #[error("Cannot drop column {column} because it has dependent secondary indexes ({indexes})")]
+    DropIndexedColumn { column: String, indexes: String },
+
     // Not here.
     #[error("{0} is not supported by TarnDB yet")]
     Unsupported(&'static str),
@@ -410,6 +455,8 @@ impl DdlError {
             | Self::CompressionNumber(_)
             | Self::ZstdLevel(_)
             | Self::ZstdLevelNumber(_)
+            | Self::IndexClass(_)
+            | Self::IndexOption(_)
             | Self::ChunkLength => DdlErrorKind::Config,
             _ => DdlErrorKind::Invalid,
         }

@@ -76,5 +76,5 @@ pub(super) fn drop(context: &Context<'_>, statement: &ast::DropKeyspace) -> Resu
         return Err(DdlError::HasRecordSets(name.to_owned()));
     }
     let event = SchemaEvent { change: ChangeKind::Dropped, target: SchemaEventTarget::Keyspace, keyspace: name.to_owned() };
-    Ok(context.with_schema(schema, Some(event), former.tables.values().map(|table| table.id).collect()))
+    Ok(context.with_schema(schema, Some(event), former.tables.values().flat_map(|table| table.stored()).collect()))
 }

@@ -12,6 +12,7 @@ mod alter_table;
 mod change;
 mod create_table;
 mod error;
+mod index;
 mod keyspace;
 mod name;
 mod number;
@@ -26,6 +27,7 @@ mod user_type;
 pub use change::{Change, Environment, Outcome, SchemaEvent, SchemaEventTarget, content_version};
 pub use create_table::SYSTEM_TABLE_IDS_FROM;
 pub use error::{DdlError, DdlErrorKind, PASSWORD_BYTES_MAX};
+pub use index::IndexClass;
 pub use options::{TableParameters, page_compression};
 pub use replication::{NETWORK_TOPOLOGY_STRATEGY, SIMPLE_STRATEGY};
 pub use types::resolve_type;
@@ -63,6 +65,8 @@ pub fn apply(schema: &Schema, keyspace: Option<&str>, statement: &Statement, env
         Statement::CreateTable(create) => create_table::create(&context, create),
         Statement::AlterTable(alter) => alter_table::alter(&context, alter),
         Statement::DropTable(drop) => alter_table::drop(&context, drop),
+        Statement::CreateIndex(create) => index::create(&context, create),
+        Statement::DropIndex(drop) => index::drop_index(&context, drop),
         Statement::CreateType(create) => user_type::create(&context, create),
         Statement::AlterType(alter) => user_type::alter(&context, alter),
         Statement::DropType(drop) => user_type::drop(&context, drop),

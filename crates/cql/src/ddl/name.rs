@@ -22,6 +22,10 @@ pub(super) fn check_keyspace_name(name: &str) -> Result<(), DdlError> {
     Ok(())
 }
 
+pub(super) fn check_index_name(name: &str) -> Result<(), DdlError> {
+    if is_plain(name) && name.len() <= TABLE_NAME_CHARACTERS_MAX { Ok(()) } else { Err(DdlError::IndexName(name.to_owned())) }
+}
+
 pub(super) fn check_table_name(keyspace: &str, table: &str) -> Result<(), DdlError> {
     let (keyspace, table) = (keyspace.to_owned(), table.to_owned());
     if !is_plain(&table) {

@@ -22,14 +22,6 @@ pub(super) fn answer(context: &Context<'_>, statement: &Statement) -> Result<Out
             keyspace(&copy.name.keyspace)?;
             Err(DdlError::Unsupported("CREATE TABLE LIKE"))
         }
-        S::CreateIndex(create) => {
-            keyspace(&create.table.keyspace)?;
-            Err(DdlError::Unsupported("CREATE INDEX"))
-        }
-        S::DropIndex(drop) => {
-            let keyspace = keyspace(&drop.name.keyspace)?;
-            absent(drop.if_exists, DdlError::UnknownIndex { keyspace, name: text(&drop.name.name) })
-        }
         S::CreateView(create) => {
             keyspace(&create.name.keyspace)?;
             Err(DdlError::Unsupported("CREATE MATERIALIZED VIEW"))

@@ -15,13 +15,13 @@ mod type_text;
 pub use description::Description;
 use description::columns;
 pub use error::DescribeError;
-pub use schema_text::{create_keyspace, create_table, create_type};
+pub use schema_text::{create_index, create_keyspace, create_table, create_type, index_target};
 pub use type_text::type_text;
 
 use crate::language::ast::{Describe, DescribeTarget, Identifier, KeyspaceScope, QualifiedName, SchemaScope};
 use crate::language::quote_identifier;
 use crate::system::{self, NodeView};
-use model::{Keyspace, Table, UserType};
+use model::{Index, Keyspace, Table, UserType};
 use schema_text::Detail;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,6 +44,11 @@ fn all_keyspaces<'a>(view: &NodeView<'a>) -> BTreeMap<&'a str, &'a Arc<Keyspace>
     let catalog = system::catalog();
     let system = catalog.ordinary.values().chain(catalog.virtual_keyspaces.values());
     system.chain(view.schema.keyspaces.values()).map(|keyspace| (keyspace.name.as_str(), keyspace)).collect()
+}
+
+/// An index of a keyspace, and its table.
+fn index_of<'k>(keyspace: &'k Keyspace, name: &str) -> Option<(&'k Table, &'k Index)> {
+    keyspace.tables.values().find_map(|table| Some((&**table, &**table.indexes.get(name)?)))
 }
 
 struct Describer<'a> {
@@ -73,7 +78,7 @@ impl<'a> Describer<'a> {
             DescribeTarget::Functions | DescribeTarget::Aggregates => Ok(names(std::iter::empty())),
             DescribeTarget::Table(name) => self.table(name),
             DescribeTarget::Type(name) => self.user_type(name),
-            DescribeTarget::Index(name) => Err(self.absent(name.keyspace.as_ref(), &name.name, DescribeError::index)),
+            DescribeTarget::Index(name) => self.index(name),
             DescribeTarget::View(name) => Err(self.absent(name.keyspace.as_ref(), &name.name, DescribeError::view)),
             DescribeTarget::Function(name) => Err(self.absent(name.keyspace.as_ref(), &name.name, DescribeError::function)),
             DescribeTarget::Aggregate(name) => Err(self.absent(name.keyspace.as_ref(), &name.name, DescribeError::aggregate)),
@@ -99,7 +104,7 @@ impl<'a> Describer<'a> {
     fn contents(&self, keyspace: &Keyspace) -> Vec<Element> {
         let mut contents = vec![self.element(&keyspace.name, "keyspace", &keyspace.name, create_keyspace(keyspace))];
         contents.extend(schema_text::dependencies_first(keyspace).into_iter().map(|user| self.type_element(user)));
-        contents.extend(sorted(keyspace.tables.values(), |table| &table.name).into_iter().map(|table| self.table_element(table)));
+        contents.extend(sorted(keyspace.tables.values(), |table| &table.name).into_iter().flat_map(|table| self.table_elements(table)));
         contents
     }
 
@@ -127,7 +132,13 @@ impl<'a> Describer<'a> {
     fn table(&self, name: &QualifiedName) -> Result<Description, DescribeError> {
         let keyspace = self.used_keyspace(name.keyspace.as_ref())?;
         let table = keyspace.tables.get(name.name.as_str()).ok_or_else(|| DescribeError::table(&keyspace.name, &name.name))?;
-        Ok(elements([self.table_element(table)]))
+        Ok(elements(self.table_elements(table)))
+    }
+
+    fn index(&self, name: &QualifiedName) -> Result<Description, DescribeError> {
+        let keyspace = self.used_keyspace(name.keyspace.as_ref())?;
+        let found = index_of(keyspace, name.name.as_str()).ok_or_else(|| DescribeError::index(&keyspace.name, &name.name))?;
+        Ok(elements([self.index_element(found.0, found.1)]))
     }
 
     fn user_type(&self, name: &QualifiedName) -> Result<Description, DescribeError> {
@@ -145,8 +156,11 @@ impl<'a> Describer<'a> {
             return Err(DescribeError::UnknownKeyspace(name.name.as_str().to_owned()));
         }
         let keyspace = self.used_keyspace(name.keyspace.as_ref())?;
-        let table = keyspace.tables.get(name.name.as_str()).ok_or_else(|| DescribeError::any(&keyspace.name, &name.name))?;
-        Ok(elements([self.table_element(table)]))
+        if let Some(table) = keyspace.tables.get(name.name.as_str()) {
+            return Ok(elements(self.table_elements(table)));
+        }
+        let found = index_of(keyspace, name.name.as_str()).ok_or_else(|| DescribeError::any(&keyspace.name, &name.name))?;
+        Ok(elements([self.index_element(found.0, found.1)]))
     }
 
     fn used_keyspace(&self, name: Option<&Identifier>) -> Result<&'a Arc<Keyspace>, DescribeError> {
@@ -168,6 +182,16 @@ impl<'a> Describer<'a> {
     fn table_element(&self, table: &Table) -> Element {
         let statement = schema_text::describe_table(table, self.detail);
         self.element(&table.keyspace, "table", &table.name, statement)
+    }
+
+    /// A table, then its indexes.
+    fn table_elements(&self, table: &Table) -> Vec<Element> {
+        let indexes = table.indexes.values().map(|index| self.index_element(table, index));
+        std::iter::once(self.table_element(table)).chain(indexes).collect()
+    }
+
+    fn index_element(&self, table: &Table, index: &Index) -> Element {
+        self.element(&table.keyspace, "index", &index.name, create_index(table, index))
     }
 
     fn element(&self, keyspace: &str, kind: &'static str, name: &str, statement: String) -> Element {

@@ -4,7 +4,7 @@ use super::type_text::{quote_type_name, type_text};
 use crate::ddl::{TableParameters, java_double};
 use crate::language::quote_identifier;
 use crate::system;
-use model::{Column, ColumnKind, DataType, Keyspace, Order, Table, UserType};
+use model::{Column, ColumnKind, DataType, Index, IndexPart, Keyspace, Order, Table, UserType};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -96,6 +96,30 @@ pub(super) fn describe_table(table: &Table, detail: Detail) -> String {
         }
     }
     if is_virtual { virtual_note("Table", &name, &statement) } else { statement }
+}
+
+/// What an index is of, as `CREATE INDEX` has it.
+#[must_use]
+pub fn index_target(table: &Table, index: &Index) -> String {
+    let Some((_, column)) = table.column_of_id(index.column) else { return String::new() };
+    let name = quote_identifier(&column.name);
+    match index.part {
+        IndexPart::Value if column.data_type.is_collection() => format!("full({name})"),
+        IndexPart::Value => name.into_owned(),
+        IndexPart::Keys => format!("keys({name})"),
+        IndexPart::Values => format!("values({name})"),
+        IndexPart::Entries => format!("entries({name})"),
+    }
+}
+
+/// `CREATE INDEX …;`
+#[must_use]
+pub fn create_index(table: &Table, index: &Index) -> String {
+    let (kind, name) = (if index.class.is_some() { "CUSTOM INDEX" } else { "INDEX" }, quote_identifier(&index.name));
+    let table_name = format!("{}.{}", quote_identifier(&table.keyspace), quote_identifier(&table.name));
+    let using = index.class.as_ref().map_or(String::new(), |class| format!(" USING {}", literal(class)));
+    let options = if index.options.is_empty() { String::new() } else { format!(" WITH OPTIONS = {}", map_literal(&index.options)) };
+    format!("CREATE {kind} {name} ON {table_name} ({}){using}{options};", index_target(table, index))
 }
 
 /// Key columns first, then static ones, then others; of both, those of one cell first.

@@ -6,11 +6,14 @@
 
 mod chunk;
 mod cursor;
+mod entry_ranges;
 mod filter;
 mod gather;
+mod indexed;
 mod run;
 pub(super) mod single;
 
 pub(super) use chunk::{Chunk, Described, End, Extent, FetchPlan, Gathered};
 pub(super) use cursor::{Cursor, Place};
+pub(super) use entry_ranges::EntryRanges;
 pub(super) use filter::BoundFilter;

@@ -29,6 +29,7 @@ pub use bindings::{Bindings, Bound, Environment, OwnedValues};
 pub use execution::{Execution, Options};
 pub use failure::Failure;
 pub use keys::{KeyRange, clustering_ranges, partition_keys, single_partition_key};
+pub(crate) use rows::range_of_deletion;
 pub use select::part_of_select;
 pub use start::{Work, start};
 pub use store::MemoryStore;

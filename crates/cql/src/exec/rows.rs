@@ -6,6 +6,7 @@
 mod cover;
 
 pub(super) use cover::Cover;
+pub(crate) use cover::parse as range_of_deletion;
 
 use crate::plan::{SLOT_FIRST, SLOT_GONE, Select, Source};
 use crate::value::{self, build, comparable};

@@ -12,7 +12,7 @@ mod groups;
 mod output;
 mod paging;
 
-use super::fetch::{BoundFilter, Chunk, Cursor, Described, Extent, FetchPlan, Gathered};
+use super::fetch::{BoundFilter, Chunk, Cursor, Described, EntryRanges, Extent, FetchPlan, Gathered};
 use super::{Bound, Environment, Execution, Options, OwnedValues, keys};
 use crate::plan::{KeyTerm, Select, Statement, Term, TokenBound, TokenTerm};
 use crate::wire::{
@@ -120,7 +120,8 @@ pub(super) fn coordinate(execution: &Execution<'_>, context: &Context) -> Result
 fn fetch_plan(plan: &Arc<Select>, environment: &Environment<'_>, per_partition: u32, now_s: u32) -> Result<FetchPlan, CqlError> {
     let filters = plan.filters.iter().map(|filter| BoundFilter::new(filter, environment)).collect::<Result<Vec<_>, _>>()?;
     let ranges = if plan.partition.is_empty() { Vec::new() } else { keys::clustering_ranges(&plan.table, &plan.clustering, environment)? };
-    Ok(FetchPlan { plan: Arc::clone(plan), ranges, filters, per_partition, now_s, keyed: plan.group_by.is_some() })
+    let entries = plan.index.as_ref().filter(|_| plan.partition.is_empty()).map(|used| EntryRanges::new(used, &filters));
+    Ok(FetchPlan { plan: Arc::clone(plan), ranges, filters, entries, per_partition, now_s, keyed: plan.group_by.is_some() })
 }
 
 /// Makes a chunk of a SELECT again that [`Operation::describe`] has described elsewhere.

@@ -7,7 +7,7 @@
 use super::{ClusteringPlan, Comparator, KeyTerm, Term};
 use crate::value::function::FunctionSpec;
 use crate::wire::{ColumnSpec, ProtocolVersion, ResultMetadata};
-use model::{DataType, Table};
+use model::{DataType, Index, Table};
 use std::sync::{Arc, OnceLock};
 
 /// In [`Select::slots`]: the column was dropped, and its cells are nobody's.
@@ -53,6 +53,8 @@ pub struct Select {
     pub clustering: ClusteringPlan,
     /// What each row must match besides.
     pub filters: Vec<Filter>,
+    /// The index that gives the rows to look at, where partitions are not given.
+    pub index: Option<IndexUse>,
     /// Whether a partition with nothing but static columns gives a row: not when the statement is about certain rows.
     pub static_only_rows: bool,
     /// Whether rows come in the reverse of the table's clustering order.
@@ -71,6 +73,19 @@ pub struct Select {
     pub sort: Vec<SortKey>,
     /// The description of the result, by protocol version.
     pub metadata: Metadata,
+}
+
+/// How an index is used.
+#[derive(Clone, Debug)]
+pub struct IndexUse {
+    /// The index.
+    pub index: Arc<Index>,
+    /// The types of what its entries start with.
+    pub types: Vec<DataType>,
+    /// The filters that it answers, by their positions in [`Select::filters`].
+    pub filters: Vec<usize>,
+    /// Whether an entry stands for the whole partition: that of a static column.
+    pub of_partitions: bool,
 }
 
 /// A column whose cells are read.

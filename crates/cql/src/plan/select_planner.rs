@@ -6,6 +6,7 @@
 mod clustering;
 mod composed;
 mod draft;
+mod indexes;
 mod reads;
 mod restrictions;
 mod selection;
@@ -65,6 +66,7 @@ impl Planner<'_> {
             && group_by.is_none()
             && !statement.distinct;
         let static_only_rows = table.has_static() && !restrictions.about_rows;
+        let index = if restrictions.partition.is_empty() { indexes::choose(&table, &reads, &restrictions.filters) } else { None };
         Ok(Select {
             slots: slots(&table, &reads),
             clustering_read: reads.clustering_read(&restrictions.filters),
@@ -81,6 +83,7 @@ impl Planner<'_> {
             token_upper: restrictions.token_upper,
             clustering: restrictions.clustering,
             filters: restrictions.filters,
+            index,
             static_only_rows,
             reversed,
             group_by,

@@ -44,6 +44,7 @@ pub fn rows(table: &Table, view: &NodeView<'_>, visit: &mut dyn FnMut(SystemRow)
         ("system_schema", "scylla_keyspaces") => schema_tables::scylla_keyspaces(view, &mut rows),
         ("system_schema", "tables") => schema_tables::tables(view.schema, &mut rows),
         ("system_schema", "columns") => schema_tables::columns(view.schema, &mut rows),
+        ("system_schema", "indexes") => schema_tables::indexes(view.schema, &mut rows),
         ("system_schema", "dropped_columns") => schema_tables::dropped_columns(view.schema, &mut rows),
         ("system_schema", "types") => schema_tables::types(view.schema, &mut rows),
         ("system_virtual_schema", "keyspaces") => schema_tables::virtual_keyspaces(&mut rows),

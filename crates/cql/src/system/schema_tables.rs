@@ -3,7 +3,7 @@
 use super::row::{Named, RowBuilder, boolean, double, int, pairs, text, text_map, texts, uuid};
 use super::{Catalog, NodeView, catalog};
 use crate::ddl::TableParameters;
-use crate::describe::type_text;
+use crate::describe::{index_target, type_text};
 use model::{ColumnKind, Keyspace, Order, Schema, Table};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -122,6 +122,23 @@ pub(super) fn dropped_columns(schema: &Schema, rows: &mut RowBuilder<'_>) {
                 ("dropped_time", Some(dropped.dropped_at_us.div_euclid(1000).to_be_bytes().to_vec())),
                 ("kind", text(kind_name(dropped.kind))),
                 ("type", text(type_text(&dropped.data_type))),
+            ]);
+        }
+    }
+}
+
+pub(super) fn indexes(schema: &Schema, rows: &mut RowBuilder<'_>) {
+    for table in tables_of(listed(schema)) {
+        for index in table.indexes.values() {
+            let mut options = index.options.clone();
+            options.insert("target".to_owned(), index_target(table, index));
+            options.extend(index.class.clone().map(|class| ("class_name".to_owned(), class)));
+            rows.row([
+                ("keyspace_name", text(&table.keyspace)),
+                ("table_name", text(&table.name)),
+                ("index_name", text(&index.name)),
+                ("kind", text(if index.class.is_some() { "CUSTOM" } else { "COMPOSITES" })),
+                ("options", text_map(&options)),
             ]);
         }
     }

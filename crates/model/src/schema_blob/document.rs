@@ -6,15 +6,19 @@ use super::types::{Resolver, TypeDeclaration, TypeDocument};
 use super::{Inconsistency, SchemaBlobError};
 use crate::column_id::ColumnId;
 use crate::record_set::{Bin, RecordSet};
-use crate::schema::{Column, ColumnKind, DroppedColumn, KeptOption, Keyspace, Order, Replication, Role, Schema, Table, TableOptions};
+use crate::schema::{
+    Column, ColumnKind, DroppedColumn, Index, IndexPart, KeptOption, Keyspace, Order, Replication, Role, Schema, Table, TableOptions,
+};
 use base::TableId;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The newest format that [`decode`] reads.
-pub const FORMAT: u32 = 2;
-/// What [`encode`] writes for a schema without roles: programs that know none read it.
+pub const FORMAT: u32 = 3;
+/// What [`encode`] writes for a schema without indexes: programs that know none read it.
+const FORMAT_WITHOUT_INDEXES: u32 = 2;
+/// What [`encode`] writes for a schema that has no roles either.
 const FORMAT_WITHOUT_ROLES: u32 = 1;
 
 /// What is read first: the rest may have changed its meaning.
@@ -74,6 +78,31 @@ struct TableDocument {
     /// Of a record set: bins in the order of their columns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bins: Option<Vec<BinDocument>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    indexes: Vec<IndexDocument>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct IndexDocument {
+    name: String,
+    id: u32,
+    /// The id of the column.
+    column: u16,
+    part: PartDocument,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    class: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    options: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum PartDocument {
+    Value,
+    Keys,
+    Values,
+    Entries,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -127,7 +156,11 @@ pub(super) fn hex(value: u128) -> String {
 impl SchemaDocument {
     pub(super) fn of(schema: &Schema) -> Self {
         Self {
-            format: if schema.roles.is_empty() { FORMAT_WITHOUT_ROLES } else { FORMAT },
+            format: match (schema.has_indexes(), schema.roles.is_empty()) {
+                (true, _) => FORMAT,
+                (false, false) => FORMAT_WITHOUT_INDEXES,
+                (false, true) => FORMAT_WITHOUT_ROLES,
+            },
             version: hex(schema.version),
             next_table: schema.next_table.0,
             keyspaces: schema.keyspaces.values().map(|keyspace| KeyspaceDocument::of(keyspace)).collect(),
@@ -196,8 +229,11 @@ impl KeyspaceDocument {
         let mut tables = BTreeMap::new();
         for document in self.tables {
             let name = document.name.clone();
-            if document.id >= next_table || !table_ids.insert(document.id) {
-                return Err(at(name)(Inconsistency::Id));
+            let ids = std::iter::once(document.id).chain(document.indexes.iter().map(|index| index.id));
+            for id in ids {
+                if id >= next_table || !table_ids.insert(id) {
+                    return Err(at(name)(Inconsistency::Id));
+                }
             }
             let table = document.into_table(&mut resolver).map_err(at(name.clone()))?;
             if tables.insert(name.clone(), Arc::new(table)).is_some() {
@@ -224,6 +260,7 @@ impl TableDocument {
             gc_grace_seconds: table.options.gc_grace_seconds,
             options: table.options.kept.iter().map(|(name, value)| (name.clone(), OptionDocument::of(value))).collect(),
             bins: table.records.as_ref().map(|records| records.bins().iter().map(BinDocument::of).collect()),
+            indexes: table.indexes.values().map(|index| IndexDocument::of(index)).collect(),
         }
     }
 
@@ -253,6 +290,13 @@ impl TableDocument {
             None => None,
             Some(bins) => Some(records(&columns, self.next_column, bins)?),
         };
+        let mut indexes = BTreeMap::new();
+        for document in self.indexes {
+            let index = document.into_index(&columns)?;
+            if indexes.insert(index.name.clone(), Arc::new(index)).is_some() {
+                return Err(Inconsistency::NameTwice);
+            }
+        }
         Ok(Table {
             id: TableId(self.id),
             uuid: from_hex(&self.uuid).ok_or(Inconsistency::Uuid)?,
@@ -270,7 +314,36 @@ impl TableDocument {
                 kept: self.options.into_iter().map(|(name, value)| (name, value.into_option())).collect(),
             },
             records,
+            indexes,
         })
+    }
+}
+
+impl IndexDocument {
+    fn of(index: &Index) -> Self {
+        let part = match index.part {
+            IndexPart::Value => PartDocument::Value,
+            IndexPart::Keys => PartDocument::Keys,
+            IndexPart::Values => PartDocument::Values,
+            IndexPart::Entries => PartDocument::Entries,
+        };
+        let Index { name, class, options, .. } = index.clone();
+        Self { name, id: index.id.0, column: index.column.0, part, class, options }
+    }
+
+    fn into_index(self, columns: &[Column]) -> Result<Index, Inconsistency> {
+        let part = match self.part {
+            PartDocument::Value => IndexPart::Value,
+            PartDocument::Keys => IndexPart::Keys,
+            PartDocument::Values => IndexPart::Values,
+            PartDocument::Entries => IndexPart::Entries,
+        };
+        let column = ColumnId(self.column);
+        if columns.iter().all(|known| known.id != column) {
+            return Err(Inconsistency::Id);
+        }
+        let Self { name, id, class, options, .. } = self;
+        Ok(Index { id: TableId(id), name, column, part, class, options })
     }
 }
 

@@ -5,6 +5,7 @@ use crate::ColumnId;
 use crate::record_set::NewBin;
 use crate::schema::{Column, ColumnKind, DroppedColumn, KeptOption, Keyspace, Order, Replication, Role, Table, TableOptions};
 use crate::types::{DataType, Frozen, UserType};
+use crate::{Index, IndexPart};
 use base::TableId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -63,6 +64,7 @@ fn full() -> Schema {
         clustering_len: 1,
         next_column: ColumnId(10),
         dropped_columns: BTreeMap::from([("old".to_owned(), dropped)]),
+        indexes: BTreeMap::new(),
         options,
         records: None,
     };
@@ -133,8 +135,8 @@ fn every_cut_is_found() {
 
 #[test]
 fn a_newer_format_is_named_even_if_its_fields_are_unknown() {
-    let error = decode(&sealed("{\"format\": 3, \"galaxies\": []}\n")).unwrap_err();
-    assert!(matches!(error, SchemaBlobError::Newer { found: 3, supported: FORMAT }), "{error}");
+    let error = decode(&sealed("{\"format\": 4, \"galaxies\": []}\n")).unwrap_err();
+    assert!(matches!(error, SchemaBlobError::Newer { found: 4, supported: FORMAT }), "{error}");
 }
 
 #[test]
@@ -189,6 +191,35 @@ fn the_content_does_not_depend_on_the_version() {
 }
 
 /// A group, and somebody in it.
+fn with_index(id: u32, column: u16) -> Schema {
+    let mut schema = full();
+    let options = BTreeMap::from([("case_sensitive".to_owned(), "true".to_owned())]);
+    let index = Index {
+        id: TableId(id),
+        name: "keys_of_m".to_owned(),
+        column: ColumnId(column),
+        part: IndexPart::Keys,
+        class: Some("sai".to_owned()),
+        options,
+    };
+    let keyspace = Arc::make_mut(schema.keyspaces.get_mut("app").unwrap());
+    let table = Arc::make_mut(keyspace.tables.get_mut("orders").unwrap());
+    table.indexes.insert(index.name.clone(), Arc::new(index));
+    Schema { next_table: TableId(9), ..schema }
+}
+
+#[test]
+fn indexes_survive_the_round_trip_and_need_a_program_that_knows_them() {
+    let schema = with_index(8, 4);
+    assert_eq!(decode(&encode(&schema)).unwrap(), schema);
+    assert!(document_of(&schema).contains("\"format\": 3"));
+    assert_eq!(schema.tables().flat_map(|table| table.stored().collect::<Vec<_>>()).collect::<Vec<_>>(), [TableId(7), TableId(8)]);
+    for (id, column) in [(7, 4), (9, 4), (8, 77)] {
+        let error = decode(&encode(&with_index(id, column))).unwrap_err();
+        assert!(matches!(error, SchemaBlobError::Inconsistent { fault: Inconsistency::Id, .. }), "table {id}, column {column}: {error}");
+    }
+}
+
 fn with_roles() -> Schema {
     let group = Role { is_superuser: true, ..Role::default() };
     let member_of = BTreeSet::from(["staff".to_owned()]);

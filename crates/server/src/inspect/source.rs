@@ -194,9 +194,8 @@ fn probe(device: &Device) -> std::io::Result<Option<(u64, u32, u32)>> {
 /// Tables and truncation marks of a data directory.
 fn read_tables(path: &Path, small_files: &SmallFiles, cores: u16) -> Result<Tables, InspectError> {
     let schema = small_files.blob(node::SCHEMA_BLOB).map(schema_blob::decode).transpose()?;
-    let keyspaces = schema.iter().flat_map(|schema| schema.keyspaces.values());
-    let tables = keyspaces.flat_map(|keyspace| keyspace.tables.values()).map(|table| table.id);
-    let exist = shard::stored_tables(tables).into_iter().collect();
+    let tables = schema.iter().flat_map(|schema| schema.tables());
+    let exist = shard::stored_tables(tables.flat_map(|table| table.stored())).into_iter().collect();
     let mut marks = BTreeMap::new();
     for core in 0..cores {
         let name = node::truncations_blob(base::CoreId(core));

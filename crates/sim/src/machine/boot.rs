@@ -94,8 +94,7 @@ impl Machine {
         let config = Arc::new(setup.node_config(remains.now, incarnation, remains.boot));
         let replication: Vec<_> = (0..setup.cores).map(|core| blobs.get(&replication_blob(CoreId(core))).cloned()).collect();
         let metadata = MetadataBlobs { log: blobs.get(LOG_BLOB).cloned(), snapshot: blobs.get(SNAPSHOT_BLOB).cloned() };
-        let tables: BTreeSet<TableId> =
-            schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values()).map(|table| table.id).collect();
+        let tables: BTreeSet<TableId> = schema.tables().flat_map(|table| table.stored()).collect();
         let truncations = |core| blobs.get(&truncations_blob(core)).map_or_else(BTreeMap::new, |blob| decode_truncations(blob).unwrap());
         let mut all_truncations: Vec<_> = (0..setup.cores).map(|core| truncations(CoreId(core))).collect();
         let boot = remains.boot;

@@ -16,6 +16,7 @@
 //! repeats a row.
 
 use super::cursor::Cursor;
+use super::entry_ranges::EntryRanges;
 use super::filter::BoundFilter;
 use crate::exec::keys::KeyRange;
 use crate::plan::Select;
@@ -31,6 +32,8 @@ pub(in crate::exec) struct FetchPlan {
     pub(in crate::exec) ranges: Vec<KeyRange>,
     /// What rows must match.
     pub(in crate::exec) filters: Vec<BoundFilter>,
+    /// The entries whose rows are looked at, if an index is used.
+    pub(in crate::exec) entries: Option<EntryRanges>,
     /// Rows a partition gives at most.
     pub(in crate::exec) per_partition: u32,
     /// The time that expiry goes by.

@@ -69,6 +69,12 @@ impl BoundFilter {
         Ok(Self { subject, data_type: filter.data_type.clone(), operator: filter.operator, values })
     }
 
+    /// How it compares, with which values; of a map's element the key before them.
+    pub(in crate::exec) fn comparison(&self) -> (Comparator, Option<&[u8]>, &[Vec<u8>]) {
+        let key = if let BoundSubject::Element { key, .. } = &self.subject { Some(key.as_slice()) } else { None };
+        (self.operator, key, &self.values)
+    }
+
     /// Whether a row matches. What is null matches nothing.
     pub(in crate::exec) fn matches(&self, row: &RowValues<'_>, scratch: &mut Vec<u8>) -> bool {
         let actual = match &self.subject {

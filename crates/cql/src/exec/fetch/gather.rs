@@ -21,8 +21,8 @@ const IN_VAIN: u32 = 4;
 /// The state of a running chunk.
 pub(super) struct Gather<'a> {
     chunk: &'a Chunk,
-    fetch: &'a FetchPlan,
-    plan: &'a Select,
+    pub(super) fetch: &'a FetchPlan,
+    pub(super) plan: &'a Select,
     out: &'a mut Vec<u8>,
     out_start: usize,
     /// Whether the values of static columns are read.
@@ -247,7 +247,7 @@ impl<'a> Gather<'a> {
     }
 
     /// Reads what is about the whole partition.
-    fn enter(&mut self, store: &dyn RowStore, partition: &PartitionKey<'_>) -> Result<(), Stop> {
+    pub(super) fn enter(&mut self, store: &dyn RowStore, partition: &PartitionKey<'_>) -> Result<(), Stop> {
         self.cover.clear();
         self.static_row.clear();
         store.scan(partition, &[], Some(&[RANGE_DELETION_PREFIX + 1]), Direction::Forward, &mut |clustering, row| {
@@ -270,7 +270,7 @@ impl<'a> Gather<'a> {
     }
 
     /// Looks at a row of the entered partition.
-    fn row(&mut self, clustering: &[u8], row: &[u8]) -> Visit {
+    pub(super) fn row(&mut self, clustering: &[u8], row: &[u8]) -> Visit {
         let hidden_until = self.cover.hidden_until(clustering);
         if self.give(Some((clustering, row, hidden_until))) == Visit::Stop {
             return Visit::Stop;
@@ -297,8 +297,41 @@ impl<'a> Gather<'a> {
         if self.stop_before_more() { Visit::Stop } else { Visit::Continue }
     }
 
+    /// Goes on at `token`.
+    pub(super) fn begin_at(&mut self, token: Token) {
+        self.cursor = Cursor::start(token, Vec::new());
+        (self.advanced, self.entered, self.before) = (true, false, None);
+    }
+
+    pub(super) fn is_entered(&self) -> bool {
+        self.entered
+    }
+
+    /// Goes on with a partition of which only certain rows are looked at.
+    pub(super) fn begin_partition(&mut self, store: &dyn RowStore, partition: &PartitionKey<'_>) -> Result<(), Stop> {
+        if self.plan.table.clustering_len > 0 {
+            self.enter(store, partition)?;
+        }
+        (self.entered, self.before) = (true, None);
+        Ok(())
+    }
+
+    /// Looks at all rows of the entered partition that are left.
+    pub(super) fn rows_of_partition(&mut self, store: &dyn RowStore, partition: &PartitionKey<'_>) -> Result<Visit, Stop> {
+        let from = match &self.cursor.place {
+            Place::After(clustering) => [clustering, &[0][..]].concat(),
+            _ => vec![FIRST_ROW_BYTE],
+        };
+        let mut last = Visit::Continue;
+        store.scan(partition, &from, None, Direction::Forward, &mut |clustering, row| {
+            last = self.row(clustering, row);
+            last
+        })?;
+        Ok(last)
+    }
+
     /// Ends the partition: if it gave nothing, its static columns alone may be a row.
-    fn leave(&mut self) {
+    pub(super) fn leave(&mut self) {
         if !self.entered {
             return;
         }
@@ -330,7 +363,7 @@ impl<'a> Gather<'a> {
     }
 
     /// Whether the chunk has done enough before it looks at anything else.
-    fn stop_before_more(&mut self) -> bool {
+    pub(super) fn stop_before_more(&mut self) -> bool {
         let full = self.given == self.chunk.rows_max && !self.chunk.peek;
         let bytes = self.visited_bytes + (self.out.len() - self.out_start);
         let factor = if self.before.is_some() { 2 } else { 1 };

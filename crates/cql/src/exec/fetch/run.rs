@@ -30,6 +30,7 @@ impl Operation for Chunk {
         let mut gather = Gather::new(self, reply);
         let outcome = match self.extent {
             Extent::Partition => gather.partition(store),
+            Extent::Ring { until } if self.fetch.entries.is_some() => gather.indexed(store, until),
             Extent::Ring { until } => gather.ring(store, until),
         };
         match outcome {

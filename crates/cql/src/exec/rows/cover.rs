@@ -109,7 +109,8 @@ impl Cover {
     }
 }
 
-fn parse(key: &[u8]) -> Option<(&[u8], &[u8])> {
+/// The ends of the range whose deletion is stored under `key`.
+pub(crate) fn parse(key: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = key.strip_prefix(&[RANGE_DELETION_PREFIX])?.split_first_chunk::<2>()?;
     rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))
 }

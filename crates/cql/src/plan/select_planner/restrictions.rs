@@ -6,6 +6,7 @@
 
 use super::clustering::{clustering, clustering_filters, clustering_gap};
 use super::draft::{Draft, Restrictions, key_filter, slice_filter};
+use super::indexes;
 use super::reads::Reads;
 use crate::CqlError;
 use crate::language::ast::{self, CompareOperator, Comparison, InValues, RelationTarget};
@@ -86,7 +87,7 @@ impl Planner<'_> {
             _ => false,
         });
         restrictions.about_rows = restricts_clustering || restricts_regular;
-        let allowed = statement.allow_filtering;
+        let allowed = statement.allow_filtering || indexes::answer(table, &draft, reads);
         partition(table, &mut draft, allowed, &mut restrictions)?;
         if restrictions.partition.is_empty() && restricts_clustering {
             if !allowed {

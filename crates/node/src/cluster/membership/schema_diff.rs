@@ -3,7 +3,7 @@
 use base::TableId;
 use cql::ddl::{self, SchemaEvent, SchemaEventTarget};
 use cql::wire::ChangeKind;
-use model::{Keyspace, Schema};
+use model::{Keyspace, Schema, Table};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(crate) fn with_known_tables(known: &Schema, schema: &Schema) -> Schema {
 }
 
 fn table_ids(schema: &Schema) -> BTreeSet<TableId> {
-    schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values()).map(|table| table.id).collect()
+    schema.tables().flat_map(|table| table.stored()).collect()
 }
 
 /// Tables of `before` that `after` does not have.
@@ -36,13 +36,19 @@ pub(crate) fn dropped_tables(before: &Schema, after: &Schema) -> Vec<TableId> {
     table_ids(before).difference(&table_ids(after)).copied().collect()
 }
 
-/// The schema with these tables empty: each has a new id, and the rows of the old one are no table's.
+/// The schema with these tables empty: each has a new id, as have its indexes, and the rows of the old ones are no table's.
 pub(crate) fn emptied(schema: &Schema, tables: &[TableId]) -> Schema {
     let mut schema = schema.clone();
     for keyspace in schema.keyspaces.values_mut().filter(|keyspace| keyspace.tables.values().any(|table| tables.contains(&table.id))) {
         for table in Arc::make_mut(keyspace).tables.values_mut().filter(|table| tables.contains(&table.id)) {
-            Arc::make_mut(table).id = schema.next_table;
-            schema.next_table = TableId(schema.next_table.0 + 1);
+            let mut new_id = || {
+                let id = schema.next_table;
+                schema.next_table = TableId(id.0 + 1);
+                id
+            };
+            let table = Arc::make_mut(table);
+            table.id = new_id();
+            table.indexes.values_mut().for_each(|index| Arc::make_mut(index).id = new_id());
         }
     }
     schema.version = ddl::content_version(&schema);
@@ -63,14 +69,22 @@ pub(crate) fn differences(before: &Schema, after: &Schema) -> Vec<SchemaEvent> {
         for (change, of_type) in changes(&former.types, &keyspace.types, |one, other| one == other) {
             events.push(event(change, SchemaEventTarget::Type(of_type.clone()), name));
         }
-        let is_same = |one: &Arc<model::Table>, other: &Arc<model::Table>| {
-            Arc::ptr_eq(one, other) || model::Table { id: other.id, ..model::Table::clone(one) } == **other
-        };
+        let is_same = |one: &Arc<Table>, other: &Arc<Table>| Arc::ptr_eq(one, other) || is_same_but_for_ids(one, other);
         for (change, table) in changes(&former.tables, &keyspace.tables, is_same) {
             events.push(event(change, SchemaEventTarget::Table(table.clone()), name));
         }
     }
     events
+}
+
+/// Whether nothing but ids of the engine's tables differs.
+fn is_same_but_for_ids(one: &Table, other: &Table) -> bool {
+    let mut one = Table { id: other.id, ..one.clone() };
+    for (name, index) in &mut one.indexes {
+        let Some(other) = other.indexes.get(name) else { return false };
+        Arc::make_mut(index).id = other.id;
+    }
+    one == *other
 }
 
 fn changes<'a, V>(

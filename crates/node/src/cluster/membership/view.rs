@@ -80,7 +80,7 @@ impl View {
             keyspaces[number].newest = slots.newest();
             keyspaces[number].slots = Some(Arc::clone(slots));
             let of_schema = state.schema.keyspaces.get(name).into_iter().flat_map(|keyspace| keyspace.tables.values());
-            let stored = of_schema.flat_map(|table| [table.id, batch_log(table.id)]);
+            let stored = of_schema.flat_map(|table| table.stored().chain([batch_log(table.id)]));
             tables.extend(stored.map(|table| (table, KeyspaceNumber(number as u16))));
         }
         tables.sort_unstable();

@@ -28,8 +28,8 @@ enum Verdict {
     Refuse,
 }
 
-/// Why an item had to wait, besides for rows to be read or for metadata.
-enum Trouble {
+/// Why a stream has come to a halt, besides for rows to be read or for metadata.
+enum Halt {
     /// There is no room. Who sends it can go on without this replica; the link is needed for other things.
     Full,
     /// The sender must not, or cannot, go on.
@@ -81,10 +81,10 @@ impl<R: Reactor<Message = Message>> Applier<'_, R> {
         let hello = incoming.hello.as_ref()?;
         let (from, receiver) = ((hello.node?, CoreId(hello.core)), incoming.receiver);
         let mut stream = std::mem::take(&mut incoming.stream);
-        let mut trouble = None;
+        let mut halt = None;
         if stream.has_waiting() && !self.cluster.replication.receivers_waiting.contains(&receiver) {
             let version = stream.version();
-            stream.apply(|item| self.offer(from, version, receiver, item, &mut trouble));
+            stream.apply(|item| self.offer(from, version, receiver, item, &mut halt));
         }
         // By newer metadata, what is committed may be that because this or another member need not have it any more.
         if stream.version() <= self.cluster.view.version() {
@@ -95,8 +95,8 @@ impl<R: Reactor<Message = Message>> Applier<'_, R> {
             self.cluster.answer(self.reactor, connection, ACKNOWLEDGED, |body| body.extend_from_slice(&position.to_le_bytes()));
         }
         self.cluster.links.incoming.get_mut(&connection)?.stream = stream;
-        match trouble? {
-            Trouble::Full => {
+        match halt? {
+            Halt::Full => {
                 if self.cluster.links.is_news("there is no room", self.now.monotonic_us) {
                     tracing::error!(
                         core = self.core.0,
@@ -105,7 +105,7 @@ impl<R: Reactor<Message = Message>> Applier<'_, R> {
                 }
                 self.cluster.answer_full(self.reactor, connection);
             }
-            Trouble::Refused(why) => {
+            Halt::Refused(why) => {
                 let version = self.cluster.view.version();
                 self.cluster.links.log_closing(self.core, Some(from.0), None, why, self.now.monotonic_us);
                 self.cluster.answer(self.reactor, connection, REFUSED, |body| body.extend_from_slice(&version.to_le_bytes()));
@@ -116,13 +116,13 @@ impl<R: Reactor<Message = Message>> Applier<'_, R> {
     }
 
     /// Applies an item, unless it has to wait.
-    fn offer(&mut self, from: RemoteCore, version: u64, receiver: u32, item: &Item<'_>, trouble: &mut Option<Trouble>) -> Offered {
+    fn offer(&mut self, from: RemoteCore, version: u64, receiver: u32, item: &Item<'_>, halt: &mut Option<Halt>) -> Offered {
         let keyspace = self.cluster.view.keyspace_of(item.table);
         match self.cluster.judge(from.0, version, keyspace, item) {
             Verdict::Wait => return Offered::Later,
             Verdict::Ignore => return Offered::Taken,
             Verdict::Refuse => {
-                *trouble = Some(Trouble::Refused("it writes as a primary, which it is not, or not any more"));
+                *halt = Some(Halt::Refused("it writes as a primary, which it is not, or not any more"));
                 return Offered::Later;
             }
             Verdict::Apply => {}
@@ -136,8 +136,13 @@ impl<R: Reactor<Message = Message>> Applier<'_, R> {
             return Offered::Later;
         }
         self.batch.clear();
-        if self.batch.append_received(item.rows).is_err() || !is_of(&self.batch, self.cluster, item) {
-            *trouble = Some(Trouble::Refused("it has written rows that make no sense"));
+        let is_read = self.batch.append_received(item.rows).is_ok();
+        if is_read && version > self.cluster.view.version() && !is_of(&self.batch, self.cluster, item) {
+            // Rows of a table that is not known here yet: an index's.
+            return Offered::Later;
+        }
+        if !is_read || !is_of(&self.batch, self.cluster, item) {
+            *halt = Some(Halt::Refused("it has written rows that make no sense"));
             return Offered::Later;
         }
         match self.shard.apply_received(self.now, receiver, &self.batch) {
@@ -154,12 +159,12 @@ impl<R: Reactor<Message = Message>> Applier<'_, R> {
             Ok(Receipt::Waits) => {
                 self.cluster.replication.receivers_waiting.insert(receiver);
             }
-            Err(ShardError::Full { .. } | ShardError::IndexFull { .. }) => *trouble = Some(Trouble::Full),
+            Err(ShardError::Full { .. } | ShardError::IndexFull { .. }) => *halt = Some(Halt::Full),
             Err(error) => {
                 if self.cluster.links.is_news("a write of the primary", self.now.monotonic_us) {
                     tracing::error!(core = self.core.0, %error, "a write of the primary cannot be applied here; the replica stops taking part");
                 }
-                *trouble = Some(Trouble::Refused("what it has written cannot be applied here"));
+                *halt = Some(Halt::Refused("what it has written cannot be applied here"));
             }
         }
         Offered::Later

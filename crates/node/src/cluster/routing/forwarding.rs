@@ -50,6 +50,7 @@ impl Core {
             Asker::Core { core, id } if core == self.core => self.routed_answered(reactor, id, outcome),
             Asker::Core { core, id } => reactor.send(core, Message::Forwarded { id, outcome }),
             Asker::BatchLog(table) => self.batches_found(reactor, table, outcome),
+            Asker::Backfill => self.backfilled(reactor, outcome),
             Asker::Nobody => {}
             Asker::Link { connection, id } => {
                 let Some(cluster) = &mut self.cluster else { return };

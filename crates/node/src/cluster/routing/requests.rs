@@ -49,6 +49,8 @@ pub(crate) enum Asker {
     },
     /// This core itself, for the entries that a slot's log of batches has.
     BatchLog(TableId),
+    /// This core itself, for a stretch of a slot's backfill.
+    Backfill,
     /// Nobody: it is done, or another time.
     Nobody,
 }

@@ -2,11 +2,12 @@
 //!
 //! The way of a statement: [`Cql`]'s session decodes a frame → `statements` plans it and has it run where its partition is → the reply, at once or
 //! as a [`ReplyHeader`] on a request that waits. `replicas` says whose rows a statement may read, `routes` how it travels, `forwarded` runs those of other cores and members,
-//! `batch_log` finishes logged batches whose coordinator has died.
+//! `batch_log` finishes logged batches whose coordinator has died, `indexing` gives rows the entries that indexes lack.
 
 mod batch;
 mod batch_log;
 mod forwarded;
+mod indexing;
 mod prepared;
 mod replicas;
 mod routes;
@@ -18,6 +19,8 @@ mod view;
 pub use prepared::SharedStatements;
 
 use self::batch_log::BatchLogs;
+use self::indexing::Backfills;
+pub(crate) use self::indexing::observations;
 use self::prepared::CoreStatements;
 use self::statements::Statements;
 use super::{ClientProtocol, ClientSession, ReplyForm, RequestCoordinator, Server, Verdict};
@@ -42,13 +45,19 @@ pub(crate) struct Cql;
 pub(crate) struct CoreState {
     statements: CoreStatements,
     pub(crate) batches: BatchLogs,
+    backfills: Backfills,
     /// Without a cluster.
     ring: Ring,
 }
 
 impl CoreState {
     pub(crate) fn new(shared: Arc<SharedStatements>) -> Self {
-        Self { statements: CoreStatements::new(shared), batches: BatchLogs::default(), ring: Ring::default() }
+        Self {
+            statements: CoreStatements::new(shared),
+            batches: BatchLogs::default(),
+            backfills: Backfills::default(),
+            ring: Ring::default(),
+        }
     }
 }
 
@@ -65,10 +74,12 @@ impl ClientProtocol for Cql {
 
     fn schema_changed(core: &mut Core) {
         core.protocols.cql.statements.schema_changed(&core.schema);
+        core.protocols.cql.backfills.schema_changed();
     }
 
     fn turn<R: Reactor<Message = Message>>(core: &mut Core, reactor: &mut R) -> Option<u64> {
-        core.batches_turn(reactor)
+        let (batches_us, backfills_us) = (core.batches_turn(reactor), core.backfill_turn(reactor));
+        batches_us.into_iter().chain(backfills_us).min()
     }
 }
 

@@ -1,0 +1,231 @@
+//! CREATE INDEX and DROP INDEX.
+//!
+//! Checks come in Cassandra's order. Cassandra's own kinds of index are one here: [`IndexClass`] says which restrictions a kind answers.
+
+use super::change::{Context, Outcome, SchemaEventTarget};
+use super::create_table::SYSTEM_TABLE_IDS_FROM;
+use super::property::Properties;
+use super::types::contains_duration;
+use super::{DdlError, name};
+use crate::language::ast::{self, Identifier};
+use crate::wire::ChangeKind;
+use base::TableId;
+use model::{Column, ColumnKind, DataType, Frozen, Index, IndexPart, Keyspace, Schema, Table};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What the storage-attached index is called.
+const STORAGE_ATTACHED: [&str; 3] = ["sai", "storageattachedindex", "org.apache.cassandra.index.sai.storageattachedindex"];
+/// What Cassandra's first kind of index is called.
+const LEGACY: [&str; 1] = ["legacy_local_table"];
+const SASI: [&str; 2] = ["sasiindex", "org.apache.cassandra.index.sasi.sasiindex"];
+
+/// Options of storage-attached indexes that change what is equal, with the value that does not.
+const PLAIN_OPTIONS: [(&str, &str); 3] = [("case_sensitive", "true"), ("normalize", "false"), ("ascii", "false")];
+
+/// What kind of index a statement has asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexClass {
+    /// Cassandra's first: equality, one restriction of a statement.
+    Legacy,
+    /// SAI: equality and ranges, any number of restrictions.
+    StorageAttached,
+}
+
+impl IndexClass {
+    /// An index's kind.
+    #[must_use]
+    pub fn of(index: &Index) -> Self {
+        match &index.class {
+            Some(class) if STORAGE_ATTACHED.contains(&class.to_ascii_lowercase().as_str()) => Self::StorageAttached,
+            _ => Self::Legacy,
+        }
+    }
+
+    /// Whether it answers ranges of values of a type.
+    #[must_use]
+    pub fn has_ranges(self, ty: &DataType) -> bool {
+        let is_ordered = matches!(
+            ty,
+            DataType::TinyInt
+                | DataType::SmallInt
+                | DataType::Int
+                | DataType::BigInt
+                | DataType::Varint
+                | DataType::Decimal
+                | DataType::Float
+                | DataType::Double
+                | DataType::Timestamp
+                | DataType::Date
+                | DataType::Time
+                | DataType::TimeUuid
+                | DataType::Inet
+        );
+        self == Self::StorageAttached && is_ordered
+    }
+}
+
+pub(super) fn create(context: &Context<'_>, statement: &ast::CreateIndex) -> Result<Outcome, DdlError> {
+    let mut properties = Properties::new(&statement.properties);
+    let options = properties.map("options")?.unwrap_or_default();
+    properties.finish()?;
+    if statement.custom && statement.using.is_none() {
+        return Err(DdlError::CustomIndexWithoutClass);
+    }
+    if statement.using.is_none() && !options.is_empty() {
+        return Err(DdlError::IndexOptions);
+    }
+    let keyspace = context.existing_keyspace(statement.table.keyspace.as_ref())?;
+    let table_name = statement.table.name.as_str();
+    let absent = || DdlError::UnknownTable { keyspace: keyspace.name.clone(), table: table_name.to_owned() };
+    let table = keyspace.tables.get(table_name).ok_or_else(absent)?;
+    if table.records.is_some() {
+        return Err(DdlError::RecordSet { keyspace: table.keyspace.clone(), table: table.name.clone() });
+    }
+    if let Some(name) = &statement.name {
+        name::check_index_name(name.as_str())?;
+        if has_index(keyspace, name.as_str()) {
+            let exists = DdlError::IndexExists(name.as_str().to_owned());
+            return if statement.if_not_exists { Ok(Outcome::unchanged()) } else { Err(exists) };
+        }
+    }
+    let class = class_of(statement.using.as_deref(), &options)?;
+    if table.is_counter() {
+        return Err(DdlError::IndexOnCounters);
+    }
+    let target = match statement.targets.as_slice() {
+        [] if statement.using.is_none() => return Err(DdlError::IndexWithoutColumn),
+        [] => return Err(DdlError::Unsupported("an index without a column")),
+        [target] => target,
+        _ => return Err(DdlError::IndexOnManyColumns),
+    };
+    let (column, part) = indexed(table, target)?;
+    let same = |index: &&Arc<Index>| index.column == column.id && index.part == part && IndexClass::of(index) == class;
+    if let Some(existing) = table.indexes.values().find(same) {
+        if statement.if_not_exists {
+            return Ok(Outcome::unchanged());
+        }
+        let name = statement.name.as_ref().map_or_else(|| free_name(keyspace, table, column), |name| name.as_str().to_owned());
+        return Err(DdlError::IndexTwice { name, existing: existing.name.clone() });
+    }
+    let id = context.schema.next_table;
+    let next_table = id.0.checked_add(1).filter(|next| *next < SYSTEM_TABLE_IDS_FROM).ok_or(DdlError::TooManyTables(id.0))?;
+    let name = statement.name.as_ref().map_or_else(|| free_name(keyspace, table, column), |name| name.as_str().to_owned());
+    let class = statement.using.as_deref().map(str::to_owned);
+    let index = Index { id, name: name.clone(), column: column.id, part, class, options };
+    let schema = Schema { next_table: TableId(next_table), ..context.schema.clone() };
+    let changed = |table: &mut Table| drop(table.indexes.insert(name, Arc::new(index)));
+    Ok(with_table(context, schema, table, changed, Vec::new()))
+}
+
+pub(super) fn drop_index(context: &Context<'_>, statement: &ast::DropIndex) -> Result<Outcome, DdlError> {
+    let keyspace = context.keyspace_name(statement.name.keyspace.as_ref())?;
+    let name = statement.name.name.as_str();
+    let tables = context.schema.keyspaces.get(keyspace).into_iter().flat_map(|keyspace| keyspace.tables.values());
+    let found = tables.filter_map(|table| Some((table, table.indexes.get(name)?))).next();
+    let Some((table, index)) = found else {
+        let unknown = DdlError::UnknownIndex { keyspace: keyspace.to_owned(), name: name.to_owned() };
+        return if statement.if_exists { Ok(Outcome::unchanged()) } else { Err(unknown) };
+    };
+    let changed = |table: &mut Table| drop(table.indexes.remove(name));
+    Ok(with_table(context, context.schema.clone(), table, changed, vec![index.id]))
+}
+
+/// The outcome in which a table has changed.
+fn with_table(context: &Context<'_>, mut schema: Schema, table: &Table, change: impl FnOnce(&mut Table), dropped: Vec<TableId>) -> Outcome {
+    let mut changed = table.clone();
+    change(&mut changed);
+    if let Some(keyspace) = schema.keyspaces.get_mut(&table.keyspace) {
+        Arc::make_mut(keyspace).tables.insert(table.name.clone(), Arc::new(changed));
+    }
+    context.table_changed(schema, ChangeKind::Updated, SchemaEventTarget::Table(table.name.clone()), &table.keyspace, dropped)
+}
+
+fn has_index(keyspace: &Keyspace, name: &str) -> bool {
+    keyspace.tables.values().any(|table| table.indexes.contains_key(name))
+}
+
+/// The name of an index that was given none.
+fn free_name(keyspace: &Keyspace, table: &Table, column: &Column) -> String {
+    let plain = |text: &str| text.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect::<String>();
+    let base = format!("{}_{}_idx", plain(&table.name), plain(&column.name));
+    let numbered = (1..).map(|number: u32| format!("{base}_{number}"));
+    std::iter::once(base.clone()).chain(numbered).find(|name| !has_index(keyspace, name)).unwrap_or(base)
+}
+
+fn class_of(using: Option<&str>, options: &BTreeMap<String, String>) -> Result<IndexClass, DdlError> {
+    let Some(name) = using else { return Ok(IndexClass::Legacy) };
+    let lower = name.to_ascii_lowercase();
+    if LEGACY.contains(&lower.as_str()) {
+        return if options.is_empty() { Ok(IndexClass::Legacy) } else { Err(DdlError::IndexOptions) };
+    }
+    if SASI.contains(&lower.as_str()) {
+        return Err(DdlError::Sasi);
+    }
+    if !STORAGE_ATTACHED.contains(&lower.as_str()) {
+        return Err(DdlError::IndexClass(name.to_owned()));
+    }
+    for (option, value) in options {
+        match PLAIN_OPTIONS.iter().find(|(known, _)| known == option) {
+            Some((_, plain)) if value.eq_ignore_ascii_case(plain) => {}
+            Some(_) => return Err(DdlError::Unsupported("An analyzed index (case_sensitive, normalize, ascii)")),
+            None => return Err(DdlError::IndexOption(option.clone())),
+        }
+    }
+    Ok(IndexClass::StorageAttached)
+}
+
+/// The column that a target names, and what of it.
+fn indexed<'t>(table: &'t Table, target: &ast::IndexTarget) -> Result<(&'t Column, IndexPart), DdlError> {
+    use ast::IndexTarget as T;
+    let (name, kind): (&Identifier, &'static str) = match target {
+        T::Column(name) => (name, "values"),
+        T::Keys(name) => (name, "keys"),
+        T::Values(name) => (name, "values"),
+        T::Entries(name) => (name, "entries"),
+        T::Full(name) => (name, "full"),
+        T::Columns(_) => return Err(DdlError::Unsupported("A local index")),
+    };
+    let is_simple = matches!(target, T::Column(_));
+    let (_, column) = table.column(name.as_str()).ok_or_else(|| DdlError::IndexUnknownColumn(name.as_str().to_owned()))?;
+    let ty = &column.data_type;
+    if contains_duration(ty) {
+        let what = match ty {
+            DataType::Duration => "duration columns",
+            DataType::Tuple(_) => "tuples containing durations",
+            DataType::Udt(..) => "UDTs containing durations",
+            _ => "collections containing durations",
+        };
+        return Err(DdlError::IndexOnDuration(what));
+    }
+    if column.kind == ColumnKind::PartitionKey && table.partition_key_len == 1 {
+        return Err(DdlError::IndexOnPartitionKey(column.name.clone()));
+    }
+    if matches!(ty, DataType::Vector(..)) {
+        return Err(DdlError::Unsupported("An index on vectors"));
+    }
+    let is_frozen = matches!(ty, DataType::List(_, Frozen::Yes) | DataType::Set(_, Frozen::Yes) | DataType::Map(_, _, Frozen::Yes));
+    if is_frozen && !matches!(target, T::Full(_)) {
+        return Err(DdlError::IndexOnFrozen { kind, column: column.name.clone() });
+    }
+    if !is_frozen && matches!(target, T::Full(_)) {
+        return Err(DdlError::FullIndex);
+    }
+    if !ty.is_collection() && !is_simple {
+        return Err(DdlError::IndexOnSimple { kind, column: column.name.clone() });
+    }
+    if !matches!(ty, DataType::Map(..)) && matches!(target, T::Keys(_) | T::Entries(_)) {
+        return Err(DdlError::IndexOnNoMap { kind, column: column.name.clone() });
+    }
+    if matches!(ty, DataType::Udt(..)) && ty.is_multi_cell() {
+        return Err(DdlError::IndexOnUserType(column.name.clone()));
+    }
+    let part = match target {
+        T::Keys(_) => IndexPart::Keys,
+        T::Entries(_) => IndexPart::Entries,
+        T::Full(_) => IndexPart::Value,
+        _ if ty.is_collection() => IndexPart::Values,
+        _ => IndexPart::Value,
+    };
+    Ok((column, part))
+}

@@ -1,0 +1,127 @@
+//! The entries of an index that a statement asks for, and which of them come next.
+//!
+//! Entries sort by value. Those of one value are in ring order and are read as they come. Those of a range are not: of a slot the first ones after the
+//! cursor are picked out, [`PICKED_MAX`] at a time.
+
+use super::cursor::{Cursor, Place};
+use super::filter::BoundFilter;
+use crate::index::{EntryKey, after_value, slot_key, slot_token, value_key};
+use crate::plan::{Comparator, IndexUse};
+use base::{Slot, TableId, Token};
+use model::operation::{Direction, PartitionKey, RowStore, Stop, Visit};
+use model::row::RowView;
+use std::collections::BinaryHeap;
+
+/// Entries that are held at the same time.
+const PICKED_MAX: usize = 256;
+
+/// Values are above the keys of a slot's state.
+const FIRST_VALUE: &[u8] = &[0x20];
+
+/// Entries with `from <= key < to`.
+struct EntryRange {
+    from: Vec<u8>,
+    to: Option<Vec<u8>>,
+    /// The value that all of them have.
+    value: Option<Vec<u8>>,
+}
+
+/// The entries whose rows are looked at.
+pub(in crate::exec) struct EntryRanges {
+    /// The table of the entries.
+    pub(super) table: TableId,
+    ranges: Vec<EntryRange>,
+    /// Whether an entry stands for all rows of its partition.
+    pub(super) of_partitions: bool,
+}
+
+impl EntryRanges {
+    /// Those that the filters of a statement ask for.
+    pub(in crate::exec) fn new(used: &IndexUse, filters: &[BoundFilter]) -> Self {
+        let mut ranges = vec![EntryRange { from: FIRST_VALUE.to_vec(), to: None, value: None }];
+        for filter in used.filters.iter().filter_map(|position| filters.get(*position)) {
+            let (operator, key, values) = filter.comparison();
+            let encode = |value: &Vec<u8>| value_key(used.types.iter().zip(key.into_iter().chain([value.as_slice()])));
+            let Some(first) = values.first().map(encode) else { continue };
+            match operator {
+                Comparator::Equal | Comparator::In | Comparator::Contains | Comparator::ContainsKey => {
+                    let point = |value: Vec<u8>| EntryRange { to: after_value(&value), from: value.clone(), value: Some(value) };
+                    ranges = values.iter().map(encode).map(point).collect();
+                }
+                // A value that was cut may be on either side.
+                Comparator::Greater | Comparator::GreaterOrEqual => {
+                    ranges.iter_mut().for_each(|range| range.from = range.from.clone().max(first.clone()));
+                }
+                Comparator::Less | Comparator::LessOrEqual => {
+                    let end = after_value(&first);
+                    for range in &mut ranges {
+                        range.to = match (range.to.take(), end.clone()) {
+                            (Some(one), Some(other)) => Some(one.min(other)),
+                            (one, other) => one.or(other),
+                        };
+                    }
+                }
+                _ => {}
+            }
+        }
+        Self { table: used.index.id, ranges, of_partitions: used.of_partitions }
+    }
+
+    /// The first entries of a slot after the cursor, in ring order, and whether those are all.
+    pub(super) fn pick(&self, store: &dyn RowStore, slot: Slot, cursor: &Cursor, last: Token) -> Result<(Vec<EntryKey>, bool), Stop> {
+        let bytes = slot_key(slot);
+        let partition = PartitionKey { table: self.table, token: slot_token(slot), bytes: &bytes };
+        let mut picked: BinaryHeap<EntryKey> = BinaryHeap::new();
+        let mut are_all = true;
+        for range in &self.ranges {
+            let mut from = range.from.clone();
+            if let Some(value) = &range.value {
+                from = value.clone();
+                // The entry of a static column stands for its partition, of which some rows may have been given.
+                let clustering =
+                    if let (Place::After(clustering), false) = (&cursor.place, self.of_partitions) { clustering.as_slice() } else { &[] };
+                EntryKey::append_place(cursor.token, &cursor.partition, clustering, &mut from);
+            }
+            store.scan(&partition, &from, range.to.as_deref(), Direction::Forward, &mut |key, row| {
+                if RowView::new(row).liveness().is_none() {
+                    return Visit::Continue;
+                }
+                let Some(entry) = EntryKey::read(key) else { return Visit::Continue };
+                if entry.token > last {
+                    return if range.value.is_some() { Visit::Stop } else { Visit::Continue };
+                }
+                if !is_after(&entry, cursor) {
+                    return Visit::Continue;
+                }
+                if picked.len() == PICKED_MAX {
+                    are_all = false;
+                    if picked.peek().is_none_or(|largest| entry >= *largest) {
+                        // Those of one value only grow.
+                        return if range.value.is_some() { Visit::Stop } else { Visit::Continue };
+                    }
+                    picked.pop();
+                }
+                picked.push(entry);
+                Visit::Continue
+            })?;
+        }
+        let mut picked = picked.into_sorted_vec();
+        // A row may have several entries.
+        picked.dedup();
+        Ok((picked, are_all))
+    }
+}
+
+/// Whether an entry's row comes after what the cursor has passed.
+fn is_after(entry: &EntryKey, cursor: &Cursor) -> bool {
+    match (entry.token, entry.partition.as_slice()).cmp(&(cursor.token, cursor.partition.as_slice())) {
+        std::cmp::Ordering::Less => false,
+        std::cmp::Ordering::Greater => true,
+        std::cmp::Ordering::Equal => match &cursor.place {
+            Place::Start => true,
+            // The entry of a static column stands for all rows of its partition.
+            Place::After(clustering) => entry.clustering.is_empty() || entry.clustering > *clustering,
+            Place::End => false,
+        },
+    }
+}

@@ -1,0 +1,84 @@
+//! Looking through the entries of an index: slot by slot, in each the rows in the order of the ring. A slot whose index is not complete yet is scanned.
+
+use super::chunk::End;
+use super::cursor::{Cursor, Place};
+use super::entry_ranges::EntryRanges;
+use super::gather::Gather;
+use crate::index::{EntryKey, OVERSIZE_KEY, is_complete, slot_key, slot_token, state_key};
+use base::{Slot, Token};
+use model::operation::{PartitionKey, RowStore, Stop, Visit};
+
+/// A chunk ends after so many slots.
+const SLOTS_MAX: u32 = 1024;
+
+impl Gather<'_> {
+    /// Looks at the rows of the index's entries up to `until`.
+    pub(super) fn indexed(&mut self, store: &dyn RowStore, until: Token) -> Result<(), Stop> {
+        let Some(entries) = self.fetch.entries.as_ref() else { return Ok(()) };
+        let mut slots = 0;
+        loop {
+            let slot = self.cursor.token.slot();
+            let last = slot.last_token().min(until);
+            let bytes = slot_key(slot);
+            let partition = PartitionKey { table: entries.table, token: slot_token(slot), bytes: &bytes };
+            if is_complete(store.get(&partition, state_key())?) && store.get(&partition, OVERSIZE_KEY)?.is_none() {
+                self.entries_of_slot(store, entries, slot, last)?;
+            } else {
+                self.ring(store, last)?;
+            }
+            if self.end.is_some() || last >= until {
+                return Ok(());
+            }
+            self.begin_at(Token(last.0 + 1));
+            slots += 1;
+            if slots == SLOTS_MAX {
+                self.end = Some(End::Early);
+                return Ok(());
+            }
+        }
+    }
+
+    fn entries_of_slot(&mut self, store: &dyn RowStore, entries: &EntryRanges, slot: Slot, last: Token) -> Result<(), Stop> {
+        loop {
+            let (picked, are_all) = entries.pick(store, slot, &self.cursor, last)?;
+            for entry in &picked {
+                if self.entry(store, entry, entries.of_partitions)? == Visit::Stop {
+                    return Ok(());
+                }
+            }
+            if are_all {
+                self.leave();
+                return Ok(());
+            }
+        }
+    }
+
+    /// Looks at the row of an entry.
+    fn entry(&mut self, store: &dyn RowStore, entry: &EntryKey, of_partitions: bool) -> Result<Visit, Stop> {
+        let is_same = self.cursor.token == entry.token && self.cursor.partition == entry.partition;
+        if is_same && self.cursor.place == Place::End {
+            return Ok(Visit::Continue);
+        }
+        if !is_same {
+            self.leave();
+        }
+        if self.end.is_some() || self.stop_before_more() {
+            return Ok(Visit::Stop);
+        }
+        let partition = PartitionKey { table: self.plan.table.id, token: entry.token, bytes: &entry.partition };
+        if !is_same {
+            self.cursor = Cursor::start(entry.token, entry.partition.clone());
+        }
+        if !self.is_entered() {
+            self.begin_partition(store, &partition)?;
+        }
+        let visit = if of_partitions {
+            self.rows_of_partition(store, &partition)?
+        } else {
+            let Some(row) = store.get(&partition, &entry.clustering)? else { return Ok(Visit::Continue) };
+            self.row(&entry.clustering, row)
+        };
+        // A partition that has given all it may is over, and not the chunk.
+        Ok(if self.end.is_some() { visit } else { Visit::Continue })
+    }
+}

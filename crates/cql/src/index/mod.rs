@@ -1,0 +1,30 @@
+//! Secondary indexes: which entries a row has, where they are, and how they come to be.
+//!
+//! An index is a table of the engine. Its rows are the entries, and those of one slot are one partition whose token is in this slot: so the entries
+//! of a row are written in its atomic group, and are replicated, moved and wiped with it. Wide partitions are on leaf pages, so an entry costs DRAM
+//! only until its neighbours move to a page.
+//!
+//! - [`key`]: an entry's key, and the way back to the row.
+//! - [`entries`]: the entries of a row, and the observer that keeps them.
+//! - [`backfill`]: entries for rows that were there before the index, slot by slot.
+//!
+//! Invariants:
+//! - Every row that lives and has an indexed value has an entry, once the slot's state says that it is complete. Until then a query reads the slot's rows.
+//! - An entry proves nothing: a query reads the row and compares. So what deletions of ranges leave behind costs time, and never a wrong row.
+
+mod backfill;
+mod entries;
+mod key;
+
+pub use backfill::{Backfill, Backfilled};
+pub use entries::Entries;
+
+pub(crate) use key::{EntryKey, OVERSIZE_KEY, after_value, is_complete, slot_key, slot_token, state_key, value_key};
+
+use model::{Index, Table};
+use std::sync::Arc;
+
+/// The observers of a table: one for each of its indexes, with the index.
+pub fn observers(table: &Arc<Table>) -> impl Iterator<Item = (Arc<Index>, Entries)> + '_ {
+    table.indexes.values().filter_map(|index| Some((Arc::clone(index), Entries::new(Arc::clone(table), Arc::clone(index))?)))
+}

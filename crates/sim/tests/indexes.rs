@@ -1,0 +1,132 @@
+//! What an index answers is what the rows say: through kills, losses of power, members that take over, and backfills that these cut short.
+
+#![allow(clippy::unwrap_used)]
+
+mod members;
+
+use base::Rng;
+use cql::wire::{Consistency, ProtocolVersion};
+use sim::{Bound, Client, Loss, Network, Statement, int};
+
+const PARTITIONS: u64 = 40;
+const ROWS: u64 = 8;
+const VALUES: u64 = 6;
+
+struct Cluster {
+    network: Network,
+    rng: Rng,
+    client: Client,
+    node: usize,
+}
+
+impl Cluster {
+    fn start(seed: u64) -> Self {
+        let mut network = members::start(3, 2);
+        let client = Client::begin(network.machine(0).unwrap(), 0, ProtocolVersion::V4, None);
+        let mut cluster = Self { network, rng: Rng::new(seed), client, node: 0 };
+        cluster.ask(&Statement::new("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 2}")).done();
+        cluster.ask(&Statement::new("CREATE TABLE k.t (k int, c int, v int, s int static, m set<int>, PRIMARY KEY (k, c))")).done();
+        cluster.whole();
+        cluster
+    }
+
+    fn ask(&mut self, statement: &Statement) -> sim::Reply {
+        members::ask(&mut self.network, self.node, &mut self.client, statement).unwrap()
+    }
+
+    /// Every slot has both of its replicas.
+    fn whole(&mut self) {
+        members::wait(&mut self.network, "every slot has its replicas", |network| {
+            (0..3).all(|node| network.machine(node).unwrap().takes_part() && members::is_replicated(network, node, "k", 2))
+        });
+    }
+
+    fn talk_to(&mut self, node: usize) {
+        self.node = node;
+        self.client = Client::begin(self.network.machine(node).unwrap(), 0, ProtocolVersion::V4, None);
+    }
+
+    fn change(&mut self) {
+        let mut below = |most: u64| int(self.rng.below(most) as i32);
+        let (key, row, value) = (below(PARTITIONS), below(ROWS), below(VALUES));
+        let statement = match self.rng.below(12) {
+            0 => Statement::new("DELETE FROM k.t WHERE k = ? AND c = ?").bind([key, row]),
+            1 => Statement::new("DELETE FROM k.t WHERE k = ? AND c > ?").bind([key, row]),
+            2 => Statement::new("DELETE FROM k.t WHERE k = ?").bind([key]),
+            3 => Statement::new("DELETE v FROM k.t WHERE k = ? AND c = ?").bind([key, row]),
+            4 => Statement::new("UPDATE k.t SET s = ? WHERE k = ?").bind([value, key]),
+            5 => Statement::new("UPDATE k.t SET m = m + {4, 5}, v = ? WHERE k = ? AND c = ?").bind([value, key, row]),
+            6 => Statement::new("INSERT INTO k.t (k, c, v) VALUES (?, ?, ?) USING TTL 1").bind([key, row, value]),
+            7 => Statement::new("UPDATE k.t SET m = m - {4} WHERE k = ? AND c = ?").bind([key, row]),
+            _ => Statement::new("INSERT INTO k.t (k, c, v, m) VALUES (?, ?, ?, {1, 4})").bind([key, row, value]),
+        };
+        self.ask(&statement.with(Consistency::One)).done();
+    }
+
+    fn rows(&mut self, text: &str) -> Vec<Vec<Bound>> {
+        let mut rows = self.ask(&Statement::new(text).with(Consistency::One)).rows();
+        rows.sort();
+        rows
+    }
+
+    /// Each query gives what a look at all rows does.
+    fn check(&mut self, what: &str) {
+        // What expires is gone by all clocks before it is looked at.
+        self.network.sleep(6_000_000);
+        let all = self.rows("SELECT k, c, v, s FROM k.t");
+        let with_four = self.rows("SELECT k, c, v, s FROM k.t WHERE m CONTAINS 4 ALLOW FILTERING");
+        assert_eq!(self.rows("SELECT k, c, v, s FROM k.t WHERE m CONTAINS 4"), with_four, "{what}: a set");
+        for value in 0..VALUES as i32 {
+            let of = |column: usize| all.iter().filter(|row| row[column] == int(value)).cloned().collect::<Vec<_>>();
+            assert_eq!(self.rows(&format!("SELECT k, c, v, s FROM k.t WHERE v = {value}")), of(2), "{what}: v = {value}");
+            assert_eq!(self.rows(&format!("SELECT k, c, v, s FROM k.t WHERE c = {value}")), of(1), "{what}: c = {value}");
+            // A partition with a static value and no rows has none of either.
+            let mut with_static = self.rows(&format!("SELECT k, c, v, s FROM k.t WHERE s = {value}"));
+            with_static.retain(|row| row[1].is_some());
+            let mut expected = of(3);
+            expected.retain(|row| row[1].is_some());
+            assert_eq!(with_static, expected, "{what}: s = {value}");
+        }
+        let between = |row: &&Vec<Bound>| (2..5).any(|value| row[2] == int(value));
+        let expected: Vec<_> = all.iter().filter(between).cloned().collect();
+        assert_eq!(self.rows("SELECT k, c, v, s FROM k.t WHERE v >= 2 AND v < 5"), expected, "{what}: a range");
+    }
+}
+
+#[test]
+fn an_index_says_what_the_rows_say() {
+    // With more seeds where there is time.
+    let seeds = if std::env::var_os("TARNDB_TEST_LONG").is_some() { 8 } else { 1 };
+    for seed in 1..=seeds {
+        let mut cluster = Cluster::start(seed);
+        for _ in 0..300 {
+            cluster.change();
+        }
+        for text in
+            ["CREATE INDEX ON k.t (s)", "CREATE INDEX ON k.t (m)", "CREATE INDEX ON k.t (c)", "CREATE CUSTOM INDEX ON k.t (v) USING 'sai'"]
+        {
+            cluster.ask(&Statement::new(text)).done();
+        }
+        cluster.check(&format!("seed {seed}, at once"));
+        for round in 0..3 {
+            for _ in 0..60 {
+                cluster.change();
+            }
+            cluster.check(&format!("seed {seed}, round {round}"));
+            let down = cluster.rng.below(3) as usize;
+            let loss = if cluster.rng.below(2) == 0 { Loss::Process } else { Loss::Power };
+            cluster.talk_to((down + 1) % 3);
+            cluster.network.kill(down, loss);
+            cluster.network.sleep(6_000_000);
+            for _ in 0..60 {
+                cluster.change();
+            }
+            cluster.check(&format!("seed {seed}, round {round}, with a member away"));
+            cluster.network.start(down);
+            cluster.whole();
+            cluster.check(&format!("seed {seed}, round {round}, whole again"));
+        }
+        cluster.network.sleep(10_000_000);
+        cluster.check(&format!("seed {seed}, after all has expired"));
+    }
+}

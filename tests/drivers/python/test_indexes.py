@@ -1,0 +1,142 @@
+"""Secondary indexes: of every kind of column, on rows that are there before and after, through deletions, time to live, pages and restarts."""
+
+import pytest
+from cassandra import InvalidRequest
+from cassandra.query import SimpleStatement
+
+from conftest import when_back
+
+ROWS = 600
+COLUMNS = "a int, b int, v int, w text, s int static, m map<text, int>, st set<int>, f frozen<list<int>>, PRIMARY KEY (a, b)"
+# What is asked for, and which rows that is.
+QUERIES = [
+    ("v = 7", lambda row: row["v"] == 7),
+    ("w = 'w3'", lambda row: row["w"] == "w3"),
+    ("s = 4", lambda row: row["s"] == 4),
+    ("b = 77", lambda row: row["b"] == 77),
+    ("m CONTAINS KEY 'k1'", lambda row: "k1" in row["m"]),
+    ("m CONTAINS 3", lambda row: 3 in row["m"].values()),
+    ("m['k2'] = 4", lambda row: row["m"].get("k2") == 4),
+    ("st CONTAINS 5", lambda row: 5 in row["st"]),
+    ("f = [2]", lambda row: row["f"] == [2]),
+    ("a = 3 AND v = 3", lambda row: row["a"] == 3 and row["v"] == 3),
+    ("v = 7 AND w = 'w3' ALLOW FILTERING", lambda row: row["v"] == 7 and row["w"] == "w3"),
+]
+TARGETS = ["v", "w", "s", "b", "keys(m)", "values(m)", "entries(m)", "st", "full(f)"]
+
+
+def insert(session, name, numbers):
+    statement = session.prepare(f"INSERT INTO {name} (a, b, v, w, m, st, f) VALUES (?, ?, ?, ?, ?, ?, ?)")
+    for n in numbers:
+        session.execute(statement, (n % 50, n, n % 20, f"w{n % 7}", {f"k{n % 3}": n % 5}, {n % 11}, [n % 4]))
+
+
+def rows_of(session, text):
+    """In pages, so that an index is left and entered again."""
+    rows = session.execute(SimpleStatement(text, fetch_size=17))
+    columns = ("a", "b", "v", "w", "s", "m", "st", "f")
+    keep = {"m": lambda value: dict(value or {}), "st": lambda value: set(value or ()), "f": lambda value: list(value or ())}
+    return [{column: keep.get(column, lambda value: value)(value) for column, value in zip(columns, row)} for row in rows]
+
+
+def check(session, name):
+    select = f"SELECT a, b, v, w, s, m, st, f FROM {name}"
+    every = rows_of(session, select)
+    for condition, matches in QUERIES:
+        # Both are in the order of the ring.
+        assert rows_of(session, f"{select} WHERE {condition}") == [row for row in every if matches(row)], condition
+
+
+@pytest.fixture(scope="module")
+def indexed(shared_session, keyspace):
+    name = f"{keyspace}.indexed"
+    shared_session.execute(f"CREATE TABLE {name} ({COLUMNS})")
+    insert(shared_session, name, range(ROWS))
+    for a in range(50):
+        shared_session.execute(f"UPDATE {name} SET s = {a % 13} WHERE a = {a}")
+    for target in TARGETS:
+        shared_session.execute(f"CREATE INDEX ON {name} ({target})")
+    insert(shared_session, name, range(ROWS, ROWS + 100))
+    return name
+
+
+def test_rows_from_before_and_after_are_found(shared_session, indexed):
+    check(shared_session, indexed)
+
+
+def test_what_changes_is_found_as_it_is(shared_session, indexed):
+    for n in range(0, ROWS, 3):
+        shared_session.execute(f"DELETE FROM {indexed} WHERE a = {n % 50} AND b = {n}")
+    for a in range(0, 50, 5):
+        shared_session.execute(f"DELETE FROM {indexed} WHERE a = {a}")
+    for a in range(1, 50, 5):
+        shared_session.execute(f"DELETE FROM {indexed} WHERE a = {a} AND b > 100 AND b < 400")
+    for n in range(0, ROWS, 7):
+        shared_session.execute(f"UPDATE {indexed} SET v = {n % 21}, m['k2'] = 4, st = st + {{5}} WHERE a = {n % 50} AND b = {n}")
+    for n in range(0, ROWS, 11):
+        shared_session.execute(f"DELETE w, st FROM {indexed} WHERE a = {n % 50} AND b = {n}")
+    check(shared_session, indexed)
+
+
+@pytest.mark.restart
+@pytest.mark.parametrize("how", ["kill", "term"])
+def test_entries_survive(connect, indexed, restart, how):
+    with connect() as session:
+        restart(how)
+        when_back(session, f"SELECT a FROM {indexed} WHERE a = 1 LIMIT 1")
+        check(session, indexed)
+        insert(session, indexed, range(ROWS + 100, ROWS + 150))
+        check(session, indexed)
+
+
+def test_ranges_of_a_storage_attached_index(shared_session, run, table):
+    name = table("k int PRIMARY KEY, v int, t text")
+    for text in (f"CREATE CUSTOM INDEX ON {name} (v) USING 'StorageAttachedIndex'", f"CREATE INDEX ON {name} (t) USING 'sai'"):
+        run(text)
+    for k in range(100):
+        run(f"INSERT INTO {name} (k, v, t) VALUES ({k}, {k - 50}, 't{k % 3}')")
+    assert sorted(run(f"SELECT k FROM {name} WHERE v > -3 AND v <= 2")) == [(k,) for k in range(48, 53)]
+    assert sorted(run(f"SELECT k FROM {name} WHERE v < -45 AND t = 't0'")) == [(0,), (3,)]
+    with pytest.raises(InvalidRequest, match="data filtering"):
+        run(f"SELECT k FROM {name} WHERE t > 'a'")
+
+
+def test_truncation_and_drop(run, table):
+    name = table("k int PRIMARY KEY, v int")
+    run(f"CREATE INDEX by_v ON {name} (v)")
+    run(f"INSERT INTO {name} (k, v) VALUES (1, 2)")
+    assert run(f"SELECT k FROM {name} WHERE v = 2") == [(1,)]
+    run(f"TRUNCATE {name}")
+    assert run(f"SELECT k FROM {name} WHERE v = 2") == []
+    run(f"INSERT INTO {name} (k, v) VALUES (3, 2)")
+    assert run(f"SELECT k FROM {name} WHERE v = 2") == [(3,)]
+    keyspace = name.split(".")[0]
+    assert run(
+        "SELECT table_name, index_name, kind, options FROM system_schema.indexes WHERE keyspace_name = %s AND table_name = %s", (keyspace, name.split(".")[1])
+    ) == [(name.split(".")[1], "by_v", "COMPOSITES", {"target": "v"})]
+    with pytest.raises(InvalidRequest, match="dependent secondary indexes"):
+        run(f"ALTER TABLE {name} DROP v")
+    run(f"DROP INDEX {keyspace}.by_v")
+    with pytest.raises(InvalidRequest, match="data filtering"):
+        run(f"SELECT k FROM {name} WHERE v = 2")
+
+
+@pytest.mark.parametrize(
+    "statement, message",
+    [
+        ("CREATE INDEX ON {name} (nothing)", "Column 'nothing' doesn't exist"),
+        ("CREATE INDEX ON {name} (k)", "Cannot create secondary index on the only partition key column k"),
+        ("CREATE INDEX ON {name} (keys(v))", "Non-collection columns only support simple indexes"),
+        ("CREATE INDEX ON {name} (full(l))", "full\\(\\) indexes can only be created on frozen collections"),
+        ("CREATE INDEX ON {name} (keys(l))", "with non-map type"),
+        ("CREATE INDEX ON {name} (fl)", "Frozen collections are immutable"),
+        ("CREATE INDEX ON {name} (d)", "Secondary indexes are not supported on duration columns"),
+        ("CREATE CUSTOM INDEX ON {name} (v)", "CUSTOM index requires specifying the index class"),
+        ("CREATE INDEX ON {name} (v) WITH OPTIONS = {{'a': 'b'}}", "Cannot specify options for a non-CUSTOM index"),
+        ("DROP INDEX {keyspace}.nothing", "doesn't exist"),
+    ],
+)
+def test_what_cannot_be_indexed(run, table, statement, message):
+    name = table("k int PRIMARY KEY, v int, l list<int>, fl frozen<list<int>>, d duration")
+    with pytest.raises(InvalidRequest, match=message):
+        run(statement.format(name=name, keyspace=name.split(".")[0]))
