@@ -24,8 +24,12 @@ def scripts(names=()) -> dict:
     return {name: script.read(paths[name]) for name in names or paths}
 
 
+def short_digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def digest(steps: list) -> str:
-    return hashlib.sha256(script.text_of(steps).encode()).hexdigest()[:16]
+    return short_digest(script.text_of(steps))
 
 
 def load(path: pathlib.Path) -> dict:
