@@ -94,7 +94,7 @@ def compare(ours: dict, theirs: dict):
     match kind_of(ours):
         case "error" if ours["error"] != theirs["error"]:
             yield "code", brief(ours), brief(theirs)
-        case "error" if (ours["message"], ours.get("fields")) != (theirs["message"], theirs.get("fields")):
+        case "error" if (same_words(ours["message"]), ours.get("fields")) != (same_words(theirs["message"]), theirs.get("fields")):
             yield "message", shown_error(ours), shown_error(theirs)
         case "rows":
             yield from compare_columns(ours["columns"], theirs["columns"])
@@ -110,6 +110,11 @@ def compare(ours: dict, theirs: dict):
             yield "change", brief(ours), brief(theirs)
     if ours.get("warnings") != theirs.get("warnings"):
         yield "warnings", *(" | ".join(answer.get("warnings", [])) or "none" for answer in (ours, theirs))
+
+
+def same_words(message: str) -> str:
+    """Signatures of functions are listed in no order."""
+    return " ".join(sorted(re.findall(r"[^\s,()]+", message))) if "signatures" in message else message
 
 
 def shown_error(answer: dict) -> str:
