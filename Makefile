@@ -10,6 +10,7 @@
 #   make sim           the simulator over SEEDS=20000 seeds from SEED=1; `make test` takes 300, `make test-long` 1,700 more
 #   make sim-clusters  the same for clusters: SEEDS=5000 seeds of several nodes each; 150, and 1,050 more
 #   make peer-cassandra   an Apache Cassandra on 127.0.0.1:9142, for TARNDB_TEST_CQL=127.0.0.1:9142 make drivers
+#   make differential  CQL compared with a real Cassandra's: all scripts and CASES=200 generated cases from SEED=1; ARGS=--record records again
 #   make bench         a first report of `tarndb bench` in three minutes; ARGS="ycsb-b --duration 30s" chooses
 #   make bench-loopback, make microbench   CPU time beside Redis over sockets, figures in process
 
@@ -25,8 +26,9 @@ BENCH := ycsb-a --scale 0.3 --duration 60s
 SUITES ?=
 SEED ?= 1
 SEEDS ?= 20000
+CASES ?= 200
 
-.PHONY: run cluster build release test test-long check fix drivers sim sim-clusters bench bench-loopback microbench peer-cassandra stop-peer-cassandra
+.PHONY: run cluster build release test test-long check fix drivers sim sim-clusters bench bench-loopback microbench peer-cassandra stop-peer-cassandra differential
 
 run: build
 	@exec $(BINARY) start $(ARGS)
@@ -67,6 +69,9 @@ fix:
 
 drivers: build
 	@scripts/drivers.sh $(SUITES)
+
+differential:
+	@tests/differential/live.sh --seed $(SEED) --cases $(CASES) $(ARGS)
 
 sim:
 	TARNDB_SEED=$(SEED) TARNDB_SEEDS=$(SEEDS) cargo test $(QUICK) --package tarndb-sim --test seeds -- --nocapture every_promise

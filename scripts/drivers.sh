@@ -17,7 +17,7 @@
 set -euo pipefail
 . "$(dirname "$0")/steps.sh"
 
-all=(python-cassandra python-scylla cqlsh rust java go node aerospike-python aerospike-java aerospike-go aerospike-rust aerospike-node aerospike-cql ycsb ycsb-generators abuse report cluster bench crash faults)
+all=(python-cassandra python-scylla cqlsh differential rust java go node aerospike-python aerospike-java aerospike-go aerospike-rust aerospike-node aerospike-cql ycsb ycsb-generators abuse report cluster bench crash faults)
 # What `make test-long` runs: the larger sizes of some of them, and what runs nowhere else.
 long=(latte cluster crash faults bench abuse)
 # These start what they need themselves.
@@ -30,7 +30,7 @@ is_waiting() { [[ " ${waiting[*]} " == *" $1 "* ]]; }
 directory_of() {
   case $1 in
     python-*) echo "$root/tests/drivers/python" ;;
-    ycsb) echo "$root/tests/$1" ;;
+    ycsb | differential) echo "$root/tests/$1" ;;
     *) is_serverless "$1" && echo "$root/tests/$1" || echo "$root/tests/drivers/$1" ;;
   esac
 }

@@ -23,7 +23,7 @@ SCHEMA = re.compile(
     r"(?is)\s*(?:CREATE|ALTER|DROP)\s+(?:OR\s+REPLACE\s+)?(?:CUSTOM\s+)?(?:KEYSPACE|TABLE|COLUMNFAMILY|TYPE|INDEX|MATERIALIZED\s+VIEW|FUNCTION|AGGREGATE)\s+"
     r"(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:[\w$]+\.)?(\w+)"
 )
-WRITE = re.compile(r"(?is)\s*(?:INSERT\s+INTO|UPDATE|DELETE\b.*?\bFROM|TRUNCATE(?:\s+TABLE)?)\s+(?:[\w$]+\.)?(\w+)")
+WRITE = re.compile(r"(?is)\s*\b(?:INSERT\s+INTO|UPDATE|DELETE\b.*?\bFROM|TRUNCATE(?:\s+TABLE)?)\s+(?:[\w$]+\.)?(\w+)")
 
 
 @dataclasses.dataclass
@@ -43,8 +43,9 @@ class Difference:
         return f"{self.kind}, step {self.step + 1} of {self.script}: {self.statement}\n  TarnDB:    {self.ours}\n  Cassandra: {self.theirs}"
 
     def signature(self) -> tuple:
-        """What differences of one cause have in common: their texts without names, literals and numbers."""
-        return self.kind, vague(self.ours), vague(self.theirs)
+        """What differences of one cause have in common: their texts without names, literals and numbers; of rows only what they are about."""
+        ours, theirs = ((text.partition(":")[0] if self.kind == "rows" else text) for text in (self.ours, self.theirs))
+        return self.kind, vague(ours), vague(theirs)
 
 
 def vague(text: str) -> str:
@@ -194,10 +195,12 @@ def read_known(path: pathlib.Path) -> list:
     return entries
 
 
-def target(statement: str):
-    """The table, type, function or index that a statement makes, changes or writes to."""
+def targets(statement: str) -> list:
+    """The tables, types, functions or indexes that a statement makes, changes or writes to."""
+    if re.match(r"(?i)\s*BEGIN\b", statement):
+        return [name.lower() for name in WRITE.findall(statement)]
     match = SCHEMA.match(statement) or WRITE.match(statement)
-    return match[1].lower() if match else None
+    return [match[1].lower()] if match else []
 
 
 def judge(name: str, steps: list, ours: list, theirs: list, known: list) -> list:
@@ -220,8 +223,9 @@ def judge(name: str, steps: list, ours: list, theirs: list, known: list) -> list
                 difference.cause, difference.follows = earlier[0], True
             elif difference.cause is not None:
                 difference.cause.hits += 1
-            if kind == "outcome" and difference.cause is not None and (about := target(step.statement)):
-                spoilt.setdefault(about, difference.cause)
+            if kind == "outcome" and difference.cause is not None:
+                for about in targets(step.statement):
+                    spoilt.setdefault(about, difference.cause)
             found.append(difference)
     return found
 

@@ -9,6 +9,7 @@ run. A generated case that differs is shrunk, printed and saved under .cache/dif
 
 import argparse
 import concurrent.futures
+import itertools
 import sys
 import time
 
@@ -22,24 +23,24 @@ from runner import Runner
 HERE = recorded.HERE
 SAVED = HERE.parents[1] / ".cache" / "differential"
 # One case for each cause is shrunk: its runs take seconds.
-SHRUNK_MAX = 25
+SHRUNK_MAX = 12
+# Cases at a time: a server waits for its disk in schema changes.
+LANES = 3
 
 
 class Pair:
-    """Both servers, which run a script at the same time."""
+    """Both servers."""
 
     def __init__(self, ours: str, theirs: str):
         self.endpoints = (ours, theirs)
-        self.threads = concurrent.futures.ThreadPoolExecutor(2)
         self.statements = 0
-        self.keyspaces = 0
+        self.keyspaces = itertools.count()
 
     def run(self, steps: list) -> tuple:
         """The answers of TarnDB and of Cassandra, in a keyspace that neither has had."""
-        self.keyspaces += 1
+        keyspace = f"ks_{next(self.keyspaces):06x}"
         self.statements += len(steps)
-        keyspace = f"ks_{self.keyspaces:06x}"
-        return tuple(self.threads.map(lambda endpoint: Runner(endpoint, keyspace).run(steps), self.endpoints))
+        return tuple(Runner(endpoint, keyspace).run(steps) for endpoint in self.endpoints)
 
 
 def main() -> int:
@@ -75,9 +76,8 @@ def main() -> int:
         if options.record:
             recorded.record_script(name, steps, answers[1])
     shrunk = set()
-    for case in range(options.seed, options.seed + (0 if options.scripts else options.cases)):
-        steps = generate(case)
-        new = judged(f"case {case}", steps, pair.run(steps))
+    for case, steps, answers in run_cases(pair, range(options.seed, options.seed + (0 if options.scripts else options.cases))):
+        new = judged(f"case {case}", steps, answers)
         if new and new[0].signature() not in shrunk and len(shrunk) < SHRUNK_MAX:
             shrunk.add(new[0].signature())
             report(case, pair, steps, new[0], known)
@@ -95,6 +95,15 @@ def main() -> int:
         print(f"\nfailed: {', '.join(failures)}")
     print(f"{passed} passed, {len(failures)} failed")
     return 1 if failures else 0
+
+
+def run_cases(pair: Pair, seeds: range):
+    """Yields seed, steps and answers of each case, in order; LANES run at a time, and no more are ahead."""
+    with concurrent.futures.ThreadPoolExecutor(LANES) as lanes:
+        for first in range(seeds.start, seeds.stop, LANES):
+            some = [(case, generate(case)) for case in range(first, min(first + LANES, seeds.stop))]
+            for (case, steps), answers in zip(some, lanes.map(pair.run, (steps for _, steps in some))):
+                yield case, steps, answers
 
 
 def report(case: int, pair: Pair, steps: list, difference, known: list):

@@ -164,7 +164,9 @@ class Generator:
     def step(self, text: str, read=False) -> Step:
         chosen = [self.values[int(number)] for number in MARK.findall(text)]
         page = self.random.randint(1, 5) if read and self.chance(0.25) else None
-        options = {"page": page, "now": NOW, "protocol": 4 if self.chance(0.02) else 5}
+        # For what has no USING TIMESTAMP: the servers' clocks differ.
+        timestamp = None if read else self.random.randint(1, TIMESTAMP_MAX)
+        options = {"page": page, "now": NOW, "timestamp": timestamp, "protocol": 4 if self.chance(0.02) else 5}
         if chosen and all(bound is not ... for _, bound in chosen) and self.chance(0.3):
             step = Step(MARK.sub("?", text), binds=[[bound for _, bound in chosen]], **options)
         else:
@@ -194,6 +196,8 @@ class Generator:
                 return f"{{{', '.join(text for text, _ in parts)}}}", whole(parts) if len(parts) < 2 else ...
             case "map":
                 pairs = [(self.literal(kind.parts[0]), self.literal(kind.parts[1])) for _ in range(self.random.randint(0, 2))]
+                # A key that comes twice has a script of its own.
+                pairs = list({key[0]: (key, one) for key, one in pairs}.values())
                 bound = [[key[1], one[1]] for key, one in pairs]
                 return f"{{{', '.join(f'{key[0]}: {one[0]}' for key, one in pairs)}}}", bound if len(pairs) < 2 and ... not in sum(bound, []) else ...
             case "tuple":
@@ -224,7 +228,8 @@ class Generator:
 
     def modification(self, conditional=True, using=True) -> str:
         if self.table.counter:
-            return self.random.choice((self.update, self.update, self.delete))(conditional, using)
+            # What a deleted counter counts afterwards is left open by Cassandra.
+            return self.random.choice((self.update, self.update, self.insert) if self.chance(0.05) else (self.update,))(conditional, using)
         return self.random.choice((self.insert, self.insert, self.update, self.update, self.delete))(conditional, using)
 
     def batch(self) -> str:

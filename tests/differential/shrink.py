@@ -4,7 +4,7 @@ import dataclasses
 import re
 
 # Each run makes a keyspace on both servers.
-RUNS_MAX = 90
+RUNS_MAX = 80
 # What a statement may go without, one occurrence at a time.
 CLAUSES = [
     re.compile(pattern, re.S)
