@@ -6,6 +6,7 @@ partitions come in the order of the ring. What `known.toml` explains does not fa
 
 import collections
 import dataclasses
+import operator
 import pathlib
 import re
 import tomllib
@@ -16,6 +17,9 @@ KINDS = ("outcome", "code", "message", "rows", "metadata", "warnings", "paging",
 # Remaining times to live are read at different moments.
 TTL_COLUMN = re.compile(r"(?i)ttl\(")
 TTL_SECONDS_APART = 120
+# Timestamps of conditional statements are the server's; those that scripts write out are smaller.
+WRITETIME_COLUMN = re.compile(r"(?i)(max)?writetime\(")
+SERVER_TIMESTAMP_MIN = 10**15
 CODES = {0x0000: "server error", 0x000A: "protocol", 0x1000: "unavailable", 0x1100: "write timeout", 0x1200: "read timeout", 0x1300: "read failure",
          0x1400: "function failure", 0x1500: "write failure", 0x2000: "syntax", 0x2100: "unauthorized", 0x2200: "invalid", 0x2300: "configuration",
          0x2400: "already exists", 0x2500: "unprepared"}  # fmt: skip
@@ -140,11 +144,16 @@ def compare_rows(ours: dict, theirs: dict):
     if len(ours["rows"]) != len(theirs["rows"]):
         yield "rows", *(f"{len(answer['rows'])} rows: {shown_rows(answer, answer['rows'])}" for answer in (ours, theirs))
         return
-    loose = {index for index, column in enumerate(theirs["columns"]) if column[3] == "int" and TTL_COLUMN.match(column[2])}
+    loose = [
+        equal_seconds if column[3] == "int" and TTL_COLUMN.match(column[2])
+        else equal_timestamps if column[3] == "bigint" and WRITETIME_COLUMN.match(column[2])
+        else operator.eq
+        for column in theirs["columns"]
+    ]  # fmt: skip
     different = [
         index
         for index, pair in enumerate(zip(ours["rows"], theirs["rows"]))
-        if len(pair[0]) != len(pair[1]) or any(not equal(*cells, at in loose) for at, cells in enumerate(zip(*pair)))
+        if len(pair[0]) != len(pair[1]) or any(not same(*cells) for same, *cells in zip(loose, *pair))
     ]
     if different:
         if sorted(ours["rows"], key=str) == sorted(theirs["rows"], key=str):
@@ -154,10 +163,12 @@ def compare_rows(ours: dict, theirs: dict):
         yield "rows", *(where + shown_rows(answer, [answer["rows"][index] for index in different]) for answer in (ours, theirs))
 
 
-def equal(ours, theirs, loose: bool) -> bool:
-    if ours == theirs or not loose or ours is None or theirs is None:
-        return ours == theirs
-    return abs(int(ours, 16) - int(theirs, 16)) <= TTL_SECONDS_APART
+def equal_seconds(ours, theirs) -> bool:
+    return ours == theirs or None not in (ours, theirs) and abs(int(ours, 16) - int(theirs, 16)) <= TTL_SECONDS_APART
+
+
+def equal_timestamps(ours, theirs) -> bool:
+    return ours == theirs or None not in (ours, theirs) and min(int(ours, 16), int(theirs, 16)) > SERVER_TIMESTAMP_MIN
 
 
 # --- What is known -------------------------------------------------------------------------------------------------------------------

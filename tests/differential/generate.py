@@ -90,6 +90,8 @@ class Generator:
     def __init__(self, seed: int):
         self.random = random.Random(seed)
         self.values = []
+        # In unlogged batches: nothing that is only found to be wrong while it is done.
+        self.careful = False
         self.fields = {"x": Type("int"), "y": Type("text")}
         self.table = None
 
@@ -166,17 +168,18 @@ class Generator:
         page = self.random.randint(1, 5) if read and self.chance(0.25) else None
         # For what has no USING TIMESTAMP: the servers' clocks differ.
         timestamp = None if read else self.random.randint(1, TIMESTAMP_MAX)
-        options = {"page": page, "now": NOW, "timestamp": timestamp, "protocol": 4 if self.chance(0.02) else 5}
+        options = {"page": page, "now": NOW, "timestamp": timestamp, "protocol": 4 if read and self.chance(0.04) else 5}
         if chosen and all(bound is not ... for _, bound in chosen) and self.chance(0.3):
             step = Step(MARK.sub("?", text), binds=[[bound for _, bound in chosen]], **options)
         else:
             step = Step(MARK.sub(lambda mark: self.values[int(mark[1])][0], text), **options)
         self.values.clear()
+        self.careful = False
         return step
 
     def value(self, kind: Type) -> tuple:
         """A literal and its JSON; `...` for JSON that cannot be."""
-        if self.chance(0.02):
+        if not self.careful and self.chance(0.02):
             return "null", None
         return self.wrong() if self.chance(0.008) else self.literal(kind)
 
@@ -235,6 +238,7 @@ class Generator:
     def batch(self) -> str:
         kind = "COUNTER " if self.table.counter != self.chance(0.05) else self.random.choice(("", "UNLOGGED "))
         conditional, shared = self.chance(0.15), self.chance(0.2)
+        self.careful = kind == "UNLOGGED "
         parts = [self.modification(conditional and self.chance(0.5), not conditional and not shared) for _ in range(self.random.randint(1, 4))]
         return f"BEGIN {kind}BATCH{self.using(ttl=False) if shared and not conditional else ''} {'; '.join(parts)}; APPLY BATCH"
 
@@ -286,7 +290,7 @@ class Generator:
     def assignment(self, name: str, kind: Type) -> str:
         if kind.name == "counter":
             return f"{name} = {name} {self.random.choice('+-')} {self.mark(kind)}"
-        if kind.multicell and self.chance(0.6):
+        if kind.multicell and self.chance(0.6) and not (self.careful and kind.name == "list"):
             match kind.name:
                 case "list":
                     return self.random.choice(
@@ -321,7 +325,7 @@ class Generator:
                 kind, names = table.columns[name], f" {name}"
                 if kind.name == "map" and kind.multicell and self.chance(0.5):
                     names = f" {name}[{self.mark(kind.parts[0])}]"
-                elif kind.name == "list" and kind.multicell and self.chance(0.5):
+                elif kind.name == "list" and kind.multicell and not self.careful and self.chance(0.5):
                     names = f" {name}[{self.random.randint(0, 2)}]"
                 elif kind.name == "udt" and kind.multicell and self.chance(0.5):
                     names = f" {name}.x"
