@@ -179,7 +179,7 @@ fn rename(table: &mut Table, columns: &[(Identifier, Identifier)], if_exists: bo
                 continue;
             }
             let (keyspace, table) = (table.keyspace.clone(), table.name.clone());
-            return Err(DdlError::RenameUnknownColumn { keyspace, table, column: from.to_owned() });
+            return Err(DdlError::UnknownColumn { keyspace, table, column: from.to_owned() });
         };
         if position >= key_len {
             return Err(DdlError::RenameValueColumn(from.to_owned()));

@@ -170,7 +170,7 @@ pub enum DdlError {
     #[error("Invalid timestamp {0} for a dropped column: it must be a 64-bit integer")]
     DropTimestamp(String),
     #[error("Undefined column name {column} in table {keyspace}.{table}")]
-    RenameUnknownColumn { keyspace: String, table: String, column: String },
+    UnknownColumn { keyspace: String, table: String, column: String },
     #[error("Cannot rename non PRIMARY KEY column {0}")]
     RenameValueColumn(String),
     #[error("Cannot rename column {from} to {to} in table '{keyspace}.{table}'; another column with that name already exists")]
@@ -306,8 +306,8 @@ pub enum DdlError {
     IndexWithoutColumn,
     #[error("Only CUSTOM indexes support multiple columns")]
     IndexOnManyColumns,
-    #[error("Column '{0}' doesn't exist")]
-    IndexUnknownColumn(String),
+    #[error("Table '{0}' doesn't exist")]
+    IndexUnknownTable(String),
     #[error("Secondary indexes are not supported on {0}")]
     IndexOnDuration(&'static str),
     #[error("Cannot create secondary index on the only partition key column {0}")]

@@ -77,8 +77,7 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateIndex) -> Res
     }
     let keyspace = context.existing_keyspace(statement.table.keyspace.as_ref())?;
     let table_name = statement.table.name.as_str();
-    let absent = || DdlError::UnknownTable { keyspace: keyspace.name.clone(), table: table_name.to_owned() };
-    let table = keyspace.tables.get(table_name).ok_or_else(absent)?;
+    let table = keyspace.tables.get(table_name).ok_or_else(|| DdlError::IndexUnknownTable(table_name.to_owned()))?;
     if table.records.is_some() {
         return Err(DdlError::RecordSet { keyspace: table.keyspace.clone(), table: table.name.clone() });
     }
@@ -187,7 +186,12 @@ fn indexed<'t>(table: &'t Table, target: &ast::IndexTarget) -> Result<(&'t Colum
         T::Columns(_) => return Err(DdlError::Unsupported("A local index")),
     };
     let is_simple = matches!(target, T::Column(_));
-    let (_, column) = table.column(name.as_str()).ok_or_else(|| DdlError::IndexUnknownColumn(name.as_str().to_owned()))?;
+    let unknown = || DdlError::UnknownColumn {
+        keyspace: table.keyspace.clone(),
+        table: table.name.clone(),
+        column: name.as_str().to_owned(),
+    };
+    let (_, column) = table.column(name.as_str()).ok_or_else(unknown)?;
     let ty = &column.data_type;
     if contains_duration(ty) {
         let what = match ty {
