@@ -1,5 +1,9 @@
 """Secondary indexes: of every kind of column, on rows that are there before and after, through deletions, time to live, pages and restarts."""
 
+import math
+import random
+import struct
+
 import pytest
 from cassandra import InvalidRequest
 from cassandra.query import SimpleStatement
@@ -140,3 +144,62 @@ def test_what_cannot_be_indexed(run, table, statement, message):
     name = table("k int PRIMARY KEY, v int, l list<int>, fl frozen<list<int>>, d duration")
     with pytest.raises(InvalidRequest, match=message):
         run(statement.format(name=name, keyspace=name.split(".")[0]))
+
+
+def test_like_on_a_sasi_index(run, table):
+    name = table("k int PRIMARY KEY, w text")
+    run(f"CREATE CUSTOM INDEX ON {name} (w) USING 'org.apache.cassandra.index.sasi.SASIIndex' WITH OPTIONS = {{'mode': 'CONTAINS', 'case_sensitive': 'false'}}")
+    words = ["alpha", "Alpine", "beta", "alphabet", "tap", "", "100%"]
+    for key, word in enumerate(words):
+        run(f"INSERT INTO {name} (k, w) VALUES ({key}, '{word}')")
+    for pattern, matches in [
+        ("ALP%", lambda word: word.startswith("alp")),
+        ("%a", lambda word: word.endswith("a")),
+        ("%ap%", lambda word: "ap" in word),
+        ("Beta", lambda word: word == "beta"),
+        ("%%", None),
+        ("nothing%", lambda word: False),
+    ]:
+        query = f"SELECT w FROM {name} WHERE w LIKE '{pattern}'"
+        if matches is None:
+            with pytest.raises(InvalidRequest, match="can't be empty"):
+                run(query)
+        else:
+            assert {word for (word,) in run(query)} == {word for word in words if matches(word.lower())}, pattern
+    plain = table("k int PRIMARY KEY, w text")
+    run(f"CREATE INDEX ON {plain} (w)")
+    with pytest.raises(InvalidRequest, match="LIKE restriction is only supported on properly indexed columns. w LIKE 'a%' is not valid"):
+        run(f"SELECT k FROM {plain} WHERE w LIKE 'a%' ALLOW FILTERING")
+
+
+def test_the_nearest_vectors_are_found(shared_session, run, table):
+    chance = random.Random(1)
+    rows = {k: ([chance.uniform(-1, 1) for _ in range(8)], k % 3) for k in range(3000)}
+    near = [chance.uniform(-1, 1) for _ in range(8)]
+    single = struct.Struct(">8f")
+    rows = {k: (single.unpack(single.pack(*vector)), a) for k, (vector, a) in rows.items()}
+    near = single.unpack(single.pack(*near))
+
+    def cosine(vector):
+        return sum(x * y for x, y in zip(vector, near)) / math.sqrt(sum(x * x for x in vector))
+
+    def dot(vector):
+        return sum(x * y for x, y in zip(vector, near))
+
+    def euclidean(vector):
+        return -sum((x - y) ** 2 for x, y in zip(vector, near))
+
+    def check(name, measure):
+        for condition, wanted in [("", (0, 1, 2)), ("WHERE a = 1", (1,))]:
+            order = sorted((k for k in rows if rows[k][1] in wanted), key=lambda k: -measure(rows[k][0]))
+            found = run(f"SELECT k FROM {name} {condition} ORDER BY v ANN OF {list(near)} LIMIT 10")
+            assert [k for (k,) in found] == order[:10], (name, condition)
+
+    for measure, function in [(cosine, "COSINE"), (dot, "dot_product"), (euclidean, "euclidean")]:
+        name = table("k int PRIMARY KEY, v vector<float, 8>, a int")
+        insert = shared_session.prepare(f"INSERT INTO {name} (k, v, a) VALUES (?, ?, ?)")
+        for k, (vector, a) in rows.items():
+            shared_session.execute(insert, (k, vector, a))
+        run(f"CREATE INDEX ON {name} (v) USING 'sai' WITH OPTIONS = {{'similarity_function': '{function}'}}")
+        run(f"CREATE INDEX ON {name} (a) USING 'sai'")
+        check(name, measure)

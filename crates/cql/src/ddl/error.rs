@@ -325,8 +325,28 @@ pub enum DdlError {
     IndexOnNoMap { kind: &'static str, column: String },
     #[error("Cannot create index on non-frozen UDT column {0}")]
     IndexOnUserType(String),
-    #[error("SASI indexes are disabled. Enable in cassandra.yaml to use.")]
-    Sasi,
+    #[error("Illegal value for boolean option '{option}': {value}")]
+    IndexFlag { option: String, value: String },
+    #[error("CQL type {0} cannot be analyzed.")]
+    IndexAnalysis(DataType),
+    #[error("CQL type {0} cannot have vector options")]
+    IndexVectorOption(DataType),
+    #[error("{0} cannot be set without enabling SAI_VECTOR_ALLOW_CUSTOM_PARAMETERS")]
+    IndexGraphOption(&'static str),
+    #[error("Similarity function {0} was not recognized for index null. Valid values are: EUCLIDEAN, DOT_PRODUCT, COSINE")]
+    Similarity(String),
+    #[error("Cannot create more than one storage-attached index on the same column: {0}")]
+    StorageAttachedTwice(String),
+    #[error("SAI ANN indexes are only allowed on vector columns with float elements")]
+    IndexOnVectorOf,
+    #[error("Cosine similarity is not supported for single-dimension vectors")]
+    IndexOnOneDimension,
+    #[error("Incorrect index mode: {0}")]
+    SasiMode(String),
+    #[error("Unknown option of a SASI index: {0}")]
+    SasiOption(String),
+    #[error("SASI doesn't support collections")]
+    SasiOnCollection,
     #[error("Unable to find custom indexer class '{0}'")]
     IndexClass(String),
     #[error("Properties specified [{0}] are not understood by StorageAttachedIndex")]

@@ -7,7 +7,9 @@ use super::create_table::SYSTEM_TABLE_IDS_FROM;
 use super::property::Properties;
 use super::types::contains_duration;
 use super::{DdlError, name};
+use crate::index::indexed_type;
 use crate::language::ast::{self, Identifier};
+use crate::value::function::Similarity;
 use crate::wire::ChangeKind;
 use base::TableId;
 use model::{Column, ColumnKind, DataType, Frozen, Index, IndexPart, Keyspace, Schema, Table};
@@ -20,8 +22,33 @@ const STORAGE_ATTACHED: [&str; 3] = ["sai", "storageattachedindex", "org.apache.
 const LEGACY: [&str; 1] = ["legacy_local_table"];
 const SASI: [&str; 2] = ["sasiindex", "org.apache.cassandra.index.sasi.sasiindex"];
 
-/// Options of storage-attached indexes that change what is equal, with the value that does not.
-const PLAIN_OPTIONS: [(&str, &str); 3] = [("case_sensitive", "true"), ("normalize", "false"), ("ascii", "false")];
+/// Options of storage-attached indexes that are `true` or `false`: what of a text counts.
+const ANALYSIS_OPTIONS: [&str; 3] = ["case_sensitive", "normalize", "ascii"];
+/// Options of SASI that are kept: how entries are stored there.
+const SASI_OPTIONS: [&str; 8] = [
+    "mode",
+    "analyzed",
+    "analyzer_class",
+    "is_literal",
+    "max_compaction_flush_memory_in_mb",
+    "case_sensitive",
+    "normalize_lowercase",
+    "normalize_uppercase",
+];
+const SASI_MODES: [&str; 3] = ["PREFIX", "CONTAINS", "SPARSE"];
+/// The one analyzer of SASI that does not take texts apart.
+const SASI_ANALYZER: &str = "org.apache.cassandra.index.sasi.analyzer.NonTokenizingAnalyzer";
+
+/// What Cassandra says of every index on vectors.
+const VECTOR_WARNING: &str = "SAI ANN indexes on vector columns are experimental and are not recommended for production use.\n\
+     They don't yet support SELECT queries with:\n \
+     * Consistency level higher than ONE/LOCAL_ONE.\n \
+     * Paging.\n \
+     * No LIMIT clauses.\n \
+     * PER PARTITION LIMIT clauses.\n \
+     * GROUP BY clauses.\n \
+     * Aggregation functions.\n \
+     * Filters on columns without a SAI index.";
 
 /// What kind of index a statement has asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +57,8 @@ pub enum IndexClass {
     Legacy,
     /// SAI: equality and ranges, any number of restrictions.
     StorageAttached,
+    /// SASI: what SAI answers, and LIKE.
+    Sasi,
 }
 
 impl IndexClass {
@@ -38,6 +67,7 @@ impl IndexClass {
     pub fn of(index: &Index) -> Self {
         match &index.class {
             Some(class) if STORAGE_ATTACHED.contains(&class.to_ascii_lowercase().as_str()) => Self::StorageAttached,
+            Some(class) if SASI.contains(&class.to_ascii_lowercase().as_str()) => Self::Sasi,
             _ => Self::Legacy,
         }
     }
@@ -61,7 +91,11 @@ impl IndexClass {
                 | DataType::TimeUuid
                 | DataType::Inet
         );
-        self == Self::StorageAttached && is_ordered
+        match self {
+            Self::Legacy => false,
+            Self::StorageAttached => is_ordered,
+            Self::Sasi => is_ordered || matches!(ty, DataType::Text | DataType::Ascii),
+        }
     }
 }
 
@@ -88,7 +122,7 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateIndex) -> Res
             return if statement.if_not_exists { Ok(Outcome::unchanged()) } else { Err(exists) };
         }
     }
-    let class = class_of(statement.using.as_deref(), &options)?;
+    let class = class_of(statement.using.as_deref())?;
     if table.is_counter() {
         return Err(DdlError::IndexOnCounters);
     }
@@ -104,17 +138,31 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateIndex) -> Res
         if statement.if_not_exists {
             return Ok(Outcome::unchanged());
         }
+        if class == IndexClass::StorageAttached {
+            return Err(DdlError::StorageAttachedTwice(column.name.clone()));
+        }
         let name = statement.name.as_ref().map_or_else(|| free_name(keyspace, table, column), |name| name.as_str().to_owned());
         return Err(DdlError::IndexTwice { name, existing: existing.name.clone() });
+    }
+    match class {
+        IndexClass::Legacy if statement.using.is_some() && !options.is_empty() => return Err(DdlError::IndexOptions),
+        IndexClass::Legacy => {}
+        IndexClass::StorageAttached => check_storage_attached(column, part, &options)?,
+        IndexClass::Sasi => check_sasi(column, &options)?,
     }
     let id = context.schema.next_table;
     let next_table = id.0.checked_add(1).filter(|next| *next < SYSTEM_TABLE_IDS_FROM).ok_or(DdlError::TooManyTables(id.0))?;
     let name = statement.name.as_ref().map_or_else(|| free_name(keyspace, table, column), |name| name.as_str().to_owned());
+    let is_of_vectors = class == IndexClass::StorageAttached && matches!(column.data_type, DataType::Vector(..));
     let class = statement.using.as_deref().map(str::to_owned);
     let index = Index { id, name: name.clone(), column: column.id, part, class, options };
     let schema = Schema { next_table: TableId(next_table), ..context.schema.clone() };
     let changed = |table: &mut Table| drop(table.indexes.insert(name, Arc::new(index)));
-    Ok(with_table(context, schema, table, changed, Vec::new()))
+    let mut outcome = with_table(context, schema, table, changed, Vec::new());
+    if is_of_vectors {
+        outcome.warnings.push(VECTOR_WARNING.to_owned());
+    }
+    Ok(outcome)
 }
 
 pub(super) fn drop_index(context: &Context<'_>, statement: &ast::DropIndex) -> Result<Outcome, DdlError> {
@@ -152,26 +200,63 @@ fn free_name(keyspace: &Keyspace, table: &Table, column: &Column) -> String {
     std::iter::once(base.clone()).chain(numbered).find(|name| !has_index(keyspace, name)).unwrap_or(base)
 }
 
-fn class_of(using: Option<&str>, options: &BTreeMap<String, String>) -> Result<IndexClass, DdlError> {
+fn class_of(using: Option<&str>) -> Result<IndexClass, DdlError> {
     let Some(name) = using else { return Ok(IndexClass::Legacy) };
     let lower = name.to_ascii_lowercase();
-    if LEGACY.contains(&lower.as_str()) {
-        return if options.is_empty() { Ok(IndexClass::Legacy) } else { Err(DdlError::IndexOptions) };
+    match lower.as_str() {
+        known if LEGACY.contains(&known) => Ok(IndexClass::Legacy),
+        known if STORAGE_ATTACHED.contains(&known) => Ok(IndexClass::StorageAttached),
+        known if SASI.contains(&known) => Ok(IndexClass::Sasi),
+        _ => Err(DdlError::IndexClass(name.to_owned())),
     }
-    if SASI.contains(&lower.as_str()) {
-        return Err(DdlError::Sasi);
-    }
-    if !STORAGE_ATTACHED.contains(&lower.as_str()) {
-        return Err(DdlError::IndexClass(name.to_owned()));
-    }
+}
+
+/// What a storage-attached index cannot be on, and its options.
+fn check_storage_attached(column: &Column, part: IndexPart, options: &BTreeMap<String, String>) -> Result<(), DdlError> {
+    let data_type = indexed_type(&column.data_type, part);
+    let is_text = matches!(data_type, DataType::Text | DataType::Ascii);
     for (option, value) in options {
-        match PLAIN_OPTIONS.iter().find(|(known, _)| known == option) {
-            Some((_, plain)) if value.eq_ignore_ascii_case(plain) => {}
-            Some(_) => return Err(DdlError::Unsupported("An analyzed index (case_sensitive, normalize, ascii)")),
-            None => return Err(DdlError::IndexOption(option.clone())),
+        match option.as_str() {
+            known if ANALYSIS_OPTIONS.contains(&known) => {
+                if !is_text {
+                    return Err(DdlError::IndexAnalysis(data_type.clone()));
+                }
+                if !value.eq_ignore_ascii_case("true") && !value.eq_ignore_ascii_case("false") {
+                    return Err(DdlError::IndexFlag { option: option.clone(), value: value.clone() });
+                }
+            }
+            Similarity::OPTION if !matches!(data_type, DataType::Vector(..)) => return Err(DdlError::IndexVectorOption(data_type.clone())),
+            Similarity::OPTION => drop(Similarity::named(value).ok_or_else(|| DdlError::Similarity(value.to_ascii_uppercase()))?),
+            "maximum_node_connections" => return Err(DdlError::IndexGraphOption("Maximum node connections")),
+            "construction_beam_width" => return Err(DdlError::IndexGraphOption("Construction beam width")),
+            // What a graph of neighbours would be made for; searches are exact.
+            "optimize_for" => {}
+            _ => return Err(DdlError::IndexOption(option.clone())),
         }
     }
-    Ok(IndexClass::StorageAttached)
+    let is_cosine = options.get(Similarity::OPTION).is_none_or(|name| Similarity::named(name) == Some(Similarity::Cosine));
+    match &column.data_type {
+        DataType::Vector(element, _) if **element != DataType::Float => Err(DdlError::IndexOnVectorOf),
+        DataType::Vector(_, 1) if is_cosine => Err(DdlError::IndexOnOneDimension),
+        _ => Ok(()),
+    }
+}
+
+/// What a SASI index cannot be on, and its options.
+fn check_sasi(column: &Column, options: &BTreeMap<String, String>) -> Result<(), DdlError> {
+    if column.data_type.is_collection() {
+        return Err(DdlError::SasiOnCollection);
+    }
+    for (option, value) in options {
+        match option.as_str() {
+            "mode" if !SASI_MODES.iter().any(|mode| mode.eq_ignore_ascii_case(value)) => return Err(DdlError::SasiMode(value.clone())),
+            "analyzer_class" if value != SASI_ANALYZER => return Err(DdlError::Unsupported("A SASI index that takes texts apart")),
+            "normalize_uppercase" if value.eq_ignore_ascii_case("true") => return Err(DdlError::Unsupported("normalize_uppercase")),
+            known if SASI_OPTIONS.contains(&known) => {}
+            _ => return Err(DdlError::SasiOption(option.clone())),
+        }
+    }
+    Ok(())
 }
 
 /// The column that a target names, and what of it.
@@ -186,11 +271,8 @@ fn indexed<'t>(table: &'t Table, target: &ast::IndexTarget) -> Result<(&'t Colum
         T::Columns(_) => return Err(DdlError::Unsupported("A local index")),
     };
     let is_simple = matches!(target, T::Column(_));
-    let unknown = || DdlError::UnknownColumn {
-        keyspace: table.keyspace.clone(),
-        table: table.name.clone(),
-        column: name.as_str().to_owned(),
-    };
+    let unknown =
+        || DdlError::UnknownColumn { keyspace: table.keyspace.clone(), table: table.name.clone(), column: name.as_str().to_owned() };
     let (_, column) = table.column(name.as_str()).ok_or_else(unknown)?;
     let ty = &column.data_type;
     if contains_duration(ty) {
@@ -204,9 +286,6 @@ fn indexed<'t>(table: &'t Table, target: &ast::IndexTarget) -> Result<(&'t Colum
     }
     if column.kind == ColumnKind::PartitionKey && table.partition_key_len == 1 {
         return Err(DdlError::IndexOnPartitionKey(column.name.clone()));
-    }
-    if matches!(ty, DataType::Vector(..)) {
-        return Err(DdlError::Unsupported("An index on vectors"));
     }
     let is_frozen = matches!(ty, DataType::List(_, Frozen::Yes) | DataType::Set(_, Frozen::Yes) | DataType::Map(_, _, Frozen::Yes));
     if is_frozen && !matches!(target, T::Full(_)) {

@@ -10,6 +10,7 @@ mod entry_ranges;
 mod filter;
 mod gather;
 mod indexed;
+mod nearest;
 mod run;
 pub(super) mod single;
 
@@ -17,3 +18,4 @@ pub(super) use chunk::{Chunk, Described, End, Extent, FetchPlan, Gathered};
 pub(super) use cursor::{Cursor, Place};
 pub(super) use entry_ranges::EntryRanges;
 pub(super) use filter::BoundFilter;
+pub(super) use nearest::BoundNearest;

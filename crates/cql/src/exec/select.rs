@@ -12,7 +12,7 @@ mod groups;
 mod output;
 mod paging;
 
-use super::fetch::{BoundFilter, Chunk, Cursor, Described, EntryRanges, Extent, FetchPlan, Gathered};
+use super::fetch::{BoundFilter, BoundNearest, Chunk, Cursor, Described, EntryRanges, Extent, FetchPlan, Gathered};
 use super::{Bound, Environment, Execution, Options, OwnedValues, keys};
 use crate::plan::{KeyTerm, Select, Statement, Term, TokenBound, TokenTerm};
 use crate::wire::{
@@ -92,8 +92,8 @@ pub(super) fn coordinate(execution: &Execution<'_>, context: &Context) -> Result
         limit => limit,
     };
     let fetch = Arc::new(fetch_plan(plan, &environment, rows_of_partition, options.now_s(context))?);
-    // An aggregate over everything is one row, and what is to be sorted must all be there first.
-    let page_size = options.page_size.filter(|_| plan.aggregates.is_empty() || grouped);
+    // An aggregate over everything is one row, the nearest rows are few, and what is to be sorted must all be there first.
+    let page_size = options.page_size.filter(|_| plan.nearest.is_none() && (plan.aggregates.is_empty() || grouped));
     let page_left = page_size.unwrap_or(NO_LIMIT);
     if !plan.sort.is_empty() && page_left < limit_left {
         return Err(CqlError::invalid(
@@ -121,7 +121,24 @@ fn fetch_plan(plan: &Arc<Select>, environment: &Environment<'_>, per_partition: 
     let filters = plan.filters.iter().map(|filter| BoundFilter::new(filter, environment)).collect::<Result<Vec<_>, _>>()?;
     let ranges = if plan.partition.is_empty() { Vec::new() } else { keys::clustering_ranges(&plan.table, &plan.clustering, environment)? };
     let entries = plan.index.as_ref().filter(|_| plan.partition.is_empty()).map(|used| EntryRanges::new(used, &filters));
-    Ok(FetchPlan { plan: Arc::clone(plan), ranges, filters, entries, per_partition, now_s, keyed: plan.group_by.is_some() })
+    let nearest =
+        plan.nearest.as_ref().map(|nearest| BoundNearest::new(nearest, nearest_rows(plan, environment)?, environment)).transpose()?;
+    Ok(FetchPlan { plan: Arc::clone(plan), ranges, filters, entries, nearest, per_partition, now_s, keyed: plan.group_by.is_some() })
+}
+
+/// How many rows `ORDER BY … ANN OF` may be asked for.
+const NEAREST_ROWS_MAX: u32 = 1000;
+
+/// How many rows `ORDER BY … ANN OF` asks for.
+fn nearest_rows(plan: &Select, environment: &Environment<'_>) -> Result<u32, CqlError> {
+    let rows = limit(plan.limit.as_ref(), "LIMIT", environment)?;
+    match rows {
+        NO_LIMIT => Err(CqlError::invalid("Top-K queries must have a limit specified and the limit must be less than the query page size")),
+        _ if rows > NEAREST_ROWS_MAX => Err(CqlError::Invalid(format!(
+            "Use of ANN OF in an ORDER BY clause requires a LIMIT that is not greater than {NEAREST_ROWS_MAX}. LIMIT was {rows}"
+        ))),
+        _ => Ok(rows),
+    }
 }
 
 /// Makes a chunk of a SELECT again that [`Operation::describe`] has described elsewhere.
@@ -303,7 +320,8 @@ impl SelectCoordinator {
     /// The chunks to run next.
     fn ask(&mut self) -> Vec<Part> {
         // When everything is read anyway, all cores do it at the same time.
-        let everything = !self.fetch.plan.aggregates.is_empty() && self.fetch.plan.group_by.is_none();
+        let plan = &self.fetch.plan;
+        let everything = plan.nearest.is_some() || (!plan.aggregates.is_empty() && plan.group_by.is_none());
         let at_once = match self.extents.front().map(|range| range.extent) {
             Some(Extent::Ring { .. }) if !everything => self.ring_extents,
             _ => EXTENTS_AT_ONCE,
@@ -335,7 +353,16 @@ impl SelectCoordinator {
         let page = self.output.finish(plan, surroundings)?;
         let state = page.next.map(|cursor| PagingState { table: plan.table.id, limit_left: page.limit_left, cursor }.encode());
         let options = &self.options;
-        let warnings = warnings(plan);
+        let mut warnings = warnings(plan);
+        if let (Some(nearest), Some(page_size)) = (&self.fetch.nearest, options.page_size)
+            && page_size < nearest.rows_max
+        {
+            let limit = nearest.rows_max;
+            warnings.push(format!(
+                "Top-K queries do not support paging and the page size is set to {page_size}, which is less than LIMIT {limit}. \
+                 The page size has been set to {limit} to match the LIMIT."
+            ));
+        }
         let extras = ResponseExtras { warnings: &warnings, ..ResponseExtras::default() };
         let mark = begin_frame(reply, options.version, Direction::Response, extras.flags(options.version), options.stream, Opcode::Result);
         extras.write(reply, options.version);

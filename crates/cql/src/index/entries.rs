@@ -1,5 +1,6 @@
 //! The entries of a row, and the observer that keeps them.
 
+use super::analysis::Analysis;
 use super::key::{self, EntryKey};
 use crate::value::{self, comparable, layout};
 use base::Token;
@@ -24,6 +25,8 @@ pub struct Entries {
     index: Arc<Index>,
     /// The column's position in the table.
     position: usize,
+    /// What is done to texts first.
+    analysis: Option<Analysis>,
 }
 
 /// Keys of entries, with what they live by.
@@ -45,11 +48,15 @@ struct Place<'a> {
 }
 
 impl Entries {
-    /// Of an index; `None` if the table does not have its column.
+    /// Of an index; `None` if it has no entries.
     #[must_use]
     pub fn new(table: Arc<Table>, index: Arc<Index>) -> Option<Self> {
-        let (position, _) = table.column_of_id(index.column)?;
-        Some(Self { table, index, position })
+        if !super::has_entries(&table, &index) {
+            return None;
+        }
+        let (position, column) = table.column_of_id(index.column)?;
+        let analysis = Analysis::of(&index, indexed_type(&column.data_type, index.part));
+        Some(Self { table, index, position, analysis })
     }
 
     fn column(&self) -> &Column {
@@ -108,7 +115,7 @@ impl Entries {
                         (DataType::Map(_, ty, _), _) => &[(ty, value)],
                         _ => continue,
                     };
-                    entries.add(parts, element.stamp, place);
+                    self.add(parts, element.stamp, place, entries);
                 }
             }
         }
@@ -118,19 +125,33 @@ impl Entries {
     fn value(&self, value: &[u8], stamp: Stamp, place: Place<'_>, entries: &mut OfRow) {
         match (&self.column().data_type, self.index.part) {
             (DataType::List(ty, _) | DataType::Set(ty, _), IndexPart::Values) => {
-                layout::elements(value).for_each(|element| entries.add(&[(ty, element)], stamp, place));
+                layout::elements(value).for_each(|element| self.add(&[(ty, element)], stamp, place, entries));
             }
             (DataType::Map(ty, _, _), IndexPart::Keys) => {
-                layout::entries(value).for_each(|(key, _)| entries.add(&[(ty, key)], stamp, place));
+                layout::entries(value).for_each(|(key, _)| self.add(&[(ty, key)], stamp, place, entries));
             }
             (DataType::Map(_, ty, _), IndexPart::Values) => {
-                layout::entries(value).for_each(|(_, value)| entries.add(&[(ty, value)], stamp, place));
+                layout::entries(value).for_each(|(_, value)| self.add(&[(ty, value)], stamp, place, entries));
             }
             (DataType::Map(of_key, ty, _), IndexPart::Entries) => {
-                layout::entries(value).for_each(|(key, value)| entries.add(&[(of_key, key), (ty, value)], stamp, place));
+                layout::entries(value).for_each(|(key, value)| self.add(&[(of_key, key), (ty, value)], stamp, place, entries));
             }
-            (ty, _) => entries.add(&[(ty, value)], stamp, place),
+            (ty, _) => self.add(&[(ty, value)], stamp, place, entries),
         }
+    }
+
+    /// Adds the entry of a value, or of a key and its value.
+    fn add(&self, parts: &[(&DataType, &[u8])], stamp: Stamp, place: Place<'_>, entries: &mut OfRow) {
+        let mut key = match (&self.analysis, parts) {
+            (Some(analysis), [(ty, value)]) => key::value_key([(*ty, &*analysis.apply(value))].into_iter()),
+            _ => key::value_key(parts.iter().copied()),
+        };
+        if !EntryKey::append(place.token, place.partition, place.clustering, &mut key) {
+            entries.has_oversize = true;
+            return;
+        }
+        // Of a list's equal elements the one that lives longest counts.
+        entries.found.entry(key).and_modify(|before| *before = longer(*before, stamp)).or_insert(stamp);
     }
 
     /// Stages the entries of a row that has none yet.
@@ -206,15 +227,13 @@ impl RowObserver for Entries {
     }
 }
 
-impl OfRow {
-    fn add(&mut self, parts: &[(&DataType, &[u8])], stamp: Stamp, place: Place<'_>) {
-        let mut key = key::value_key(parts.iter().copied());
-        if !EntryKey::append(place.token, place.partition, place.clustering, &mut key) {
-            self.has_oversize = true;
-            return;
-        }
-        // Of a list's equal elements the one that lives longest counts.
-        self.found.entry(key).and_modify(|before| *before = longer(*before, stamp)).or_insert(stamp);
+/// The type of what an index has entries of; of pairs that of the map.
+pub(crate) fn indexed_type(column: &DataType, part: IndexPart) -> &DataType {
+    match (column, part) {
+        (DataType::List(ty, _) | DataType::Set(ty, _), IndexPart::Values) => ty,
+        (DataType::Map(key, _, _), IndexPart::Keys) => key,
+        (DataType::Map(_, value, _), IndexPart::Values) => value,
+        (ty, _) => ty,
     }
 }
 

@@ -23,6 +23,9 @@ const VALUE_BYTES_MAX: usize = 1024;
 /// Clustering keys have a length of 16 bits.
 const KEY_BYTES_MAX: usize = u16::MAX as usize;
 
+/// Keys of entries are above those of a slot's state.
+pub(crate) const FIRST_VALUE: &[u8] = &[0x20];
+
 /// The key of the row that says that the slot has rows whose keys are too long for entries.
 pub(crate) const OVERSIZE_KEY: &[u8] = &[FIRST_ROW_BYTE + 1];
 
@@ -52,6 +55,18 @@ pub(crate) fn value_key<'a>(parts: impl Iterator<Item = (&'a DataType, &'a [u8])
     let mut key = Vec::new();
     parts.for_each(|(ty, wire)| comparable::encode(ty, wire, false, &mut key));
     key.truncate(VALUE_BYTES_MAX);
+    key
+}
+
+/// What the keys of all texts that begin with `prefix` begin with, or come after.
+pub(crate) fn prefix_key(ty: &DataType, prefix: &[u8]) -> Vec<u8> {
+    if prefix.is_empty() {
+        return FIRST_VALUE.to_vec();
+    }
+    let mut key = Vec::new();
+    comparable::encode(ty, prefix, false, &mut key);
+    // Without the two bytes that end a text.
+    key.truncate(key.len().saturating_sub(2).min(VALUE_BYTES_MAX));
     key
 }
 

@@ -4,6 +4,7 @@
 //! of a row are written in its atomic group, and are replicated, moved and wiped with it. Wide partitions are on leaf pages, so an entry costs DRAM
 //! only until its neighbours move to a page.
 //!
+//! - [`analysis`]: what of a text counts.
 //! - [`key`]: an entry's key, and the way back to the row.
 //! - [`entries`]: the entries of a row, and the observer that keeps them.
 //! - [`backfill`]: entries for rows that were there before the index, slot by slot.
@@ -12,19 +13,32 @@
 //! - Every row that lives and has an indexed value has an entry, once the slot's state says that it is complete. Until then a query reads the slot's rows.
 //! - An entry proves nothing: a query reads the row and compares. So what deletions of ranges leave behind costs time, and never a wrong row.
 
+mod analysis;
 mod backfill;
 mod entries;
 mod key;
 
+pub(crate) use analysis::Analysis;
 pub use backfill::{Backfill, Backfilled};
 pub use entries::Entries;
+pub(crate) use entries::indexed_type;
 
-pub(crate) use key::{EntryKey, OVERSIZE_KEY, after_value, is_complete, slot_key, slot_token, state_key, value_key};
+pub(crate) use key::{
+    EntryKey, FIRST_VALUE, OVERSIZE_KEY, after_value, is_complete, prefix_key, slot_key, slot_token, state_key, value_key,
+};
 
-use model::{Index, Table};
+use crate::ddl::IndexClass;
+use model::{Column, DataType, Index, Table};
 use std::sync::Arc;
 
-/// The observers of a table: one for each of its indexes, with the index.
+/// Whether an index has entries. A storage-attached one on vectors has none: the nearest are found among all rows.
+#[must_use]
+pub fn has_entries(table: &Table, index: &Index) -> bool {
+    let is_of_vectors = |(_, column): (usize, &Column)| matches!(column.data_type, DataType::Vector(..));
+    table.column_of_id(index.column).is_some_and(|found| !is_of_vectors(found) || IndexClass::of(index) == IndexClass::Legacy)
+}
+
+/// The observers of a table: one for each of its indexes that have entries, with the index.
 pub fn observers(table: &Arc<Table>) -> impl Iterator<Item = (Arc<Index>, Entries)> + '_ {
     table.indexes.values().filter_map(|index| Some((Arc::clone(index), Entries::new(Arc::clone(table), Arc::clone(index))?)))
 }

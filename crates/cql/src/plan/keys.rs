@@ -99,6 +99,8 @@ pub enum Comparator {
     NotContains,
     /// `NOT CONTAINS KEY`
     NotContainsKey,
+    /// `LIKE`, with `%` at the ends of a pattern only
+    Like,
     /// `IS NOT NULL`
     IsNotNull,
 }

@@ -16,8 +16,8 @@ pub use keys::{ClusteringPlan, ColumnRef, Comparator, KeyTerm, SliceBound, Tuple
 pub use modify::{Assignment, Condition, ConditionTarget, Conditions, Modify, ModifyKind, RowTarget};
 pub use planner::{Planner, Prepared, prepare};
 pub use select::{
-    Aggregate, Expression, Filter, IndexUse, Metadata, Output, SLOT_FIRST, SLOT_GONE, SLOT_UNREAD, Select, SortKey, Source, SourceColumn,
-    Subject, TokenBound, TokenTerm,
+    Aggregate, Expression, Filter, IndexUse, Metadata, Nearest, Output, SLOT_FIRST, SLOT_GONE, SLOT_UNREAD, Select, SortKey, Source,
+    SourceColumn, Subject, TokenBound, TokenTerm,
 };
 pub use term::{Call, JsonTerm, Missing, Term};
 

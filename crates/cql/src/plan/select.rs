@@ -5,7 +5,8 @@
 //! (`plain`), as in most statements, what the shard gives goes to the client as it is.
 
 use super::{ClusteringPlan, Comparator, KeyTerm, Term};
-use crate::value::function::FunctionSpec;
+use crate::index::Analysis;
+use crate::value::function::{FunctionSpec, Similarity};
 use crate::wire::{ColumnSpec, ProtocolVersion, ResultMetadata};
 use model::{DataType, Index, Table};
 use std::sync::{Arc, OnceLock};
@@ -71,6 +72,8 @@ pub struct Select {
     pub per_partition_limit: Option<Term>,
     /// ORDER BY over several partitions (IN): sort by these sources.
     pub sort: Vec<SortKey>,
+    /// `ORDER BY … ANN OF`: only the rows that are nearest come, nearest first.
+    pub nearest: Option<Nearest>,
     /// The description of the result, by protocol version.
     pub metadata: Metadata,
 }
@@ -192,6 +195,8 @@ pub struct Filter {
     pub values: Vec<Term>,
     /// `IN ?`: the one value is a list.
     pub in_list: bool,
+    /// What the index that answers it does to texts first.
+    pub analysis: Option<Analysis>,
     /// As messages call it.
     pub name: String,
 }
@@ -216,6 +221,19 @@ pub struct SortKey {
     pub data_type: DataType,
     /// Largest first.
     pub descending: bool,
+}
+
+/// What `ORDER BY … ANN OF` looks for.
+#[derive(Clone, Debug)]
+pub struct Nearest {
+    /// The vector of a row.
+    pub(crate) source: Source,
+    /// How near it is.
+    pub(crate) similarity: Similarity,
+    /// To this one.
+    pub(crate) vector: Term,
+    /// The column, as messages call it.
+    pub(crate) name: String,
 }
 
 /// The description of a result's columns, encoded when it is first needed.

@@ -31,11 +31,16 @@ impl Planner<'_> {
         let table = self.table(&statement.from)?;
         let mut reads = Reads::new(Arc::clone(&table));
         let selected = self.selection(statement, &mut reads)?;
-        let restrictions = self.restrictions(statement, &table, &mut reads)?;
+        let mut restrictions = self.restrictions(statement, &table, &mut reads)?;
+        indexes::analyse(&table, &reads, &mut restrictions.filters);
+        let nearest = indexes::nearest(self, statement, &table, &mut reads)?;
         if statement.distinct {
             shape::check_distinct(&table, &reads, &restrictions)?;
         }
         let group_by = shape::group_by(&table, statement, &mut reads, &restrictions)?;
+        if nearest.is_some() && (group_by.is_some() || !selected.aggregates.is_empty()) {
+            return Err(CqlError::invalid("Top-K queries can not be run with aggregation"));
+        }
         let (reversed, sort) = shape::order_by(&table, statement, &mut reads, &restrictions)?;
         let per_partition_limit = self.limit(statement.per_partition_limit.as_ref(), "[per_partition_limit]")?;
         if per_partition_limit.is_some() {
@@ -64,6 +69,7 @@ impl Planner<'_> {
             && restrictions.token_upper.is_none()
             && whole_clustering_key
             && group_by.is_none()
+            && nearest.is_none()
             && !statement.distinct;
         let static_only_rows = table.has_static() && !restrictions.about_rows;
         let index = if restrictions.partition.is_empty() { indexes::choose(&table, &reads, &restrictions.filters) } else { None };
@@ -91,6 +97,7 @@ impl Planner<'_> {
             limit,
             per_partition_limit,
             sort,
+            nearest,
             metadata: Metadata::default(),
             table,
         })

@@ -24,4 +24,5 @@ pub use error::{FunctionError, NumberError, Shown, Signature};
 pub use operator::Operator;
 pub use resolve::{Argument, cast, negation, operator, resolve};
 pub use spec::FunctionSpec;
+pub(crate) use vector::Similarity;
 pub(super) use {exact::Exact, number::Number};

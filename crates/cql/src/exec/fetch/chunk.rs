@@ -5,7 +5,7 @@
 //! | 4 | number of rows |
 //! | 1 | how it ended: [`End`] |
 //! | 4 | length of the rows |
-//! | … | rows: with `keyed` the partition and clustering key (2 + n each), then for each source a `[bytes]` |
+//! | … | rows: with `nearest` how near (4), with `keyed` the partition and clustering key (2 + n each), then for each source a `[bytes]` |
 //! | … | where it ended: a [`Cursor`] |
 //!
 //! A chunk ends after a number of rows or bytes ([`super::gather`]) whether it gave any or not, so that other requests on the
@@ -18,6 +18,7 @@
 use super::cursor::Cursor;
 use super::entry_ranges::EntryRanges;
 use super::filter::BoundFilter;
+use super::nearest::BoundNearest;
 use crate::exec::keys::KeyRange;
 use crate::plan::Select;
 use crate::wire::{Reader, WireError};
@@ -34,6 +35,8 @@ pub(in crate::exec) struct FetchPlan {
     pub(in crate::exec) filters: Vec<BoundFilter>,
     /// The entries whose rows are looked at, if an index is used.
     pub(in crate::exec) entries: Option<EntryRanges>,
+    /// Only rows that are nearest are given.
+    pub(in crate::exec) nearest: Option<BoundNearest>,
     /// Rows a partition gives at most.
     pub(in crate::exec) per_partition: u32,
     /// The time that expiry goes by.

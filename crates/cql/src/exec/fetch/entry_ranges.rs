@@ -4,8 +4,8 @@
 //! cursor are picked out, [`PICKED_MAX`] at a time.
 
 use super::cursor::{Cursor, Place};
-use super::filter::BoundFilter;
-use crate::index::{EntryKey, after_value, slot_key, slot_token, value_key};
+use super::filter::{BoundFilter, Pattern};
+use crate::index::{EntryKey, FIRST_VALUE, after_value, prefix_key, slot_key, slot_token, value_key};
 use crate::plan::{Comparator, IndexUse};
 use base::{Slot, TableId, Token};
 use model::operation::{Direction, PartitionKey, RowStore, Stop, Visit};
@@ -14,9 +14,6 @@ use std::collections::BinaryHeap;
 
 /// Entries that are held at the same time.
 const PICKED_MAX: usize = 256;
-
-/// Values are above the keys of a slot's state.
-const FIRST_VALUE: &[u8] = &[0x20];
 
 /// Entries with `from <= key < to`.
 struct EntryRange {
@@ -59,6 +56,14 @@ impl EntryRanges {
                             (Some(one), Some(other)) => Some(one.min(other)),
                             (one, other) => one.or(other),
                         };
+                    }
+                }
+                Comparator::Like => {
+                    if let (Some(pattern), Some(ty)) = (values.first(), used.types.first()) {
+                        let prefix = Pattern::new(pattern).prefix();
+                        let from = prefix_key(ty, prefix);
+                        let to = if prefix.is_empty() { None } else { after_value(&from) };
+                        ranges = vec![EntryRange { from, to, value: None }];
                     }
                 }
                 _ => {}

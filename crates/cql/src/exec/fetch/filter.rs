@@ -3,9 +3,11 @@
 use super::super::rows::RowValues;
 use super::super::{Bound, Environment, element};
 use crate::CqlError;
+use crate::index::Analysis;
 use crate::plan::{Comparator, Filter, Source, Subject};
 use crate::value::{self, layout};
 use model::DataType;
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 /// A [`Filter`] with its values.
@@ -14,6 +16,7 @@ pub(in crate::exec) struct BoundFilter {
     data_type: DataType,
     operator: Comparator,
     values: Vec<Vec<u8>>,
+    analysis: Option<Analysis>,
 }
 
 enum BoundSubject {
@@ -66,7 +69,15 @@ impl BoundFilter {
                 *value = element::normalized(&filter.data_type, std::mem::take(value).into()).into_owned();
             }
         }
-        Ok(Self { subject, data_type: filter.data_type.clone(), operator: filter.operator, values })
+        if let Some(analysis) = &filter.analysis {
+            for value in &mut values {
+                *value = analysis.apply(value).into_owned();
+            }
+        }
+        if filter.operator == Comparator::Like && values.iter().any(|pattern| Pattern::new(pattern).text.is_empty()) {
+            return Err(CqlError::Invalid(format!("LIKE value can't be empty for column {}", filter.name)));
+        }
+        Ok(Self { subject, data_type: filter.data_type.clone(), operator: filter.operator, values, analysis: filter.analysis })
     }
 
     /// How it compares, with which values; of a map's element the key before them.
@@ -92,6 +103,12 @@ impl BoundFilter {
     }
 
     fn holds(&self, actual: &[u8]) -> bool {
+        let actual = match self.operator {
+            // Elements of collections are analysed one by one.
+            Comparator::Contains | Comparator::NotContains | Comparator::ContainsKey | Comparator::NotContainsKey => Cow::Borrowed(actual),
+            _ => self.analysed(actual),
+        };
+        let actual = &*actual;
         let compare = |expected: &Vec<u8>| value::compare(&self.data_type, actual, expected);
         let first = |test: fn(Ordering) -> bool| self.values.first().is_some_and(|expected| test(compare(expected)));
         match self.operator {
@@ -107,18 +124,23 @@ impl BoundFilter {
             Comparator::NotContains => !self.contains(actual),
             Comparator::ContainsKey => self.contains_key(actual),
             Comparator::NotContainsKey => !self.contains_key(actual),
+            Comparator::Like => self.values.first().is_some_and(|pattern| Pattern::new(pattern).matches(actual)),
             Comparator::IsNotNull => true,
         }
+    }
+
+    fn analysed<'a>(&self, value: &'a [u8]) -> Cow<'a, [u8]> {
+        self.analysis.as_ref().map_or(Cow::Borrowed(value), |analysis| analysis.apply(value))
     }
 
     fn contains(&self, actual: &[u8]) -> bool {
         let Some(expected) = self.values.first() else { return false };
         match &self.data_type {
             DataType::List(element, _) | DataType::Set(element, _) => {
-                layout::elements(actual).any(|candidate| value::compare(element, candidate, expected).is_eq())
+                layout::elements(actual).any(|candidate| value::compare(element, &self.analysed(candidate), expected).is_eq())
             }
             DataType::Map(_, element, _) => {
-                layout::entries(actual).any(|(_, candidate)| value::compare(element, candidate, expected).is_eq())
+                layout::entries(actual).any(|(_, candidate)| value::compare(element, &self.analysed(candidate), expected).is_eq())
             }
             _ => false,
         }
@@ -126,6 +148,36 @@ impl BoundFilter {
 
     fn contains_key(&self, actual: &[u8]) -> bool {
         let (Some(expected), DataType::Map(key, _, _)) = (self.values.first(), &self.data_type) else { return false };
-        layout::entries(actual).any(|(candidate, _)| value::compare(key, candidate, expected).is_eq())
+        layout::entries(actual).any(|(candidate, _)| value::compare(key, &self.analysed(candidate), expected).is_eq())
+    }
+}
+
+/// What LIKE compares with: `%` at either end stands for anything.
+pub(super) struct Pattern<'a> {
+    text: &'a [u8],
+    is_open_before: bool,
+    is_open_after: bool,
+}
+
+impl<'a> Pattern<'a> {
+    pub(super) fn new(pattern: &'a [u8]) -> Self {
+        let before = pattern.strip_prefix(b"%");
+        let rest = before.unwrap_or(pattern);
+        let after = rest.strip_suffix(b"%");
+        Self { text: after.unwrap_or(rest), is_open_before: before.is_some(), is_open_after: after.is_some() }
+    }
+
+    /// What all texts that match begin with.
+    pub(super) fn prefix(&self) -> &'a [u8] {
+        if self.is_open_before { &[] } else { self.text }
+    }
+
+    fn matches(&self, actual: &[u8]) -> bool {
+        match (self.is_open_before, self.is_open_after) {
+            (false, false) => actual == self.text,
+            (false, true) => actual.starts_with(self.text),
+            (true, false) => actual.ends_with(self.text),
+            (true, true) => actual.windows(self.text.len()).any(|part| part == self.text),
+        }
     }
 }

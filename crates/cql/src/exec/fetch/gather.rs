@@ -1,6 +1,7 @@
 //! Visiting rows for a chunk: partitions are entered (their deletions and static row become known), their rows looked at, and left.
 
 use super::chunk::{Chunk, End, FetchPlan};
+use super::nearest::Scored;
 use super::{Cursor, Place};
 use crate::exec::keys::KeyRange;
 use crate::exec::rows::{Components, Cover, Found, HIDES_NOTHING, RowValues};
@@ -43,6 +44,7 @@ pub(super) struct Gather<'a> {
     static_row: Vec<u8>,
     components: Components,
     scratch: Vec<u8>,
+    scored: Scored,
     /// Why it stops; `None` while it goes on, and at the end of the extent.
     pub(super) end: Option<End>,
 }
@@ -77,7 +79,15 @@ impl<'a> Gather<'a> {
             static_row: Vec::new(),
             components: Components::default(),
             scratch: Vec::new(),
+            scored: Scored::default(),
             end: None,
+        }
+    }
+
+    /// Leaves no more than the rows that are wanted.
+    pub(super) fn keep_nearest(&mut self) {
+        if let Some(nearest) = &self.fetch.nearest {
+            self.given = self.scored.keep_nearest(nearest.rows_max as usize, self.out) as u32;
         }
     }
 
@@ -404,6 +414,11 @@ impl<'a> Gather<'a> {
         if self.given == self.chunk.rows_max {
             self.end = Some(End::More);
             return Visit::Stop;
+        }
+        if let Some(nearest) = &self.fetch.nearest {
+            let Some(score) = nearest.score(&values, scratch) else { return Visit::Continue };
+            self.scored.push(score, self.out.len());
+            self.out.extend_from_slice(&score.to_be_bytes());
         }
         if self.fetch.keyed {
             write_short_bytes(self.out, &self.cursor.partition);

@@ -38,6 +38,7 @@ impl Operation for Chunk {
             Err(stop) => return Err(stop),
             Ok(()) => {}
         }
+        gather.keep_nearest();
         let (end, row_count, cursor) = (gather.end.unwrap_or(End::Finished), gather.given, gather.cursor);
         let mut header = Vec::with_capacity(HEADER_BYTES);
         write_int(&mut header, row_count.cast_signed());

@@ -28,6 +28,8 @@ pub(super) struct Row<'a> {
     pub(super) values: SmallVec<[Option<&'a [u8]>; 16]>,
     /// All of them as they were encoded.
     pub(super) bytes: &'a [u8],
+    /// How near it is, if the nearest are asked for.
+    pub(super) score: f32,
     /// Its partition, if the chunk is keyed.
     pub(super) partition: &'a [u8],
     /// Its clustering key likewise; empty for static columns alone.
@@ -40,6 +42,7 @@ pub(super) struct Rows<'a> {
     left: u32,
     sources: usize,
     keyed: bool,
+    scored: bool,
 }
 
 fn damaged(_: WireError) -> CqlError {
@@ -48,8 +51,9 @@ fn damaged(_: WireError) -> CqlError {
 
 impl<'a> Rows<'a> {
     /// The rows of `chunk`.
-    pub(super) fn new(plan: &Select, chunk: &Gathered<'a>, keyed: bool) -> Self {
-        Self { reader: Reader::new(chunk.rows), left: chunk.row_count, sources: plan.sources.len(), keyed }
+    pub(super) fn new(plan: &Select, chunk: &Gathered<'a>) -> Self {
+        let (keyed, scored) = (plan.group_by.is_some(), plan.nearest.is_some());
+        Self { reader: Reader::new(chunk.rows), left: chunk.row_count, sources: plan.sources.len(), keyed, scored }
     }
 
     /// The next one.
@@ -57,12 +61,13 @@ impl<'a> Rows<'a> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         self.left = left;
         let (mut partition, mut clustering): (&[u8], &[u8]) = (&[], &[]);
+        let score = if self.scored { f32::from_bits(self.reader.int().map_err(damaged)?.cast_unsigned()) } else { 0.0 };
         if self.keyed {
             partition = self.reader.short_bytes().map_err(damaged)?;
             clustering = self.reader.short_bytes().map_err(damaged)?;
         }
         let mut row = Row::read(&mut self.reader, self.sources)?;
-        (row.partition, row.clustering) = (partition, clustering);
+        (row.score, row.partition, row.clustering) = (score, partition, clustering);
         Ok(Some(row))
     }
 }
@@ -80,7 +85,7 @@ impl<'a> Row<'a> {
             values.push(reader.bytes().map_err(damaged)?);
         }
         let bytes = &rest[..rest.len() - reader.rest().len()];
-        Ok(Self { values, bytes, partition: &[], clustering: &[] })
+        Ok(Self { values, bytes, score: 0.0, partition: &[], clustering: &[] })
     }
 }
 

@@ -56,6 +56,8 @@ enum Mode {
     Computed,
     /// They are collected, with what they are sorted by.
     Sorted(Vec<SortedRow>, usize),
+    /// The nearest are collected, each with how near it is.
+    Nearest(Vec<(f32, Vec<u8>)>),
     /// They are grouped.
     Grouped(Box<Groups>),
 }
@@ -106,6 +108,8 @@ impl Output {
     pub(super) fn new(plan: &Select, room: Room, groups_per_partition: u32, cursor: Option<Cursor>) -> Self {
         let mode = if plan.group_by.is_some() || !plan.aggregates.is_empty() {
             Mode::Grouped(Box::new(Groups::new(plan, groups_per_partition, cursor)))
+        } else if plan.nearest.is_some() {
+            Mode::Nearest(Vec::new())
         } else if !plan.sort.is_empty() {
             Mode::Sorted(Vec::new(), 0)
         } else if plan.plain {
@@ -125,7 +129,7 @@ impl Output {
     pub(super) fn rows_wanted(&self) -> (u32, bool) {
         match self.mode {
             Mode::Plain | Mode::Computed => (self.room.left(), self.room.page_left < self.room.limit_left),
-            Mode::Sorted(..) | Mode::Grouped(_) => (NO_LIMIT, false),
+            Mode::Sorted(..) | Mode::Nearest(_) | Mode::Grouped(_) => (NO_LIMIT, false),
         }
     }
 
@@ -140,13 +144,23 @@ impl Output {
         match &mut self.mode {
             Mode::Plain | Mode::Computed => self.take_rows(plan, chunk, start, surroundings),
             Mode::Sorted(rows, bytes) => {
-                let mut reader = evaluate::Rows::new(plan, chunk, false);
+                let mut reader = evaluate::Rows::new(plan, chunk);
                 while let Some(row) = reader.next_row()? {
                     let keys = plan.sort.iter().map(|key| row.values.get(key.source).copied().flatten().map(<[u8]>::to_vec)).collect();
                     *bytes += row.bytes.len();
                     rows.push(SortedRow { keys, bytes: row.bytes.to_vec() });
                 }
                 self.room.check(*bytes)?;
+                Ok(if chunk.end == End::Finished { Taken::AllOfExtent } else { Taken::Part })
+            }
+            Mode::Nearest(rows) => {
+                let mut reader = evaluate::Rows::new(plan, chunk);
+                while let Some(row) = reader.next_row()? {
+                    rows.push((row.score, row.bytes.to_vec()));
+                }
+                rows.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+                rows.truncate(self.room.limit_left as usize);
+                self.room.check(rows.iter().map(|(_, row)| row.len()).sum())?;
                 Ok(if chunk.end == End::Finished { Taken::AllOfExtent } else { Taken::Part })
             }
             Mode::Grouped(_) => self.take_groups(plan, chunk, surroundings),
@@ -171,7 +185,7 @@ impl Output {
         if matches!(self.mode, Mode::Plain) {
             self.body.extend_from_slice(chunk.rows);
         } else {
-            let mut rows = evaluate::Rows::new(plan, chunk, false);
+            let mut rows = evaluate::Rows::new(plan, chunk);
             while let Some(row) = rows.next_row()? {
                 evaluate::write_row(plan, Some(&row), &[], surroundings, &mut self.body)?;
             }
@@ -206,7 +220,7 @@ impl Output {
         if groups.count_only(chunk.row_count) {
             return Ok(if chunk.end == End::Finished { Taken::AllOfExtent } else { Taken::Part });
         }
-        let mut rows = evaluate::Rows::new(plan, chunk, plan.group_by.is_some());
+        let mut rows = evaluate::Rows::new(plan, chunk);
         while let Some(row) = rows.next_row()? {
             if groups.starts_group(plan, &row) {
                 if groups.is_open() {
@@ -231,6 +245,20 @@ impl Output {
         Ok(if chunk.end == End::Finished { Taken::AllOfExtent } else { Taken::Part })
     }
 
+    /// Appends rows that were collected.
+    fn write_all(&mut self, plan: &Select, rows: impl Iterator<Item = Vec<u8>>, surroundings: Surroundings<'_>) -> Result<(), CqlError> {
+        for row in rows {
+            self.row_count += 1;
+            if plan.plain {
+                self.body.extend_from_slice(&row);
+            } else {
+                let row = Row::parse(plan, &row)?;
+                evaluate::write_row(plan, Some(&row), &[], surroundings, &mut self.body)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Ends the page.
     pub(super) fn finish(&mut self, plan: &Select, surroundings: Surroundings<'_>) -> Result<Page, CqlError> {
         match std::mem::replace(&mut self.mode, Mode::Plain) {
@@ -238,16 +266,9 @@ impl Output {
             Mode::Sorted(mut rows, _) => {
                 rows.sort_by(|one, other| compare(plan, one, other));
                 rows.truncate(self.room.limit_left as usize);
-                self.row_count = u32::try_from(rows.len()).unwrap_or(u32::MAX);
-                for row in &rows {
-                    if plan.plain {
-                        self.body.extend_from_slice(&row.bytes);
-                    } else {
-                        let row = Row::parse(plan, &row.bytes)?;
-                        evaluate::write_row(plan, Some(&row), &[], surroundings, &mut self.body)?;
-                    }
-                }
+                self.write_all(plan, rows.into_iter().map(|row| row.bytes), surroundings)?;
             }
+            Mode::Nearest(rows) => self.write_all(plan, rows.into_iter().map(|(_, row)| row), surroundings)?,
             Mode::Grouped(mut groups) => {
                 if self.next.is_none() && self.room.limit_left > 0 && (groups.is_open() || plan.group_by.is_none()) {
                     groups.write(plan, surroundings, &mut self.body)?;

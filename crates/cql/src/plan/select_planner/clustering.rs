@@ -96,7 +96,15 @@ pub(super) fn clustering_filters(table: &Table, draft: &mut Draft, restrictions:
             TupleKeys::List(term) => (vec![term], true),
         };
         let (subject, data_type) = (Subject::Clustering(tuple.columns), tuple.data_type);
-        restrictions.filters.push(Filter { subject, data_type, operator: Comparator::In, values, in_list, name: "tuple".to_owned() });
+        restrictions.filters.push(Filter {
+            subject,
+            data_type,
+            operator: Comparator::In,
+            values,
+            in_list,
+            analysis: None,
+            name: "tuple".to_owned(),
+        });
     }
     restrictions.filters.extend(draft.tuple_filters.drain(..).map(|(_, filter)| filter));
     restrictions.filters.append(&mut draft.clustering_filters);

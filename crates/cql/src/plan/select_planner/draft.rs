@@ -47,7 +47,15 @@ pub(super) fn key_filter(source: Source, column: &Column, key: KeyTerm) -> Filte
         KeyTerm::In(terms) => (Comparator::In, terms, false),
         KeyTerm::InList(term) => (Comparator::In, vec![term], true),
     };
-    Filter { subject: Subject::Source(source), data_type: column.data_type.clone(), operator, values, in_list, name: column.name.clone() }
+    Filter {
+        subject: Subject::Source(source),
+        data_type: column.data_type.clone(),
+        operator,
+        values,
+        in_list,
+        analysis: None,
+        name: column.name.clone(),
+    }
 }
 
 pub(super) fn slice_filter(subject: Subject, data_type: DataType, is_lower: bool, bound: SliceBound, name: &str) -> Filter {
@@ -57,5 +65,5 @@ pub(super) fn slice_filter(subject: Subject, data_type: DataType, is_lower: bool
         (false, true) => Comparator::LessOrEqual,
         (false, false) => Comparator::Less,
     };
-    Filter { subject, data_type, operator, values: bound.terms, in_list: false, name: name.to_owned() }
+    Filter { subject, data_type, operator, values: bound.terms, in_list: false, analysis: None, name: name.to_owned() }
 }

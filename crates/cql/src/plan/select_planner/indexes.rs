@@ -2,9 +2,15 @@
 
 use super::draft::Draft;
 use super::reads::Reads;
+use super::restrictions::NEEDS_FILTERING;
+use crate::CqlError;
 use crate::ddl::IndexClass;
-use crate::plan::{Comparator, Filter, IndexUse, KeyTerm, Source, Subject};
-use model::{ColumnKind, DataType, Index, IndexPart, Table};
+use crate::index::{Analysis, has_entries, indexed_type};
+use crate::language::ast;
+use crate::plan::columns::find_column;
+use crate::plan::{Comparator, Filter, IndexUse, KeyTerm, Nearest, Planner, Source, Subject};
+use crate::value::function::Similarity;
+use model::{Column, ColumnKind, DataType, Index, IndexPart, Table};
 use std::sync::Arc;
 
 /// A restriction as an index sees it: the column's position, what of it is compared, and how.
@@ -51,7 +57,7 @@ pub(super) fn answer(table: &Table, draft: &Draft, reads: &Reads) -> bool {
     }
     let answering = |wanted: &Wanted| table.indexes.values().find(|index| answers(index, table, wanted));
     let Some(indexes) = wanted.iter().map(answering).collect::<Option<Vec<_>>>() else { return false };
-    wanted.len() == 1 || indexes.iter().all(|index| IndexClass::of(index) == IndexClass::StorageAttached)
+    wanted.len() == 1 || indexes.iter().all(|index| IndexClass::of(index) != IndexClass::Legacy)
 }
 
 /// The index to read, and the filters that it answers: equality before ranges, then in the order of WHERE.
@@ -68,12 +74,86 @@ pub(super) fn choose(table: &Table, reads: &Reads, filters: &[Filter]) -> Option
     let (_, _, filters, index) = candidates.min_by_key(|(is_range, first, ..)| (*is_range, *first))?;
     let (_, column) = table.column_of_id(index.column)?;
     let types = match (&column.data_type, index.part) {
-        (DataType::List(ty, _) | DataType::Set(ty, _), IndexPart::Values) => vec![(**ty).clone()],
-        (DataType::Map(ty, _, _), IndexPart::Keys) | (DataType::Map(_, ty, _), IndexPart::Values) => vec![(**ty).clone()],
         (DataType::Map(key, value, _), IndexPart::Entries) => vec![(**key).clone(), (**value).clone()],
-        (ty, _) => vec![ty.clone()],
+        (ty, part) => vec![indexed_type(ty, part).clone()],
     };
     Some(IndexUse { index: Arc::clone(index), types, filters, of_partitions: column.kind == ColumnKind::Static })
+}
+
+/// Refuses LIKE on a column without an index that answers it.
+pub(super) fn check_like(table: &Table, column: &Column, pattern: &ast::Term) -> Result<(), CqlError> {
+    let answers = |index: &Arc<Index>| index.column == column.id && IndexClass::of(index) == IndexClass::Sasi;
+    if table.indexes.values().any(answers) {
+        return Ok(());
+    }
+    let name = &column.name;
+    Err(CqlError::Invalid(format!("LIKE restriction is only supported on properly indexed columns. {name} LIKE {pattern} is not valid.")))
+}
+
+/// What is missing where restrictions filter, and nobody has allowed that.
+pub(super) fn needed(statement: &ast::Select, table: &Table, draft: &Draft, reads: &Reads) -> CqlError {
+    if statement.order_by.iter().any(|part| matches!(part.ordering, ast::Ordering::NearestTo(_))) {
+        return CqlError::invalid("ANN ordering by vector requires all restricted column(s) to be indexed");
+    }
+    let is_of_vectors = |filter: &Filter| {
+        let column = wanted_by(filter, table, reads).map(|wanted| table.columns[wanted.position].id);
+        table.indexes.values().any(|index| Some(index.column) == column && !has_entries(table, index))
+    };
+    CqlError::invalid(if draft.regular_filters.iter().any(is_of_vectors) {
+        "Vector indexes only support ANN queries"
+    } else {
+        NEEDS_FILTERING
+    })
+}
+
+/// Lets filters compare texts as the indexes do that answer them.
+pub(super) fn analyse(table: &Table, reads: &Reads, filters: &mut [Filter]) {
+    if table.indexes.is_empty() {
+        return;
+    }
+    for filter in filters {
+        let Some(wanted) = wanted_by(filter, table, reads) else { continue };
+        let answering = table.indexes.values().filter(|index| answers(index, table, &wanted));
+        let data_type = |index: &Index| indexed_type(&table.columns[wanted.position].data_type, index.part);
+        filter.analysis = answering.filter_map(|index| Analysis::of(index, data_type(index))).next();
+    }
+}
+
+/// `ORDER BY … ANN OF`: the index that it needs, and what else must hold.
+pub(super) fn nearest(
+    planner: &mut Planner<'_>,
+    statement: &ast::Select,
+    table: &Table,
+    reads: &mut Reads,
+) -> Result<Option<Nearest>, CqlError> {
+    let vector_of = |part: &ast::OrderBy| if let ast::Ordering::NearestTo(term) = &part.ordering { Some(term.clone()) } else { None };
+    let Some((part, vector)) = statement.order_by.iter().find_map(|part| Some((part, vector_of(part)?))) else { return Ok(None) };
+    let (position, column) = find_column(table, &part.column)?;
+    let is_of_floats = matches!(&column.data_type, DataType::Vector(element, _) if **element == DataType::Float);
+    if !is_of_floats {
+        return Err(CqlError::invalid("ANN ordering is only supported on float vector indexes"));
+    }
+    let index = table.indexes.values().find(|index| index.column == column.id && !has_entries(table, index));
+    let index = index.ok_or_else(|| CqlError::invalid("ANN ordering by vector requires the column to be indexed"))?;
+    if statement.order_by.len() > 1 {
+        let is_other = |part: &ast::OrderBy| vector_of(part).is_none();
+        let what = if statement.order_by.iter().any(is_other) {
+            "ANN ordering does not support any other ordering"
+        } else {
+            "Cannot specify more than one ANN ordering"
+        };
+        return Err(CqlError::invalid(what));
+    }
+    if part.direction == ast::OrderDirection::Descending {
+        return Err(CqlError::invalid("Descending ANN ordering is not supported"));
+    }
+    if statement.distinct {
+        return Err(CqlError::invalid(
+            "SELECT DISTINCT with WHERE clause only supports restriction by partition key and/or static columns.",
+        ));
+    }
+    let vector = planner.term(&vector, &column.data_type, &column.name)?;
+    Ok(Some(Nearest { source: reads.column(position), similarity: Similarity::of(index), vector, name: column.name.clone() }))
 }
 
 fn wanted_by(filter: &Filter, table: &Table, reads: &Reads) -> Option<Wanted> {
@@ -92,17 +172,18 @@ fn wanted_by(filter: &Filter, table: &Table, reads: &Reads) -> Option<Wanted> {
 }
 
 fn is_range(operator: Comparator) -> bool {
-    matches!(operator, Comparator::Less | Comparator::LessOrEqual | Comparator::Greater | Comparator::GreaterOrEqual)
+    matches!(operator, Comparator::Like | Comparator::Less | Comparator::LessOrEqual | Comparator::Greater | Comparator::GreaterOrEqual)
 }
 
 /// Whether an index has the entries that a restriction asks for.
 fn answers(index: &Index, table: &Table, wanted: &Wanted) -> bool {
     let column = &table.columns[wanted.position];
-    if index.column != column.id {
+    if index.column != column.id || !has_entries(table, index) {
         return false;
     }
     match (index.part, wanted.operator) {
         (IndexPart::Value, Comparator::Equal) => !wanted.is_element,
+        (IndexPart::Value, Comparator::Like) => IndexClass::of(index) == IndexClass::Sasi,
         (IndexPart::Value, operator) => is_range(operator) && IndexClass::of(index).has_ranges(&column.data_type),
         (IndexPart::Entries, Comparator::Equal) => wanted.is_element,
         (IndexPart::Keys, operator) => operator == Comparator::ContainsKey,

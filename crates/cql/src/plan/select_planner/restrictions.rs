@@ -16,7 +16,7 @@ use model::{Column, DataType, Frozen, Table};
 use std::sync::Arc;
 
 /// Cassandra's words for a statement that would have to look at more rows than it gives.
-const NEEDS_FILTERING: &str = "Cannot execute this query as it might involve data filtering and thus may have unpredictable performance. \
+pub(super) const NEEDS_FILTERING: &str = "Cannot execute this query as it might involve data filtering and thus may have unpredictable performance. \
      If you want to execute this query despite the performance unpredictability, use ALLOW FILTERING";
 
 pub(super) fn more_than_one(name: &str, what: &str) -> CqlError {
@@ -64,6 +64,9 @@ impl Planner<'_> {
                             draft.regular_filters.push(self.column_filter(position, column, comparison, reads)?);
                         }
                     }
+                    if let Comparison::Like(pattern) = &relation.comparison {
+                        indexes::check_like(table, column, pattern)?;
+                    }
                 }
                 RelationTarget::Element { column: name, key } => {
                     let (position, column) = find_column(table, name)?;
@@ -92,14 +95,14 @@ impl Planner<'_> {
         if restrictions.partition.is_empty() && restricts_clustering {
             if !allowed {
                 clustering_gap(table, &draft)?;
-                return Err(CqlError::invalid(NEEDS_FILTERING));
+                return Err(indexes::needed(statement, table, &draft, reads));
             }
             clustering_filters(table, &mut draft, &mut restrictions);
         } else if restricts_clustering {
             clustering(table, &mut draft, allowed, &mut restrictions)?;
         }
         if !draft.regular_filters.is_empty() && !allowed {
-            return Err(CqlError::invalid(NEEDS_FILTERING));
+            return Err(indexes::needed(statement, table, &draft, reads));
         }
         restrictions.filters.append(&mut draft.regular_filters);
         Ok(restrictions)
@@ -159,6 +162,7 @@ impl Planner<'_> {
             operator,
             values,
             in_list,
+            analysis: None,
             name: column.name.clone(),
         })
     }
@@ -208,12 +212,7 @@ impl Planner<'_> {
             Comparison::ContainsKey(term) => (Comparator::ContainsKey, contained(self, term, true)?, false),
             Comparison::NotContains(term) => (Comparator::NotContains, contained(self, term, false)?, false),
             Comparison::NotContainsKey(term) => (Comparator::NotContainsKey, contained(self, term, true)?, false),
-            Comparison::Like(_) => {
-                return Err(CqlError::Invalid(format!(
-                    "LIKE restriction is only supported on properly indexed columns. {} is not valid: TarnDB has no indexes yet",
-                    column.name
-                )));
-            }
+            Comparison::Like(term) => (Comparator::Like, vec![self.term(term, data_type, name)?], false),
             Comparison::Between(..) => return Err(unsupported("BETWEEN")),
             Comparison::IsNotNull => return Err(unsupported("IS NOT NULL")),
         })
@@ -250,6 +249,7 @@ impl Planner<'_> {
             operator: Comparator::Equal,
             values: vec![value],
             in_list: false,
+            analysis: None,
             name: name.clone(),
         })
     }

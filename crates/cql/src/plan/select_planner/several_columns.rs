@@ -33,6 +33,7 @@ impl Planner<'_> {
                     operator: comparator(*operator),
                     values: vec![bind(self, marker)],
                     in_list: false,
+                    analysis: None,
                     name: marker_name(),
                 };
                 draft.tuple_filters.push((columns, filter));

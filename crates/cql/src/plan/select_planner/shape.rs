@@ -91,11 +91,8 @@ pub(super) fn order_by(
     reads: &mut Reads,
     restrictions: &Restrictions,
 ) -> Result<(bool, Vec<SortKey>), CqlError> {
-    if statement.order_by.is_empty() {
+    if statement.order_by.iter().all(|part| matches!(part.ordering, Ordering::NearestTo(_))) {
         return Ok((false, Vec::new()));
-    }
-    if statement.order_by.iter().any(|part| matches!(part.ordering, Ordering::NearestTo(_))) {
-        return Err(CqlError::invalid("ORDER BY ... ANN OF is not supported by TarnDB yet"));
     }
     if restrictions.partition.is_empty() {
         return Err(CqlError::invalid("ORDER BY is only supported when the partition key is restricted by an EQ or an IN."));

@@ -1,10 +1,11 @@
 //! How similar two vectors of floats are: from 0 to 1, equal ones 1 (dot products of vectors that are not normalized go beyond).
 
 use super::FunctionError;
+use model::Index;
 
 /// Which measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Similarity {
+pub(crate) enum Similarity {
     /// (1 + cos) / 2
     Cosine,
     /// 1 / (1 + distance²)
@@ -14,8 +15,21 @@ pub(super) enum Similarity {
 }
 
 impl Similarity {
+    /// The option of an index that names a measure.
+    pub(crate) const OPTION: &'static str = "similarity_function";
+
+    /// A measure by the name that options have for it.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let measures = [("cosine", Self::Cosine), ("euclidean", Self::Euclidean), ("dot_product", Self::DotProduct)];
+        measures.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, measure)| measure)
+    }
+
+    /// That of an index on vectors.
+    pub(crate) fn of(index: &Index) -> Self {
+        index.options.get(Self::OPTION).and_then(|name| Self::named(name)).unwrap_or(Self::Cosine)
+    }
     /// Computes the measure of two vectors of the same dimension.
-    pub(super) fn compute(self, one: &[u8], two: &[u8]) -> Result<f32, FunctionError> {
+    pub(crate) fn compute(self, one: &[u8], two: &[u8]) -> Result<f32, FunctionError> {
         let (one, _) = one.as_chunks::<4>();
         let (two, _) = two.as_chunks::<4>();
         let pairs = || one.iter().zip(two).map(|(a, b)| (f64::from(f32::from_be_bytes(*a)), f64::from(f32::from_be_bytes(*b))));

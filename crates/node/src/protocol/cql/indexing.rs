@@ -105,8 +105,8 @@ impl Core {
         let mut queue = VecDeque::new();
         for table in self.schema.tables().filter(|table| !table.indexes.is_empty()) {
             for slot in engine.table_slots(table.id).filter(|slot| is_primary(table.id, *slot)) {
-                let places = table.indexes.values().map(|index| (index.id, slot));
-                queue.extend(places.filter(|place| !complete.contains(place)));
+                let indexes = table.indexes.values().filter(|index| index::has_entries(table, index));
+                queue.extend(indexes.map(|index| (index.id, slot)).filter(|place| !complete.contains(place)));
             }
         }
         let backfills = &mut self.protocols.cql.backfills;
