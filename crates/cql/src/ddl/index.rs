@@ -1,13 +1,13 @@
 //! CREATE INDEX and DROP INDEX.
 //!
-//! Checks come in Cassandra's order. Cassandra's own kinds of index are one here: [`IndexClass`] says which restrictions a kind answers.
+//! Checks come in Cassandra's order.
 
 use super::change::{Context, Outcome, SchemaEventTarget};
 use super::create_table::SYSTEM_TABLE_IDS_FROM;
 use super::property::Properties;
 use super::types::contains_duration;
 use super::{DdlError, name};
-use crate::index::indexed_type;
+use crate::index::{IndexClass, indexed_type};
 use crate::language::ast::{self, Identifier};
 use crate::value::function::Similarity;
 use crate::wire::ChangeKind;
@@ -15,12 +15,6 @@ use base::TableId;
 use model::{Column, ColumnKind, DataType, Frozen, Index, IndexPart, Keyspace, Schema, Table};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// What the storage-attached index is called.
-const STORAGE_ATTACHED: [&str; 3] = ["sai", "storageattachedindex", "org.apache.cassandra.index.sai.storageattachedindex"];
-/// What Cassandra's first kind of index is called.
-const LEGACY: [&str; 1] = ["legacy_local_table"];
-const SASI: [&str; 2] = ["sasiindex", "org.apache.cassandra.index.sasi.sasiindex"];
 
 /// Options of storage-attached indexes that are `true` or `false`: what of a text counts.
 const ANALYSIS_OPTIONS: [&str; 3] = ["case_sensitive", "normalize", "ascii"];
@@ -50,55 +44,6 @@ const VECTOR_WARNING: &str = "SAI ANN indexes on vector columns are experimental
      * Aggregation functions.\n \
      * Filters on columns without a SAI index.";
 
-/// What kind of index a statement has asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IndexClass {
-    /// Cassandra's first: equality, one restriction of a statement.
-    Legacy,
-    /// SAI: equality and ranges, any number of restrictions.
-    StorageAttached,
-    /// SASI: what SAI answers, and LIKE.
-    Sasi,
-}
-
-impl IndexClass {
-    /// An index's kind.
-    #[must_use]
-    pub fn of(index: &Index) -> Self {
-        match &index.class {
-            Some(class) if STORAGE_ATTACHED.contains(&class.to_ascii_lowercase().as_str()) => Self::StorageAttached,
-            Some(class) if SASI.contains(&class.to_ascii_lowercase().as_str()) => Self::Sasi,
-            _ => Self::Legacy,
-        }
-    }
-
-    /// Whether it answers ranges of values of a type.
-    #[must_use]
-    pub fn has_ranges(self, ty: &DataType) -> bool {
-        let is_ordered = matches!(
-            ty,
-            DataType::TinyInt
-                | DataType::SmallInt
-                | DataType::Int
-                | DataType::BigInt
-                | DataType::Varint
-                | DataType::Decimal
-                | DataType::Float
-                | DataType::Double
-                | DataType::Timestamp
-                | DataType::Date
-                | DataType::Time
-                | DataType::TimeUuid
-                | DataType::Inet
-        );
-        match self {
-            Self::Legacy => false,
-            Self::StorageAttached => is_ordered,
-            Self::Sasi => is_ordered || matches!(ty, DataType::Text | DataType::Ascii),
-        }
-    }
-}
-
 pub(super) fn create(context: &Context<'_>, statement: &ast::CreateIndex) -> Result<Outcome, DdlError> {
     let mut properties = Properties::new(&statement.properties);
     let options = properties.map("options")?.unwrap_or_default();
@@ -122,7 +67,8 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateIndex) -> Res
             return if statement.if_not_exists { Ok(Outcome::unchanged()) } else { Err(exists) };
         }
     }
-    let class = class_of(statement.using.as_deref())?;
+    let named = |name: &str| IndexClass::named(name).ok_or_else(|| DdlError::IndexClass(name.to_owned()));
+    let class = statement.using.as_deref().map_or(Ok(IndexClass::Legacy), named)?;
     if table.is_counter() {
         return Err(DdlError::IndexOnCounters);
     }
@@ -198,17 +144,6 @@ fn free_name(keyspace: &Keyspace, table: &Table, column: &Column) -> String {
     let base = format!("{}_{}_idx", plain(&table.name), plain(&column.name));
     let numbered = (1..).map(|number: u32| format!("{base}_{number}"));
     std::iter::once(base.clone()).chain(numbered).find(|name| !has_index(keyspace, name)).unwrap_or(base)
-}
-
-fn class_of(using: Option<&str>) -> Result<IndexClass, DdlError> {
-    let Some(name) = using else { return Ok(IndexClass::Legacy) };
-    let lower = name.to_ascii_lowercase();
-    match lower.as_str() {
-        known if LEGACY.contains(&known) => Ok(IndexClass::Legacy),
-        known if STORAGE_ATTACHED.contains(&known) => Ok(IndexClass::StorageAttached),
-        known if SASI.contains(&known) => Ok(IndexClass::Sasi),
-        _ => Err(DdlError::IndexClass(name.to_owned())),
-    }
 }
 
 /// What a storage-attached index cannot be on, and its options.

@@ -27,7 +27,6 @@ mod user_type;
 pub use change::{Change, Environment, Outcome, SchemaEvent, SchemaEventTarget, content_version};
 pub use create_table::SYSTEM_TABLE_IDS_FROM;
 pub use error::{DdlError, DdlErrorKind, PASSWORD_BYTES_MAX};
-pub use index::IndexClass;
 pub use options::{TableParameters, page_compression};
 pub use replication::{NETWORK_TOPOLOGY_STRATEGY, SIMPLE_STRATEGY};
 pub use types::resolve_type;

@@ -1,6 +1,7 @@
 //! The entries of a row, and the observer that keeps them.
 
 use super::analysis::Analysis;
+use super::class::has_entries;
 use super::key::{self, EntryKey};
 use crate::value::{self, comparable, layout};
 use base::Token;
@@ -51,7 +52,7 @@ impl Entries {
     /// Of an index; `None` if it has no entries.
     #[must_use]
     pub fn new(table: Arc<Table>, index: Arc<Index>) -> Option<Self> {
-        if !super::has_entries(&table, &index) {
+        if !has_entries(&table, &index) {
             return None;
         }
         let (position, column) = table.column_of_id(index.column)?;

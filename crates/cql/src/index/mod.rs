@@ -5,6 +5,7 @@
 //! only until its neighbours move to a page.
 //!
 //! - [`analysis`]: what of a text counts.
+//! - [`class`]: which restrictions it answers.
 //! - [`key`]: an entry's key, and the way back to the row.
 //! - [`entries`]: the entries of a row, and the observer that keeps them.
 //! - [`backfill`]: entries for rows that were there before the index, slot by slot.
@@ -15,11 +16,13 @@
 
 mod analysis;
 mod backfill;
+mod class;
 mod entries;
 mod key;
 
 pub(crate) use analysis::Analysis;
 pub use backfill::{Backfill, Backfilled};
+pub use class::{IndexClass, has_entries};
 pub use entries::Entries;
 pub(crate) use entries::indexed_type;
 
@@ -27,16 +30,8 @@ pub(crate) use key::{
     EntryKey, FIRST_VALUE, OVERSIZE_KEY, after_value, is_complete, prefix_key, slot_key, slot_token, state_key, value_key,
 };
 
-use crate::ddl::IndexClass;
-use model::{Column, DataType, Index, Table};
+use model::{Index, Table};
 use std::sync::Arc;
-
-/// Whether an index has entries. A storage-attached one on vectors has none: the nearest are found among all rows.
-#[must_use]
-pub fn has_entries(table: &Table, index: &Index) -> bool {
-    let is_of_vectors = |(_, column): (usize, &Column)| matches!(column.data_type, DataType::Vector(..));
-    table.column_of_id(index.column).is_some_and(|found| !is_of_vectors(found) || IndexClass::of(index) == IndexClass::Legacy)
-}
 
 /// The observers of a table: one for each of its indexes that have entries, with the index.
 pub fn observers(table: &Arc<Table>) -> impl Iterator<Item = (Arc<Index>, Entries)> + '_ {

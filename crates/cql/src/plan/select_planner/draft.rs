@@ -3,6 +3,10 @@
 use crate::plan::{ClusteringPlan, Comparator, Filter, KeyTerm, SliceBound, Source, Subject, TokenBound, TupleKeys};
 use model::{Column, DataType};
 
+/// Cassandra's words for a statement that would have to look at more rows than it gives.
+pub(super) const NEEDS_FILTERING: &str = "Cannot execute this query as it might involve data filtering and thus may have unpredictable performance. \
+     If you want to execute this query despite the performance unpredictability, use ALLOW FILTERING";
+
 /// What WHERE says.
 #[derive(Default)]
 pub(super) struct Restrictions {

@@ -1,11 +1,9 @@
 //! Which index answers a SELECT, and whether one makes ALLOW FILTERING needless.
 
-use super::draft::Draft;
+use super::draft::{Draft, NEEDS_FILTERING};
 use super::reads::Reads;
-use super::restrictions::NEEDS_FILTERING;
 use crate::CqlError;
-use crate::ddl::IndexClass;
-use crate::index::{Analysis, has_entries, indexed_type};
+use crate::index::{Analysis, IndexClass, has_entries, indexed_type};
 use crate::language::ast;
 use crate::plan::columns::find_column;
 use crate::plan::{Comparator, Filter, IndexUse, KeyTerm, Nearest, Planner, Source, Subject};

@@ -5,7 +5,7 @@
 //! the filter only narrows what a contiguous range of keys gives anyway (slices over columns with mixed orders, IN in the middle).
 
 use super::clustering::{clustering, clustering_filters, clustering_gap};
-use super::draft::{Draft, Restrictions, key_filter, slice_filter};
+use super::draft::{Draft, NEEDS_FILTERING, Restrictions, key_filter, slice_filter};
 use super::indexes;
 use super::reads::Reads;
 use crate::CqlError;
@@ -14,10 +14,6 @@ use crate::plan::columns::{comparator, find_column, slice_ends};
 use crate::plan::{Comparator, Filter, KeyTerm, Planner, SliceBound, Source, Subject, Term};
 use model::{Column, DataType, Frozen, Table};
 use std::sync::Arc;
-
-/// Cassandra's words for a statement that would have to look at more rows than it gives.
-pub(super) const NEEDS_FILTERING: &str = "Cannot execute this query as it might involve data filtering and thus may have unpredictable performance. \
-     If you want to execute this query despite the performance unpredictability, use ALLOW FILTERING";
 
 pub(super) fn more_than_one(name: &str, what: &str) -> CqlError {
     CqlError::Invalid(format!("{name} cannot be restricted by more than one relation if it includes {what}"))
