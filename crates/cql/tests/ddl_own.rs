@@ -171,7 +171,6 @@ fn what_is_not_there_yet_says_so() {
         ("CREATE AGGREGATE g (int) SFUNC f STYPE int", "CREATE AGGREGATE"),
         ("CREATE TRIGGER x ON t USING 'a.B'", "CREATE TRIGGER"),
         ("CREATE TABLE u LIKE t", "CREATE TABLE LIKE"),
-        ("CREATE TABLE u (k int PRIMARY KEY, v int) WITH COMPACT STORAGE", "COMPACT STORAGE"),
         ("CREATE TABLE u (k int PRIMARY KEY, v text MASKED WITH DEFAULT)", "MASKED WITH"),
         ("ALTER TABLE t ADD w text MASKED WITH DEFAULT", "MASKED WITH"),
         ("ALTER TABLE t ALTER v MASKED WITH DEFAULT", "MASKED WITH"),

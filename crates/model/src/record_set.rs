@@ -236,6 +236,7 @@ fn new_table(id: base::TableId, uuid: u128, keyspace: &str, name: &str) -> Table
         next_column: ColumnId(BINS_FROM),
         dropped_columns: BTreeMap::new(),
         indexes: BTreeMap::new(),
+        compact: false,
         // Records have one history: what is gone needs no time to be told to others.
         options: TableOptions {
             gc_grace_seconds: 0,

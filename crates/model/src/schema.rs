@@ -85,6 +85,8 @@ pub struct Table {
     pub records: Option<RecordSet>,
     /// Secondary indexes by name, which no other index of the keyspace has.
     pub indexes: BTreeMap<String, Arc<Index>>,
+    /// `WITH COMPACT STORAGE`: a row is there while a cell of it is.
+    pub compact: bool,
 }
 
 /// A secondary index of a table.
@@ -201,6 +203,12 @@ impl Table {
         &self.columns[..self.partition_key_len]
     }
 
+    /// Whether an INSERT marks a row as there. With COMPACT STORAGE only its cells do, if it can have any.
+    #[must_use]
+    pub fn has_row_markers(&self) -> bool {
+        !self.compact || self.value_columns().is_empty()
+    }
+
     /// The clustering key's columns.
     #[must_use]
     pub fn clustering(&self) -> &[Column] {
@@ -259,6 +267,12 @@ impl Schema {
     #[must_use]
     pub fn has_indexes(&self) -> bool {
         self.tables().any(|table| !table.indexes.is_empty())
+    }
+
+    /// Whether a table is `WITH COMPACT STORAGE`.
+    #[must_use]
+    pub fn has_compact_tables(&self) -> bool {
+        self.tables().any(|table| table.compact)
     }
 
     /// The table `keyspace.table`.

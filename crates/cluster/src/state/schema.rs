@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// The version in which the schema has roles.
 const ROLES_SINCE: u16 = 7;
-/// The version in which tables have indexes.
+/// The version in which tables have indexes, or compact storage.
 const INDEXES_SINCE: u16 = 8;
 
 impl State {
@@ -23,7 +23,7 @@ impl State {
         self.protocol_version() >= ROLES_SINCE
     }
 
-    /// Whether every member knows what indexes are.
+    /// Whether every member knows what indexes and compact storage are.
     #[must_use]
     pub fn knows_indexes(&self) -> bool {
         self.protocol_version() >= INDEXES_SINCE
@@ -31,7 +31,7 @@ impl State {
 
     /// Whether every member knows all that a schema has.
     fn knows_all_of(&self, schema: &Schema) -> bool {
-        (schema.roles.is_empty() || self.knows_roles()) && (!schema.has_indexes() || self.knows_indexes())
+        (schema.roles.is_empty() || self.knows_roles()) && (!(schema.has_indexes() || schema.has_compact_tables()) || self.knows_indexes())
     }
 
     pub(crate) fn change_schema(&mut self, expected: u128, document: &[u8]) -> Outcome {

@@ -19,6 +19,8 @@ pub(super) fn alter(context: &Context<'_>, statement: &ast::AlterTable) -> Resul
     check_declared(former)?;
     let mut table = Table::clone(former);
     match &statement.operation {
+        AlterTableOperation::Add { .. } if table.compact => return Err(DdlError::CompactAdd),
+        AlterTableOperation::Drop { .. } if table.compact && table.clustering_len > 0 => return Err(DdlError::CompactDropValue),
         AlterTableOperation::Add { if_not_exists, columns } => add(keyspace, &mut table, columns, *if_not_exists)?,
         AlterTableOperation::Drop { if_exists, columns, timestamp } => {
             let timestamp = timestamp.as_ref().map(drop_timestamp).transpose()?;

@@ -42,15 +42,15 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateTable) -> Res
         Some(text) => chosen_uuid(context, &text)?,
         None => context.environment.table_uuid,
     };
-    if statement.options.compact_storage {
-        return Err(DdlError::Unsupported("COMPACT STORAGE"));
-    }
     let id = context.schema.next_table;
     let next_table = id.0.checked_add(1).filter(|next| *next < SYSTEM_TABLE_IDS_FROM).ok_or(DdlError::TooManyTables(id.0))?;
     let resolver = TypeResolver { keyspace: Some(&keyspace.name), types: Some(&keyspace.types) };
     let table = build(statement, &keyspace.name, resolver, &parameters, id, uuid)?;
     name::check_table_name(&keyspace.name, &table.name)?;
     check_counters(&table)?;
+    if table.compact {
+        check_compact(&table)?;
+    }
     let name = table.name.clone();
     let mut keyspace = Keyspace::clone(keyspace);
     keyspace.tables.insert(name.clone(), Arc::new(table));
@@ -170,8 +170,28 @@ fn build(
         dropped_columns: BTreeMap::new(),
         indexes: BTreeMap::new(),
         records: None,
+        compact: statement.options.compact_storage,
         options,
     })
+}
+
+/// What a table with COMPACT STORAGE cannot have.
+fn check_compact(table: &Table) -> Result<(), DdlError> {
+    let values = table.value_columns();
+    if values.iter().any(|column| column.data_type.is_multi_cell()) {
+        return Err(DdlError::CompactMultiCell);
+    }
+    if values.iter().any(|column| column.kind == ColumnKind::Static) {
+        return Err(DdlError::CompactStatic);
+    }
+    match (table.clustering_len, values) {
+        (0, []) => Err(DdlError::CompactWithoutValues),
+        (1.., [_, _, ..]) => {
+            let names: Vec<&str> = values.iter().map(|column| column.name.as_str()).collect();
+            Err(DdlError::CompactValues(names.join(", ")))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_key_column(column: &str, data_type: &DataType, is_static: bool) -> Result<(), DdlError> {

@@ -177,8 +177,24 @@ pub enum DdlError {
     RenameTaken { keyspace: String, table: String, from: String, to: String },
     #[error("Altering column types is no longer supported")]
     AlterColumnType,
-    #[error("DROP COMPACT STORAGE is disabled: TarnDB has no such tables")]
+    #[error("DROP COMPACT STORAGE is disabled. Enable in cassandra.yaml to use.")]
     DropCompactStorage,
+    #[error("Non-frozen collections and UDTs are not supported with COMPACT STORAGE")]
+    CompactMultiCell,
+    #[error("Static columns are not supported in COMPACT STORAGE tables")]
+    CompactStatic,
+    #[error("No definition found that is not part of the PRIMARY KEY")]
+    CompactWithoutValues,
+    #[error("COMPACT STORAGE with composite PRIMARY KEY allows no more than one column not part of the PRIMARY KEY (got: {0})")]
+    CompactValues(String),
+    #[error("Cannot add new column to a COMPACT STORAGE table")]
+    CompactAdd,
+    #[error("Cannot drop the value column of a COMPACT STORAGE table")]
+    CompactDropValue,
+    #[error("Secondary indexes are not supported on compact value column of COMPACT STORAGE tables")]
+    IndexOnCompactValue,
+    #[error("Secondary indexes are not supported on PRIMARY KEY columns in COMPACT STORAGE tables")]
+    IndexOnCompactKey,
 
     // Types.
     #[error("Counters are not allowed inside collections: {0}")]

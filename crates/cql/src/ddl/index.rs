@@ -219,6 +219,12 @@ fn indexed<'t>(table: &'t Table, target: &ast::IndexTarget) -> Result<(&'t Colum
         };
         return Err(DdlError::IndexOnDuration(what));
     }
+    if table.compact && column.kind != ColumnKind::Regular {
+        return Err(DdlError::IndexOnCompactKey);
+    }
+    if table.compact && table.clustering_len > 0 {
+        return Err(DdlError::IndexOnCompactValue);
+    }
     if column.kind == ColumnKind::PartitionKey && table.partition_key_len == 1 {
         return Err(DdlError::IndexOnPartitionKey(column.name.clone()));
     }

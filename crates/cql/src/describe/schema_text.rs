@@ -34,6 +34,14 @@ fn virtual_note(what: &str, name: &str, structure: &str) -> String {
     )
 }
 
+/// The same for a table that Cassandra lets nobody make again.
+fn compact_note(name: &str, structure: &str) -> String {
+    format!(
+        "/*\nWarning: Table {name} omitted because it has constructs not compatible with CQL (was created via legacy API).\n\
+         Approximate structure, for reference:\n(this should not be used to reproduce this schema)\n\n{structure}\n*/"
+    )
+}
+
 /// `CREATE KEYSPACE …;`
 #[must_use]
 pub fn create_keyspace(keyspace: &Keyspace) -> String {
@@ -75,14 +83,20 @@ pub(super) fn describe_table(table: &Table, detail: Detail) -> String {
     for (column, dropped) in dropped.clone().filter(|(column, _)| table.column(column).is_none()) {
         lines.push(format!("    {} {}{}", quote_identifier(column), type_text(&dropped.data_type), static_word(dropped.kind)));
     }
-    if table.partition_key_len > 1 || table.clustering_len > 0 {
+    if !has_short_key(table) {
         lines.push(format!("    PRIMARY KEY {}", primary_key(table)));
     }
     let mut clauses = Vec::new();
     if detail == Detail::Internals && !is_virtual {
         clauses.push(format!("ID = {}", uuid_text(table.uuid)));
     }
-    if table.clustering_len > 0 {
+    if table.compact {
+        clauses.push("COMPACT STORAGE".to_owned());
+    }
+    if table.compact && table.clustering_len == 0 {
+        // Of the column that Cassandra has in such tables.
+        clauses.push("CLUSTERING ORDER BY (column1 ASC)".to_owned());
+    } else if table.clustering_len > 0 {
         clauses.push(format!("CLUSTERING ORDER BY ({})", clustering_order(table)));
     }
     let kind = if is_virtual { "VIRTUAL" } else { "CREATE" };
@@ -95,7 +109,11 @@ pub(super) fn describe_table(table: &Table, detail: Detail) -> String {
             statement.push_str(&format!("\nALTER TABLE {name} ADD {quoted} {}{};", type_text(&again.data_type), static_word(again.kind)));
         }
     }
-    if is_virtual { virtual_note("Table", &name, &statement) } else { statement }
+    match (is_virtual, table.compact) {
+        (true, _) => virtual_note("Table", &name, &statement),
+        (false, true) => compact_note(&name, &statement),
+        (false, false) => statement,
+    }
 }
 
 /// What an index is of, as `CREATE INDEX` has it.
@@ -129,8 +147,13 @@ fn described_columns(table: &Table) -> Vec<&Column> {
     table.partition_key().iter().chain(table.clustering()).chain(values).collect()
 }
 
+/// Whether the primary key stands at its column.
+fn has_short_key(table: &Table) -> bool {
+    table.partition_key_len == 1 && table.clustering_len == 0 && !table.compact
+}
+
 fn column_line(table: &Table, column: &Column, data_type: &DataType) -> String {
-    let is_whole_key = column.kind == ColumnKind::PartitionKey && table.partition_key_len == 1 && table.clustering_len == 0;
+    let is_whole_key = column.kind == ColumnKind::PartitionKey && has_short_key(table);
     let key = if is_whole_key { " PRIMARY KEY" } else { static_word(column.kind) };
     format!("    {} {}{key}", quote_identifier(&column.name), type_text(data_type))
 }

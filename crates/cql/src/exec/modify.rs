@@ -176,7 +176,7 @@ impl Writer<'_> {
         if plan.kind == ModifyKind::Delete && assignments.is_empty() {
             return self.delete_row(&plan.table, partition, clustering, hidden_by, stamp.timestamp);
         }
-        let liveness = plan.kind == ModifyKind::Insert;
+        let liveness = plan.marks_rows();
         self.write_row(&plan.table, partition, clustering, hidden_by, None, |writer, old, out| {
             writer.encode(plan, assignments, liveness, stamp, (old, hidden_by), out)
         })
@@ -192,7 +192,7 @@ impl Writer<'_> {
                 Basis::Delta(_) => {}
             }
         }
-        let liveness = plan.kind == ModifyKind::Insert;
+        let liveness = plan.marks_rows();
         self.write_row(&plan.table, partition, &[], None, stored, |writer, old, out| {
             writer.encode(plan, &plan.assignments, liveness, stamp, (old, None), out)
         })
@@ -201,7 +201,7 @@ impl Writer<'_> {
     /// Stages what is written, merged with the delta that is stored or staged. False if it has to be merged with the row.
     fn defer_row(&mut self, plan: &Modify, partition: &PartitionKey<'_>, stored: Option<&[u8]>, stamp: Stamp) -> Result<bool, Failure> {
         let mut update = self.writes.take_scratch();
-        let kind = self.encode(plan, &plan.assignments, plan.kind == ModifyKind::Insert, stamp, (None, None), &mut update);
+        let kind = self.encode(plan, &plan.assignments, plan.marks_rows(), stamp, (None, None), &mut update);
         let staged = self.writes.find_delta(partition).map(<[u8]>::to_vec);
         let delta = staged.as_deref().or(stored);
         let fits = update.len() + delta.map_or(0, <[u8]>::len) <= DELTA_BYTES_MAX;

@@ -124,6 +124,12 @@ pub enum ConditionTarget {
 }
 
 impl Modify {
+    /// Whether it marks rows as there, so that they are without any other column.
+    #[must_use]
+    pub fn marks_rows(&self) -> bool {
+        self.kind == ModifyKind::Insert && self.table.has_row_markers()
+    }
+
     /// Whether it has an IF.
     #[must_use]
     pub fn is_conditional(&self) -> bool {

@@ -123,6 +123,15 @@ impl Planner<'_> {
         if !missing_partition.is_empty() {
             return Err(CqlError::Invalid(format!("Some partition key parts are missing: {}", missing_partition.join(", "))));
         }
+        if !table.has_row_markers() && draft.assignments.is_empty() {
+            return Err(match table.value_columns() {
+                [value] if table.clustering_len > 0 => {
+                    CqlError::Invalid(format!("Column {} is mandatory for this COMPACT STORAGE table", value.name))
+                }
+                // What Cassandra's hidden clustering column is called.
+                _ => CqlError::invalid("Some clustering keys are missing: column1"),
+            });
+        }
         let missing_clustering = missing(&clustering, table.clustering());
         let target = if missing_clustering.is_empty() {
             RowTarget::Rows

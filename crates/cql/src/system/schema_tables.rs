@@ -40,7 +40,10 @@ pub(super) fn scylla_keyspaces(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
 pub(super) fn tables(schema: &Schema, rows: &mut RowBuilder<'_>) {
     for table in tables_of(listed(schema)) {
         let parameters = TableParameters::of(&table.options);
-        let flags: &[&str] = if table.is_counter() { &["compound", "counter"] } else { &["compound"] };
+        let is_dense = table.compact && table.clustering_len > 0;
+        let is_compound = !table.compact || table.clustering_len > 1;
+        let flags = [("compound", is_compound), ("counter", table.is_counter()), ("dense", is_dense)];
+        let flags: Vec<&str> = flags.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag).collect();
         let unless_default = |value: bool, default: bool| if value == default { None } else { boolean(value) };
         let identity: [Named<'_>; 4] = [
             ("keyspace_name", text(&table.keyspace)),
@@ -79,6 +82,20 @@ pub(super) fn columns(schema: &Schema, rows: &mut RowBuilder<'_>) {
 }
 
 fn columns_of(table: &Table, rows: &mut RowBuilder<'_>) {
+    let mut row = |name: &str, order: &str, kind: ColumnKind, position: i32, data_type: &str| {
+        rows.row([
+            ("keyspace_name", text(&table.keyspace)),
+            ("table_name", text(&table.name)),
+            ("column_name", text(name)),
+            ("clustering_order", text(order)),
+            ("column_name_bytes", text(name)),
+            ("kind", text(kind_name(kind))),
+            ("position", int(position)),
+            ("type", text(data_type)),
+        ]);
+    };
+    // Drivers know tables with COMPACT STORAGE by columns that Cassandra has in them and shows nowhere else.
+    let has_single_rows = table.compact && table.clustering_len == 0;
     for (index, column) in table.columns.iter().enumerate() {
         let position = match column.kind {
             ColumnKind::PartitionKey => i32::try_from(index).unwrap_or(i32::MAX),
@@ -90,16 +107,14 @@ fn columns_of(table: &Table, rows: &mut RowBuilder<'_>) {
             (ColumnKind::Clustering, Order::Descending) => "desc",
             _ => "none",
         };
-        rows.row([
-            ("keyspace_name", text(&table.keyspace)),
-            ("table_name", text(&table.name)),
-            ("column_name", text(&column.name)),
-            ("clustering_order", text(order)),
-            ("column_name_bytes", text(&column.name)),
-            ("kind", text(kind_name(column.kind))),
-            ("position", int(position)),
-            ("type", text(type_text(&column.data_type))),
-        ]);
+        let kind = if has_single_rows && column.kind == ColumnKind::Regular { ColumnKind::Static } else { column.kind };
+        row(&column.name, order, kind, position, &type_text(&column.data_type));
+    }
+    if has_single_rows {
+        row("column1", "asc", ColumnKind::Clustering, 0, "text");
+        row("value", "none", ColumnKind::Regular, -1, if table.is_counter() { "counter" } else { "blob" });
+    } else if table.compact && table.value_columns().is_empty() {
+        row("value", "none", ColumnKind::Regular, -1, "empty");
     }
 }
 

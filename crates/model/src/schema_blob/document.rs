@@ -80,6 +80,8 @@ struct TableDocument {
     bins: Option<Vec<BinDocument>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     indexes: Vec<IndexDocument>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    compact: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -156,7 +158,7 @@ pub(super) fn hex(value: u128) -> String {
 impl SchemaDocument {
     pub(super) fn of(schema: &Schema) -> Self {
         Self {
-            format: match (schema.has_indexes(), schema.roles.is_empty()) {
+            format: match (schema.has_indexes() || schema.has_compact_tables(), schema.roles.is_empty()) {
                 (true, _) => FORMAT,
                 (false, false) => FORMAT_WITHOUT_INDEXES,
                 (false, true) => FORMAT_WITHOUT_ROLES,
@@ -261,6 +263,7 @@ impl TableDocument {
             options: table.options.kept.iter().map(|(name, value)| (name.clone(), OptionDocument::of(value))).collect(),
             bins: table.records.as_ref().map(|records| records.bins().iter().map(BinDocument::of).collect()),
             indexes: table.indexes.values().map(|index| IndexDocument::of(index)).collect(),
+            compact: table.compact,
         }
     }
 
@@ -314,6 +317,7 @@ impl TableDocument {
                 kept: self.options.into_iter().map(|(name, value)| (name, value.into_option())).collect(),
             },
             records,
+            compact: self.compact,
             indexes,
         })
     }

@@ -67,6 +67,7 @@ fn full() -> Schema {
         indexes: BTreeMap::new(),
         options,
         records: None,
+        compact: false,
     };
     let keyspace = Keyspace {
         name: "app".to_owned(),
@@ -103,6 +104,11 @@ fn fault_of(document: &str) -> Inconsistency {
 fn a_schema_survives_the_round_trip() {
     assert_eq!(decode(&encode(&full())).unwrap(), full());
     assert_eq!(decode(&encode(&Schema::empty())).unwrap(), Schema::empty());
+    let mut compact = full();
+    let keyspace = Arc::make_mut(compact.keyspaces.get_mut("app").unwrap());
+    Arc::make_mut(keyspace.tables.get_mut("orders").unwrap()).compact = true;
+    assert!(document_of(&compact).contains("\"format\": 3"));
+    assert_eq!(decode(&encode(&compact)).unwrap(), compact);
 }
 
 #[test]

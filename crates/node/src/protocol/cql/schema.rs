@@ -38,8 +38,9 @@ impl SchemaChange for SchemaStatement {
             let message = "Roles can be made once every member of the cluster runs a program that knows them";
             return Err(CqlError::invalid(message).into());
         }
-        if schema.has_indexes() && !environment.knows_indexes {
-            let message = "Indexes can be made once every member of the cluster runs a program that knows them";
+        if (schema.has_indexes() || schema.has_compact_tables()) && !environment.knows_indexes {
+            let message =
+                "Indexes and tables with COMPACT STORAGE can be made once every member of the cluster runs a program that knows them";
             return Err(CqlError::invalid(message).into());
         }
         let update = SchemaUpdate { schema, dropped, truncated: Vec::new(), events: event.into_iter().collect() };
