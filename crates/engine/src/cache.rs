@@ -92,7 +92,7 @@ impl Engine {
         let buffers = self.fetches.buffer_bytes() + self.flush.buffer_bytes() + self.loads.buffer_bytes();
         let background = self.cold.bytes() + self.checkpoints.buffer_bytes() + self.scrub.buffer_bytes() + self.paging.bytes();
         let recovery = self.recovery.as_ref().map_or(0, crate::recovery::Recovery::buffer_bytes);
-        self.index.bytes() + self.memory.pin_bytes() + self.pages.bytes() + buffers + background + recovery
+        self.index.bytes() + self.memory.pin_bytes() + self.pages.bytes() + self.prefixes.bytes() + buffers + background + recovery
     }
 
     /// How many frames there is memory for now.

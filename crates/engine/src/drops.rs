@@ -68,6 +68,7 @@ impl Engine {
         self.truncation_persisted(table);
         self.set_compression(table, Compression::default());
         self.detach(table, None);
+        self.prefixes.forget(table);
     }
 
     /// Empties a table. Its rows are gone at once; durable is the truncation when the caller has stored that records of this table

@@ -23,6 +23,7 @@ use crate::marks::Marks;
 use crate::memory::Memory;
 use crate::pages::Pages;
 use crate::paging::Paging;
+use crate::prefixes::Prefixes;
 use crate::purging::Purging;
 use crate::recovery::{DamageReport, Recovery, RecoveryProgress};
 use crate::scrub::Scrub;
@@ -60,6 +61,7 @@ pub struct Engine {
     pub(crate) marks: Marks,
     pub(crate) pages: Pages,
     pub(crate) paging: Paging,
+    pub(crate) prefixes: Prefixes,
     pub(crate) recovery: Option<Recovery>,
     pub(crate) progress: RecoveryProgress,
     pub(crate) damage_reports: Vec<DamageReport>,
@@ -118,6 +120,7 @@ impl Engine {
             drops: Drops::default(),
             pages: Pages::new(config.memory_limit_bytes),
             paging: Paging::default(),
+            prefixes: Prefixes::default(),
             checkpoints: Checkpoints::default(),
             scrub: Scrub::default(),
             turns: Turns::default(),

@@ -134,6 +134,7 @@ impl Engine {
         }
         self.mirror_open();
         self.index_group(start, bytes.len());
+        self.prefixes.note(batch);
         self.counters.rows_written += batch.len() as u64;
         self.counters.user_bytes += bytes.len() as u64;
         self.flush.due_at(now.monotonic_us.saturating_add(self.config.flush_interval_us / 2));

@@ -172,6 +172,18 @@ impl EngineStore<'_> {
 }
 
 impl RowStore for EngineStore<'_> {
+    fn next_slot(&self, (table, of): (TableId, TableId), prefix: &[u8], from: Slot, last: Slot) -> Result<Option<Slot>, Stop> {
+        let next = self.engine.next_slot((table, of), prefix, from, last);
+        if let Some(replication) = self.replication {
+            replication.enter_all(table, from, next.unwrap_or(last))?;
+        }
+        Ok(next)
+    }
+
+    fn cover_slot(&self, partition: &PartitionKey<'_>, from: &[u8], prefix_of: fn(&[u8]) -> Option<&[u8]>) {
+        self.engine.cover_slot((partition.table, partition.token, partition.bytes), from, prefix_of);
+    }
+
     #[inline]
     fn get(&self, partition: &PartitionKey<'_>, clustering: &[u8]) -> Result<Option<&[u8]>, Stop> {
         let key = Key { table: partition.table, token: partition.token, partition: partition.bytes, clustering };

@@ -106,6 +106,12 @@ impl EntryKey {
         out.extend_from_slice(clustering);
     }
 
+    /// The value of an entry's key; `None` for other keys of a slot.
+    pub(crate) fn value(key: &[u8]) -> Option<&[u8]> {
+        let (rest, value_bytes) = key.split_last_chunk::<2>()?;
+        rest.get(..usize::from(u16::from_be_bytes(*value_bytes)))
+    }
+
     /// Reads an entry's key; `None` for bytes that are none.
     pub(crate) fn read(key: &[u8]) -> Option<Self> {
         let (key, value_bytes) = key.split_last_chunk::<2>()?;

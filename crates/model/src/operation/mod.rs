@@ -24,7 +24,7 @@ pub use writes::{StagedRow, WriteSet};
 
 use crate::Table;
 use crate::row::RowKind;
-use base::{Now, TableId, Token};
+use base::{Now, Slot, TableId, Token};
 
 /// First byte of the clustering key under which the deletion of a range is kept.
 pub const RANGE_DELETION_PREFIX: u8 = 0x01;
@@ -147,6 +147,18 @@ pub trait RowStore {
         until: Token,
         visit: &mut dyn FnMut(ScannedRow<'_>) -> Visit,
     ) -> Result<(), Stop>;
+
+    /// The first slot from `from` to `last` that may have rows of `table` whose clustering keys begin with `prefix`. They are about rows of the table `of`.
+    ///
+    /// # Errors
+    /// As [`RowStore::scan`], of any slot up to it.
+    fn next_slot(&self, (_table, _of): (TableId, TableId), _prefix: &[u8], from: Slot, _last: Slot) -> Result<Option<Slot>, Stop> {
+        Ok(Some(from))
+    }
+
+    /// Lets [`RowStore::next_slot`] know the rows of a slot, which are those of one partition from the key `from` on, if they can be had at once.
+    /// `prefix_of` gives the prefix of a key.
+    fn cover_slot(&self, _partition: &PartitionKey<'_>, _from: &[u8], _prefix_of: fn(&[u8]) -> Option<&[u8]>) {}
 
     /// A record set's table as it is now. Its dictionary may have grown since an operation was made, and rows may have such cells already.
     fn record_set(&self, _: TableId) -> Option<&Table> {

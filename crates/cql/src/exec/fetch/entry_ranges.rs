@@ -72,6 +72,19 @@ impl EntryRanges {
         Self { table: used.index.id, ranges, of_partitions: used.of_partitions }
     }
 
+    /// The first slot from `from` to `last` that may have entries that are asked for.
+    pub(super) fn next_slot(&self, store: &dyn RowStore, of: TableId, from: Slot, last: Slot) -> Result<Option<Slot>, Stop> {
+        let mut first = None;
+        for range in &self.ranges {
+            let next = match &range.value {
+                Some(value) => store.next_slot((self.table, of), value, from, last)?,
+                None => Some(from),
+            };
+            first = [first, next].into_iter().flatten().min();
+        }
+        Ok(first)
+    }
+
     /// The first entries of a slot after the cursor, in ring order, and whether those are all.
     pub(super) fn pick(&self, store: &dyn RowStore, slot: Slot, cursor: &Cursor, last: Token) -> Result<(Vec<EntryKey>, bool), Stop> {
         let bytes = slot_key(slot);

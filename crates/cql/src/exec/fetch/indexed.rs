@@ -4,9 +4,12 @@ use super::chunk::End;
 use super::cursor::{Cursor, Place};
 use super::entry_ranges::EntryRanges;
 use super::gather::Gather;
-use crate::index::{EntryKey, OVERSIZE_KEY, is_complete, slot_key, slot_token, state_key};
+use crate::index::{EntryKey, FIRST_VALUE, OVERSIZE_KEY, is_complete, slot_key, slot_token, state_key};
 use base::{Slot, Token};
 use model::operation::{PartitionKey, RowStore, Stop, Visit};
+
+/// A chunk lets the filter of slots know so many of them.
+const COVERED_MAX: u32 = 8;
 
 /// A chunk ends after so many slots.
 const SLOTS_MAX: u32 = 1024;
@@ -15,13 +18,32 @@ impl Gather<'_> {
     /// Looks at the rows of the index's entries up to `until`.
     pub(super) fn indexed(&mut self, store: &dyn RowStore, until: Token) -> Result<(), Stop> {
         let Some(entries) = self.fetch.entries.as_ref() else { return Ok(()) };
-        let mut slots = 0;
+        let (mut slots, mut covered) = (0, 0);
         loop {
-            let slot = self.cursor.token.slot();
+            let mut slot = self.cursor.token.slot();
+            match entries.next_slot(store, self.plan.table.id, slot, until.slot())? {
+                None => {
+                    self.leave();
+                    return Ok(());
+                }
+                Some(next) if next != slot => {
+                    self.leave();
+                    if self.end.is_some() {
+                        return Ok(());
+                    }
+                    self.begin_at(next.first_token());
+                    slot = next;
+                }
+                Some(_) => {}
+            }
             let last = slot.last_token().min(until);
             let bytes = slot_key(slot);
             let partition = PartitionKey { table: entries.table, token: slot_token(slot), bytes: &bytes };
             if is_complete(store.get(&partition, state_key())?) && store.get(&partition, OVERSIZE_KEY)?.is_none() {
+                if covered < COVERED_MAX {
+                    store.cover_slot(&partition, FIRST_VALUE, EntryKey::value);
+                    covered += 1;
+                }
                 self.entries_of_slot(store, entries, slot, last)?;
             } else {
                 self.ring(store, last)?;
