@@ -32,10 +32,26 @@ impl Template {
     pub fn read(version: ProtocolVersion, select: &PreparedStatement) -> Result<Self, WireError> {
         let mut values = ValuesBuffer::new();
         values.push(Value::Bytes(&KeyNumber(0).key()));
+        Self::read_of(version, select, &values)
+    }
+
+    fn read_of(version: ProtocolVersion, select: &PreparedStatement, values: &ValuesBuffer) -> Result<Self, WireError> {
         let mut parameters = QueryParameters::new(Consistency::LocalOne, values.as_values(version));
         parameters.result_columns = ResultColumns::Skipped;
         parameters.page_size = Some(PAGE_ROWS);
         Self::encode(version, select, parameters, 1)
+    }
+
+    /// A read of one row by a prepared [`RowShape::select_by_value`].
+    ///
+    /// # Errors
+    /// When the protocol cannot express it.
+    pub fn read_by_value(version: ProtocolVersion, select: &PreparedStatement, shape: &RowShape) -> Result<Self, WireError> {
+        let mut values = ValuesBuffer::new();
+        for cell in shape.cells(KeyNumber(0).key()).take(1) {
+            values.push(Value::Bytes(&cell));
+        }
+        Self::read_of(version, select, &values)
     }
 
     /// An upsert of one row by a prepared [`RowShape::insert`].

@@ -110,6 +110,18 @@ impl RowShape {
         format!("SELECT {} FROM {table} WHERE key = ?", self.names())
     }
 
+    /// An index on the first blob, which no two rows share.
+    #[must_use]
+    pub fn create_index(&self, table: &str) -> String {
+        format!("CREATE INDEX ON {table} (c0)")
+    }
+
+    /// A read of all blobs of one row; its marker is the first of them.
+    #[must_use]
+    pub fn select_by_value(&self, table: &str) -> String {
+        format!("SELECT {} FROM {table} WHERE c0 = ?", self.names())
+    }
+
     /// An upsert of one row; its markers are the key and the blobs.
     #[must_use]
     pub fn insert(&self, table: &str) -> String {

@@ -5,7 +5,7 @@
 //! `docs/internals/log-format.md` says what it writes.
 //!
 //! Files in the order in which a write passes through them: `batch`, `received`, `write`, `format`, `log`, `memory`, `index`, `segments`, `flush`,
-//! `witness`, `growth`; a read: `read`, `pages`, `scan`, `prefixes`, `merge`, `tail`, `fetch`, `cache`, `resident`; in the background: `defrag`, `cold`, `expiry`, `purging`, `paging`, `drops`,
+//! `witness`, `growth`; a read: `read`, `pages`, `scan`, `prefixes`, `prefix_filter`, `merge`, `tail`, `fetch`, `cache`, `resident`; in the background: `defrag`, `cold`, `expiry`, `purging`, `paging`, `drops`,
 //! `checkpoint`, `scrub`; at start: `recovery`; offline: `inspect`.
 
 mod batch;
@@ -34,6 +34,7 @@ mod memory;
 mod merge;
 mod pages;
 mod paging;
+mod prefix_filter;
 mod prefixes;
 mod purging;
 mod read;
@@ -63,7 +64,7 @@ pub use inspect::{Contents, Found, SegmentHead, SegmentInfo, check_checkpoint, v
 pub use inspect_checkpoint::BeyondEnd;
 pub use key::{CachePolicy, Key, Kind, Row, Sequence};
 pub use location::SegmentId;
-pub use prefixes::PrefixOf;
+pub use prefix_filter::PrefixOf;
 pub use received::{EncodedRow, ReceivedRows};
 pub use recovery::{DamageReport, RecoveryProgress};
 pub use resident::resident_of;

@@ -172,10 +172,10 @@ impl EngineStore<'_> {
 }
 
 impl RowStore for EngineStore<'_> {
-    fn next_slot(&self, (table, of): (TableId, TableId), prefix: &[u8], from: Slot, last: Slot) -> Result<Option<Slot>, Stop> {
+    fn next_slot(&self, (table, of): (TableId, TableId), prefix: &[u8], from: Slot, last: Slot) -> Result<Option<(Slot, bool)>, Stop> {
         let next = self.engine.next_slot((table, of), prefix, from, last);
         if let Some(replication) = self.replication {
-            replication.enter_all(table, from, next.unwrap_or(last))?;
+            replication.enter_all(table, from, next.map_or(last, |(slot, _)| slot))?;
         }
         Ok(next)
     }

@@ -203,10 +203,9 @@ fn extents(plan: &Select, environment: &Environment<'_>, cores: u16) -> Result<V
 
 /// The last token of the core that owns `token`.
 fn last_token_of_core(token: Token, cores: u16) -> i64 {
-    let slot = token.slot();
-    let core = slot.core(cores);
-    let after = (slot.0..SLOT_COUNT as u16).find(|slot| Slot(*slot).core(cores) != core);
-    after.map_or(i64::MAX, |slot| Slot(slot).first_token().0 - 1)
+    let after = (u32::from(token.slot().core(cores).0) + 1) * SLOT_COUNT;
+    let after = after.div_ceil(u32::from(cores));
+    if after < SLOT_COUNT { Slot(after as u16).first_token().0 - 1 } else { i64::MAX }
 }
 
 fn token(plan: &Select, bound: &TokenBound, environment: &Environment<'_>) -> Result<(Token, bool), CqlError> {

@@ -149,11 +149,12 @@ pub trait RowStore {
     ) -> Result<(), Stop>;
 
     /// The first slot from `from` to `last` that may have rows of `table` whose clustering keys begin with `prefix`. They are about rows of the table `of`.
+    /// With the slot comes whether [`RowStore::cover_slot`] has been done there, and nothing since that would undo it.
     ///
     /// # Errors
     /// As [`RowStore::scan`], of any slot up to it.
-    fn next_slot(&self, (_table, _of): (TableId, TableId), _prefix: &[u8], from: Slot, _last: Slot) -> Result<Option<Slot>, Stop> {
-        Ok(Some(from))
+    fn next_slot(&self, (_table, _of): (TableId, TableId), _prefix: &[u8], from: Slot, _last: Slot) -> Result<Option<(Slot, bool)>, Stop> {
+        Ok(Some((from, false)))
     }
 
     /// Lets [`RowStore::next_slot`] know the rows of a slot, which are those of one partition from the key `from` on, if they can be had at once.

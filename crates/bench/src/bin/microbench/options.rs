@@ -14,6 +14,9 @@ pub(crate) struct Options {
     /// What a row looks like; all shapes unless given.
     #[arg(long, value_enum)]
     pub(crate) shape: Vec<Shape>,
+    /// The first blob has an index, and rows are read by it.
+    #[arg(long)]
+    pub(crate) index: bool,
     /// Frames in each delivery.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 16])]
     pub(crate) batches: Vec<u16>,

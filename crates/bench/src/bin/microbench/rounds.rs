@@ -84,16 +84,21 @@ impl Rounds {
         let capacity = ((log_bytes as f64 * options.capacity_times) as u64).max(LOG_BYTES_LEAST);
         let mut machine = Machine::start(options.connections, capacity, MEMORY_BYTES)?;
         let version = options.version();
-        let schema = [
+        let mut schema = vec![
             "CREATE KEYSPACE microbench WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}".to_owned(),
             shape.create_table(TABLE),
         ];
-        let (select, insert) = machine.set_up(version, &schema, &shape.select(TABLE), &shape.insert(TABLE))?;
+        let mut select = shape.select(TABLE);
+        if options.index {
+            schema.push(shape.create_index(TABLE));
+            select = shape.select_by_value(TABLE);
+        }
+        let (select, insert) = machine.set_up(version, &schema, &select, &shape.insert(TABLE))?;
         let mut encoder = FrameEncoder::new(Direction::Request);
         encoder.startup_agreed(version, None)?;
         Ok(Self {
             machine,
-            read: Template::read(version, &select)?,
+            read: if options.index { Template::read_by_value(version, &select, &shape)? } else { Template::read(version, &select)? },
             write: Template::write(version, &insert, &shape)?,
             shape,
             version,
@@ -147,7 +152,12 @@ impl Rounds {
         }
         let summary = |values: Vec<f64>| Summary::of(values).unwrap_or(Summary { median: 0.0, least: 0.0, most: 0.0 });
         Ok(Line {
-            shape: format!("{}x{}", self.shape.columns(), self.shape.value_bytes() / self.shape.columns()),
+            shape: format!(
+                "{}x{}{}",
+                self.shape.columns(),
+                self.shape.value_bytes() / self.shape.columns(),
+                if options.index { "i" } else { "" }
+            ),
             workload: workload.name(),
             batch,
             ns_per_request: summary(net),
@@ -292,21 +302,20 @@ impl Rounds {
         })
     }
 
-    /// The first reply of each connection is the row that was asked for.
+    /// The reply to the first request of each connection is the row that was asked for. Replies come in any order.
     fn check_first_row(&self) -> Result<(), Failure> {
         for (output, key) in self.machine.reactor.outputs.iter().zip(&self.first_keys) {
             let mut decoder = self.decoder();
             let mut workspace = CompressionWorkspace::new();
             let mut frames = decoder.feed(output, &mut workspace);
-            let right = match frames.next_frame()? {
-                Some(frame) => match Response::decode(&frame)?.1 {
-                    Response::Result(ResultResponse::Rows(rows)) => {
-                        rows.len() == 1 && self.shape.matches(KeyNumber(*key).key(), rows.cells())
-                    }
-                    _ => false,
-                },
-                None => false,
-            };
+            let mut right = false;
+            while let Some(frame) = frames.next_frame()? {
+                if let Response::Result(ResultResponse::Rows(rows)) = Response::decode(&frame)?.1
+                    && frame.header.stream == StreamId(0)
+                {
+                    right = rows.len() == 1 && self.shape.matches(KeyNumber(*key).key(), rows.cells());
+                }
+            }
             if !right {
                 return Err(Failure::WrongRow { key: *key });
             }

@@ -72,13 +72,13 @@ impl EntryRanges {
         Self { table: used.index.id, ranges, of_partitions: used.of_partitions }
     }
 
-    /// The first slot from `from` to `last` that may have entries that are asked for.
-    pub(super) fn next_slot(&self, store: &dyn RowStore, of: TableId, from: Slot, last: Slot) -> Result<Option<Slot>, Stop> {
+    /// The first slot from `from` to `last` that may have entries that are asked for, and whether it is known to be complete.
+    pub(super) fn next_slot(&self, store: &dyn RowStore, of: TableId, from: Slot, last: Slot) -> Result<Option<(Slot, bool)>, Stop> {
         let mut first = None;
         for range in &self.ranges {
             let next = match &range.value {
                 Some(value) => store.next_slot((self.table, of), value, from, last)?,
-                None => Some(from),
+                None => Some((from, false)),
             };
             first = [first, next].into_iter().flatten().min();
         }

@@ -20,26 +20,25 @@ impl Gather<'_> {
         let Some(entries) = self.fetch.entries.as_ref() else { return Ok(()) };
         let (mut slots, mut covered) = (0, 0);
         loop {
-            let mut slot = self.cursor.token.slot();
-            match entries.next_slot(store, self.plan.table.id, slot, until.slot())? {
-                None => {
-                    self.leave();
+            let here = self.cursor.token.slot();
+            let next = entries.next_slot(store, self.plan.table.id, here, until.slot())?;
+            let Some((slot, is_covered)) = next else {
+                self.leave();
+                return Ok(());
+            };
+            if slot != here {
+                self.leave();
+                if self.end.is_some() {
                     return Ok(());
                 }
-                Some(next) if next != slot => {
-                    self.leave();
-                    if self.end.is_some() {
-                        return Ok(());
-                    }
-                    self.begin_at(next.first_token());
-                    slot = next;
-                }
-                Some(_) => {}
+                self.begin_at(slot.first_token());
             }
             let last = slot.last_token().min(until);
             let bytes = slot_key(slot);
             let partition = PartitionKey { table: entries.table, token: slot_token(slot), bytes: &bytes };
-            if is_complete(store.get(&partition, state_key())?) && store.get(&partition, OVERSIZE_KEY)?.is_none() {
+            if is_covered {
+                self.entries_of_slot(store, entries, slot, last)?;
+            } else if is_complete(store.get(&partition, state_key())?) && store.get(&partition, OVERSIZE_KEY)?.is_none() {
                 if covered < COVERED_MAX {
                     store.cover_slot(&partition, FIRST_VALUE, EntryKey::value);
                     covered += 1;

@@ -1,0 +1,243 @@
+//! Which slots may have rows of a table whose clustering keys begin with a given prefix.
+//!
+//! A secondary index is such a table: the prefix is the value, and a query that names a value would otherwise look at every slot. A filter has a
+//! cell of two bytes for each pair of prefix and slot, in one of the two buckets that the prefix's hash names.
+//!
+//! | bits of a cell | |
+//! |---|---|
+//! | 0 | empty |
+//! | 4: 1 to 15, 12: slot | a fingerprint, and a slot that may have the prefix |
+//! | 12: 0, 4: 1 to 15 | a fingerprint whose cells have filled the bucket: any slot may have such a prefix |
+//!
+//! A slot is *covered* when all its rows are in the filter. After a start none is, and a query looks at all slots that are not; what it finds there is
+//! noted ([`Engine::cover_slot`]). Writes are noted whether their slot is covered or not. Cells of rows that are gone stay until the filter grows.
+//!
+//! Invariant: a covered slot has no row whose prefix is not in the filter. A key without a prefix ends its slot's coverage.
+
+use crate::format::record::mix;
+use base::{SLOT_COUNT, Slot};
+
+/// The prefix of a key that is filtered by; none of a key that is no entry.
+pub type PrefixOf = fn(&[u8]) -> Option<&[u8]>;
+
+/// Cells of a bucket: half a cache line. The more, the fuller buckets are in the mean, and the more slots are looked at in vain.
+const BUCKET_CELLS: usize = 16;
+/// The buckets of a new filter.
+const BUCKETS_MIN: usize = 128;
+/// A filter with more buckets grows by a quarter instead of by its size.
+const BUCKETS_DOUBLED: usize = 1 << 16;
+/// A filter grows when more of a hundred cells are used.
+const FILL_PERCENT_MAX: usize = 85;
+/// A fingerprint with so many cells in a full bucket is taken to be in all slots.
+const POPULAR_CELLS: usize = 8;
+const SLOTS: usize = SLOT_COUNT as usize;
+const SLOT_BITS: u32 = 12;
+const SLOT_MASK: u16 = (1 << SLOT_BITS) - 1;
+const _: () = assert!(SLOT_COUNT <= 1 << SLOT_BITS);
+
+/// The hash of a prefix.
+pub(crate) fn hash(prefix: &[u8]) -> u64 {
+    mix(u64::from(base::checksum(prefix)) | (prefix.len() as u64) << 32)
+}
+
+/// The filter of one table.
+pub(crate) struct Filter {
+    /// The prefix of a key.
+    pub(crate) prefix_of: PrefixOf,
+    buckets: Vec<[u16; BUCKET_CELLS]>,
+    used: usize,
+    covered: [u64; SLOTS / 64],
+}
+
+impl Filter {
+    /// An empty one.
+    pub(crate) fn new(prefix_of: PrefixOf) -> Self {
+        Self::with_buckets(prefix_of, BUCKETS_MIN)
+    }
+
+    fn with_buckets(prefix_of: PrefixOf, buckets: usize) -> Self {
+        Self { prefix_of, buckets: vec![[0; BUCKET_CELLS]; buckets], used: 0, covered: [0; SLOTS / 64] }
+    }
+
+    /// Its size: a filter that grows forgets everything.
+    pub(crate) fn buckets(&self) -> usize {
+        self.buckets.len()
+    }
+
+    /// What it takes of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.buckets.len() * BUCKET_CELLS * size_of::<u16>()
+    }
+
+    /// The two buckets of a prefix, and its fingerprint.
+    fn place(&self, hash: u64) -> ([usize; 2], u16) {
+        let scaled = |half: u64| ((half * self.buckets.len() as u64) >> 32) as usize;
+        ([scaled(hash >> 32), scaled(mix(hash) >> 32)], (hash % 15) as u16 + 1)
+    }
+
+    /// A slot has the prefix.
+    pub(crate) fn insert(&mut self, hash: u64, slot: Slot) {
+        let ([first, second], fingerprint) = self.place(hash);
+        let cell = fingerprint << SLOT_BITS | slot.0;
+        let has = |cell: u16| self.buckets[first].contains(&cell) || self.buckets[second].contains(&cell);
+        // A fingerprint by itself stands for all slots.
+        if has(cell) || has(fingerprint) {
+            return;
+        }
+        let free = |bucket: usize| self.buckets[bucket].iter().filter(|cell| **cell == 0).count();
+        let emptier = if free(first) >= free(second) { first } else { second };
+        if let Some(place) = self.buckets[emptier].iter_mut().find(|cell| **cell == 0) {
+            *place = cell;
+            self.used += 1;
+            if self.used * 100 > self.buckets.len() * BUCKET_CELLS * FILL_PERCENT_MAX {
+                self.grow();
+            }
+            return;
+        }
+        let is_own = |cell: &u16| *cell >> SLOT_BITS == fingerprint;
+        let own = |bucket: usize| self.buckets[bucket].iter().filter(|cell| is_own(cell)).count();
+        let fullest = if own(first) >= own(second) { first } else { second };
+        if own(fullest) < POPULAR_CELLS {
+            self.grow();
+            return;
+        }
+        for cell in self.buckets[fullest].iter_mut().filter(|cell| is_own(cell)) {
+            *cell = 0;
+            self.used -= 1;
+        }
+        if let Some(place) = self.buckets[fullest].iter_mut().find(|cell| **cell == 0) {
+            *place = fingerprint;
+            self.used += 1;
+        }
+    }
+
+    /// Starts anew with more room; no slot is covered then.
+    fn grow(&mut self) {
+        let buckets = self.buckets.len();
+        let larger = if buckets < BUCKETS_DOUBLED { 2 * buckets } else { buckets + buckets / 4 };
+        *self = Self::with_buckets(self.prefix_of, larger);
+    }
+
+    /// Whether all rows of a slot are in the filter.
+    pub(crate) fn is_covered(&self, slot: Slot) -> bool {
+        self.covered[usize::from(slot.0) / 64] >> (slot.0 % 64) & 1 == 1
+    }
+
+    /// All rows of a slot are in the filter.
+    pub(crate) fn cover(&mut self, slot: Slot) {
+        self.covered[usize::from(slot.0) / 64] |= 1 << (slot.0 % 64);
+    }
+
+    /// A slot has a row that is not in the filter.
+    pub(crate) fn uncover(&mut self, slot: Slot) {
+        self.covered[usize::from(slot.0) / 64] &= !(1 << (slot.0 % 64));
+    }
+
+    /// The first slot from `from` to `last` that may have the prefix. Of slots that are not covered those count that are `open`.
+    pub(crate) fn next_slot(&self, hash: u64, from: Slot, last: Slot, open: impl Fn(Slot) -> bool) -> Option<Slot> {
+        let ([first, second], fingerprint) = self.place(hash);
+        let mut next = self.next_uncovered(from, last, open);
+        for cell in self.buckets[first].iter().chain(&self.buckets[second]) {
+            if *cell == fingerprint {
+                return Some(from);
+            }
+            let slot = *cell & SLOT_MASK;
+            if *cell >> SLOT_BITS == fingerprint && slot >= from.0 && next.is_none_or(|next| slot < next.0) {
+                next = Some(Slot(slot));
+            }
+        }
+        next.filter(|next| *next <= last)
+    }
+
+    fn next_uncovered(&self, from: Slot, last: Slot, open: impl Fn(Slot) -> bool) -> Option<Slot> {
+        let first = usize::from(from.0) / 64;
+        for word in first..=usize::from(last.0) / 64 {
+            let mut left = !self.covered[word];
+            if word == first {
+                left &= u64::MAX << (from.0 % 64);
+            }
+            while left != 0 {
+                let slot = Slot((word * 64) as u16 + left.trailing_zeros() as u16);
+                if open(slot) {
+                    return Some(slot);
+                }
+                left &= left - 1;
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Rng;
+    use std::collections::BTreeSet;
+
+    const LAST: Slot = Slot(SLOT_COUNT as u16 - 1);
+
+    fn all(key: &[u8]) -> Option<&[u8]> {
+        Some(key)
+    }
+
+    fn slots_of(filter: &Filter, hash: u64) -> BTreeSet<u16> {
+        let mut found = BTreeSet::new();
+        let mut from = Some(Slot(0));
+        while let Some(slot) = from.and_then(|from| filter.next_slot(hash, from, LAST, |_| true)) {
+            found.insert(slot.0);
+            from = (slot < LAST).then(|| Slot(slot.0 + 1));
+        }
+        found
+    }
+
+    /// A filter that covers all slots, with so many values in a few slots each, and one value in all of them.
+    fn filled(values: u64, random: &mut Rng) -> (Filter, Vec<(u64, BTreeSet<u16>)>) {
+        let mut expected = Vec::new();
+        for value in 0..values {
+            let slots = (0..1 + random.next_u64() % 3).map(|_| (random.next_u64() % u64::from(SLOT_COUNT)) as u16).collect::<BTreeSet<_>>();
+            expected.push((hash(&value.to_le_bytes()), slots));
+        }
+        expected.push((hash(b"everywhere"), (0..SLOT_COUNT as u16).collect()));
+        let mut filter = Filter::new(all);
+        loop {
+            let buckets = filter.buckets.len();
+            for (hash, slots) in &expected {
+                slots.iter().for_each(|slot| filter.insert(*hash, Slot(*slot)));
+            }
+            if filter.buckets.len() == buckets {
+                break;
+            }
+        }
+        (0..SLOT_COUNT as u16).for_each(|slot| filter.cover(Slot(slot)));
+        (filter, expected)
+    }
+
+    #[test]
+    fn no_slot_is_missed_and_few_are_looked_at_in_vain() {
+        let (filter, expected) = filled(20_000, &mut Rng::new(7));
+        let (mut found, mut wanted) = (0, 0);
+        for (hash, slots) in &expected {
+            let looked_at = slots_of(&filter, *hash);
+            assert!(slots.is_subset(&looked_at));
+            if slots.len() < SLOTS {
+                found += looked_at.len();
+                wanted += slots.len();
+            }
+        }
+        assert!(found < wanted + 6 * expected.len(), "{found} slots for {wanted}");
+        let cells: usize = expected.iter().map(|(_, slots)| slots.len().min(64)).sum();
+        assert!(filter.bytes() < 5 * cells, "{} bytes for {cells} entries", filter.bytes());
+    }
+
+    #[test]
+    fn slots_that_are_not_covered_are_looked_at() {
+        let (mut filter, expected) = filled(100, &mut Rng::new(8));
+        for slot in [0, 63, 64, 4095] {
+            filter.uncover(Slot(slot));
+            assert!(expected.iter().all(|(hash, _)| slots_of(&filter, *hash).contains(&slot)));
+        }
+        assert_eq!(filter.next_slot(expected[0].0, Slot(4095), LAST, |_| true), Some(LAST));
+        filter.grow();
+        assert_eq!(slots_of(&filter, expected[0].0).len(), SLOTS);
+    }
+}
