@@ -375,9 +375,9 @@ impl SelectCoordinator {
 
 /// What Cassandra warns of: an aggregation that reads more than one partition.
 fn warnings(plan: &Select) -> Vec<String> {
-    if plan.aggregates.is_empty() {
+    if plan.aggregates.is_empty() && plan.group_by.is_none() {
         Vec::new()
-    } else if plan.partition.is_empty() {
+    } else if !plan.restricts_partition {
         vec!["Aggregation query used without partition key".to_owned()]
     } else if plan.partition.iter().any(KeyTerm::is_in) {
         vec!["Aggregation query used on multiple partition keys (IN restriction)".to_owned()]

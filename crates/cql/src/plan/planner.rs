@@ -59,21 +59,23 @@ pub fn prepare(schema: &Schema, keyspace: Option<&str>, text: &str) -> Result<Pr
         .into_iter()
         .map(|marker| marker.ok_or_else(|| CqlError::invalid("A bind marker stands where no value can be bound")))
         .collect::<Result<Vec<_>, _>>()?;
-    let (table, partition): (Option<&Table>, &[KeyTerm]) = match &statement {
-        Statement::Select(plan) => (Some(&plan.table), &plan.partition),
-        Statement::Modify(plan) => (Some(&plan.table), &plan.partition),
+    let (table, partitions): (Option<&Table>, Vec<&[KeyTerm]>) = match &statement {
+        Statement::Select(plan) => (Some(&plan.table), vec![&plan.partition]),
+        Statement::Modify(plan) => (Some(&plan.table), vec![&plan.partition]),
         Statement::Batch(batch) => match batch.statements.first() {
-            Some(first) if batch.statements.iter().all(|other| other.table.id == first.table.id) => (Some(&first.table), &first.partition),
-            _ => (None, &[]),
+            Some(first) if batch.statements.iter().all(|other| other.table.id == first.table.id) => {
+                (Some(&first.table), batch.statements.iter().map(|statement| &*statement.partition).collect())
+            }
+            _ => (None, Vec::new()),
         },
-        _ => (None, &[]),
+        _ => (None, Vec::new()),
     };
     let mut hasher = Md5::new();
     hasher.update(keyspace.unwrap_or_default().as_bytes());
     hasher.update(text.as_bytes());
     Ok(Prepared {
         id: hasher.finalize().into(),
-        partition_key_markers: partition_key_markers(table, partition),
+        partition_key_markers: partition_key_markers(table, &partitions),
         table: table.map(|table| (table.keyspace.clone(), table.name.clone())),
         statement,
         markers,
@@ -83,10 +85,21 @@ pub fn prepare(schema: &Schema, keyspace: Option<&str>, text: &str) -> Result<Pr
     })
 }
 
-fn partition_key_markers(table: Option<&Table>, partition: &[KeyTerm]) -> Vec<u16> {
-    let markers: Vec<u16> =
-        partition.iter().filter_map(|term| if let KeyTerm::Equal(super::Term::Bind(index)) = term { Some(*index) } else { None }).collect();
-    if table.is_some_and(|table| table.partition_key_len == markers.len()) { markers } else { Vec::new() }
+/// The markers of a partition key: of several for a column the last. None unless all columns have one.
+fn partition_key_markers(table: Option<&Table>, partitions: &[&[KeyTerm]]) -> Vec<u16> {
+    let marker_of = |term: &super::Term| if let super::Term::Bind(index) = term { Some(*index) } else { None };
+    let mut markers = vec![None; table.map_or(0, |table| table.partition_key_len)];
+    for partition in partitions {
+        for (marker, term) in markers.iter_mut().zip(partition.iter()) {
+            let last = match term {
+                KeyTerm::Equal(term) => marker_of(term),
+                KeyTerm::In(terms) => terms.iter().filter_map(marker_of).next_back(),
+                KeyTerm::InList(_) => None,
+            };
+            *marker = last.or(*marker);
+        }
+    }
+    markers.into_iter().collect::<Option<Vec<u16>>>().unwrap_or_default()
 }
 
 impl Planner<'_> {

@@ -54,6 +54,8 @@ pub struct Select {
     pub clustering: ClusteringPlan,
     /// What each row must match besides.
     pub filters: Vec<Filter>,
+    /// Whether WHERE says anything of the partition key.
+    pub restricts_partition: bool,
     /// The index that gives the rows to look at, where partitions are not given.
     pub index: Option<IndexUse>,
     /// Whether a partition with nothing but static columns gives a row: not when the statement is about certain rows.
@@ -147,6 +149,8 @@ pub enum Expression {
     Field(Box<Expression>, usize),
     /// `[…]`
     List(Vec<Expression>),
+    /// `[…]` of a vector, of elements of this type.
+    Vector(DataType, Vec<Expression>),
     /// `{…}`, sorted by the element type.
     Set(DataType, Vec<Expression>),
     /// `{k: v, …}`, sorted by the key type.

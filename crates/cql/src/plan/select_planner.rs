@@ -14,7 +14,7 @@ mod several_columns;
 mod shape;
 
 use super::select::Metadata;
-use super::{Expression, KeyTerm, Planner, SLOT_FIRST, SLOT_UNREAD, Select, Source};
+use super::{Expression, Filter, KeyTerm, Planner, SLOT_FIRST, SLOT_UNREAD, Select, Source, Subject};
 use crate::CqlError;
 use crate::language::ast;
 use model::{ColumnKind, DataType, Table};
@@ -31,7 +31,11 @@ impl Planner<'_> {
         let table = self.table(&statement.from)?;
         let mut reads = Reads::new(Arc::clone(&table));
         let selected = self.selection(statement, &mut reads)?;
+        let has_only_static = shape::has_only_static(&table, &reads);
         let mut restrictions = self.restrictions(statement, &table, &mut reads)?;
+        if has_only_static && restrictions.restricts_clustering && !statement.distinct {
+            return Err(CqlError::invalid("Cannot restrict clustering columns when selecting only static columns"));
+        }
         indexes::analyse(&table, &reads, &mut restrictions.filters);
         let nearest = indexes::nearest(self, statement, &table, &mut reads)?;
         if statement.distinct {
@@ -71,6 +75,11 @@ impl Planner<'_> {
             && group_by.is_none()
             && nearest.is_none()
             && !statement.distinct;
+        let is_of_partition = |filter: &Filter| matches!(filter.subject, Subject::Source(Source::Partition(_)));
+        let restricts_partition = !restrictions.partition.is_empty()
+            || restrictions.token_lower.is_some()
+            || restrictions.token_upper.is_some()
+            || restrictions.filters.iter().any(is_of_partition);
         let static_only_rows = table.has_static() && !restrictions.about_rows;
         let index = if restrictions.partition.is_empty() { indexes::choose(&table, &reads, &restrictions.filters) } else { None };
         Ok(Select {
@@ -89,6 +98,7 @@ impl Planner<'_> {
             token_upper: restrictions.token_upper,
             clustering: restrictions.clustering,
             filters: restrictions.filters,
+            restricts_partition,
             index,
             static_only_rows,
             reversed,

@@ -242,6 +242,7 @@ impl<'a> Scope<'a> {
         let mut out = Vec::new();
         match expression {
             Expression::List(parts) => build::list(present(parts)?.iter().map(|part| &**part), &mut out),
+            Expression::Vector(element, parts) => present(parts)?.iter().for_each(|part| build::vector_element(element, part, &mut out)),
             Expression::Set(element, parts) => build::set(element, present(parts)?.iter().map(|part| &**part).collect(), &mut out),
             Expression::Map(key_type, entries) => {
                 let mut parts = Vec::with_capacity(entries.len());

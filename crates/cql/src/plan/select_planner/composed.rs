@@ -57,6 +57,16 @@ impl Planner<'_> {
             (Selector::List(parts), DataType::List(element, _)) => {
                 Expression::List(parts.iter().map(|selector| part(self, selector, element)).collect::<Result<Vec<_>, _>>()?)
             }
+            (Selector::List(parts), DataType::Vector(element, dimension)) => {
+                if parts.len() != usize::from(*dimension) {
+                    let given = parts.len();
+                    return Err(CqlError::Invalid(format!(
+                        "Invalid vector literal for {selector} of type {whole}; expected {dimension} elements, but given {given}"
+                    )));
+                }
+                let parts = parts.iter().map(|selector| part(self, selector, element)).collect::<Result<Vec<_>, _>>()?;
+                Expression::Vector((**element).clone(), parts)
+            }
             (Selector::Set(parts), DataType::Set(element, _)) => {
                 let parts = parts.iter().map(|selector| part(self, selector, element)).collect::<Result<Vec<_>, _>>()?;
                 Expression::Set((**element).clone(), parts)

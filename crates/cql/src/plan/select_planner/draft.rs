@@ -18,6 +18,8 @@ pub(super) struct Restrictions {
     pub(super) filters: Vec<Filter>,
     /// For each column of the primary key whether it is restricted to one value.
     pub(super) equal: Vec<bool>,
+    /// Whether it restricts clustering columns.
+    pub(super) restricts_clustering: bool,
     /// Whether it restricts clustering or regular columns: then it is about rows, and static columns alone are none.
     pub(super) about_rows: bool,
 }

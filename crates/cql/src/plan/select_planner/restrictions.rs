@@ -85,6 +85,7 @@ impl Planner<'_> {
             Subject::Source(Source::Cell(cell)) | Subject::Element(Source::Cell(cell), ..) => !reads.cells[cell].is_static,
             _ => false,
         });
+        restrictions.restricts_clustering = restricts_clustering;
         restrictions.about_rows = restricts_clustering || restricts_regular;
         let allowed = statement.allow_filtering || indexes::answer(table, &draft, reads);
         partition(table, &mut draft, allowed, &mut restrictions)?;

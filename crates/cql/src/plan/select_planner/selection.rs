@@ -45,12 +45,21 @@ impl Planner<'_> {
             Selection::Selectors(items) => {
                 for item in items {
                     let (expression, data_type) = self.selector(&item.selector, None, reads, &mut selected.aggregates)?;
-                    let name = item.alias.as_ref().map_or_else(|| result_name(&item.selector), |alias| alias.as_str().to_owned());
+                    let name = match (&item.alias, &item.selector) {
+                        (Some(alias), _) => alias.as_str().to_owned(),
+                        (None, Selector::Cast { value, .. }) if self.has_type(value, &data_type, reads)? => result_name(value),
+                        (None, selector) => result_name(selector),
+                    };
                     selected.outputs.push(Output { name, data_type, expression });
                 }
             }
         }
         Ok(selected)
+    }
+
+    /// Whether a selector is of this type by itself.
+    fn has_type(&mut self, selector: &Selector, data_type: &DataType, reads: &mut Reads) -> Result<bool, CqlError> {
+        Ok(matches!(self.operand(selector, reads, &mut Vec::new())?, Operand::Planned(_, own) if own == *data_type))
     }
 
     /// Plans one selector; `receiver` is the type that what it stands in wants.
@@ -93,6 +102,9 @@ impl Planner<'_> {
                     }
                     Operand::Untyped => return Err(cannot_infer(value)),
                 };
+                if from == to {
+                    return Ok((expression, to));
+                }
                 let cast = function::cast(&from, &to).map_err(invalid)?;
                 Ok((Expression::Call(cast, vec![expression]), to))
             }

@@ -36,6 +36,14 @@ pub(super) fn check_distinct(table: &Table, reads: &Reads, restrictions: &Restri
     Ok(())
 }
 
+/// Whether a selection has static columns and none that rows have.
+pub(super) fn has_only_static(table: &Table, reads: &Reads) -> bool {
+    let selected = reads.source_columns();
+    let kind = |position: &usize| table.columns[*position].kind;
+    selected.iter().any(|position| kind(position) == ColumnKind::Static)
+        && selected.iter().all(|position| matches!(kind(position), ColumnKind::PartitionKey | ColumnKind::Static))
+}
+
 /// The sources that make a group.
 pub(super) fn group_by(
     table: &Table,

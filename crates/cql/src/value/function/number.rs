@@ -165,9 +165,11 @@ impl Number {
         })
     }
 
-    /// The operand of a decimal operation: a float goes through the double of the same value.
+    /// The operand of a decimal operation: a float goes through the double of the same value, and an integer has one digit after the point, as a double's
+    /// text has.
     fn widened(&self) -> Result<Exact, NumberError> {
         match self {
+            Self::Integer(value) => Ok(Exact { unscaled: BigInt::from(*value) * 10, scale: 1 }),
             Self::Float(value) => Self::Double(f64::from(*value)).to_decimal(),
             other => other.to_decimal(),
         }
