@@ -78,7 +78,12 @@ fn json<'a>(term: &'a JsonTerm, environment: &Environment<'a>) -> Result<Bound<'
     let decode_error = |error: value::json::JsonError| CqlError::Invalid(format!("Error decoding JSON value for {}: {error}", term.column));
     let members = value::json::object(object)
         .map_err(|error| CqlError::Invalid(format!("Could not decode JSON string as a map: {error}. (String was: {object})")))?;
-    let Some((_, text)) = members.iter().find(|(name, _)| *name == term.column) else {
+    if let Some(table) = &term.table
+        && let Some((unknown, _)) = members.iter().find(|(name, _)| table.column(name).is_none())
+    {
+        return Err(CqlError::Invalid(format!("JSON values map contains unrecognized column: {unknown}")));
+    }
+    let Some((_, text)) = members.iter().rfind(|(name, _)| *name == term.column) else {
         return Ok(match term.missing {
             Missing::Null => Bound::Null,
             Missing::Unset => Bound::Unset,

@@ -4,7 +4,9 @@ mod conditions;
 mod keys;
 
 use super::columns::{element_key_type, find_column, find_value_column, user_field};
-use super::{Assignment, ClusteringPlan, ColumnRef, Conditions, JsonTerm, KeyTerm, Missing, Modify, ModifyKind, Planner, RowTarget, Term};
+use super::{
+    Assignment, ClusteringPlan, ColumnRef, Condition, Conditions, JsonTerm, KeyTerm, Missing, Modify, ModifyKind, Planner, RowTarget, Term,
+};
 use crate::CqlError;
 use crate::language::ast;
 use crate::system::is_system_keyspace;
@@ -23,10 +25,31 @@ struct Draft {
 }
 
 impl Draft {
-    fn assign(&mut self, position: usize, assignment: Assignment) {
+    fn assign(&mut self, position: usize, assignment: Assignment) -> Result<(), CqlError> {
         let column = &self.table.columns[position];
         let target = if column.kind == ColumnKind::Static { &mut self.static_assignments } else { &mut self.assignments };
+        let is_set = |assignment: &Assignment| matches!(assignment, Assignment::Set(_));
+        if target.iter().any(|(other, before)| other.id == column.id && (is_set(before) || is_set(&assignment))) {
+            return Err(CqlError::Syntax(format!("Multiple incompatible setting of column {}", column.name)));
+        }
         target.push((ColumnRef { position, id: column.id }, assignment));
+        Ok(())
+    }
+
+    /// Refuses clustering keys for a statement that is about static columns only.
+    fn check_static(&self, keys: &KeyRestrictions, conditions: &Conditions, statement: &str) -> Result<(), CqlError> {
+        let is_static = |condition: &Condition| self.table.columns[condition.column.position].kind == ColumnKind::Static;
+        let about_rows = match conditions {
+            Conditions::None => false,
+            Conditions::NotExists | Conditions::Exists => true,
+            Conditions::Columns(conditions) => !conditions.iter().all(is_static),
+        };
+        if keys.clustering.is_empty() || !self.assignments.is_empty() || self.static_assignments.is_empty() || about_rows {
+            return Ok(());
+        }
+        Err(CqlError::Invalid(format!(
+            "Invalid restrictions on clustering columns since the {statement} statement modifies only static columns"
+        )))
     }
 
     fn finish(mut self, keys: KeyRestrictions, target: RowTarget, conditions: Conditions) -> Result<Modify, CqlError> {
@@ -112,7 +135,7 @@ impl Planner<'_> {
             if position < keys.len() {
                 keys[position] = Some(term);
             } else {
-                draft.assign(position, Assignment::Set(term));
+                draft.assign(position, Assignment::Set(term))?;
             }
         }
         let clustering = keys.split_off(table.partition_key_len);
@@ -141,8 +164,11 @@ impl Planner<'_> {
             return Err(CqlError::Invalid(format!("Some clustering keys are missing: {}", missing_clustering.join(", "))));
         };
         let equal = |terms: Vec<Option<Term>>| terms.into_iter().flatten().map(KeyTerm::Equal).collect();
-        let keys =
-            KeyRestrictions { partition: equal(keys), clustering: ClusteringPlan { keys: equal(clustering), ..ClusteringPlan::default() } };
+        let keys = KeyRestrictions {
+            fixed: table.clustering_len,
+            partition: equal(keys),
+            clustering: ClusteringPlan { keys: equal(clustering), ..ClusteringPlan::default() },
+        };
         let conditions = if insert.if_not_exists { Conditions::NotExists } else { Conditions::None };
         draft.finish(keys, target, conditions)
     }
@@ -152,10 +178,10 @@ impl Planner<'_> {
         let table = Arc::clone(&draft.table);
         for assignment in &update.assignments {
             let (position, planned) = self.assignment(&table, assignment)?;
-            draft.assign(position, planned);
+            draft.assign(position, planned)?;
         }
         let keys = self.key_restrictions(&table, &update.where_clause)?;
-        let complete = keys.clustering.keys.len() == table.clustering_len || keys.clustering.tuples.is_some();
+        let complete = keys.fixed == table.clustering_len;
         let target = if draft.assignments.is_empty() && keys.clustering.is_empty() && table.clustering_len > 0 {
             RowTarget::Static
         } else if keys.clustering.lower.is_some() || keys.clustering.upper.is_some() {
@@ -163,9 +189,10 @@ impl Planner<'_> {
         } else if complete {
             RowTarget::Rows
         } else {
-            return Err(missing_clustering(&table, keys.clustering.keys.len()));
+            return Err(missing_clustering(&table, keys.fixed));
         };
         let conditions = self.conditions(&table, &update.condition)?;
+        draft.check_static(&keys, &conditions, "UPDATE")?;
         draft.finish(keys, target, conditions)
     }
 
@@ -180,17 +207,17 @@ impl Planner<'_> {
                     let key_type = element_key_type(column).ok_or_else(|| {
                         CqlError::Invalid(format!("Invalid deletion operation for non collection column {}", column.name))
                     })?;
-                    (position, Assignment::DeleteElement(self.term(key, &key_type, &format!("idx({})", column.name))?))
+                    (position, Assignment::DeleteElement(self.term(key, &key_type, &element_name(column))?))
                 }
                 ast::Deletion::Field { column, field } => {
                     let (position, column) = find_value_column(&table, column)?;
                     (position, Assignment::SetField(user_field(column, field)?.0, Term::Null))
                 }
             };
-            draft.assign(position, assignment);
+            draft.assign(position, assignment)?;
         }
         let keys = self.key_restrictions(&table, &delete.where_clause)?;
-        let complete = keys.clustering.keys.len() == table.clustering_len || keys.clustering.tuples.is_some();
+        let complete = keys.fixed == table.clustering_len;
         let sliced = keys.clustering.lower.is_some() || keys.clustering.upper.is_some();
         let only_static = !draft.static_assignments.is_empty() && draft.assignments.is_empty();
         let target = if only_static && keys.clustering.is_empty() && table.clustering_len > 0 {
@@ -201,13 +228,14 @@ impl Planner<'_> {
             if sliced {
                 return Err(CqlError::invalid("Range deletions are not supported for specific columns"));
             }
-            return Err(missing_clustering(&table, keys.clustering.keys.len()));
+            return Err(missing_clustering(&table, keys.fixed));
         } else if keys.clustering.is_empty() {
             RowTarget::Partition
         } else {
             RowTarget::Range
         };
         let conditions = self.conditions(&table, &delete.condition)?;
+        draft.check_static(&keys, &conditions, "DELETE")?;
         if !matches!(conditions, Conditions::None) && matches!(target, RowTarget::Range | RowTarget::Partition) {
             return Err(CqlError::invalid(
                 "DELETE statements must restrict all PRIMARY KEY columns with equality relations in order to delete non static columns",
@@ -217,7 +245,12 @@ impl Planner<'_> {
     }
 
     /// The values of all columns, taken from a JSON object when the statement runs.
-    fn insert_json(&mut self, table: &Table, value: &ast::JsonValue, default: ast::JsonDefault) -> Result<Vec<(usize, Term)>, CqlError> {
+    fn insert_json(
+        &mut self,
+        table: &Arc<Table>,
+        value: &ast::JsonValue,
+        default: ast::JsonDefault,
+    ) -> Result<Vec<(usize, Term)>, CqlError> {
         let object = match value {
             ast::JsonValue::Text(text) => Term::Constant(text.as_bytes().into()),
             ast::JsonValue::Marker(marker) => self.mark(marker.index, "[json]", &DataType::Text),
@@ -226,11 +259,14 @@ impl Planner<'_> {
             ast::JsonDefault::Null => Missing::Null,
             ast::JsonDefault::Unset => Missing::Unset,
         };
-        let value_of = |column: &Column| {
-            let object = object.clone();
-            Term::Json(Box::new(JsonTerm { object, column: column.name.clone(), data_type: column.data_type.clone(), missing }))
+        let value_of = |(position, column): (usize, &Column)| {
+            let (object, table) = (object.clone(), (position == 0).then(|| Arc::clone(table)));
+            (
+                position,
+                Term::Json(Box::new(JsonTerm { object, column: column.name.clone(), data_type: column.data_type.clone(), missing, table })),
+            )
         };
-        Ok(table.columns.iter().enumerate().map(|(position, column)| (position, value_of(column))).collect())
+        Ok(table.columns.iter().enumerate().map(value_of).collect())
     }
 
     fn assignment(&mut self, table: &Table, assignment: &ast::Assignment) -> Result<(usize, Assignment), CqlError> {
@@ -285,7 +321,7 @@ impl Planner<'_> {
                     DataType::Map(key, value, Frozen::No) => ((**key).clone(), (**value).clone()),
                     _ => return Err(invalid_operation(&format!("{}[{key}] = {value}", column.name), column)),
                 };
-                let key = self.term(key, &key_type, &format!("key({})", column.name))?;
+                let key = self.term(key, &key_type, &element_name(column))?;
                 let value = self.term(value, &value_type, &format!("value({})", column.name))?;
                 (position, Assignment::SetElement(key, value))
             }
@@ -305,4 +341,9 @@ fn invalid_operation(operation: &str, column: &Column) -> CqlError {
     } else {
         format!("Invalid operation ({operation}) for non counter column {}", column.name)
     })
+}
+
+/// What the marker of an element's key or index is called.
+fn element_name(column: &Column) -> String {
+    format!("{}({})", if matches!(column.data_type, DataType::List(..)) { "idx" } else { "key" }, column.name)
 }

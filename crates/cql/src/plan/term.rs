@@ -1,6 +1,7 @@
 //! A term: a value known now, or once values are bound.
 
-use model::DataType;
+use model::{DataType, Table};
+use std::sync::Arc;
 
 /// What gives a value when a statement runs.
 #[derive(Clone, Debug)]
@@ -49,6 +50,8 @@ pub struct JsonTerm {
     pub data_type: DataType,
     /// What a column that the object does not have becomes.
     pub missing: Missing,
+    /// The table, with the first of its columns: the object may have no other names.
+    pub table: Option<Arc<Table>>,
 }
 
 /// What a column that a JSON object does not have becomes.

@@ -65,7 +65,6 @@ impl Planner<'_> {
         match receiver {
             DataType::Set(element, _) => Ok(Term::Set((**element).clone(), self.terms(elements, element, &format!("value({name})"))?)),
             DataType::Map(key, _, _) if elements.is_empty() => Ok(Term::Map((**key).clone(), Vec::new())),
-            DataType::Udt(..) if elements.is_empty() => Ok(Term::Fields(Vec::new())),
             _ => Err(literal_error("set", name, receiver)),
         }
     }

@@ -14,6 +14,8 @@ type PlacedBound = Option<(usize, SliceBound)>;
 pub(super) struct KeyRestrictions {
     pub(super) partition: Vec<KeyTerm>,
     pub(super) clustering: ClusteringPlan,
+    /// How many clustering columns, from the first, have values.
+    pub(super) fixed: usize,
 }
 
 impl Planner<'_> {
@@ -21,7 +23,7 @@ impl Planner<'_> {
         let mut partition: Vec<Option<KeyTerm>> = vec![None; table.partition_key_len];
         let mut clustering: Vec<Option<KeyTerm>> = vec![None; table.clustering_len];
         let (mut lower, mut upper): (PlacedBound, PlacedBound) = (None, None);
-        let mut tuples = None;
+        let (mut tuples, mut tuple_columns) = (None, 0);
         for expression in clause {
             let ast::WhereExpression::Relation(relation) = expression else {
                 return Err(CqlError::invalid("Custom index expressions cannot be used in UPDATE or DELETE"));
@@ -68,6 +70,7 @@ impl Planner<'_> {
                     }
                 }
                 RelationTarget::Tuple(names) => {
+                    tuple_columns = names.len();
                     self.tuple_relation(table, names, &relation.comparison, &mut tuples, &mut clustering, &mut lower, &mut upper)?;
                 }
                 RelationTarget::Token(_) => {
@@ -105,6 +108,7 @@ impl Planner<'_> {
             }
         }
         Ok(KeyRestrictions {
+            fixed: if tuples.is_some() { tuple_columns } else { fixed },
             partition: partition.into_iter().flatten().collect(),
             clustering: ClusteringPlan {
                 keys: clustering.into_iter().flatten().collect(),

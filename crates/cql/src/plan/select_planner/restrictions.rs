@@ -57,7 +57,9 @@ impl Planner<'_> {
                             other => vec![other.clone()],
                         };
                         for comparison in &parts {
-                            draft.regular_filters.push(self.column_filter(position, column, comparison, reads)?);
+                            let filter = self.column_filter(position, column, comparison, reads)?;
+                            draft.regular_filters.iter().try_for_each(|earlier| check_beside(earlier, &filter))?;
+                            draft.regular_filters.push(filter);
                         }
                     }
                     if let Comparison::Like(pattern) = &relation.comparison {
@@ -134,6 +136,9 @@ impl Planner<'_> {
                 set_slice(draft, position, is_lower, SliceBound { terms, inclusive }, &column.name)?;
             }
             return Ok(());
+        }
+        if let Some(key) = &draft.keys[position] {
+            return Err(more_than_one(&column.name, if key.is_in() { "a IN" } else { "an Equal" }));
         }
         if position < table.partition_key_len {
             draft.partition_filters.push(self.filter(Source::Partition(position), column, comparison)?);
@@ -249,6 +254,29 @@ impl Planner<'_> {
             analysis: None,
             name: name.clone(),
         })
+    }
+}
+
+/// Refuses a filter beside an earlier one on the same column that Cassandra does not take with it.
+fn check_beside(earlier: &Filter, filter: &Filter) -> Result<(), CqlError> {
+    use Comparator as C;
+    let (Subject::Source(one), Subject::Source(other)) = (&earlier.subject, &filter.subject) else { return Ok(()) };
+    if one != other {
+        return Ok(());
+    }
+    let name = &filter.name;
+    let bound_twice = |end: &str| CqlError::Invalid(format!("More than one restriction was found for the {end} bound on {name}"));
+    match (earlier.operator, filter.operator) {
+        (C::Equal, _) => Err(more_than_one(name, "an Equal")),
+        (C::In, _) => Err(more_than_one(name, "a IN")),
+        (C::Less | C::LessOrEqual | C::Greater | C::GreaterOrEqual, C::Equal | C::In) => {
+            Err(CqlError::Invalid(format!("Column \"{name}\" cannot be restricted by both an equality and an inequality relation")))
+        }
+        (_, C::Equal) => Err(more_than_one(name, "an Equal")),
+        (_, C::In) => Err(more_than_one(name, "a IN")),
+        (C::Greater | C::GreaterOrEqual, C::Greater | C::GreaterOrEqual) => Err(bound_twice("start")),
+        (C::Less | C::LessOrEqual, C::Less | C::LessOrEqual) => Err(bound_twice("end")),
+        _ => Ok(()),
     }
 }
 

@@ -85,12 +85,6 @@ pub enum JsonError {
     /// A value that is much longer than its text: user types of many fields, given by a few bytes each.
     #[error("The value is longer than {VALUE_BYTES_MAX} bytes")]
     TooLong,
-    /// A name twice, the second time with other quotes.
-    #[error("Duplicate column or field '{name}'")]
-    Duplicate {
-        /// The name.
-        name: Excerpt,
-    },
 }
 
 /// Appends the value of type `ty` that the JSON text says; false is null, and nothing was appended.
@@ -104,10 +98,11 @@ pub fn from_json(ty: &DataType, json: &str, out: &mut Vec<u8>) -> Result<bool, J
     Ok(some)
 }
 
-/// The members of a JSON object, which is a row: column names as the schema has them, and the JSON text of each value.
+/// The members of a JSON object, which is a row: column names as the schema has them, and the JSON text of each value. Of a name that comes twice the last
+/// counts.
 ///
 /// # Errors
-/// When the text is not a JSON object, or has a name twice.
+/// When the text is not a JSON object.
 pub fn object(json: &str) -> Result<Vec<(String, &str)>, JsonError> {
     let mut scanner = Scanner::new(json);
     if scanner.kind()? != Kind::Object {
@@ -119,12 +114,7 @@ pub fn object(json: &str) -> Result<Vec<(String, &str)>, JsonError> {
         Ok::<(), JsonError>(())
     })?;
     scanner.end()?;
-    let mut names: Vec<&str> = members.iter().map(|(name, _)| name.as_str()).collect();
-    names.sort_unstable();
-    match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(JsonError::Duplicate { name: Excerpt::new(pair[0]) }),
-        None => Ok(members),
-    }
+    Ok(members)
 }
 
 /// The name that a key of an object says: lower-cased unless it carries double quotes.
