@@ -87,9 +87,12 @@ impl Existing {
         row.as_ref().is_some_and(|row| RowView::new(row).is_live(now_s))
     }
 
-    /// Whether there is anything to show: the row, or static columns of its partition.
+    /// Whether there is anything to show: the row, or static columns of its partition if a condition is about one.
     fn shows(&self, plan: &Modify, now_s: u32) -> bool {
-        self.exists(plan, now_s) || self.static_row.as_ref().is_some_and(|row| RowView::new(row).is_live(now_s))
+        let is_static = |condition: &Condition| plan.table.columns[condition.column.position].kind == ColumnKind::Static;
+        let about_static = matches!(&plan.conditions, Conditions::Columns(conditions) if conditions.iter().any(is_static));
+        let has_static = || self.static_row.as_ref().is_some_and(|row| RowView::new(row).is_live(now_s));
+        self.exists(plan, now_s) || (about_static && has_static())
     }
 
     /// The value of the column at `position` as a read at `now_s` sees it.
@@ -163,6 +166,14 @@ fn condition_holds(writer: &Writer<'_>, plan: &Modify, existing: &Existing, cond
             element_of(&column.data_type, whole.as_deref(), &key)?
         }
     };
+    if let Comparator::Contains | Comparator::ContainsKey = condition.operator {
+        let Some(term) = condition.values.first() else { return Ok(false) };
+        let is_of_keys = condition.operator == Comparator::ContainsKey;
+        let sign = if is_of_keys { "CONTAINS KEY" } else { "CONTAINS" };
+        let null = || CqlError::Invalid(format!("Invalid comparison with null for operator \"{sign}\""));
+        let wanted = term.evaluate(writer.environment)?.require(null)?;
+        return Ok(actual.is_some_and(|whole| contains(&data_type, &whole, &wanted, is_of_keys)));
+    }
     let mut expected: Vec<Option<Cow<'_, [u8]>>> = Vec::with_capacity(condition.values.len());
     for term in &condition.values {
         match term.evaluate(writer.environment)? {
@@ -175,6 +186,20 @@ fn condition_holds(writer: &Writer<'_>, plan: &Modify, existing: &Existing, cond
         }
     }
     compare(condition.operator, &data_type, actual.as_deref(), &expected)
+}
+
+/// Whether a collection has an element or value, or a map a key.
+fn contains(data_type: &DataType, whole: &[u8], wanted: &[u8], is_of_keys: bool) -> bool {
+    match data_type {
+        DataType::List(element, _) | DataType::Set(element, _) => {
+            layout::elements(whole).any(|candidate| value::compare(element, candidate, wanted).is_eq())
+        }
+        DataType::Map(key, _, _) if is_of_keys => {
+            layout::entries(whole).any(|(candidate, _)| value::compare(key, candidate, wanted).is_eq())
+        }
+        DataType::Map(_, element, _) => layout::entries(whole).any(|(_, candidate)| value::compare(element, candidate, wanted).is_eq()),
+        _ => false,
+    }
 }
 
 /// `collection[key]` and its type.
@@ -268,14 +293,20 @@ pub(super) fn write_outcome(
     reply::write_rows(out, options.version, options.stream, &table.keyspace, &table.name, &columns, &rows);
 }
 
-/// The columns that a refusal shows: those the condition is about, or all.
+/// The columns that a refusal shows: those that conditions are about, of a batch after the primary key; all if a condition is about rows.
 fn shown_columns(statements: &[(&Modify, &Existing)]) -> Vec<usize> {
-    let [(plan, _)] = statements else {
-        return statements.first().map(|(plan, _)| (0..plan.table.columns.len()).collect()).unwrap_or_default();
-    };
-    let Conditions::Columns(conditions) = &plan.conditions else { return (0..plan.table.columns.len()).collect() };
-    let mut positions: Vec<usize> = Vec::new();
-    for condition in conditions {
+    let Some((first, _)) = statements.first() else { return Vec::new() };
+    let is_about_rows = |(plan, _): &(&Modify, &Existing)| matches!(plan.conditions, Conditions::Exists | Conditions::NotExists);
+    if statements.iter().any(is_about_rows) {
+        return (0..first.table.columns.len()).collect();
+    }
+    let keys = first.table.partition_key_len + first.table.clustering_len;
+    let mut positions: Vec<usize> = if statements.len() > 1 { (0..keys).collect() } else { Vec::new() };
+    let conditions = statements.iter().filter_map(|(plan, _)| match &plan.conditions {
+        Conditions::Columns(conditions) => Some(conditions),
+        _ => None,
+    });
+    for condition in conditions.flatten() {
         if !positions.contains(&condition.column.position) {
             positions.push(condition.column.position);
         }

@@ -72,3 +72,14 @@ pub(super) fn user_field(column: &Column, field: &ast::Identifier) -> Result<(u1
         .ok_or_else(|| CqlError::Invalid(format!("UDT column {} does not have a field named {}", column.name, field.as_str())))?;
     Ok((number as u16, user.fields[number].1.clone()))
 }
+
+/// The type of what a collection may contain: of its elements or values, or of a map's keys.
+pub(super) fn contained_type(column: &Column, of_key: bool) -> Result<&DataType, CqlError> {
+    match &column.data_type {
+        DataType::List(element, _) | DataType::Set(element, _) if !of_key => Ok(element),
+        DataType::Map(key, _, _) if of_key => Ok(key),
+        DataType::Map(_, value, _) => Ok(value),
+        _ if of_key => Err(CqlError::Invalid(format!("Cannot use CONTAINS KEY on non-map column {}", column.name))),
+        _ => Err(CqlError::Invalid(format!("Cannot use CONTAINS on non-collection column {}", column.name))),
+    }
+}

@@ -1,6 +1,6 @@
 //! IF of INSERT, UPDATE and DELETE.
 
-use super::super::columns::{comparator, element_key_type, find_column, user_field};
+use super::super::columns::{comparator, contained_type, element_key_type, find_column, user_field};
 use crate::CqlError;
 use crate::language::ast::{self, Comparison, InValues, RelationTarget};
 use crate::plan::{ColumnRef, Comparator, Condition, ConditionTarget, Conditions, Planner};
@@ -61,7 +61,15 @@ impl Planner<'_> {
                 let list = DataType::List(Arc::new(data_type.frozen()), Frozen::Yes);
                 (Comparator::In, vec![self.mark(marker.index, &format!("in({})", column.name), &list)])
             }
-            _ => return Err(CqlError::invalid("Only =, !=, <, <=, >, >= and IN are supported in IF conditions")),
+            Comparison::Contains(term) if matches!(target, ConditionTarget::Column) => {
+                let name = format!("value({})", column.name);
+                (Comparator::Contains, vec![self.term(term, contained_type(column, false)?, &name)?])
+            }
+            Comparison::ContainsKey(term) if matches!(target, ConditionTarget::Column) => {
+                let name = format!("key({})", column.name);
+                (Comparator::ContainsKey, vec![self.term(term, contained_type(column, true)?, &name)?])
+            }
+            _ => return Err(CqlError::invalid("Only =, !=, <, <=, >, >=, IN, CONTAINS and CONTAINS KEY are supported in IF conditions")),
         };
         Ok(Condition { column: ColumnRef { position, id: column.id }, target, operator, values, in_list })
     }

@@ -10,7 +10,7 @@ use super::indexes;
 use super::reads::Reads;
 use crate::CqlError;
 use crate::language::ast::{self, CompareOperator, Comparison, InValues, RelationTarget};
-use crate::plan::columns::{comparator, find_column, slice_ends};
+use crate::plan::columns::{comparator, contained_type, find_column, slice_ends};
 use crate::plan::{Comparator, Filter, KeyTerm, Planner, SliceBound, Source, Subject, Term};
 use model::{Column, DataType, Frozen, Table};
 use std::sync::Arc;
@@ -179,15 +179,9 @@ impl Planner<'_> {
     ) -> Result<(Comparator, Vec<Term>, bool), CqlError> {
         let unsupported = |what: &str| CqlError::Invalid(format!("Unsupported restriction: {} {what}", column.name));
         let contained = |planner: &mut Self, term: &ast::Term, of_key: bool| {
-            let part = match &column.data_type {
-                DataType::List(element, _) | DataType::Set(element, _) if !of_key => element,
-                DataType::Map(key, _, _) if of_key => key,
-                DataType::Map(_, value, _) => value,
-                _ if of_key => return Err(CqlError::Invalid(format!("Cannot use CONTAINS KEY on non-map column {}", column.name))),
-                _ => return Err(CqlError::Invalid(format!("Cannot use CONTAINS on non-collection column {}", column.name))),
-            };
+            let part = contained_type(column, of_key)?;
             let name = if of_key { format!("key({})", column.name) } else { format!("value({})", column.name) };
-            Ok(vec![planner.term(term, part, &name)?])
+            Ok::<_, CqlError>(vec![planner.term(term, part, &name)?])
         };
         let list = |values: &InValues, operator: Comparator, planner: &mut Self| -> Result<(Comparator, Vec<Term>, bool), CqlError> {
             match values {
