@@ -109,7 +109,7 @@ fn refusals_are_cassandras() {
         ),
         ("SELECT writetime(a) FROM t", "Cannot use selection function writeTime on PRIMARY KEY part a"),
         ("SELECT ttl(p) FROM t", "Cannot use selection function ttl on PRIMARY KEY part p"),
-        ("SELECT writetime(m) FROM t", "Cannot use selection function writeTime on non-frozen collection m"),
+        ("SELECT writetime(v['a']) FROM t", "Invalid element selection: v of type int is not a collection"),
         ("SELECT 1 FROM t", "Cannot infer type for term 1 in selection clause (try using a cast to force a type)"),
         ("SELECT nothing(v) FROM t", "Unknown function 'nothing'"),
         ("SELECT max(count(v)) FROM t", "aggregate functions cannot be used as arguments of aggregate functions"),

@@ -87,10 +87,13 @@ impl Existing {
         row.as_ref().is_some_and(|row| RowView::new(row).is_live(now_s))
     }
 
-    /// Whether there is anything to show: the row, or static columns of its partition if a condition is about one.
+    /// Whether there is anything to show: the row, or static columns of its partition if the statement is about them.
     fn shows(&self, plan: &Modify, now_s: u32) -> bool {
         let is_static = |condition: &Condition| plan.table.columns[condition.column.position].kind == ColumnKind::Static;
-        let about_static = matches!(&plan.conditions, Conditions::Columns(conditions) if conditions.iter().any(is_static));
+        let about_static = match &plan.conditions {
+            Conditions::Columns(conditions) => conditions.iter().all(is_static),
+            _ => !plan.static_assignments.is_empty(),
+        };
         let has_static = || self.static_row.as_ref().is_some_and(|row| RowView::new(row).is_live(now_s));
         self.exists(plan, now_s) || (about_static && has_static())
     }
@@ -306,7 +309,11 @@ fn shown_columns(statements: &[(&Modify, &Existing)]) -> Vec<usize> {
         Conditions::Columns(conditions) => Some(conditions),
         _ => None,
     });
-    for condition in conditions.flatten() {
+    let is_static = |condition: &&Condition| first.table.columns[condition.column.position].kind == ColumnKind::Static;
+    let mut conditions: Vec<&Condition> = conditions.flatten().collect();
+    // As in Cassandra, static columns come last.
+    conditions.sort_by_key(is_static);
+    for condition in conditions {
         if !positions.contains(&condition.column.position) {
             positions.push(condition.column.position);
         }

@@ -150,7 +150,43 @@ impl RowValues<'_> {
                 Some(stamp) => write_bytes(out, Some(&stamp.expires_at_s.saturating_sub(self.now_s).to_be_bytes())),
                 None => write_bytes(out, None),
             },
+            Source::WriteTimes(index) => self.write_stamps(index, |stamp| Some(stamp.timestamp.to_be_bytes()), out),
+            Source::TimesToLive(index) => {
+                let left = |stamp: Stamp| (stamp.ttl_s != 0).then(|| stamp.expires_at_s.saturating_sub(self.now_s).to_be_bytes());
+                self.write_stamps(index, left, out);
+            }
         }
+    }
+
+    /// Appends what is told of each visible part of a column as `[bytes]`: of a list a list, of a set or map a map, of a user type a tuple.
+    fn write_stamps<const N: usize>(&self, index: usize, told: impl Fn(Stamp) -> Option<[u8; N]>, out: &mut Vec<u8>) {
+        let Some(Content::Complex(complex)) = self.cell(index).map(|cell| cell.content) else { return write_bytes(out, None) };
+        let elements = visible_elements(&complex, self.hidden_until(index), self.now_s);
+        let (mut bytes, mut count) = (Vec::new(), 0u32);
+        match self.plan.cell_type(index) {
+            DataType::Udt(user, _) => {
+                let mut fields: SmallVec<[Option<[u8; N]>; 16]> = smallvec![None; user.fields.len()];
+                for (path, _, stamp) in elements {
+                    let number = <[u8; 2]>::try_from(path).map_or(u16::MAX, u16::from_be_bytes);
+                    if let Some(field) = fields.get_mut(usize::from(number)) {
+                        (*field, count) = (told(stamp), count + 1);
+                    }
+                }
+                build::tuple(fields.iter().map(|field| field.as_ref().map(<[u8; N]>::as_slice)), &mut bytes);
+            }
+            data_type => {
+                bytes.extend_from_slice(&[0; 4]);
+                for (path, _, stamp) in elements {
+                    if !matches!(data_type, DataType::List(..)) {
+                        write_bytes(&mut bytes, Some(path));
+                    }
+                    write_bytes(&mut bytes, Some(told(stamp).as_ref().map_or(&[], <[u8; N]>::as_slice)));
+                    count += 1;
+                }
+                bytes[..4].copy_from_slice(&count.to_be_bytes());
+            }
+        }
+        write_bytes(out, Some(bytes.as_slice()).filter(|_| count > 0));
     }
 
     /// The value of `source`, in place or built in `scratch`.
@@ -167,7 +203,7 @@ impl RowValues<'_> {
                     Some(scratch)
                 }
             },
-            Source::WriteTime(_) | Source::TimeToLive(_) => {
+            Source::WriteTime(_) | Source::TimeToLive(_) | Source::WriteTimes(_) | Source::TimesToLive(_) => {
                 scratch.clear();
                 self.write(source, scratch);
                 // A null is a negative length and nothing else.

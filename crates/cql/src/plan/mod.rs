@@ -17,7 +17,7 @@ pub use modify::{Assignment, Condition, ConditionTarget, Conditions, Modify, Mod
 pub use planner::{Planner, Prepared, prepare};
 pub use select::{
     Aggregate, Expression, Filter, IndexUse, Metadata, Nearest, Output, SLOT_FIRST, SLOT_GONE, SLOT_UNREAD, Select, SortKey, Source,
-    SourceColumn, Subject, TokenBound, TokenTerm,
+    SourceColumn, Stamps, Subject, TokenBound, TokenTerm,
 };
 pub use term::{Call, JsonTerm, Missing, Term};
 

@@ -115,6 +115,23 @@ pub enum Source {
     WriteTime(usize),
     /// `TTL(c)` of one of [`Select::cells`].
     TimeToLive(usize),
+    /// When each part of one of [`Select::cells`] was written: of a list a list, of a set or map a map by element or key, of a user type a tuple.
+    WriteTimes(usize),
+    /// How long each part lives, likewise; empty for ever.
+    TimesToLive(usize),
+}
+
+/// What is made of the stamps of a column's parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stamps {
+    /// That of one part.
+    One,
+    /// A list of those of a list's elements.
+    OfList,
+    /// A list of those of a set's elements or a map's values.
+    OfMap,
+    /// A list of those of a user type's fields.
+    OfFields,
 }
 
 /// A column of the result.
@@ -145,6 +162,8 @@ pub enum Expression {
     Element(Box<Expression>, DataType, Term),
     /// `c[from..to]` of a set or map, whose type is given.
     Slice(Box<Expression>, DataType, Option<Term>, Option<Term>),
+    /// Stamps as they are selected: null where there is none.
+    Stamps(Box<Expression>, Stamps),
     /// A field of a user type or tuple by its number.
     Field(Box<Expression>, usize),
     /// `[…]`

@@ -85,7 +85,10 @@ impl Planner<'_> {
         Ok(Select {
             slots: slots(&table, &reads),
             clustering_read: reads.clustering_read(&restrictions.filters),
-            reads_stamps: reads.sources.iter().any(|source| matches!(source, Source::WriteTime(_) | Source::TimeToLive(_))),
+            reads_stamps: reads
+                .sources
+                .iter()
+                .any(|source| !matches!(source, Source::Partition(_) | Source::Clustering(_) | Source::Cell(_))),
             cells: reads.cells,
             sources: reads.sources,
             outputs,

@@ -94,7 +94,9 @@ fn give_only_row(plan: &Select, partition: &PartitionKey<'_>, row: &[u8], now_s:
                 write_bytes(out, value::PartitionKey::new(partition.bytes, plan.table.partition_key_len).nth(index));
             }
             // There is no clustering key, and what tells about cells is not answered here.
-            Source::Clustering(_) | Source::WriteTime(_) | Source::TimeToLive(_) => write_bytes(out, None),
+            Source::Clustering(_) | Source::WriteTime(_) | Source::TimeToLive(_) | Source::WriteTimes(_) | Source::TimesToLive(_) => {
+                write_bytes(out, None)
+            }
         }
     }
     1

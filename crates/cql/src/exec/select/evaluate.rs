@@ -3,7 +3,7 @@
 use crate::CqlError;
 use crate::exec::fetch::Gathered;
 use crate::exec::{Bound, Environment, keys};
-use crate::plan::{Expression, Select, Term};
+use crate::plan::{Expression, Select, Stamps, Term};
 use crate::value::{self, build, function, json, layout};
 use crate::wire::writer::write_bytes;
 use crate::wire::{Reader, WireError};
@@ -177,6 +177,7 @@ impl<'a> Scope<'a> {
             Expression::Element(whole, data_type, key) => self.element(whole, data_type, key)?,
             Expression::Slice(whole, data_type, from, to) => self.slice(whole, data_type, from.as_ref(), to.as_ref())?,
             Expression::Field(whole, number) => part(self.evaluate(whole)?, |bytes| layout::fields(bytes).nth(*number).flatten()),
+            Expression::Stamps(of, shape) => self.evaluate(of)?.and_then(|bytes| stamps(bytes, *shape)),
             composed => Some(Cow::Owned(self.composed(composed)?)),
         })
     }
@@ -262,6 +263,24 @@ impl<'a> Scope<'a> {
 }
 
 /// A part of a value, borrowed if the value is.
+/// Stamps of a column's parts as they are selected; an empty one is null, and so is a list without any.
+fn stamps(bytes: Cow<'_, [u8]>, shape: Stamps) -> Option<Cow<'_, [u8]>> {
+    let mut list = Vec::from([0; 4]);
+    let mut count = 0u32;
+    let mut add = |stamp: Option<&[u8]>| {
+        write_bytes(&mut list, stamp.filter(|stamp| !stamp.is_empty()));
+        count += 1;
+    };
+    match shape {
+        Stamps::One => return Some(bytes).filter(|bytes| !bytes.is_empty()),
+        Stamps::OfList => layout::elements(&bytes).for_each(|stamp| add(Some(stamp))),
+        Stamps::OfMap => layout::entries(&bytes).for_each(|(_, stamp)| add(Some(stamp))),
+        Stamps::OfFields => layout::fields(&bytes).for_each(add),
+    }
+    list[..4].copy_from_slice(&count.to_be_bytes());
+    (count > 0).then_some(Cow::Owned(list))
+}
+
 fn part<'a>(whole: Option<Cow<'a, [u8]>>, find: impl FnOnce(&[u8]) -> Option<&[u8]>) -> Option<Cow<'a, [u8]>> {
     let whole = whole?;
     let range = find(&whole).map(|part| {

@@ -164,7 +164,7 @@ fn wanted_by(filter: &Filter, table: &Table, reads: &Reads) -> Option<Wanted> {
         Source::Partition(index) => index,
         Source::Clustering(index) => table.partition_key_len + index,
         Source::Cell(cell) => reads.cells[cell].position,
-        Source::WriteTime(_) | Source::TimeToLive(_) => return None,
+        Source::WriteTime(_) | Source::TimeToLive(_) | Source::WriteTimes(_) | Source::TimesToLive(_) => return None,
     };
     Some(Wanted { position, is_element, operator: filter.operator })
 }

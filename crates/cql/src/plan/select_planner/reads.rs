@@ -50,7 +50,11 @@ impl Reads {
         let position = |source: &Source| match *source {
             Source::Partition(index) => index,
             Source::Clustering(index) => self.table.partition_key_len + index,
-            Source::Cell(cell) | Source::WriteTime(cell) | Source::TimeToLive(cell) => self.cells[cell].position,
+            Source::Cell(cell)
+            | Source::WriteTime(cell)
+            | Source::TimeToLive(cell)
+            | Source::WriteTimes(cell)
+            | Source::TimesToLive(cell) => self.cells[cell].position,
         };
         self.sources.iter().map(position).collect()
     }

@@ -4,10 +4,10 @@ use super::reads::Reads;
 use crate::language::ast::{self, CellAttribute, NativeType, Selection, Selector};
 use crate::plan::columns::find_column;
 use crate::plan::term_planner::{assignable, neutral};
-use crate::plan::{Aggregate, Expression, Output, Planner, Source};
+use crate::plan::{Aggregate, Expression, Output, Planner, Source, Stamps};
 use crate::value::function::{self, Argument, FunctionError, FunctionSpec, Operator};
 use crate::{CqlError, ddl};
-use model::{ColumnKind, DataType};
+use model::{ColumnKind, DataType, Frozen};
 use std::sync::Arc;
 
 /// The outputs of a SELECT.
@@ -91,7 +91,7 @@ impl Planner<'_> {
                 Ok((Expression::Aggregate(aggregates.len() - 1), DataType::BigInt))
             }
             Selector::Function { name, arguments } => self.function_selector(name, arguments, receiver, reads, aggregates),
-            Selector::CellAttribute { attribute, of } => cell_attribute(*attribute, of, reads),
+            Selector::CellAttribute { attribute, of } => self.cell_attribute(*attribute, of, reads),
             Selector::Cast { value, type_name } => {
                 let to = native(*type_name);
                 let (expression, from) = match self.operand(value, reads, aggregates)? {
@@ -169,6 +169,75 @@ impl Planner<'_> {
                 Ok((expression, whole))
             }
         }
+    }
+
+    /// `WRITETIME(c)` and the like: of a column of several cells a list, of one of its parts one.
+    fn cell_attribute(&mut self, attribute: CellAttribute, of: &Selector, reads: &mut Reads) -> Result<(Expression, DataType), CqlError> {
+        let table = Arc::clone(&reads.table);
+        let function = match attribute {
+            CellAttribute::WriteTime => "writeTime",
+            CellAttribute::MaxWriteTime => "maxWriteTime",
+            CellAttribute::Ttl => "ttl",
+        };
+        let whole = match of {
+            Selector::Element { of, .. } | Selector::Field { of, .. } | Selector::Slice { of, .. } => of,
+            whole => whole,
+        };
+        let Selector::Column(name) = whole else {
+            return Err(CqlError::Invalid(format!("Selection function {function} cannot be used on {of}")));
+        };
+        let (position, column) = find_column(&table, name)?;
+        if matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Clustering) {
+            return Err(CqlError::Invalid(format!("Cannot use selection function {function} on PRIMARY KEY part {}", column.name)));
+        }
+        let cell = reads.cell(position);
+        let stamp_type = if attribute == CellAttribute::Ttl { DataType::Int } else { DataType::BigInt };
+        let (of_cell, of_parts) = match attribute {
+            CellAttribute::WriteTime | CellAttribute::MaxWriteTime => (Source::WriteTime(cell), Source::WriteTimes(cell)),
+            CellAttribute::Ttl => (Source::TimeToLive(cell), Source::TimesToLive(cell)),
+        };
+        // All parts of a frozen value were written at once, and the latest of a whole column is known without its parts.
+        let is_whole = matches!(of, Selector::Column(_));
+        if !is_whole {
+            // There must be such a part.
+            self.selector(of, None, reads, &mut Vec::new())?;
+        }
+        if !column.data_type.is_multi_cell() || (is_whole && attribute == CellAttribute::MaxWriteTime) {
+            return Ok((Expression::Source(reads.source(of_cell)), stamp_type));
+        }
+        let stamps = Box::new(Expression::Source(reads.source(of_parts)));
+        let by_part = match &column.data_type {
+            DataType::Map(key, ..) | DataType::Set(key, _) => DataType::Map(Arc::clone(key), Arc::new(stamp_type.clone()), Frozen::Yes),
+            whole => whole.clone(),
+        };
+        let list = DataType::List(Arc::new(stamp_type.clone()), Frozen::No);
+        Ok(match (of, &column.data_type) {
+            (Selector::Column(_), DataType::List(..)) => (Expression::Stamps(stamps, Stamps::OfList), list),
+            (Selector::Column(_), DataType::Udt(..)) => (Expression::Stamps(stamps, Stamps::OfFields), list),
+            (Selector::Column(_), _) => (Expression::Stamps(stamps, Stamps::OfMap), list),
+            (Selector::Field { .. }, DataType::Udt(user, _)) => {
+                let (expression, _) = self.selector(of, None, reads, &mut Vec::new())?;
+                let Expression::Field(_, number) = expression else {
+                    return Err(CqlError::Invalid(format!("{} has no such field", user.name)));
+                };
+                (Expression::Field(stamps, number), stamp_type)
+            }
+            (Selector::Element { key, .. }, whole) => {
+                let (key_type, _) = element_types(of, whole, "element")?;
+                let key = self.term(key, &key_type, &format!("key({})", column.name))?;
+                let element = Expression::Element(stamps, by_part, key);
+                (Expression::Stamps(Box::new(element), Stamps::One), stamp_type)
+            }
+            (Selector::Slice { from, to, .. }, whole) => {
+                let (key_type, _) = element_types(of, whole, "slice")?;
+                let name = format!("key({})", column.name);
+                let from = from.as_ref().map(|term| self.term(term, &key_type, &name)).transpose()?;
+                let to = to.as_ref().map(|term| self.term(term, &key_type, &name)).transpose()?;
+                let slice = Expression::Slice(stamps, by_part, from, to);
+                (Expression::Stamps(Box::new(slice), Stamps::OfMap), list)
+            }
+            _ => return Err(CqlError::Invalid(format!("Selection function {function} cannot be used on {of}"))),
+        })
     }
 
     /// Plans what a function, cast or operator is applied to, if it says its type itself.
@@ -273,33 +342,6 @@ fn argument<'a>(operand: &'a Operand<'_>) -> Argument<'a> {
 
 pub(super) fn cannot_infer(selector: &Selector) -> CqlError {
     CqlError::Invalid(format!("Cannot infer type for term {selector} in selection clause (try using a cast to force a type)"))
-}
-
-/// `WRITETIME(c)` and the like.
-fn cell_attribute(attribute: CellAttribute, of: &Selector, reads: &mut Reads) -> Result<(Expression, DataType), CqlError> {
-    let table = Arc::clone(&reads.table);
-    let function = match attribute {
-        CellAttribute::WriteTime => "writeTime",
-        CellAttribute::MaxWriteTime => "maxWriteTime",
-        CellAttribute::Ttl => "ttl",
-    };
-    let Selector::Column(name) = of else {
-        return Err(CqlError::Invalid(format!("Selection function {function} on parts of a column is not supported by TarnDB yet: {of}")));
-    };
-    let (position, column) = find_column(&table, name)?;
-    if matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Clustering) {
-        return Err(CqlError::Invalid(format!("Cannot use selection function {function} on PRIMARY KEY part {}", column.name)));
-    }
-    if column.data_type.is_multi_cell() && attribute != CellAttribute::MaxWriteTime {
-        let kind = if column.data_type.is_collection() { "collection" } else { "UDT" };
-        return Err(CqlError::Invalid(format!("Cannot use selection function {function} on non-frozen {kind} {}", column.name)));
-    }
-    let cell = reads.cell(position);
-    let (source, data_type) = match attribute {
-        CellAttribute::WriteTime | CellAttribute::MaxWriteTime => (Source::WriteTime(cell), DataType::BigInt),
-        CellAttribute::Ttl => (Source::TimeToLive(cell), DataType::Int),
-    };
-    Ok((Expression::Source(reads.source(source)), data_type))
 }
 
 /// The types of key and element of a set or map.
