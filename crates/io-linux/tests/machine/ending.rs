@@ -50,7 +50,7 @@ fn the_first_signal_drains_and_one_that_comes_a_second_later_ends_at_once() {
 
 #[test]
 fn a_terminal_that_goes_away_drains() {
-    let (mut child, mut output, _) = spawn(child_test("ending::child_that_never_ends"));
+    let (mut child, mut output, _) = spawn(with_hangups("ending::child_that_never_ends"));
     signal(&child, "HUP");
     wait_for(&mut output, "stopping 0");
     child.kill().unwrap();
@@ -93,6 +93,15 @@ fn clients_are_refused_at_once_when_no_descriptor_is_left_but_spare_ones() {
     assert!(served <= usize::from(CHILD_CORES), "{served} clients are served");
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+/// A child that a hangup reaches even if these tests were started with `nohup`.
+fn with_hangups(name: &str) -> Command {
+    let inner = child_test(name);
+    let mut command = Command::new("env");
+    command.arg("--default-signal=HUP").arg(inner.get_program()).args(inner.get_args());
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    command
 }
 
 /// A child that may have so many descriptors.
