@@ -65,7 +65,7 @@ else
   stage_end
   begin clients scripts/drivers.sh --install
   stage seeds env TARNDB_SEED=301 TARNDB_SEEDS=1700 cargo test --profile quick --workspace --locked --test seeds -- every_promise
-  stage seeds-clusters env TARNDB_SEED=151 TARNDB_SEEDS=1050 cargo test --profile quick --workspace --locked --test cluster -- every_promise
+  stage seeds-clusters env TARNDB_SEED=91 TARNDB_SEEDS=1110 cargo test --profile quick --workspace --locked --test cluster -- every_promise
   stage seeds-upgrades env TARNDB_SEED=11 TARNDB_SEEDS=40 cargo test --profile quick --workspace --locked --test cluster -- a_cluster_is_upgraded
   stage seeds-indexes cargo test --profile quick --workspace --locked --test indexes
   stage seeds-engine env TARNDB_SEED=40 TARNDB_SEEDS=200 cargo test --profile quick --workspace --locked --lib -- acknowledged_writes a_walk_over_a_tail
