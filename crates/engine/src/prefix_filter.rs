@@ -9,13 +9,14 @@
 //! | 4: 1 to 15, 12: slot | a fingerprint, and a slot that may have the prefix |
 //! | 12: 0, 4: 1 to 15 | a fingerprint whose cells have filled the bucket: any slot may have such a prefix |
 //!
-//! A slot is *covered* when all its rows are in the filter. After a start none is, and a query looks at all slots that are not; what it finds there is
-//! noted ([`Engine::cover_slot`]). Writes are noted whether their slot is covered or not. Cells of rows that are gone stay until the filter grows.
+//! A slot is *covered* when all its rows are in the filter. After a start none is, and a query looks at all slots that are not, and covers some of them a
+//! stretch at a time. Writes are noted whether their slot is covered or not. Cells of rows that are gone stay until the filter grows.
 //!
 //! Invariant: a covered slot has no row whose prefix is not in the filter. A key without a prefix ends its slot's coverage.
 
 use crate::format::record::mix;
 use base::{SLOT_COUNT, Slot};
+use std::collections::BTreeMap;
 
 /// The prefix of a key that is filtered by; none of a key that is no entry.
 pub type PrefixOf = fn(&[u8]) -> Option<&[u8]>;
@@ -30,6 +31,8 @@ const BUCKETS_DOUBLED: usize = 1 << 16;
 const FILL_PERCENT_MAX: usize = 85;
 /// A fingerprint with so many cells in a full bucket is taken to be in all slots.
 const POPULAR_CELLS: usize = 8;
+/// Slots that are partly read at the same time.
+const REACHED_MAX: usize = 64;
 const SLOTS: usize = SLOT_COUNT as usize;
 const SLOT_BITS: u32 = 12;
 const SLOT_MASK: u16 = (1 << SLOT_BITS) - 1;
@@ -47,6 +50,8 @@ pub(crate) struct Filter {
     buckets: Vec<[u16; BUCKET_CELLS]>,
     used: usize,
     covered: [u64; SLOTS / 64],
+    /// For slots that are partly read the key from which on their rows are missing.
+    reached: BTreeMap<u16, Vec<u8>>,
 }
 
 impl Filter {
@@ -56,7 +61,7 @@ impl Filter {
     }
 
     fn with_buckets(prefix_of: PrefixOf, buckets: usize) -> Self {
-        Self { prefix_of, buckets: vec![[0; BUCKET_CELLS]; buckets], used: 0, covered: [0; SLOTS / 64] }
+        Self { prefix_of, buckets: vec![[0; BUCKET_CELLS]; buckets], used: 0, covered: [0; SLOTS / 64], reached: BTreeMap::new() }
     }
 
     /// Its size: a filter that grows forgets everything.
@@ -123,8 +128,20 @@ impl Filter {
         self.covered[usize::from(slot.0) / 64] >> (slot.0 % 64) & 1 == 1
     }
 
+    /// The key from which on rows of a slot are to be read; none if too many other slots are partly read.
+    pub(crate) fn reached<'a>(&'a self, slot: Slot, first: &'a [u8]) -> Option<&'a [u8]> {
+        let reached = self.reached.get(&slot.0).map(Vec::as_slice);
+        reached.or((self.reached.len() < REACHED_MAX).then_some(first))
+    }
+
+    /// The rows of a slot before this key are in the filter.
+    pub(crate) fn reach(&mut self, slot: Slot, next: Vec<u8>) {
+        self.reached.insert(slot.0, next);
+    }
+
     /// All rows of a slot are in the filter.
     pub(crate) fn cover(&mut self, slot: Slot) {
+        self.reached.remove(&slot.0);
         self.covered[usize::from(slot.0) / 64] |= 1 << (slot.0 % 64);
     }
 

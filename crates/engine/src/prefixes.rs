@@ -10,8 +10,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-/// A slot with more rows is never covered: reading them would keep other requests waiting.
-const COVERED_ROWS_MAX: usize = 1 << 16;
+/// Rows of a slot that are read at once.
+const COVERED_AT_ONCE: usize = 1024;
 
 /// The filters of all tables that have one.
 #[derive(Default)]
@@ -64,7 +64,8 @@ impl Engine {
     /// a slot without any of these has none. With the slot comes whether it is covered.
     #[must_use]
     pub fn next_slot(&self, (table, of): (TableId, TableId), prefix: &[u8], from: Slot, last: Slot) -> Option<(Slot, bool)> {
-        let rows = self.index.table(of)?;
+        // A read there says that the table is gone.
+        let Some(rows) = self.index.table(of) else { return Some((from, false)) };
         let has_rows = |slot: Slot| rows.slot(slot).is_some_and(|slot| slot.count() > 0);
         let filters = self.prefixes.filters.borrow();
         let filter = filters.get(&table);
@@ -75,39 +76,53 @@ impl Engine {
         Some((next, filter.is_some_and(|filter| filter.is_covered(next))))
     }
 
-    /// Notes all rows of a slot, which are those of one partition. Nothing happens if a row is not in memory, has no prefix and is above `from`, or if they
-    /// are too many.
-    pub fn cover_slot(&self, (table, token, partition): (TableId, Token, &[u8]), from: &[u8], prefix_of: PrefixOf) {
-        let mut filters = self.prefixes.filters.borrow_mut();
+    /// Reads some more rows of a slot, which are those of one partition from the key `first` on, into the table's filter. Returns whether it got any
+    /// further: it does not where rows are not in memory.
+    pub fn cover_slot(&self, (table, token, partition): (TableId, Token, &[u8]), first: &[u8], prefix_of: PrefixOf) -> bool {
+        let (slot, mut filters) = (token.slot(), self.prefixes.filters.borrow_mut());
         let filter = filters.entry(table).or_insert_with(|| Filter::new(prefix_of));
-        if filter.is_covered(token.slot()) {
-            return;
-        }
-        let (policy, direction) = (CachePolicy::Bypass, Direction::Forward);
-        let (from, to) = (Bound::Included(from), Bound::Unbounded);
-        let scan = PartitionScan { table, token, partition, from, to, direction, policy, read_ahead: 1 };
-        let Ok(mut cursor) = self.scan_partition(&scan) else { return };
-        let mut hashes = Vec::new();
-        loop {
-            match cursor.next() {
-                Ok(None) => break,
-                Ok(Some((clustering, _))) if hashes.len() < COVERED_ROWS_MAX => {
-                    let Some(prefix) = prefix_of(clustering) else { return };
-                    let hash = hash(prefix);
-                    if hashes.last() != Some(&hash) {
-                        hashes.push(hash);
-                    }
-                }
-                Ok(Some(_)) | Err(_) => return,
-            }
-        }
+        let Some(from) = filter.reached(slot, first).map(<[u8]>::to_vec) else { return false };
+        let Some((hashes, next)) = self.prefixes_from((table, token, partition), &from, prefix_of) else { return false };
         let buckets = filter.buckets();
-        hashes.into_iter().for_each(|hash| filter.insert(hash, token.slot()));
+        hashes.into_iter().for_each(|hash| filter.insert(hash, slot));
         // A filter that has grown has forgotten some of them.
         if filter.buckets() == buckets {
-            filter.cover(token.slot());
+            match next {
+                Some(next) => filter.reach(slot, next),
+                None => filter.cover(slot),
+            }
         }
         drop(filters);
         self.prefixes.count();
+        true
+    }
+
+    /// Hashes of the prefixes of a partition's next rows, and the key to go on from; no key at the end, and nothing where there is no row to be had.
+    fn prefixes_from(
+        &self,
+        (table, token, partition): (TableId, Token, &[u8]),
+        from: &[u8],
+        prefix_of: PrefixOf,
+    ) -> Option<(Vec<u64>, Option<Vec<u8>>)> {
+        let (policy, direction) = (CachePolicy::Bypass, Direction::Forward);
+        let (from, to) = (Bound::Included(from), Bound::Unbounded);
+        let scan = PartitionScan { table, token, partition, from, to, direction, policy, read_ahead: 1 };
+        let mut cursor = self.scan_partition(&scan).ok()?;
+        let (mut hashes, mut last) = (Vec::new(), Vec::new());
+        while hashes.len() < COVERED_AT_ONCE {
+            match cursor.next() {
+                Ok(Some((clustering, _))) => {
+                    hashes.push(hash(prefix_of(clustering)?));
+                    last.clear();
+                    last.extend_from_slice(clustering);
+                }
+                Ok(None) => return Some((hashes, None)),
+                Err(_) if hashes.is_empty() => return None,
+                Err(_) => break,
+            }
+        }
+        // The next key there can be.
+        last.push(0);
+        Some((hashes, Some(last)))
     }
 }

@@ -269,10 +269,10 @@ impl Schema {
         self.tables().any(|table| !table.indexes.is_empty())
     }
 
-    /// Whether a table is `WITH COMPACT STORAGE`.
+    /// Whether it has what programs of the time before indexes do not know.
     #[must_use]
-    pub fn has_compact_tables(&self) -> bool {
-        self.tables().any(|table| table.compact)
+    pub fn has_indexes_or_compact_tables(&self) -> bool {
+        self.has_indexes() || self.tables().any(|table| table.compact)
     }
 
     /// The table `keyspace.table`.

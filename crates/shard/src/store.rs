@@ -180,8 +180,8 @@ impl RowStore for EngineStore<'_> {
         Ok(next)
     }
 
-    fn cover_slot(&self, partition: &PartitionKey<'_>, from: &[u8], prefix_of: fn(&[u8]) -> Option<&[u8]>) {
-        self.engine.cover_slot((partition.table, partition.token, partition.bytes), from, prefix_of);
+    fn cover_slot(&self, partition: &PartitionKey<'_>, first: &[u8], prefix_of: fn(&[u8]) -> Option<&[u8]>) -> bool {
+        self.engine.cover_slot((partition.table, partition.token, partition.bytes), first, prefix_of)
     }
 
     #[inline]

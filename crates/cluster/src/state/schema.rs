@@ -31,7 +31,7 @@ impl State {
 
     /// Whether every member knows all that a schema has.
     fn knows_all_of(&self, schema: &Schema) -> bool {
-        (schema.roles.is_empty() || self.knows_roles()) && (!(schema.has_indexes() || schema.has_compact_tables()) || self.knows_indexes())
+        (schema.roles.is_empty() || self.knows_roles()) && (!schema.has_indexes_or_compact_tables() || self.knows_indexes())
     }
 
     pub(crate) fn change_schema(&mut self, expected: u128, document: &[u8]) -> Outcome {

@@ -175,7 +175,8 @@ fn condition_holds(writer: &Writer<'_>, plan: &Modify, existing: &Existing, cond
         let sign = if is_of_keys { "CONTAINS KEY" } else { "CONTAINS" };
         let null = || CqlError::Invalid(format!("Invalid comparison with null for operator \"{sign}\""));
         let wanted = term.evaluate(writer.environment)?.require(null)?;
-        return Ok(actual.is_some_and(|whole| contains(&data_type, &whole, &wanted, is_of_keys)));
+        let is_wanted = |ty: &DataType, candidate: &[u8]| value::compare(ty, candidate, &wanted).is_eq();
+        return Ok(actual.is_some_and(|whole| element::contains(&data_type, &whole, is_of_keys, is_wanted)));
     }
     let mut expected: Vec<Option<Cow<'_, [u8]>>> = Vec::with_capacity(condition.values.len());
     for term in &condition.values {
@@ -189,20 +190,6 @@ fn condition_holds(writer: &Writer<'_>, plan: &Modify, existing: &Existing, cond
         }
     }
     compare(condition.operator, &data_type, actual.as_deref(), &expected)
-}
-
-/// Whether a collection has an element or value, or a map a key.
-fn contains(data_type: &DataType, whole: &[u8], wanted: &[u8], is_of_keys: bool) -> bool {
-    match data_type {
-        DataType::List(element, _) | DataType::Set(element, _) => {
-            layout::elements(whole).any(|candidate| value::compare(element, candidate, wanted).is_eq())
-        }
-        DataType::Map(key, _, _) if is_of_keys => {
-            layout::entries(whole).any(|(candidate, _)| value::compare(key, candidate, wanted).is_eq())
-        }
-        DataType::Map(_, element, _) => layout::entries(whole).any(|(_, candidate)| value::compare(element, candidate, wanted).is_eq()),
-        _ => false,
-    }
 }
 
 /// `collection[key]` and its type.

@@ -269,3 +269,15 @@ pub(super) fn assemble(data_type: &DataType, complex: &Complex<'_>, now_s: u32, 
     }
     count > 0
 }
+
+/// Whether a collection has an element or value, or a map a key, that `test` holds for; it gets the type, too.
+pub(super) fn contains(data_type: &DataType, whole: &[u8], is_of_keys: bool, test: impl Fn(&DataType, &[u8]) -> bool) -> bool {
+    match data_type {
+        DataType::List(element, _) | DataType::Set(element, _) if !is_of_keys => {
+            layout::elements(whole).any(|candidate| test(element, candidate))
+        }
+        DataType::Map(key, _, _) if is_of_keys => layout::entries(whole).any(|(candidate, _)| test(key, candidate)),
+        DataType::Map(_, element, _) => layout::entries(whole).any(|(_, candidate)| test(element, candidate)),
+        _ => false,
+    }
+}

@@ -9,6 +9,7 @@ mod losses;
 mod model;
 mod pacing;
 mod pages;
+mod prefixes;
 mod scrub;
 mod shard;
 mod tail;

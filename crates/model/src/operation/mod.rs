@@ -149,7 +149,7 @@ pub trait RowStore {
     ) -> Result<(), Stop>;
 
     /// The first slot from `from` to `last` that may have rows of `table` whose clustering keys begin with `prefix`. They are about rows of the table `of`.
-    /// With the slot comes whether [`RowStore::cover_slot`] has been done there, and nothing since that would undo it.
+    /// With the slot comes whether it is covered: [`RowStore::cover_slot`] came to its end, and nothing since undid that.
     ///
     /// # Errors
     /// As [`RowStore::scan`], of any slot up to it.
@@ -157,9 +157,11 @@ pub trait RowStore {
         Ok(Some((from, false)))
     }
 
-    /// Lets [`RowStore::next_slot`] know the rows of a slot, which are those of one partition from the key `from` on, if they can be had at once.
-    /// `prefix_of` gives the prefix of a key.
-    fn cover_slot(&self, _partition: &PartitionKey<'_>, _from: &[u8], _prefix_of: fn(&[u8]) -> Option<&[u8]>) {}
+    /// Lets [`RowStore::next_slot`] know some more rows of a slot, which are those of one partition from the key `first` on. `prefix_of` gives the prefix of a
+    /// key. Returns whether it got any further.
+    fn cover_slot(&self, _partition: &PartitionKey<'_>, _first: &[u8], _prefix_of: fn(&[u8]) -> Option<&[u8]>) -> bool {
+        false
+    }
 
     /// A record set's table as it is now. Its dictionary may have grown since an operation was made, and rows may have such cells already.
     fn record_set(&self, _: TableId) -> Option<&Table> {

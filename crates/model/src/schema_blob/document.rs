@@ -158,7 +158,7 @@ pub(super) fn hex(value: u128) -> String {
 impl SchemaDocument {
     pub(super) fn of(schema: &Schema) -> Self {
         Self {
-            format: match (schema.has_indexes() || schema.has_compact_tables(), schema.roles.is_empty()) {
+            format: match (schema.has_indexes_or_compact_tables(), schema.roles.is_empty()) {
                 (true, _) => FORMAT,
                 (false, false) => FORMAT_WITHOUT_INDEXES,
                 (false, true) => FORMAT_WITHOUT_ROLES,

@@ -120,10 +120,10 @@ impl BoundFilter {
             Comparator::GreaterOrEqual => first(Ordering::is_ge),
             Comparator::In => self.values.iter().any(|expected| compare(expected).is_eq()),
             Comparator::NotIn => !self.values.iter().any(|expected| compare(expected).is_eq()),
-            Comparator::Contains => self.contains(actual),
-            Comparator::NotContains => !self.contains(actual),
-            Comparator::ContainsKey => self.contains_key(actual),
-            Comparator::NotContainsKey => !self.contains_key(actual),
+            Comparator::Contains => self.contains(actual, false),
+            Comparator::NotContains => !self.contains(actual, false),
+            Comparator::ContainsKey => self.contains(actual, true),
+            Comparator::NotContainsKey => !self.contains(actual, true),
             Comparator::Like => self.values.first().is_some_and(|pattern| Pattern::new(pattern).matches(actual)),
             Comparator::IsNotNull => true,
         }
@@ -133,22 +133,11 @@ impl BoundFilter {
         self.analysis.as_ref().map_or(Cow::Borrowed(value), |analysis| analysis.apply(value))
     }
 
-    fn contains(&self, actual: &[u8]) -> bool {
+    fn contains(&self, actual: &[u8], is_of_keys: bool) -> bool {
         let Some(expected) = self.values.first() else { return false };
-        match &self.data_type {
-            DataType::List(element, _) | DataType::Set(element, _) => {
-                layout::elements(actual).any(|candidate| value::compare(element, &self.analysed(candidate), expected).is_eq())
-            }
-            DataType::Map(_, element, _) => {
-                layout::entries(actual).any(|(_, candidate)| value::compare(element, &self.analysed(candidate), expected).is_eq())
-            }
-            _ => false,
-        }
-    }
-
-    fn contains_key(&self, actual: &[u8]) -> bool {
-        let (Some(expected), DataType::Map(key, _, _)) = (self.values.first(), &self.data_type) else { return false };
-        layout::entries(actual).any(|(candidate, _)| value::compare(key, &self.analysed(candidate), expected).is_eq())
+        element::contains(&self.data_type, actual, is_of_keys, |ty, candidate| {
+            value::compare(ty, &self.analysed(candidate), expected).is_eq()
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use crate::index::{EntryKey, FIRST_VALUE, OVERSIZE_KEY, is_complete, slot_key, s
 use base::{Slot, Token};
 use model::operation::{PartitionKey, RowStore, Stop, Visit};
 
-/// A chunk lets the filter of slots know so many of them.
+/// A chunk reads entries of so many slots into the filter.
 const COVERED_MAX: u32 = 8;
 
 /// A chunk ends after so many slots.
@@ -39,8 +39,7 @@ impl Gather<'_> {
             if is_covered {
                 self.entries_of_slot(store, entries, slot, last)?;
             } else if is_complete(store.get(&partition, state_key())?) && store.get(&partition, OVERSIZE_KEY)?.is_none() {
-                if covered < COVERED_MAX {
-                    store.cover_slot(&partition, FIRST_VALUE, EntryKey::value);
+                if covered < COVERED_MAX && store.cover_slot(&partition, FIRST_VALUE, EntryKey::value) {
                     covered += 1;
                 }
                 self.entries_of_slot(store, entries, slot, last)?;

@@ -1,6 +1,6 @@
 //! What WHERE says, before and after it is known what is a key and what filters.
 
-use crate::plan::{ClusteringPlan, Comparator, Filter, KeyTerm, SliceBound, Source, Subject, TokenBound, TupleKeys};
+use crate::plan::{ClusteringPlan, Comparator, Filter, KeyTerm, SliceBound, Source, Subject, Term, TokenBound, TupleKeys};
 use model::{Column, DataType};
 
 /// Cassandra's words for a statement that would have to look at more rows than it gives.
@@ -53,15 +53,13 @@ pub(super) fn key_filter(source: Source, column: &Column, key: KeyTerm) -> Filte
         KeyTerm::In(terms) => (Comparator::In, terms, false),
         KeyTerm::InList(term) => (Comparator::In, vec![term], true),
     };
-    Filter {
-        subject: Subject::Source(source),
-        data_type: column.data_type.clone(),
-        operator,
-        values,
-        in_list,
-        analysis: None,
-        name: column.name.clone(),
-    }
+    column_filter(source, column, (operator, values, in_list))
+}
+
+/// A filter on a column.
+pub(super) fn column_filter(source: Source, column: &Column, (operator, values, in_list): (Comparator, Vec<Term>, bool)) -> Filter {
+    let (data_type, name) = (column.data_type.clone(), column.name.clone());
+    Filter { subject: Subject::Source(source), data_type, operator, values, in_list, analysis: None, name }
 }
 
 pub(super) fn slice_filter(subject: Subject, data_type: DataType, is_lower: bool, bound: SliceBound, name: &str) -> Filter {

@@ -1,4 +1,4 @@
-//! Which index answers a SELECT, and whether one makes ALLOW FILTERING needless.
+//! Which index answers a SELECT, whether one makes ALLOW FILTERING needless, and what LIKE and ANN OF need of one.
 
 use super::draft::{Draft, NEEDS_FILTERING};
 use super::reads::Reads;

@@ -5,7 +5,7 @@
 //! the filter only narrows what a contiguous range of keys gives anyway (slices over columns with mixed orders, IN in the middle).
 
 use super::clustering::{clustering, clustering_filters, clustering_gap};
-use super::draft::{Draft, NEEDS_FILTERING, Restrictions, key_filter, slice_filter};
+use super::draft::{Draft, NEEDS_FILTERING, Restrictions, column_filter, key_filter, slice_filter};
 use super::indexes;
 use super::reads::Reads;
 use crate::CqlError;
@@ -157,16 +157,7 @@ impl Planner<'_> {
     }
 
     fn filter(&mut self, source: Source, column: &Column, comparison: &Comparison) -> Result<Filter, CqlError> {
-        let (operator, values, in_list) = self.comparison(column, &column.data_type, &column.name, comparison)?;
-        Ok(Filter {
-            subject: Subject::Source(source),
-            data_type: column.data_type.clone(),
-            operator,
-            values,
-            in_list,
-            analysis: None,
-            name: column.name.clone(),
-        })
+        Ok(column_filter(source, column, self.comparison(column, &column.data_type, &column.name, comparison)?))
     }
 
     /// The operator and values of a comparison with something of type `data_type`.

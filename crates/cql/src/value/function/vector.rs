@@ -28,6 +28,7 @@ impl Similarity {
     pub(crate) fn of(index: &Index) -> Self {
         index.options.get(Self::OPTION).and_then(|name| Self::named(name)).unwrap_or(Self::Cosine)
     }
+
     /// Computes the measure of two vectors of the same dimension.
     pub(crate) fn compute(self, one: &[u8], two: &[u8]) -> Result<f32, FunctionError> {
         let (one, _) = one.as_chunks::<4>();

@@ -38,7 +38,7 @@ impl SchemaChange for SchemaStatement {
             let message = "Roles can be made once every member of the cluster runs a program that knows them";
             return Err(CqlError::invalid(message).into());
         }
-        if (schema.has_indexes() || schema.has_compact_tables()) && !environment.knows_indexes {
+        if schema.has_indexes_or_compact_tables() && !environment.knows_indexes {
             let message =
                 "Indexes and tables with COMPACT STORAGE can be made once every member of the cluster runs a program that knows them";
             return Err(CqlError::invalid(message).into());
