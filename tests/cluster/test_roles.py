@@ -1,5 +1,6 @@
 """Roles of a cluster: what one member is told all know, and none is without them."""
 
+from cassandra import Unauthorized
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import Cluster as Driver, NoHostAvailable
 
@@ -36,6 +37,25 @@ def guarded(start_cluster):
     return start_cluster(3, flags=FLAGS)
 
 
+def check_permissions(guarded):
+    """What `jo` may do is the same at each member, whichever has the row."""
+    jo = ("jo", "two")
+    statement(guarded, guarded.nodes[0], "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}")
+    statement(guarded, guarded.nodes[1], "CREATE TABLE ks.t (k int PRIMARY KEY)")
+    for node in guarded.nodes:
+        for key in range(4):
+            with pytest.raises(Unauthorized, match="no MODIFY permission on <table ks.t>"):
+                statement(guarded, node, f"INSERT INTO ks.t (k) VALUES ({key})", jo)
+    statement(guarded, guarded.nodes[1], "GRANT MODIFY ON ks.t TO jo")
+    for number, node in enumerate(guarded.nodes):
+        statement(guarded, node, f"INSERT INTO ks.t (k) VALUES ({number})", jo)
+        with pytest.raises(Unauthorized, match="no SELECT permission on <table ks.t>"):
+            statement(guarded, node, "SELECT k FROM ks.t", jo)
+    statement(guarded, guarded.nodes[2], "GRANT SELECT ON KEYSPACE ks TO jo")
+    for node in guarded.nodes:
+        assert len(statement(guarded, node, "SELECT k FROM ks.t", jo)) == len(guarded.nodes)
+
+
 def test_a_role_is_known_everywhere_and_outlives_members(guarded):
     first, second, third = guarded.nodes
     until("the members serve", lambda: all(login(guarded, node, "cassandra", "cassandra") for node in guarded.nodes), 30, 0.2)
@@ -52,5 +72,6 @@ def test_a_role_is_known_everywhere_and_outlives_members(guarded):
     fourth = guarded.add()
     assert login(guarded, fourth, "jo", "two") and not login(guarded, fourth, "nobody", "cassandra")
     assert [row.role for row in statement(guarded, fourth, "LIST ROLES")] == ["cassandra", "jo"]
+    check_permissions(guarded)
     statement(guarded, fourth, "DROP ROLE jo")
     assert not any(login(guarded, node, "jo", "two") for node in guarded.nodes)

@@ -14,6 +14,7 @@
 //! | 6 | primaries are even over the members' cores: where slots belong is another result of the same commands |
 //! | 7 | the schema may have roles |
 //! | 8 | the schema may have indexes |
+//! | 9 | roles may have permissions |
 
 use std::fmt;
 
@@ -26,7 +27,7 @@ pub struct Versions {
 
 impl Versions {
     /// What this program knows.
-    pub const KNOWN: Self = Self::new(4, 8);
+    pub const KNOWN: Self = Self::new(4, 9);
 
     /// From `oldest` to `latest`.
     ///

@@ -2,7 +2,8 @@
 //!
 //! The modules in the order in which a request passes through them: [`session`] and [`wire`] (bytes to requests), [`language`] (text to a
 //! tree), [`plan`] (a tree against a schema), [`exec`] (a plan with its values, on a shard), [`reply`] (the answer as a frame). Beside them
-//! [`value`] knows the bytes of one value, [`index`] which entries rows have in indexes, [`ddl`] changes schemas, [`system`] and [`describe`] show them, [`roles`] knows who may log in.
+//! [`value`] knows the bytes of one value, [`index`] which entries rows have in indexes, [`ddl`] changes schemas, [`system`] and [`describe`] show them, [`roles`] knows who may log in,
+//! [`permissions`] who may do what, and [`listings`] tells.
 
 pub mod ddl;
 pub mod describe;
@@ -10,6 +11,8 @@ mod error;
 pub mod exec;
 pub mod index;
 pub mod language;
+pub mod listings;
+pub mod permissions;
 pub mod plan;
 pub mod reply;
 pub mod roles;

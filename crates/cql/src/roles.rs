@@ -1,16 +1,14 @@
 //! Roles: who may log in, and who may change whom. They are part of the schema, and so reach every core and every member the way it does.
 //!
-//! There are superusers, who may do everything, and others, who use keyspaces, tables and rows but manage no roles. That is what Cassandra
-//! does with `PasswordAuthenticator`, and without an authorizer, except that there everybody who has logged in may change everybody.
+//! There are superusers, who may do everything, and others: what they may do, [`crate::permissions`] says. Where permissions are not asked for, they use
+//! keyspaces, tables and rows but manage no roles.
 //!
 //! Invariants of every schema that [`crate::ddl::apply`] makes: a role has been granted only roles that there are, and never itself by way of
 //! others; somebody can log in who is a superuser.
 
 use crate::ddl::{DdlError, PASSWORD_BYTES_MAX};
-use crate::language::ast::{Identifier, ListRoles, RoleOption, Statement};
-use crate::reply::ResultColumn;
-use crate::system::row::{boolean, pairs, text};
-use model::{DataType, Frozen, Role, Schema};
+use crate::language::ast::{RoleOption, Statement};
+use model::{Role, Schema};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
@@ -39,7 +37,7 @@ impl<'a> Roles<'a> {
     pub fn of(schema: &'a Schema) -> Self {
         static DEFAULT: LazyLock<BTreeMap<String, Arc<Role>>> = LazyLock::new(|| {
             let password_hash = Some(DEFAULT_HASH.to_owned());
-            let role = Role { can_login: true, is_superuser: true, password_hash, member_of: BTreeSet::new() };
+            let role = Role { can_login: true, is_superuser: true, password_hash, ..Role::default() };
             BTreeMap::from([(DEFAULT_ROLE.to_owned(), Arc::new(role))])
         });
         Self(if schema.roles.is_empty() { &DEFAULT } else { &schema.roles })
@@ -139,83 +137,4 @@ pub(crate) fn is_hash(text: &str) -> bool {
     // The last characters of salt and hash have fewer bits than the others.
     let ends_well = |at: usize, ends: &[u8]| digest.as_bytes().get(at).is_some_and(|byte| ends.contains(byte));
     text.len() == HASH_BYTES && is_known && is_cost && is_digest && ends_well(21, b".Oeu") && ends_well(52, b".CGKOSWaeimquy26")
-}
-
-/// A result that is no table's.
-#[derive(Clone, Debug)]
-pub struct Listing {
-    /// The table of `system_auth` that the result claims to be of.
-    pub table: &'static str,
-    /// Its columns.
-    pub columns: Vec<ResultColumn>,
-    /// A value in wire bytes for each column.
-    pub rows: Vec<Vec<Option<Vec<u8>>>>,
-}
-
-/// The keyspace that a [`Listing`] claims to be of.
-pub const LISTING_KEYSPACE: &str = "system_auth";
-
-/// Answers LIST ROLES and LIST USERS of somebody who has logged in; none if the statement is another one.
-///
-/// # Errors
-/// When a role is not there, or not for these eyes.
-pub fn list(statement: &Statement, schema: &Schema, role: &str) -> Option<Result<Listing, DdlError>> {
-    let roles = Roles::of(schema);
-    match statement {
-        Statement::ListRoles(list) => Some(visible(roles, list, role).map(|names| listing(roles, names))),
-        Statement::ListUsers => Some(visible(roles, &ListRoles { grantee: None, recursive: true }, role).map(|names| users(roles, names))),
-        Statement::ListSuperusers => Some(Ok(superusers(roles))),
-        _ => None,
-    }
-}
-
-/// What `asker` may see of what a statement asks for.
-fn visible<'a>(roles: Roles<'a>, list: &ListRoles, asker: &str) -> Result<BTreeSet<&'a str>, DdlError> {
-    let Some(grantee) = list.grantee.as_ref().map(Identifier::as_str) else {
-        let all = || roles.0.keys().map(String::as_str).collect();
-        return Ok(if roles.is_superuser(asker) { all() } else { roles.granted(asker, list.recursive) });
-    };
-    if roles.get(grantee).is_none() {
-        return Err(DdlError::UnknownRole(grantee.to_owned()));
-    }
-    if !roles.is_superuser(asker) && !roles.granted(asker, true).contains(grantee) {
-        return Err(DdlError::HiddenRole(grantee.to_owned()));
-    }
-    Ok(roles.granted(grantee, list.recursive))
-}
-
-fn columns(named: &[(&str, DataType)]) -> Vec<ResultColumn> {
-    named.iter().map(|(name, data_type)| ResultColumn { name: (*name).to_owned(), data_type: data_type.clone() }).collect()
-}
-
-/// Everybody may come in from everywhere.
-const DATACENTERS: &str = "ALL";
-
-fn listing(roles: Roles<'_>, names: BTreeSet<&str>) -> Listing {
-    let options = DataType::Map(Arc::new(DataType::Text), Arc::new(DataType::Text), Frozen::No);
-    let named = [
-        ("role", DataType::Text),
-        ("super", DataType::Boolean),
-        ("login", DataType::Boolean),
-        ("options", options),
-        ("datacenters", DataType::Text),
-    ];
-    let no_options = || pairs(std::iter::empty());
-    let row = |name: &str| {
-        let can_login = roles.with_login(name).is_some();
-        vec![text(name), boolean(roles.is_superuser(name)), boolean(can_login), no_options(), text(DATACENTERS)]
-    };
-    Listing { table: "roles", columns: columns(&named), rows: names.into_iter().map(row).collect() }
-}
-
-fn users(roles: Roles<'_>, names: BTreeSet<&str>) -> Listing {
-    let named = [("name", DataType::Text), ("super", DataType::Boolean), ("datacenters", DataType::Text)];
-    let row = |name: &str| vec![text(name), boolean(roles.is_superuser(name)), text(DATACENTERS)];
-    let rows = names.into_iter().filter(|name| roles.with_login(name).is_some()).map(row).collect();
-    Listing { table: "users", columns: columns(&named), rows }
-}
-
-fn superusers(roles: Roles<'_>) -> Listing {
-    let rows = roles.0.keys().filter(|name| roles.is_superuser(name)).map(|name| vec![text(name)]).collect();
-    Listing { table: "roles", columns: columns(&[("role", DataType::Text)]), rows }
 }

@@ -7,6 +7,7 @@
 //! Invariant: where the server asks for credentials, no statement reaches it before [`Session::log_in`].
 
 use crate::CqlError;
+use crate::permissions::Rights;
 use crate::reply;
 use crate::wire::{
     Compression, CompressionWorkspace, Direction, Event, EventKind, Frame, FrameDecoder, FrameEncoder, Opcode, ProtocolVersion, Request,
@@ -80,6 +81,8 @@ pub struct Client {
     pub version: ProtocolVersion,
     /// As whom it has logged in; none where nobody has to.
     pub role: Option<Arc<str>>,
+    /// What that role may do, once it has been looked up: for who checks statements, who also sees whether it is still so.
+    pub rights: Option<Arc<Rights>>,
     /// The keyspace that USE chose.
     pub keyspace: Option<String>,
     /// Where the client is.
@@ -100,7 +103,7 @@ impl Client {
     #[must_use]
     pub fn elsewhere(version: ProtocolVersion, keyspace: Option<String>) -> Self {
         let address = (std::net::Ipv4Addr::UNSPECIFIED, 0).into();
-        Self { version, role: None, keyspace, address, wants_tablets: false, in_flight: 0, reply_bytes: REPLY_BYTES_FIRST }
+        Self { version, role: None, rights: None, keyspace, address, wants_tablets: false, in_flight: 0, reply_bytes: REPLY_BYTES_FIRST }
     }
 
     /// How large the replies that are still to come may be together.
@@ -268,7 +271,7 @@ impl Session {
         let version = self.client.version;
         match outcome {
             Ok(role) => {
-                (self.phase, self.client.role) = (Phase::Ready, Some(role));
+                (self.phase, self.client.role, self.client.rights) = (Phase::Ready, Some(role), None);
                 reply::write_frame(reply, version, stream, Opcode::AuthSuccess, |body| write_auth_token(body, None));
             }
             Err(error) => {

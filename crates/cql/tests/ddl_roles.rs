@@ -5,6 +5,8 @@
 mod schema_support;
 
 use cql::ddl::PASSWORD_BYTES_MAX;
+use cql::listings;
+use cql::permissions::Rights;
 use cql::roles::{self, Roles};
 use cql::{CqlError, language};
 use schema_support::Session;
@@ -34,7 +36,9 @@ fn assert_refused(session: &mut Session, refused: &[(&str, &str)], error: fn(&st
 /// The names and figures that a LIST gives, a line a row.
 fn listed(session: &Session, text: &str) -> Result<Vec<String>, CqlError> {
     let statement = language::parse(text).unwrap().statement;
-    let listing = roles::list(&statement, &session.schema, session.role.as_deref().unwrap()).unwrap()?;
+    let role = session.role.as_deref().unwrap().into();
+    let asker = listings::Asker { role: &role, keyspace: session.keyspace.as_deref(), checks_permissions: session.checks_permissions };
+    let listing = listings::list(&statement, &session.schema, &asker).unwrap()?;
     let cell = |(index, value): (usize, Vec<u8>)| match index {
         0 => String::from_utf8(value).unwrap(),
         _ if value.len() == 1 => value[0].to_string(),
@@ -91,7 +95,7 @@ fn who_is_no_superuser_changes_its_own_password_and_nothing_else() {
         ("GRANT cassandra TO jo", "User jo has no AUTHORIZE permission on <role cassandra> or any of its parents"),
         ("REVOKE al FROM al", "User jo has no AUTHORIZE permission on <role al> or any of its parents"),
         ("ALTER ROLE jo WITH SUPERUSER = true", "You aren't allowed to alter your own superuser status or that of a role granted to you"),
-        ("ALTER ROLE jo WITH LOGIN = false", "You aren't allowed to alter login"),
+        ("ALTER ROLE jo WITH LOGIN = false", "You aren't allowed to alter LOGIN"),
     ];
     assert_refused(&mut session, &refused, unauthorized);
     assert_eq!(listed(&session, "LIST ROLES").unwrap(), ["jo 0 1"], "itself");
@@ -188,4 +192,227 @@ fn a_password_gives_way_to_its_hash() {
         assert!(!format!("{statement:?}").contains("secret"));
         session.all(&["CREATE ROLE IF NOT EXISTS jo"]);
     }
+}
+
+/// Sessions of these roles on one schema, which has them and table `ks.t`; roles need permissions.
+struct Guarded {
+    session: Session,
+}
+
+impl Guarded {
+    fn new() -> Self {
+        let mut guarded = Self { session: Session { checks_permissions: true, ..session("cassandra") } };
+        guarded.session.all(&[
+            "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+            "CREATE TABLE ks.t (k int PRIMARY KEY, v int)",
+            "CREATE TYPE ks.ty (a int)",
+            "CREATE ROLE jo WITH LOGIN = true",
+            "CREATE ROLE staff",
+        ]);
+        guarded
+    }
+
+    fn as_role(&mut self, role: &str) -> &mut Session {
+        self.session.role = Some(role.to_owned());
+        &mut self.session
+    }
+
+    /// Whether a role may run a statement about rows.
+    fn runs(&self, role: &str, text: &str) -> Result<(), CqlError> {
+        let prepared = cql::plan::prepare(&self.session.schema, None, text).unwrap();
+        Rights::of(&self.session.schema, &role.into()).check_statement(&prepared.statement)
+    }
+}
+
+#[test]
+fn a_statement_about_rows_needs_a_permission_on_its_table_or_above() {
+    let mut guarded = Guarded::new();
+    let missing = |permission: &str| unauthorized(&format!("User jo has no {permission} permission on <table ks.t> or any of its parents"));
+    let (read, write, compare) = ("SELECT * FROM ks.t", "INSERT INTO ks.t (k) VALUES (1)", "UPDATE ks.t SET v = 1 WHERE k = 1 IF v = 2");
+    for text in [write, compare, "TRUNCATE ks.t", "BEGIN BATCH DELETE FROM ks.t WHERE k = 1 APPLY BATCH"] {
+        assert_eq!(guarded.runs("jo", text), Err(missing("MODIFY")), "{text}");
+        guarded.runs("cassandra", text).unwrap();
+    }
+    assert_eq!(guarded.runs("jo", read), Err(missing("SELECT")));
+    for resource in ["ks.t", "ALL TABLES IN KEYSPACE ks", "KEYSPACE ks", "ALL KEYSPACES"] {
+        guarded.as_role("cassandra").all(&[&format!("GRANT MODIFY ON {resource} TO jo")]);
+        guarded.runs("jo", write).unwrap();
+        assert_eq!(guarded.runs("jo", compare), Err(missing("SELECT")), "a condition tells what is stored");
+        guarded.as_role("cassandra").all(&[&format!("GRANT SELECT ON {resource} TO jo")]);
+        guarded.runs("jo", compare).unwrap();
+        guarded.as_role("cassandra").all(&[&format!("REVOKE ALL ON {resource} FROM jo")]);
+        assert_eq!(guarded.runs("jo", read), Err(missing("SELECT")), "{resource}");
+    }
+    guarded.as_role("cassandra").all(&["GRANT SELECT ON ks.t TO staff", "GRANT staff TO jo"]);
+    guarded.runs("jo", read).unwrap();
+    guarded.as_role("cassandra").all(&["DROP TABLE ks.t", "CREATE TABLE ks.t (k int PRIMARY KEY, v int)"]);
+    assert_eq!(guarded.runs("jo", read), Err(missing("SELECT")), "another table of the same name");
+}
+
+#[test]
+fn drivers_can_read_what_they_need_and_no_more() {
+    let guarded = Guarded::new();
+    for table in ["system.local", "system.peers", "system.peers_v2", "system_schema.tables", "system_virtual_schema.tables"] {
+        guarded.runs("jo", &format!("SELECT * FROM {table}")).unwrap();
+    }
+    for table in ["system_auth.roles", "system_auth.role_permissions", "system_views.clients"] {
+        guarded.runs("cassandra", &format!("SELECT * FROM {table}")).unwrap();
+        let message = format!("User jo has no SELECT permission on <table {table}> or any of its parents");
+        assert_eq!(guarded.runs("jo", &format!("SELECT * FROM {table}")), Err(unauthorized(&message)));
+    }
+}
+
+#[test]
+fn a_statement_about_the_schema_needs_a_permission() {
+    let mut guarded = Guarded::new();
+    let create = "CREATE KEYSPACE own WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}";
+    let needs = [
+        (create, "CREATE", "<all keyspaces>"),
+        ("ALTER KEYSPACE ks WITH durable_writes = true", "ALTER", "<keyspace ks>"),
+        ("DROP KEYSPACE ks", "DROP", "<keyspace ks>"),
+        ("DROP KEYSPACE IF EXISTS nothing", "DROP", "<keyspace nothing>"),
+        ("CREATE TABLE ks.t2 (k int PRIMARY KEY)", "CREATE", "<all tables in ks>"),
+        ("ALTER TABLE ks.t ADD w int", "ALTER", "<table ks.t>"),
+        ("DROP TABLE ks.t", "DROP", "<table ks.t>"),
+        ("CREATE INDEX ON ks.t (v)", "ALTER", "<table ks.t>"),
+        ("CREATE TYPE ks.ty2 (a int)", "CREATE", "<all tables in ks>"),
+        ("ALTER TYPE ks.ty ADD b int", "ALTER", "<all tables in ks>"),
+        ("DROP TYPE ks.ty", "DROP", "<all tables in ks>"),
+        ("GRANT SELECT ON ks.t TO jo", "AUTHORIZE", "<table ks.t>"),
+        ("REVOKE SELECT ON ks.t FROM jo", "AUTHORIZE", "<table ks.t>"),
+    ];
+    for (text, permission, resource) in needs {
+        let message = format!("User jo has no {permission} permission on {resource} or any of its parents");
+        assert_eq!(guarded.as_role("jo").run(text).unwrap_err(), unauthorized(&message), "{text}");
+    }
+    let insufficient = "User jo does not have sufficient privileges to perform the requested operation";
+    for text in
+        ["CREATE ROLE other", "ALTER ROLE staff WITH LOGIN = true", "DROP ROLE staff", "DROP ROLE IF EXISTS nobody", "GRANT staff TO jo"]
+    {
+        assert_eq!(guarded.as_role("jo").run(text).unwrap_err(), unauthorized(insufficient), "{text}");
+    }
+    guarded.as_role("cassandra").all(&["GRANT CREATE ON ALL KEYSPACES TO jo", "GRANT CREATE ON ALL ROLES TO jo"]);
+    guarded.as_role("jo").all(&[
+        create,
+        "CREATE TABLE own.t (k int PRIMARY KEY, v int)",
+        "CREATE TABLE ks.mine (k int PRIMARY KEY)",
+        "CREATE ROLE helper",
+    ]);
+    let own = [
+        "CREATE INDEX i ON own.t (v)",
+        "DROP INDEX own.i",
+        "GRANT SELECT ON KEYSPACE own TO staff",
+        "GRANT helper TO staff",
+        "DROP TABLE ks.mine",
+    ];
+    guarded.as_role("jo").all(&own);
+    guarded.runs("jo", "SELECT * FROM own.t").unwrap();
+    assert!(guarded.runs("jo", "SELECT * FROM ks.t").is_err());
+    guarded.as_role("jo").all(&["DROP KEYSPACE own", "DROP ROLE helper"]);
+    let left: Vec<String> = guarded.session.schema.roles["jo"].permissions.keys().map(|resource| resource.name()).collect();
+    assert_eq!(left, ["data", "roles"], "what is dropped leaves nothing behind");
+}
+
+#[test]
+fn what_is_granted_is_listed() {
+    let mut guarded = Guarded::new();
+    guarded.as_role("cassandra").all(&[
+        "GRANT ALL ON ks.t TO jo",
+        "GRANT SELECT, EXECUTE ON KEYSPACE ks TO jo",
+        "GRANT DESCRIBE ON ROLE staff TO jo",
+        "GRANT EXECUTE ON ALL FUNCTIONS IN KEYSPACE ks TO staff",
+    ]);
+    let names = |session: &Session, text: &str| -> Result<Vec<String>, CqlError> {
+        let statement = language::parse(text).unwrap().statement;
+        let role = session.role.as_deref().unwrap().into();
+        let asker = listings::Asker { role: &role, keyspace: None, checks_permissions: true };
+        let text = |value: Option<Vec<u8>>| String::from_utf8(value.unwrap()).unwrap();
+        let listing = listings::list(&statement, &session.schema, &asker).unwrap()?;
+        Ok(listing.rows.into_iter().map(|row| row.into_iter().skip(1).map(text).collect::<Vec<_>>().join(" ")).collect())
+    };
+    let of_keyspace = "jo <keyspace ks> SELECT";
+    let on_table =
+        ["ALTER", "DROP", "SELECT", "MODIFY", "AUTHORIZE", "UNMASK", "SELECT_MASKED"].map(|name| format!("jo <table ks.t> {name}"));
+    let mut all: Vec<String> = std::iter::once(of_keyspace.to_owned()).chain(on_table).collect();
+    assert_eq!(names(&guarded.session, "LIST SELECT ON ks.t").unwrap(), [of_keyspace, "jo <table ks.t> SELECT"]);
+    assert_eq!(names(&guarded.session, "LIST SELECT ON ks.t NORECURSIVE").unwrap(), ["jo <table ks.t> SELECT"]);
+    all.push("jo <role staff> DESCRIBE".to_owned());
+    assert_eq!(names(&guarded.session, "LIST ALL PERMISSIONS OF jo").unwrap(), all);
+    assert_eq!(names(guarded.as_role("jo"), "LIST ALL OF jo").unwrap(), all);
+    assert_eq!(names(guarded.as_role("jo"), "LIST ALL OF staff").unwrap(), ["staff <all functions in ks> EXECUTE"], "by DESCRIBE");
+    assert_eq!(
+        names(guarded.as_role("jo"), "LIST ALL").unwrap_err(),
+        unauthorized("You are not authorized to view everyone's permissions")
+    );
+    assert_eq!(
+        names(guarded.as_role("jo"), "LIST ALL OF cassandra").unwrap_err(),
+        unauthorized("You are not authorized to view cassandra's permissions")
+    );
+    for (text, message) in [("LIST ALL ON ks.x", "<table ks.x> doesn't exist"), ("LIST ALL OF nobody", "<role nobody> doesn't exist")] {
+        assert_eq!(names(guarded.as_role("cassandra"), text).unwrap_err(), invalid(message));
+    }
+}
+
+#[test]
+fn a_grant_that_makes_no_sense_is_refused_or_warned_of() {
+    let mut guarded = Guarded::new();
+    let session = guarded.as_role("cassandra");
+    for (text, kind) in [
+        ("GRANT DESCRIBE ON KEYSPACE ks TO jo", "DataResource"),
+        ("GRANT CREATE ON ks.t TO jo", "DataResource"),
+        ("GRANT CREATE ON ROLE staff TO jo", "RoleResource"),
+        ("GRANT SELECT ON ALL FUNCTIONS TO jo", "FunctionResource"),
+    ] {
+        let message = format!("Resource type {kind} does not support any of the requested permissions");
+        assert_eq!(session.run(text).unwrap_err(), CqlError::Syntax(message), "{text}");
+    }
+    let refused = [
+        ("GRANT SELECT ON ks.x TO jo", "Resource <table ks.x> doesn't exist"),
+        ("GRANT SELECT ON t TO jo", "No keyspace has been specified. USE a keyspace, or explicitly specify keyspace.tablename"),
+        ("GRANT SELECT ON ALL TABLES IN KEYSPACE x TO jo", "Resource <all tables in x> doesn't exist"),
+        ("GRANT ALTER ON ROLE nobody TO jo", "Resource <role nobody> doesn't exist"),
+        ("GRANT SELECT ON ks.t TO nobody", "Role nobody doesn't exist"),
+        ("GRANT EXECUTE ON FUNCTION f(int) TO jo", "In this context function name must be explictly qualified by a keyspace"),
+        ("GRANT EXECUTE ON FUNCTION system.now() TO jo", "Altering permissions on builtin functions is not supported"),
+        ("GRANT EXECUTE ON FUNCTION ks.f(int) TO jo", "Resource <function ks.f> doesn't exist"),
+    ];
+    assert_refused(session, &refused, invalid);
+    session.all(&["GRANT SELECT ON ks.t TO jo"]);
+    let warned = |session: &mut Session, text: &str| session.run(text).unwrap().warnings;
+    assert_eq!(warned(session, "GRANT SELECT, MODIFY ON ks.t TO jo"), ["Role 'jo' was already granted SELECT on <table ks.t>"]);
+    assert_eq!(warned(session, "GRANT SELECT ON ks.t TO jo"), ["Role 'jo' was already granted SELECT on <table ks.t>"]);
+    assert_eq!(warned(session, "REVOKE DROP, SELECT ON ks.t FROM jo"), ["Role 'jo' was not granted DROP on <table ks.t>"]);
+}
+
+#[test]
+fn nobody_becomes_a_superuser_by_permissions() {
+    let mut guarded = Guarded::new();
+    guarded.as_role("cassandra").all(&[
+        "CREATE ROLE root WITH SUPERUSER = true",
+        "GRANT ALL ON ALL ROLES TO jo",
+        "GRANT ALL ON ALL KEYSPACES TO jo",
+    ]);
+    let refused = [
+        ("CREATE ROLE other WITH SUPERUSER = true", "Only superusers can create a role with superuser status"),
+        ("ALTER ROLE staff WITH SUPERUSER = true", "Only superusers are allowed to alter superuser status"),
+        ("ALTER ROLE root WITH LOGIN = true", "Only superusers are allowed to alter a role with superuser status"),
+        ("DROP ROLE root", "Only superusers can drop a role with superuser status"),
+        ("GRANT root TO jo", "Only superusers can grant a role with superuser status"),
+        ("REVOKE root FROM jo", "Only superusers can revoke a role with superuser status"),
+        ("ALTER ROLE jo WITH LOGIN = true", "You aren't allowed to alter LOGIN"),
+        ("ALTER ROLE jo WITH SUPERUSER = true", "You aren't allowed to alter your own superuser status or that of a role granted to you"),
+    ];
+    assert_refused(guarded.as_role("jo"), &refused, unauthorized);
+    guarded.as_role("jo").all(&["ALTER ROLE staff WITH LOGIN = true", "GRANT staff TO jo", "CREATE ROLE other", "DROP ROLE other"]);
+    assert_eq!(listed(guarded.as_role("jo"), "LIST ROLES").unwrap().len(), 4, "DESCRIBE on all roles");
+}
+
+#[test]
+fn without_authorization_permissions_are_neither_granted_nor_needed() {
+    let mut session = session("cassandra");
+    session.all(&["CREATE ROLE jo WITH LOGIN = true"]);
+    let error = session.run("GRANT SELECT ON ALL KEYSPACES TO jo").unwrap_err();
+    assert_eq!(error, invalid("GRANT operation is not supported by AllowAllAuthorizer"));
+    session.role = Some("jo".to_owned());
+    session.all(&["CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"]);
 }

@@ -6,11 +6,12 @@ use cql::language::{
     ast::{
         Assignment, BatchKind, CellAttribute, ColumnMask, CompareOperator, Comparison, ConditionClause, Deletion, DescribeTarget,
         Identifier, InValues, IndexTarget, InsertSource, JsonDefault, KeyspaceScope, Literal, Modification, NativeType, OrderDirection,
-        Ordering, Permission, PermissionSet, PropertyValue, RelationTarget, Resource, RoleOption, SchemaScope, SelectKind, Selection,
-        Selector, Statement, Term, TypeName, WhereExpression,
+        Ordering, PermissionSet, PropertyValue, RelationTarget, Resource, RoleOption, SchemaScope, SelectKind, Selection, Selector,
+        Statement, Term, TypeName, WhereExpression,
     },
     parse,
 };
+use model::Permission;
 
 #[track_caller]
 fn parsed(text: &str) -> Parsed {

@@ -95,7 +95,7 @@ fn cql_does_not_write_records() {
 
 fn refused(node: &Node, text: &str) -> String {
     let parsed = cql::language::parse(text).unwrap();
-    let environment = ddl::Environment { table_uuid: 1, now_us: 0, data_center: "dc", nodes: 1, role: None };
+    let environment = ddl::Environment { table_uuid: 1, now_us: 0, data_center: "dc", nodes: 1, role: None, checks_permissions: false };
     ddl::apply(&node.schema, Some("ks"), &parsed.statement, &environment).unwrap_err().to_string()
 }
 

@@ -2,6 +2,7 @@
 
 mod column_id;
 pub mod operation;
+mod permission;
 pub mod record_set;
 pub mod row;
 mod schema;
@@ -9,6 +10,7 @@ pub mod schema_blob;
 mod types;
 
 pub use column_id::ColumnId;
+pub use permission::{Permission, Permissions, Resource};
 pub use schema::{
     Column, ColumnKind, DroppedColumn, Index, IndexPart, KeptOption, Keyspace, Order, Replication, Role, Schema, Table, TableOptions,
 };

@@ -1,6 +1,7 @@
 //! The schema: keyspaces, tables, columns. Immutable values; a change makes a new [`Schema`] that shares what it did not touch.
 
 use crate::column_id::ColumnId;
+use crate::permission::{Permissions, Resource};
 use crate::record_set::RecordSet;
 use crate::types::{DataType, UserType};
 use base::TableId;
@@ -31,6 +32,8 @@ pub struct Role {
     pub password_hash: Option<String>,
     /// The roles that it has been granted, by name.
     pub member_of: BTreeSet<String>,
+    /// What it has been allowed itself, on what; never nothing.
+    pub permissions: BTreeMap<Resource, Permissions>,
 }
 
 /// A keyspace (namespace, database).
@@ -273,6 +276,12 @@ impl Schema {
     #[must_use]
     pub fn has_indexes_or_compact_tables(&self) -> bool {
         self.has_indexes() || self.tables().any(|table| table.compact)
+    }
+
+    /// Whether a role has been allowed something.
+    #[must_use]
+    pub fn has_permissions(&self) -> bool {
+        self.roles.values().any(|role| !role.permissions.is_empty())
     }
 
     /// The table `keyspace.table`.

@@ -21,6 +21,8 @@ pub struct NodeConfig {
     pub host_id: u128,
     /// Whether clients have to log in as a role.
     pub requires_login: bool,
+    /// Whether roles need permissions; they do not where nobody has to log in.
+    pub checks_permissions: bool,
     /// What is spoken on each listener, in the order in which they were opened; CQL on all others.
     pub protocols: Vec<Protocol>,
     /// What Aerospike clients are told.

@@ -79,11 +79,11 @@ pub enum SchemaFailure {
 
 /// A change of the schema in a protocol's terms.
 pub trait SchemaChange: Send {
-    /// Says what it comes to, on core 0 when its turn comes; `None` if nothing changes.
+    /// Says what it comes to, on core 0 when its turn comes.
     ///
     /// # Errors
     /// Why it cannot be made.
-    fn resolve(&self, schema: &Arc<Schema>, environment: &mut SchemaEnvironment<'_>) -> Result<Option<ResolvedChange>, SchemaFailure>;
+    fn resolve(&self, schema: &Arc<Schema>, environment: &mut SchemaEnvironment<'_>) -> Result<ResolvedChange, SchemaFailure>;
 }
 
 /// What a change may depend on besides the schema.
@@ -100,11 +100,15 @@ pub struct SchemaEnvironment<'a> {
     pub(crate) knows_roles: bool,
     /// Whether every member knows indexes.
     pub(crate) knows_indexes: bool,
+    /// Whether every member knows permissions.
+    pub(crate) knows_permissions: bool,
 }
 
 /// A change that can be made.
+#[derive(Default)]
 pub struct ResolvedChange {
-    pub(crate) update: SchemaUpdate,
+    /// None if nothing changes.
+    pub(crate) update: Option<SchemaUpdate>,
     /// For the client.
     pub(crate) warnings: Vec<String>,
 }
@@ -176,7 +180,9 @@ enum Stage {
 /// The effect of a request.
 enum Resolved {
     /// Nothing changes.
-    Unchanged,
+    Unchanged {
+        warnings: Vec<String>,
+    },
     Change {
         update: SchemaUpdate,
         warnings: Vec<String>,
@@ -213,7 +219,7 @@ impl Core {
                     }
                 }
                 Err(failure) => request.end(reactor, Err(failure)),
-                Ok(Resolved::Unchanged) => request.end(reactor, Ok(SchemaDone { events: Vec::new(), warnings: Vec::new() })),
+                Ok(Resolved::Unchanged { warnings }) => request.end(reactor, Ok(SchemaDone { events: Vec::new(), warnings })),
                 Ok(Resolved::Change { update, warnings, store }) => {
                     let update = Arc::new(update);
                     if store {
@@ -258,10 +264,12 @@ impl Core {
                     members: self.cluster.as_ref().map_or(1, |cluster| cluster.view.peers.len() + 1),
                     knows_roles: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_roles()),
                     knows_indexes: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_indexes()),
+                    knows_permissions: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_permissions()),
                 };
-                Ok(match change.resolve(&self.schema, &mut environment)? {
-                    None => Resolved::Unchanged,
-                    Some(ResolvedChange { update, warnings }) => Resolved::Change { update, warnings, store: true },
+                let ResolvedChange { update, warnings } = change.resolve(&self.schema, &mut environment)?;
+                Ok(match update {
+                    None => Resolved::Unchanged { warnings },
+                    Some(update) => Resolved::Change { update, warnings, store: true },
                 })
             }
         }

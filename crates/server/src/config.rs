@@ -1,7 +1,7 @@
 //! The configuration of a node: every setting with a value, checked.
 
 use crate::devices::{DEVICES_MAX, DeviceSpec};
-use crate::settings::{Authentication, Durability, Pin, Settings, Size};
+use crate::settings::{Authentication, Authorization, Durability, Pin, Settings, Size};
 use base::NodeId;
 use io_linux::Memory;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
@@ -69,6 +69,9 @@ pub(crate) enum ConfigError {
     /// A namespace's name is not one.
     #[error("aerospike_namespaces has `{0}`: a name is 1 to 31 letters, digits, `_`, `-` or `$`, not one of the system's, and listed once")]
     Namespace(String),
+    /// Permissions are those of roles.
+    #[error("authorization = permissions needs authentication = password: who does not log in has no role to have permissions")]
+    PermissionsOfNobody,
     /// There is no login by their protocol.
     #[error("aerospike_namespaces cannot be given with authentication: Aerospike clients cannot log in")]
     NamespacesWithLogin,
@@ -142,6 +145,7 @@ pub(crate) struct Config {
     /// `None`: links between nodes are not encrypted.
     pub(crate) node_tls: Option<TlsFiles>,
     pub(crate) authentication: Authentication,
+    pub(crate) authorization: Authorization,
     pub(crate) cluster_name: String,
     pub(crate) data_center: String,
     pub(crate) rack: String,
@@ -191,6 +195,7 @@ impl ConfigError {
             Self::Devices { .. } | Self::DeviceTwice { .. } => vec!["devices"],
             Self::Namespace(_) => vec!["aerospike_namespaces"],
             Self::NamespacesWithLogin => vec!["aerospike_namespaces", "authentication"],
+            Self::PermissionsOfNobody => vec!["authorization", "authentication"],
             Self::ReplacesNobody => vec!["replaces"],
             Self::PartOfTls { given, .. } => vec![given],
             Self::TlsWithoutCluster => vec!["node_certificate"],
@@ -216,6 +221,10 @@ impl Config {
                 ("node_ca", settings.node_ca),
             ])?,
             authentication,
+            authorization: settings.authorization.unwrap_or(match authentication {
+                Authentication::None => Authorization::None,
+                Authentication::Password => Authorization::Permissions,
+            }),
             cluster_name: settings.cluster_name.unwrap_or_else(|| "TarnDB".to_owned()),
             data_center: settings.data_center.unwrap_or_else(|| "datacenter1".to_owned()),
             rack: settings.rack.unwrap_or_else(|| "rack1".to_owned()),
@@ -271,6 +280,9 @@ impl Config {
         check_namespaces(&self.aerospike_namespaces)?;
         if self.authentication != Authentication::None && !self.aerospike_namespaces.is_empty() {
             return Err(ConfigError::NamespacesWithLogin);
+        }
+        if self.authentication == Authentication::None && self.authorization != Authorization::None {
+            return Err(ConfigError::PermissionsOfNobody);
         }
         let mut ports =
             vec![("cql_port", self.cql_port), ("cql_shard_aware_port", self.cql_shard_aware_port), ("http_port", self.http_port)];
@@ -439,6 +451,10 @@ mod tests {
         assert!(Config::new(off, HOST).unwrap().aerospike_namespaces.is_empty(), "without namespaces nobody listens");
         let with_login = || Settings { authentication: Some(Authentication::Password), ..Settings::default() };
         assert!(Config::new(with_login(), HOST).unwrap().aerospike_namespaces.is_empty(), "who cannot log in is not let in");
+        assert_eq!(Config::new(with_login(), HOST).unwrap().authorization, Authorization::Permissions);
+        assert_eq!(Config::new(Settings::default(), HOST).unwrap().authorization, Authorization::None);
+        let error = refused(Settings { authorization: Some(Authorization::Permissions), ..Settings::default() });
+        assert!(error.contains("needs authentication = password"), "{error}");
         let error = refused(Settings { aerospike_namespaces: namespaces(&["test"]), ..with_login() });
         assert!(error.contains("Aerospike clients cannot log in"), "{error}");
     }

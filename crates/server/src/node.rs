@@ -166,6 +166,7 @@ impl NodeParts {
                 rack: config.rack.clone(),
                 host_id: identity::host_id(data_dir.identity),
                 requires_login: config.authentication == settings::Authentication::Password,
+                checks_permissions: config.authorization == settings::Authorization::Permissions,
                 protocols: protocols(config),
                 cluster: config.node_port.map(|_| ClusterConfig {
                     join: config.join.clone(),

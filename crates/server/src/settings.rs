@@ -68,6 +68,9 @@ pub(crate) struct Settings {
     /// Whether clients have to log in as a role; Aerospike clients cannot, and their port is off then [default: none].
     #[arg(long, value_enum, value_name = "HOW", env = "TARNDB_AUTHENTICATION")]
     pub(crate) authentication: Option<Authentication>,
+    /// What a role that has logged in may do [default: permissions with authentication, else none].
+    #[arg(long, value_enum, value_name = "HOW", env = "TARNDB_AUTHORIZATION")]
+    pub(crate) authorization: Option<Authorization>,
     /// How many cores to use, 1 to 1024 [default: as the data directory was made, at first the CPUs this process may use, or its CPU quota if that is less].
     #[arg(long, value_name = "N", env = "TARNDB_CORES")]
     pub(crate) cores: Option<u16>,
@@ -125,6 +128,7 @@ impl Settings {
             data_center: self.data_center.or(other.data_center),
             rack: self.rack.or(other.rack),
             authentication: self.authentication.or(other.authentication),
+            authorization: self.authorization.or(other.authorization),
             cores: self.cores.or(other.cores),
             memory_limit: self.memory_limit.or(other.memory_limit),
             capacity: self.capacity.or(other.capacity),
@@ -164,6 +168,16 @@ pub(crate) enum Authentication {
     None,
     /// Who gives the name of a role and its password.
     Password,
+}
+
+/// What those may do who are served.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Authorization {
+    /// Everything with data; superusers manage roles.
+    None,
+    /// What has been granted to their role.
+    Permissions,
 }
 
 /// Where threads run.

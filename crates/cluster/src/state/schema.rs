@@ -15,6 +15,8 @@ use std::sync::Arc;
 const ROLES_SINCE: u16 = 7;
 /// The version in which tables have indexes, or compact storage.
 const INDEXES_SINCE: u16 = 8;
+/// The version in which roles have permissions.
+const PERMISSIONS_SINCE: u16 = 9;
 
 impl State {
     /// Whether every member knows what roles are.
@@ -29,9 +31,17 @@ impl State {
         self.protocol_version() >= INDEXES_SINCE
     }
 
+    /// Whether every member knows what permissions are.
+    #[must_use]
+    pub fn knows_permissions(&self) -> bool {
+        self.protocol_version() >= PERMISSIONS_SINCE
+    }
+
     /// Whether every member knows all that a schema has.
     fn knows_all_of(&self, schema: &Schema) -> bool {
-        (schema.roles.is_empty() || self.knows_roles()) && (!schema.has_indexes_or_compact_tables() || self.knows_indexes())
+        (schema.roles.is_empty() || self.knows_roles())
+            && (!schema.has_indexes_or_compact_tables() || self.knows_indexes())
+            && (!schema.has_permissions() || self.knows_permissions())
     }
 
     pub(crate) fn change_schema(&mut self, expected: u128, document: &[u8]) -> Outcome {

@@ -22,6 +22,8 @@ pub struct Environment<'a> {
     pub nodes: usize,
     /// As whom the client has logged in; none where nobody has to.
     pub role: Option<&'a str>,
+    /// Whether a role needs permissions.
+    pub checks_permissions: bool,
 }
 
 /// What a schema statement came to.

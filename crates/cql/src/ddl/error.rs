@@ -389,6 +389,20 @@ pub enum DdlError {
     HiddenRole(String),
     #[error("User {role} has no {permission} permission on {resource} or any of its parents")]
     NotPermitted { role: String, permission: &'static str, resource: String },
+    #[error("User {0} does not have sufficient privileges to perform the requested operation")]
+    Insufficient(String),
+    #[error("Only superusers {0}")]
+    OnlySuperusers(&'static str),
+    #[error("You are not authorized to view {0}'s permissions")]
+    HiddenPermissions(String),
+    #[error("Resource type {0} does not support any of the requested permissions")]
+    NotApplicable(&'static str),
+    #[error("Resource {0} doesn't exist")]
+    UnknownResource(String),
+    #[error("In this context function name must be explictly qualified by a keyspace")]
+    FunctionKeyspace,
+    #[error("Altering permissions on builtin functions is not supported")]
+    NativeFunction,
     #[error("You aren't allowed to alter your own superuser status or that of a role granted to you")]
     OwnSuperuser,
     #[error("You aren't allowed to alter {0}")]
@@ -441,11 +455,15 @@ impl DdlError {
             | Self::NotAnInteger { .. }
             | Self::NotADouble { .. }
             | Self::NotFreezable(_)
+            | Self::NotApplicable(_)
             | Self::UnknownClass { .. } => DdlErrorKind::Syntax,
             Self::SystemKeyspace(_)
             | Self::Anonymous
             | Self::HiddenRole(_)
             | Self::NotPermitted { .. }
+            | Self::Insufficient(_)
+            | Self::OnlySuperusers(_)
+            | Self::HiddenPermissions(_)
             | Self::OwnSuperuser
             | Self::OwnOption(_) => DdlErrorKind::Unauthorized,
             Self::KeyspaceExists(_) | Self::TableExists { .. } => DdlErrorKind::AlreadyExists,

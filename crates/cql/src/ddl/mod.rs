@@ -17,6 +17,7 @@ mod keyspace;
 mod name;
 mod number;
 mod options;
+mod permission;
 mod property;
 mod replication;
 mod role;
@@ -35,6 +36,7 @@ pub(crate) use create_table::declare_table;
 pub(crate) use number::java_double;
 
 use crate::language::ast::Statement;
+use change::Context;
 use model::Schema;
 use role::Asker;
 
@@ -45,30 +47,30 @@ use role::Asker;
 /// # Errors
 /// Whatever Cassandra refuses, and what TarnDB does not do yet.
 pub fn apply(schema: &Schema, keyspace: Option<&str>, statement: &Statement, environment: &Environment<'_>) -> Result<Outcome, DdlError> {
-    let context = change::Context { schema, keyspace, environment };
-    if let Some(name) = environment.role {
-        let asker = Asker { context: &context, name };
-        match statement {
-            Statement::CreateRole(create) => return asker.create(create),
-            Statement::AlterRole(alter) => return asker.alter(alter),
-            Statement::DropRole(drop) => return asker.drop(drop),
-            Statement::GrantRole(grant) => return asker.grant(grant),
-            Statement::RevokeRole(revoke) => return asker.revoke(revoke),
-            _ => {}
-        }
+    let context = Context { schema, keyspace, environment };
+    let asker = environment.role.map(|name| Asker { context: &context, name });
+    if let Some(asker) = asker.as_ref().filter(|_| environment.checks_permissions) {
+        asker.check(statement)?;
     }
+    let of_roles = asker.as_ref().and_then(|asker| asker.apply(statement));
+    let mut outcome = of_roles.unwrap_or_else(|| apply_to_schema(&context, statement))?;
+    outcome.change.iter_mut().for_each(|change| permission::follow(asker.as_ref(), statement, change));
+    Ok(outcome)
+}
+
+fn apply_to_schema(context: &Context<'_>, statement: &Statement) -> Result<Outcome, DdlError> {
     match statement {
-        Statement::CreateKeyspace(create) => keyspace::create(&context, create),
-        Statement::AlterKeyspace(alter) => keyspace::alter(&context, alter),
-        Statement::DropKeyspace(drop) => keyspace::drop(&context, drop),
-        Statement::CreateTable(create) => create_table::create(&context, create),
-        Statement::AlterTable(alter) => alter_table::alter(&context, alter),
-        Statement::DropTable(drop) => alter_table::drop(&context, drop),
-        Statement::CreateIndex(create) => index::create(&context, create),
-        Statement::DropIndex(drop) => index::drop_index(&context, drop),
-        Statement::CreateType(create) => user_type::create(&context, create),
-        Statement::AlterType(alter) => user_type::alter(&context, alter),
-        Statement::DropType(drop) => user_type::drop(&context, drop),
-        other => unsupported::answer(&context, other),
+        Statement::CreateKeyspace(create) => keyspace::create(context, create),
+        Statement::AlterKeyspace(alter) => keyspace::alter(context, alter),
+        Statement::DropKeyspace(drop) => keyspace::drop(context, drop),
+        Statement::CreateTable(create) => create_table::create(context, create),
+        Statement::AlterTable(alter) => alter_table::alter(context, alter),
+        Statement::DropTable(drop) => alter_table::drop(context, drop),
+        Statement::CreateIndex(create) => index::create(context, create),
+        Statement::DropIndex(drop) => index::drop_index(context, drop),
+        Statement::CreateType(create) => user_type::create(context, create),
+        Statement::AlterType(alter) => user_type::alter(context, alter),
+        Statement::DropType(drop) => user_type::drop(context, drop),
+        other => unsupported::answer(context, other),
     }
 }

@@ -2,9 +2,9 @@
 
 use super::DdlError;
 use super::change::{Context, Outcome};
-use crate::language::ast::{AlterRole, CreateRole, DropRole, GrantRole, RevokeRole, RoleOption};
+use crate::language::ast::{AlterRole, CreateRole, DropRole, GrantRole, RevokeRole, RoleOption, Statement};
 use crate::roles::{Roles, is_hash};
-use model::Role;
+use model::{Permission, Resource, Role};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -15,16 +15,47 @@ pub(super) struct Asker<'a> {
 }
 
 impl Asker<'_> {
-    fn roles(&self) -> Roles<'_> {
+    /// Answers a statement about roles; none if it is another one.
+    pub(super) fn apply(&self, statement: &Statement) -> Option<Result<Outcome, DdlError>> {
+        Some(match statement {
+            Statement::CreateRole(create) => self.create(create),
+            Statement::AlterRole(alter) => self.alter(alter),
+            Statement::DropRole(drop) => self.drop(drop),
+            Statement::GrantRole(grant) => self.grant(grant),
+            Statement::RevokeRole(revoke) => self.revoke(revoke),
+            Statement::GrantPermissions(grant) if self.context.checks_permissions() => self.grant_permissions(grant),
+            Statement::RevokePermissions(revoke) if self.context.checks_permissions() => self.revoke_permissions(revoke),
+            _ => return None,
+        })
+    }
+
+    pub(super) fn roles(&self) -> Roles<'_> {
         Roles::of(self.context.schema)
     }
 
-    fn must_be_superuser(&self, permission: &'static str, role: Option<&str>) -> Result<(), DdlError> {
-        if self.roles().is_superuser(self.name) {
+    pub(super) fn is_superuser(&self) -> bool {
+        self.roles().is_superuser(self.name)
+    }
+
+    /// Refuses who is no superuser, nor has this permission on roles, or on one.
+    fn must_have(&self, permission: Permission, role: Option<&str>) -> Result<(), DdlError> {
+        if self.is_superuser() {
             return Ok(());
         }
-        let resource = role.map_or_else(|| "<all roles>".to_owned(), |role| format!("<role {role}>"));
-        Err(DdlError::NotPermitted { role: self.name.to_owned(), permission, resource })
+        let resource = role.map_or(Resource::AllRoles, |role| Resource::Role(role.to_owned()));
+        match self.context.checks_permissions() {
+            true if self.rights().allow(permission, &resource) => Ok(()),
+            true => Err(DdlError::Insufficient(self.name.to_owned())),
+            false => {
+                let (role, permission, resource) = (self.name.to_owned(), permission.name(), resource.to_string());
+                Err(DdlError::NotPermitted { role, permission, resource })
+            }
+        }
+    }
+
+    /// Refuses others than superusers to change, drop or give away a role that would make superusers of them.
+    fn must_not_reach(&self, role: &str, how: &'static str) -> Result<(), DdlError> {
+        if self.roles().is_superuser(role) && !self.is_superuser() { Err(DdlError::OnlySuperusers(how)) } else { Ok(()) }
     }
 
     fn must_exist(&self, role: &str) -> Result<(), DdlError> {
@@ -45,7 +76,7 @@ impl Asker<'_> {
     }
 
     /// The roles with one of them changed.
-    fn with_role(&self, name: &str, role: Role) -> Result<Outcome, DdlError> {
+    pub(super) fn with_role(&self, name: &str, role: Role) -> Result<Outcome, DdlError> {
         let mut roles = self.roles().0.clone();
         if roles.get(name).is_some_and(|former| **former == role) {
             return Ok(Outcome::unchanged());
@@ -56,7 +87,10 @@ impl Asker<'_> {
 
     pub(super) fn create(&self, create: &CreateRole) -> Result<Outcome, DdlError> {
         let name = create.name.as_str();
-        self.must_be_superuser("CREATE", None)?;
+        self.must_have(Permission::Create, None)?;
+        if create.options.contains(&RoleOption::Superuser(true)) && !self.is_superuser() {
+            return Err(DdlError::OnlySuperusers("can create a role with superuser status"));
+        }
         if name.is_empty() || name.contains('\0') {
             return Err(DdlError::RoleName);
         }
@@ -71,32 +105,37 @@ impl Asker<'_> {
 
     pub(super) fn alter(&self, alter: &AlterRole) -> Result<Outcome, DdlError> {
         let name = alter.name.as_str();
+        let is_superuser = self.is_superuser();
+        if alter.options.iter().any(|option| matches!(option, RoleOption::Superuser(_))) {
+            if self.roles().granted(self.name, true).contains(name) {
+                return Err(DdlError::OwnSuperuser);
+            }
+            if !is_superuser {
+                return Err(DdlError::OnlySuperusers("are allowed to alter superuser status"));
+            }
+        }
         if name != self.name {
-            self.must_be_superuser("ALTER", Some(name))?;
+            self.must_have(Permission::Alter, Some(name))?;
+            self.must_not_reach(name, "are allowed to alter a role with superuser status")?;
+        } else if !is_superuser && alter.options.iter().any(|option| matches!(option, RoleOption::Login(_))) {
+            return Err(DdlError::OwnOption("LOGIN"));
         }
         let mut role = match self.roles().get(name) {
             Some(role) => Role::clone(role),
             None if alter.if_exists => return Ok(Outcome::unchanged()),
             None => return Err(DdlError::UnknownAlteredRole(name.to_owned())),
         };
-        let is_superuser = self.roles().is_superuser(self.name);
-        for option in &alter.options {
-            match option {
-                RoleOption::Superuser(_) if self.roles().granted(self.name, true).contains(name) => return Err(DdlError::OwnSuperuser),
-                RoleOption::Login(_) if !is_superuser => return Err(DdlError::OwnOption("login")),
-                _ => {}
-            }
-        }
         set_options(&mut role, &alter.options)?;
         self.with_role(name, role)
     }
 
     pub(super) fn drop(&self, drop: &DropRole) -> Result<Outcome, DdlError> {
         let name = drop.name.as_str();
-        self.must_be_superuser("DROP", Some(name))?;
+        self.must_have(Permission::Drop, Some(name))?;
         if name == self.name {
             return Err(DdlError::OwnRole);
         }
+        self.must_not_reach(name, "can drop a role with superuser status")?;
         if drop.if_exists && self.roles().get(name).is_none() {
             return Ok(Outcome::unchanged());
         }
@@ -111,7 +150,8 @@ impl Asker<'_> {
 
     pub(super) fn grant(&self, grant: &GrantRole) -> Result<Outcome, DdlError> {
         let (role, grantee) = (grant.role.as_str(), grant.grantee.as_str());
-        self.must_be_superuser("AUTHORIZE", Some(role))?;
+        self.must_have(Permission::Authorize, Some(role))?;
+        self.must_not_reach(role, "can grant a role with superuser status")?;
         self.must_exist(role)?;
         self.must_exist(grantee)?;
         for (member, group) in [(grantee, role), (role, grantee)] {
@@ -124,7 +164,8 @@ impl Asker<'_> {
 
     pub(super) fn revoke(&self, revoke: &RevokeRole) -> Result<Outcome, DdlError> {
         let (role, revokee) = (revoke.role.as_str(), revoke.revokee.as_str());
-        self.must_be_superuser("AUTHORIZE", Some(role))?;
+        self.must_have(Permission::Authorize, Some(role))?;
+        self.must_not_reach(role, "can revoke a role with superuser status")?;
         self.must_exist(role)?;
         self.must_exist(revokee)?;
         if !self.roles().granted(revokee, false).contains(role) || role == revokee {

@@ -38,6 +38,8 @@ pub fn rows(table: &Table, view: &NodeView<'_>, visit: &mut dyn FnMut(SystemRow)
         ("system", "peers_v2") => node_tables::peers_v2(view, &mut rows),
         ("system_auth", "roles") => role_tables::roles(view.schema, &mut rows),
         ("system_auth", "role_members") => role_tables::role_members(view.schema, &mut rows),
+        ("system_auth", "role_permissions") => role_tables::role_permissions(view.schema, &mut rows),
+        ("system_auth", "resource_role_permissons_index") => role_tables::resource_roles(view.schema, &mut rows),
         ("system_views", "clients") => node_tables::clients(view, &mut rows),
         ("system_views", "settings") => node_tables::settings(view, &mut rows),
         ("system_schema", "keyspaces") => schema_tables::keyspaces(view.schema, &mut rows),

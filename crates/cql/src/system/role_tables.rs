@@ -1,8 +1,8 @@
-//! Rows of `system_auth`: roles, without what is known of their passwords.
+//! Rows of `system_auth`: roles, without what is known of their passwords, and their permissions.
 
 use super::row::{RowBuilder, boolean, text, texts};
 use crate::roles::Roles;
-use model::Schema;
+use model::{Permission, Schema};
 
 pub(super) fn roles(schema: &Schema, rows: &mut RowBuilder<'_>) {
     for (name, role) in Roles::of(schema).all() {
@@ -20,6 +20,24 @@ pub(super) fn role_members(schema: &Schema, rows: &mut RowBuilder<'_>) {
     for (member, role) in Roles::of(schema).all() {
         for granted in &role.member_of {
             rows.row([("role", text(granted)), ("member", text(member))]);
+        }
+    }
+}
+
+pub(super) fn role_permissions(schema: &Schema, rows: &mut RowBuilder<'_>) {
+    for (name, role) in Roles::of(schema).all() {
+        for (resource, permissions) in &role.permissions {
+            let mut names: Vec<&str> = permissions.iter().map(Permission::name).collect();
+            names.sort_unstable();
+            rows.row([("role", text(name)), ("resource", text(resource.name())), ("permissions", texts(names.into_iter()))]);
+        }
+    }
+}
+
+pub(super) fn resource_roles(schema: &Schema, rows: &mut RowBuilder<'_>) {
+    for (name, role) in Roles::of(schema).all() {
+        for resource in role.permissions.keys() {
+            rows.row([("resource", text(resource.name())), ("role", text(name))]);
         }
     }
 }

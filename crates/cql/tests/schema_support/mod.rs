@@ -15,13 +15,15 @@ pub struct Session {
     pub keyspace: Option<String>,
     /// Who has logged in.
     pub role: Option<String>,
+    /// Whether roles need permissions.
+    pub checks_permissions: bool,
     /// Counts statements: the source of ids and times.
     pub statements: u64,
 }
 
 impl Session {
     pub fn new() -> Self {
-        Self { schema: Arc::new(Schema::empty()), keyspace: None, role: None, statements: 0 }
+        Self { schema: Arc::new(Schema::empty()), keyspace: None, role: None, checks_permissions: false, statements: 0 }
     }
 
     /// Runs a schema statement.
@@ -38,6 +40,7 @@ impl Session {
             data_center: "datacenter1",
             nodes: 1,
             role: self.role.as_deref(),
+            checks_permissions: self.checks_permissions,
         };
         let outcome = ddl::apply(&self.schema, self.keyspace.as_deref(), &statement, &environment)?;
         if let Some(change) = &outcome.change {

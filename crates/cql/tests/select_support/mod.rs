@@ -161,6 +161,7 @@ impl Node {
             data_center: "dc",
             nodes: 1,
             role: None,
+            checks_permissions: false,
         };
         let outcome = ddl::apply(&self.schema, Some("ks"), &parsed.statement, &environment).unwrap();
         self.schema = outcome.change.unwrap().schema;

@@ -5,6 +5,7 @@
 use super::types::{Resolver, TypeDeclaration, TypeDocument};
 use super::{Inconsistency, SchemaBlobError};
 use crate::column_id::ColumnId;
+use crate::permission::{Permission, Permissions, Resource};
 use crate::record_set::{Bin, RecordSet};
 use crate::schema::{
     Column, ColumnKind, DroppedColumn, Index, IndexPart, KeptOption, Keyspace, Order, Replication, Role, Schema, Table, TableOptions,
@@ -15,8 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The newest format that [`decode`] reads.
-pub const FORMAT: u32 = 3;
-/// What [`encode`] writes for a schema without indexes: programs that know none read it.
+pub const FORMAT: u32 = 4;
+/// What [`encode`] writes for a schema without permissions: programs that know none read it.
+const FORMAT_WITHOUT_PERMISSIONS: u32 = 3;
+/// What [`encode`] writes for a schema that has no indexes either.
 const FORMAT_WITHOUT_INDEXES: u32 = 2;
 /// What [`encode`] writes for a schema that has no roles either.
 const FORMAT_WITHOUT_ROLES: u32 = 1;
@@ -47,6 +50,9 @@ struct RoleDocument {
     password_hash: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     member_of: BTreeSet<String>,
+    /// Names of permissions, by names of resources.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    permissions: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -158,10 +164,11 @@ pub(super) fn hex(value: u128) -> String {
 impl SchemaDocument {
     pub(super) fn of(schema: &Schema) -> Self {
         Self {
-            format: match (schema.has_indexes_or_compact_tables(), schema.roles.is_empty()) {
-                (true, _) => FORMAT,
-                (false, false) => FORMAT_WITHOUT_INDEXES,
-                (false, true) => FORMAT_WITHOUT_ROLES,
+            format: match (schema.has_permissions(), schema.has_indexes_or_compact_tables(), schema.roles.is_empty()) {
+                (true, ..) => FORMAT,
+                (false, true, _) => FORMAT_WITHOUT_PERMISSIONS,
+                (false, false, false) => FORMAT_WITHOUT_INDEXES,
+                (false, false, true) => FORMAT_WITHOUT_ROLES,
             },
             version: hex(schema.version),
             next_table: schema.next_table.0,
@@ -181,7 +188,11 @@ impl SchemaDocument {
                 return Err(fault(&former.name, Inconsistency::NameTwice));
             }
         }
-        let roles: BTreeMap<String, Arc<Role>> = self.roles.into_iter().map(|(name, role)| (name, Arc::new(role.into_role()))).collect();
+        let mut roles: BTreeMap<String, Arc<Role>> = BTreeMap::new();
+        for (name, document) in self.roles {
+            let role = document.into_role().ok_or_else(|| SchemaBlobError::UnknownPermission { role: name.clone() })?;
+            roles.insert(name, Arc::new(role));
+        }
         if let Some((name, _)) = roles.iter().find(|(_, role)| role.member_of.iter().any(|other| !roles.contains_key(other))) {
             return Err(SchemaBlobError::UnknownRole { role: name.clone() });
         }
@@ -191,12 +202,21 @@ impl SchemaDocument {
 
 impl RoleDocument {
     fn of(role: &Role) -> Self {
-        let Role { can_login, is_superuser, password_hash, member_of } = role.clone();
-        Self { login: can_login, superuser: is_superuser, password_hash, member_of }
+        let Role { can_login, is_superuser, password_hash, member_of, permissions } = role.clone();
+        let names = |permissions: Permissions| permissions.iter().map(|permission| permission.name().to_owned()).collect();
+        let permissions = permissions.into_iter().map(|(resource, permissions)| (resource.name(), names(permissions))).collect();
+        Self { login: can_login, superuser: is_superuser, password_hash, member_of, permissions }
     }
 
-    fn into_role(self) -> Role {
-        Role { can_login: self.login, is_superuser: self.superuser, password_hash: self.password_hash, member_of: self.member_of }
+    /// None where a permission or its resource is unknown.
+    fn into_role(self) -> Option<Role> {
+        let mut permissions = BTreeMap::new();
+        for (resource, names) in self.permissions {
+            let listed: Option<Vec<Permission>> = names.iter().map(|name| Permission::from_name(name)).collect();
+            permissions.insert(Resource::from_name(&resource)?, Permissions::of(&listed?));
+        }
+        let (can_login, is_superuser) = (self.login, self.superuser);
+        Some(Role { can_login, is_superuser, password_hash: self.password_hash, member_of: self.member_of, permissions })
     }
 }
 

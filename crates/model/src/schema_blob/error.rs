@@ -31,6 +31,12 @@ pub enum SchemaBlobError {
         /// The role.
         role: String,
     },
+    /// A role has been allowed what this program does not know.
+    #[error("the role {role} has been granted a permission, or one on something, that this program does not know")]
+    UnknownPermission {
+        /// The role.
+        role: String,
+    },
     /// Its parts contradict each other.
     #[error("the schema contradicts itself in {keyspace}.{name}: {fault}")]
     Inconsistent {

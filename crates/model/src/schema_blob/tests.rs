@@ -5,7 +5,7 @@ use crate::ColumnId;
 use crate::record_set::NewBin;
 use crate::schema::{Column, ColumnKind, DroppedColumn, KeptOption, Keyspace, Order, Replication, Role, Table, TableOptions};
 use crate::types::{DataType, Frozen, UserType};
-use crate::{Index, IndexPart};
+use crate::{Index, IndexPart, Permission, Permissions, Resource};
 use base::TableId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -141,8 +141,8 @@ fn every_cut_is_found() {
 
 #[test]
 fn a_newer_format_is_named_even_if_its_fields_are_unknown() {
-    let error = decode(&sealed("{\"format\": 4, \"galaxies\": []}\n")).unwrap_err();
-    assert!(matches!(error, SchemaBlobError::Newer { found: 4, supported: FORMAT }), "{error}");
+    let error = decode(&sealed("{\"format\": 5, \"galaxies\": []}\n")).unwrap_err();
+    assert!(matches!(error, SchemaBlobError::Newer { found: 5, supported: FORMAT }), "{error}");
 }
 
 #[test]
@@ -229,7 +229,8 @@ fn indexes_survive_the_round_trip_and_need_a_program_that_knows_them() {
 fn with_roles() -> Schema {
     let group = Role { is_superuser: true, ..Role::default() };
     let member_of = BTreeSet::from(["staff".to_owned()]);
-    let somebody = Role { can_login: true, is_superuser: false, password_hash: Some("$2b$10$salt".to_owned()), member_of };
+    let somebody =
+        Role { can_login: true, is_superuser: false, password_hash: Some("$2b$10$salt".to_owned()), member_of, ..Role::default() };
     let roles = BTreeMap::from([("staff".to_owned(), Arc::new(group)), ("Jo".to_owned(), Arc::new(somebody))]);
     Schema { roles, ..full() }
 }
@@ -242,6 +243,21 @@ fn roles_survive_the_round_trip_and_need_a_program_that_knows_them() {
     assert_ne!(content(&with_roles()), content(&full()));
     let error = decode(&sealed(&document_of(&with_roles()).replace("\"staff\": {", "\"stuff\": {"))).unwrap_err();
     assert!(matches!(&error, SchemaBlobError::UnknownRole { role } if role == "Jo"), "{error}");
+}
+
+#[test]
+fn permissions_survive_the_round_trip_and_need_a_program_that_knows_them() {
+    let mut schema = with_roles();
+    let granted = Permissions::of(&[Permission::Select, Permission::Modify]);
+    let role = Arc::make_mut(schema.roles.get_mut("Jo").unwrap());
+    role.permissions = BTreeMap::from([(Resource::table("app", "users"), granted), (Resource::Role("staff".to_owned()), granted)]);
+    assert_eq!(decode(&encode(&schema)).unwrap(), schema);
+    let document = document_of(&schema);
+    assert!(document.contains("\"format\": 4") && document.contains("\"data/app/users\""));
+    for (known, unknown) in [("\"SELECT\"", "\"DANCE\""), ("\"data/app/users\"", "\"moon\"")] {
+        let error = decode(&sealed(&document.replace(known, unknown))).unwrap_err();
+        assert!(matches!(&error, SchemaBlobError::UnknownPermission { role } if role == "Jo"), "{error}");
+    }
 }
 
 /// A record set beside the tables.

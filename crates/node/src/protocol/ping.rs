@@ -235,13 +235,13 @@ enum Change {
 }
 
 impl SchemaChange for Change {
-    fn resolve(&self, schema: &Arc<Schema>, environment: &mut SchemaEnvironment<'_>) -> Result<Option<ResolvedChange>, SchemaFailure> {
+    fn resolve(&self, schema: &Arc<Schema>, environment: &mut SchemaEnvironment<'_>) -> Result<ResolvedChange, SchemaFailure> {
         if matches!(self, Self::Refuse) {
             return Err(SchemaFailure::Rejected { code: 7, message: "never".to_owned() });
         }
-        let Some(declared) = schema.declare_bins("ping", "lines", &[], (environment.uuid)())? else { return Ok(None) };
+        let Some(declared) = schema.declare_bins("ping", "lines", &[], (environment.uuid)())? else { return Ok(ResolvedChange::default()) };
         let update = SchemaUpdate { schema: Arc::new(declared.schema), dropped: Vec::new(), truncated: Vec::new(), events: Vec::new() };
-        Ok(Some(ResolvedChange { update, warnings: Vec::new() }))
+        Ok(ResolvedChange { update: Some(update), warnings: Vec::new() })
     }
 }
 
@@ -375,6 +375,7 @@ mod tests {
             let now = Now { monotonic_us: 1, wall_us: 1_700_000_000_000_000 };
             let config = Arc::new(NodeConfig {
                 requires_login: false,
+                checks_permissions: false,
                 cluster_name: "ping".to_owned(),
                 data_center: "here".to_owned(),
                 rack: "rack".to_owned(),

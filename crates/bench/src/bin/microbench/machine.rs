@@ -7,7 +7,7 @@ use base::CoreId;
 use cql::wire::ProtocolVersion;
 use engine::Engine;
 use io::{ConnectionId, Handler, ListenerId, Now};
-use load::cql::client::{Client, PreparedStatement, Transport};
+use load::cql::client::{Client, Credentials, PreparedStatement, Transport};
 use model::Schema;
 use node::{AerospikeConfig, Core, CoreParts, MetadataBlobs, NodeConfig, Protocol, SharedStatements};
 use shard::{Durability, Shard};
@@ -16,6 +16,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+/// Of clients that have to log in, and its password.
+pub(crate) const ROLE: &str = "microbench";
 /// Open and not yet durable segments, as the server has.
 const MIRRORS: usize = 3;
 /// The core gets no more turns than this to answer what waits.
@@ -31,7 +33,7 @@ pub(crate) struct Machine {
 
 impl Machine {
     /// A node with empty data and so many connections.
-    pub(crate) fn start(connections: u16, capacity_bytes: u64, memory_bytes: usize) -> Result<Self, Failure> {
+    pub(crate) fn start(connections: u16, capacity_bytes: u64, memory_bytes: usize, login: bool) -> Result<Self, Failure> {
         let config = engine::Config::new(0x7A5E, 0, 0, capacity_bytes, memory_bytes);
         let stable = PlainMemory(vec![0; config.stable_bytes(MIRRORS)].into_boxed_slice());
         let reactor = FakeReactor::new(connections);
@@ -40,7 +42,7 @@ impl Machine {
         let core = Core::new(CoreParts {
             core: CoreId(0),
             cores: 1,
-            config: Arc::new(node_config(io::Reactor::now(&reactor))),
+            config: Arc::new(node_config(io::Reactor::now(&reactor), login)),
             schema: Arc::new(Schema::empty()),
             shard,
             statements: Arc::new(SharedStatements::new(8 << 20)),
@@ -52,11 +54,15 @@ impl Machine {
         while !machine.reactor.accepting {
             machine.turn();
         }
-        let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
         for index in 0..connections {
-            machine.core.accepted(&mut machine.reactor, connection(index), ListenerId(0), peer);
+            machine.connect(index);
         }
         Ok(machine)
+    }
+
+    fn connect(&mut self, index: u16) {
+        let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+        self.core.accepted(&mut self.reactor, connection(index), ListenerId(0), peer);
     }
 
     /// Delivers to each connection its input, and gives the core its turn: the part that is measured.
@@ -122,13 +128,19 @@ impl Machine {
         select: &str,
         insert: &str,
     ) -> Result<(PreparedStatement, PreparedStatement), Failure> {
-        for index in 1..self.reactor.outputs.len() {
-            Client::start(Wire { machine: self, index: index as u16 }, version)?;
-        }
-        let mut first = Client::start(Wire { machine: self, index: 0 }, version)?;
+        let boss = Credentials { user: "cassandra", password: "cassandra" };
+        let mut first = Client::start_as(Wire { machine: self, index: 0 }, version, Some(boss))?;
         for statement in schema {
             first.query(statement)?;
         }
+        // Who has made the table may do everything: the one that is measured is another client.
+        self.core.closed(&mut self.reactor, connection(0));
+        self.connect(0);
+        let role = Credentials { user: ROLE, password: ROLE };
+        for index in 1..self.reactor.outputs.len() {
+            Client::start_as(Wire { machine: self, index: index as u16 }, version, Some(role))?;
+        }
+        let mut first = Client::start_as(Wire { machine: self, index: 0 }, version, Some(role))?;
         Ok((first.prepare(select)?, first.prepare(insert)?))
     }
 }
@@ -137,9 +149,10 @@ fn connection(index: u16) -> ConnectionId {
     ConnectionId { index: u32::from(index), generation: 0 }
 }
 
-fn node_config(now: Now) -> NodeConfig {
+fn node_config(now: Now, login: bool) -> NodeConfig {
     NodeConfig {
-        requires_login: false,
+        requires_login: login,
+        checks_permissions: login,
         cluster_name: "microbench".to_owned(),
         data_center: "datacenter1".to_owned(),
         rack: "rack1".to_owned(),

@@ -17,6 +17,9 @@ pub(crate) struct Options {
     /// The first blob has an index, and rows are read by it.
     #[arg(long)]
     pub(crate) index: bool,
+    /// Clients log in, as a role with permissions on the table's keyspace.
+    #[arg(long)]
+    pub(crate) login: bool,
     /// Frames in each delivery.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 16])]
     pub(crate) batches: Vec<u16>,

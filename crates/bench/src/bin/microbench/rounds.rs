@@ -1,7 +1,7 @@
 //! Loads the rows, then runs rounds of requests and times the core.
 
 use crate::failure::Failure;
-use crate::machine::Machine;
+use crate::machine::{Machine, ROLE};
 use crate::options::{Options, Shape, Workload};
 use crate::report::{self, Line};
 use base::Rng;
@@ -82,7 +82,7 @@ impl Rounds {
         let shape = RowShape::new(columns, column_bytes);
         let log_bytes = options.rows * (shape.value_bytes() as u64 + RECORD_BYTES_EXTRA);
         let capacity = ((log_bytes as f64 * options.capacity_times) as u64).max(LOG_BYTES_LEAST);
-        let mut machine = Machine::start(options.connections, capacity, MEMORY_BYTES)?;
+        let mut machine = Machine::start(options.connections, capacity, MEMORY_BYTES, options.login)?;
         let version = options.version();
         let mut schema = vec![
             "CREATE KEYSPACE microbench WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}".to_owned(),
@@ -92,6 +92,10 @@ impl Rounds {
         if options.index {
             schema.push(shape.create_index(TABLE));
             select = shape.select_by_value(TABLE);
+        }
+        if options.login {
+            schema.push(format!("CREATE ROLE {ROLE} WITH PASSWORD = '{ROLE}' AND LOGIN = true"));
+            schema.push(format!("GRANT SELECT, MODIFY ON KEYSPACE microbench TO {ROLE}"));
         }
         let (select, insert) = machine.set_up(version, &schema, &select, &shape.insert(TABLE))?;
         let mut encoder = FrameEncoder::new(Direction::Request);

@@ -5,6 +5,7 @@ use super::{
     term::Literal,
     type_name::TypeName,
 };
+use model::Permission;
 
 /// `CREATE ROLE …` and `CREATE USER …`
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,22 +157,6 @@ pub enum PermissionSet {
     All,
     /// At least one, in the text's order.
     Some(Vec<Permission>),
-}
-
-/// Something that can be allowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)] // CQL's own names
-pub enum Permission {
-    Create,
-    Alter,
-    Drop,
-    Select,
-    Modify,
-    Authorize,
-    Describe,
-    Execute,
-    Unmask,
-    SelectMasked,
 }
 
 /// What a permission is about.

@@ -24,7 +24,7 @@ mod type_name;
 
 pub use access::{
     AccessScope, AddIdentity, AlterRole, CreateRole, DropIdentity, DropRole, GrantPermissions, GrantRole, ListPermissions, ListRoles,
-    Permission, PermissionSet, Resource, RevokePermissions, RevokeRole, RoleOption,
+    PermissionSet, Resource, RevokePermissions, RevokeRole, RoleOption,
 };
 pub use define::{
     AlterKeyspace, AlterType, AlterTypeOperation, AlterView, CreateIndex, CreateKeyspace, CreateTrigger, CreateType, CreateView, DropIndex,

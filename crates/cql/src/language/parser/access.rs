@@ -5,11 +5,12 @@ use crate::language::{
     Statement, SyntaxErrorKind,
     ast::{
         AccessScope, AddIdentity, AlterRole, CreateRole, DropIdentity, DropRole, GrantPermissions, GrantRole, Identifier, ListPermissions,
-        ListRoles, Permission, PermissionSet, Resource, RevokePermissions, RevokeRole, RoleOption,
+        ListRoles, PermissionSet, Resource, RevokePermissions, RevokeRole, RoleOption,
     },
     keyword::Keyword,
     token::TokenKind,
 };
+use model::Permission;
 
 impl Parser<'_> {
     /// What stands after `CREATE ROLE`.

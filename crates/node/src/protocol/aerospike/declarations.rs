@@ -13,17 +13,17 @@ use std::sync::Arc;
 pub(super) struct Declaration(pub(super) Vec<Need>);
 
 impl SchemaChange for Declaration {
-    fn resolve(&self, schema: &Arc<Schema>, environment: &mut SchemaEnvironment<'_>) -> Result<Option<ResolvedChange>, SchemaFailure> {
+    fn resolve(&self, schema: &Arc<Schema>, environment: &mut SchemaEnvironment<'_>) -> Result<ResolvedChange, SchemaFailure> {
         let factor = environment.in_cluster.then_some(environment.config.aerospike.replication_factor);
         let mut declared = Declared { schema: None, events: Vec::new(), factor };
         for need in &self.0 {
             let uuid = (environment.uuid)();
             declared.add(schema, need, uuid)?;
         }
-        let Some(mut schema) = declared.schema else { return Ok(None) };
+        let Some(mut schema) = declared.schema else { return Ok(ResolvedChange::default()) };
         schema.version = ddl::content_version(&schema);
         let update = SchemaUpdate { schema: Arc::new(schema), dropped: Vec::new(), truncated: Vec::new(), events: declared.events };
-        Ok(Some(ResolvedChange { update, warnings: Vec::new() }))
+        Ok(ResolvedChange { update: Some(update), warnings: Vec::new() })
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The way of a statement: [`Cql`]'s session decodes a frame → `statements` plans it and has it run where its partition is → the reply, at once or
 //! as a [`ReplyHeader`] on a request that waits. `replicas` says whose rows a statement may read, `routes` how it travels, `forwarded` runs those of other cores and members,
-//! `batch_log` finishes logged batches whose coordinator has died, `indexing` gives rows the entries that indexes lack.
+//! `rights` says what its client's role may do, `batch_log` finishes logged batches whose coordinator has died, `indexing` gives rows the entries that indexes lack.
 
 mod batch;
 mod batch_log;
@@ -10,6 +10,7 @@ mod forwarded;
 mod indexing;
 mod prepared;
 mod replicas;
+mod rights;
 mod routes;
 mod schema;
 mod statements;
@@ -22,6 +23,7 @@ use self::batch_log::BatchLogs;
 use self::indexing::Backfills;
 pub(crate) use self::indexing::observations;
 use self::prepared::CoreStatements;
+use self::rights::RightsOfRoles;
 use self::statements::Statements;
 use super::{ClientProtocol, ClientSession, ReplyForm, RequestCoordinator, Server, Verdict};
 use crate::cluster::{Asker, Ring};
@@ -44,6 +46,7 @@ pub(crate) struct Cql;
 /// What a core keeps for it.
 pub(crate) struct CoreState {
     statements: CoreStatements,
+    rights: RightsOfRoles,
     pub(crate) batches: BatchLogs,
     backfills: Backfills,
     /// Without a cluster.
@@ -54,6 +57,7 @@ impl CoreState {
     pub(crate) fn new(shared: Arc<SharedStatements>) -> Self {
         Self {
             statements: CoreStatements::new(shared),
+            rights: RightsOfRoles::default(),
             batches: BatchLogs::default(),
             backfills: Backfills::default(),
             ring: Ring::default(),
@@ -74,6 +78,7 @@ impl ClientProtocol for Cql {
 
     fn schema_changed(core: &mut Core) {
         core.protocols.cql.statements.schema_changed(&core.schema);
+        core.protocols.cql.rights.schema_changed();
         core.protocols.cql.backfills.schema_changed();
     }
 

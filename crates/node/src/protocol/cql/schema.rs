@@ -24,18 +24,24 @@ impl SchemaStatement {
 }
 
 impl SchemaChange for SchemaStatement {
-    fn resolve(&self, schema: &Arc<Schema>, environment: &mut SchemaEnvironment<'_>) -> Result<Option<ResolvedChange>, SchemaFailure> {
+    fn resolve(&self, schema: &Arc<Schema>, environment: &mut SchemaEnvironment<'_>) -> Result<ResolvedChange, SchemaFailure> {
         let terms = ddl::Environment {
             table_uuid: (environment.uuid)(),
             now_us: environment.now_us,
             data_center: &environment.config.data_center,
             nodes: environment.members,
             role: self.role.as_deref(),
+            checks_permissions: environment.config.checks_permissions,
         };
         let outcome = ddl::apply(schema, self.keyspace.as_deref(), &self.statement, &terms).map_err(CqlError::from)?;
-        let Some(ddl::Change { schema, event, dropped }) = outcome.change else { return Ok(None) };
+        let warnings = outcome.warnings;
+        let Some(ddl::Change { schema, event, dropped }) = outcome.change else { return Ok(ResolvedChange { update: None, warnings }) };
         if !schema.roles.is_empty() && !environment.knows_roles {
             let message = "Roles can be made once every member of the cluster runs a program that knows them";
+            return Err(CqlError::invalid(message).into());
+        }
+        if schema.has_permissions() && !environment.knows_permissions {
+            let message = "Permissions can be granted once every member of the cluster runs a program that knows them";
             return Err(CqlError::invalid(message).into());
         }
         if schema.has_indexes_or_compact_tables() && !environment.knows_indexes {
@@ -44,6 +50,6 @@ impl SchemaChange for SchemaStatement {
             return Err(CqlError::invalid(message).into());
         }
         let update = SchemaUpdate { schema, dropped, truncated: Vec::new(), events: event.into_iter().collect() };
-        Ok(Some(ResolvedChange { update, warnings: outcome.warnings }))
+        Ok(ResolvedChange { update: Some(update), warnings })
     }
 }

@@ -14,6 +14,7 @@ use crate::requests::{REQUEST_BYTES, Request};
 use base::CoreId;
 use cql::exec::{BatchCoordinator, Bindings, Execution, Options, Work, start};
 use cql::language::has_more_tokens;
+use cql::listings::{self, Listing};
 use cql::plan::{self, Prepared, Statement};
 use cql::reply::ResultColumn;
 use cql::session::{Client, Credentials, Server};
@@ -122,6 +123,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             id[..length].copy_from_slice(&execute.id[..length]);
             return Err(CqlError::Unprepared(id));
         };
+        core.protocols.cql.rights.check(core.config.checks_permissions, &core.schema, client, &prepared.statement)?;
         let bindings = Bindings::new(&prepared.markers, &execute.parameters.values)?;
         let execution = Execution { prepared, bindings, options, paging_state: execute.parameters.paging_state };
         let mut parked = None;
@@ -180,11 +182,18 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
     ) -> Result<Progress, CqlError> {
         let keyspace = query.parameters.common.keyspace.or(client.keyspace.as_deref());
         let prepared = Arc::new(self.plan(keyspace, query.text)?);
+        self.check_rights(client, &prepared.statement)?;
         let bindings = Bindings::new(&prepared.markers, &query.parameters.values)?;
         let context = self.core.context(self.reactor);
         let options = self.options(header, &query.parameters, &context);
         let execution = Execution { prepared: &prepared, bindings, options, paging_state: query.parameters.paging_state };
         self.run(client, header, &wire::Request::Query(*query), &execution, weight(&prepared), &context, out)
+    }
+
+    /// Refuses a statement that the client's role may not run.
+    pub(super) fn check_rights(&mut self, client: &mut Client, statement: &Statement) -> Result<(), CqlError> {
+        let core = &mut *self.core;
+        core.protocols.cql.rights.check(core.config.checks_permissions, &core.schema, client, statement)
     }
 
     /// Runs any statement. Its plan takes `plan_bytes`, if it is kept for this request alone.
@@ -290,9 +299,15 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             Statement::Schema(statement) => {
                 let (keyspace, role) = (prepared.keyspace.clone(), client.role.clone());
                 if let Some(role) = &role {
-                    if let Some(listing) = roles::list(statement, &self.core.schema, role) {
-                        let roles::Listing { table, columns, rows } = listing?;
-                        reply::write_rows(out, header.version, header.stream, roles::LISTING_KEYSPACE, table, &columns, &rows);
+                    let checks_permissions = self.core.config.checks_permissions;
+                    let asker = listings::Asker { role, keyspace: client.keyspace.as_deref(), checks_permissions };
+                    if let Some(listing) = listings::list(statement, &self.core.schema, &asker) {
+                        let Listing { table, columns, rows } = listing?;
+                        if rows.is_empty() {
+                            reply::write_void(out, header.version, header.stream);
+                        } else {
+                            reply::write_rows(out, header.version, header.stream, listings::KEYSPACE, table, &columns, &rows);
+                        }
                         return Ok(Progress::Replied);
                     }
                     if let Some(password) = roles::password_of(statement)? {

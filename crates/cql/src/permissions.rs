@@ -1,0 +1,180 @@
+//! What a role may do. Permissions are a part of roles, and so of the schema: who is allowed or refused something is so on every core, as soon as it knows
+//! the change, also by statements that are prepared and connections that are open.
+//!
+//! On the path: [`Rights`] are worked out once for each role and version of the schema; a statement about rows then costs a search among the
+//! schema's tables. Statements about the schema and roles are checked where they are decided: [`crate::ddl::apply`].
+
+use crate::CqlError;
+use crate::ddl::DdlError;
+use crate::language::ast::{self, PermissionSet};
+use crate::plan::{Modify, Statement};
+use crate::roles::Roles;
+use crate::system::{is_system_keyspace, table as system_table};
+use base::TableId;
+use model::{Permission, Permissions, Resource, Schema, Table};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Everybody reads these: drivers do, before their first statement.
+const READABLE_KEYSPACES: &[&str] = &["system_schema", "system_virtual_schema", "system_traces"];
+/// As [`READABLE_KEYSPACES`], of `system`.
+const READABLE_TABLES: &[&str] = &["local", "peers", "peers_v2", "size_estimates", "table_estimates"];
+
+/// What a role may do by itself and by the roles that it has been granted, in one version of the schema.
+#[derive(Debug)]
+pub struct Rights {
+    schema_version: u128,
+    role: Arc<str>,
+    is_superuser: bool,
+    granted: HashMap<Resource, Permissions>,
+    /// Of the schema's tables, by id: what is allowed on them and all above them.
+    tables: Vec<(TableId, Permissions)>,
+}
+
+impl Rights {
+    /// Those of a role.
+    #[must_use]
+    pub fn of(schema: &Schema, role: &Arc<str>) -> Self {
+        let roles = Roles::of(schema);
+        let mut granted: HashMap<Resource, Permissions> = HashMap::new();
+        for role in roles.granted(role, true).into_iter().filter_map(|name| roles.get(name)) {
+            for (resource, permissions) in &role.permissions {
+                let all = granted.entry(resource.clone()).or_default();
+                *all = all.or(*permissions);
+            }
+        }
+        let is_superuser = roles.is_superuser(role);
+        let mut rights = Self { schema_version: schema.version, role: Arc::clone(role), is_superuser, granted, tables: Vec::new() };
+        if !is_superuser {
+            rights.tables = schema.tables().map(|table| (table.id, rights.on_table(table))).collect();
+            rights.tables.sort_unstable_by_key(|(id, _)| *id);
+        }
+        rights
+    }
+
+    /// Whether they are of this version of the schema.
+    #[inline]
+    #[must_use]
+    pub fn are_of(&self, schema: &Schema) -> bool {
+        self.schema_version == schema.version
+    }
+
+    /// Whether the role may do everything.
+    pub(crate) fn are_all(&self) -> bool {
+        self.is_superuser
+    }
+
+    /// Whether the role has a permission on a resource, or on one above it.
+    pub(crate) fn allow(&self, permission: Permission, resource: &Resource) -> bool {
+        self.is_superuser || self.on(resource).contains(permission)
+    }
+
+    /// Refuses what [`Rights::allow`] does not allow.
+    pub(crate) fn check(&self, permission: Permission, resource: &Resource) -> Result<(), DdlError> {
+        if self.allow(permission, resource) {
+            return Ok(());
+        }
+        Err(DdlError::NotPermitted { role: self.role.to_string(), permission: permission.name(), resource: resource.to_string() })
+    }
+
+    /// Refuses a statement about rows, or to truncate a table, that the role may not run. Others are checked where they are carried out.
+    ///
+    /// # Errors
+    /// What is missing.
+    #[inline]
+    pub fn check_statement(&self, statement: &Statement) -> Result<(), CqlError> {
+        if self.is_superuser {
+            return Ok(());
+        }
+        match statement {
+            Statement::Select(plan) => self.check_table(Permission::Select, &plan.table),
+            Statement::Modify(plan) => self.check_modify(plan),
+            Statement::Batch(batch) => batch.statements.iter().try_for_each(|plan| self.check_modify(plan)),
+            Statement::Truncate(table) => self.check_table(Permission::Modify, table),
+            Statement::Use(_) | Statement::Schema(_) | Statement::Describe(_) => Ok(()),
+        }
+    }
+
+    /// A condition tells what is stored, so it needs the permission to read, too.
+    fn check_modify(&self, plan: &Modify) -> Result<(), CqlError> {
+        self.check_table(Permission::Modify, &plan.table)?;
+        if plan.is_conditional() { self.check_table(Permission::Select, &plan.table) } else { Ok(()) }
+    }
+
+    fn check_table(&self, permission: Permission, table: &Table) -> Result<(), CqlError> {
+        let permissions = match self.tables.binary_search_by_key(&table.id, |(id, _)| *id) {
+            Ok(at) => self.tables[at].1,
+            Err(_) => self.on_table(table),
+        };
+        if permissions.contains(permission) {
+            return Ok(());
+        }
+        Ok(self.check(permission, &Resource::table(&table.keyspace, &table.name))?)
+    }
+
+    fn on_table(&self, table: &Table) -> Permissions {
+        let (keyspace, name) = (table.keyspace.as_str(), table.name.as_str());
+        let is_readable = READABLE_KEYSPACES.contains(&keyspace) || keyspace == "system" && READABLE_TABLES.contains(&name);
+        let readable = if is_readable { Permissions::of(&[Permission::Select]) } else { Permissions::default() };
+        self.on(&Resource::table(keyspace, name)).or(readable)
+    }
+
+    fn on(&self, resource: &Resource) -> Permissions {
+        resource.chain().filter_map(|resource| self.granted.get(&resource)).fold(Permissions::default(), |all, some| all.or(*some))
+    }
+}
+
+/// Whether there is what a resource is about.
+pub(crate) fn exists(schema: &Schema, resource: &Resource) -> bool {
+    let keyspace_exists = |name: &String| schema.keyspaces.contains_key(name) || is_system_keyspace(name);
+    match resource {
+        Resource::AllKeyspaces | Resource::AllRoles | Resource::AllFunctions => true,
+        Resource::Keyspace(name) | Resource::AllTablesIn(name) | Resource::AllFunctionsIn(name) => keyspace_exists(name),
+        // The name of this one would stand for all tables.
+        Resource::Table { table, .. } if table == "*" => false,
+        Resource::Table { keyspace, table } => schema.table(keyspace, table).is_some() || system_table(keyspace, table).is_some(),
+        Resource::Role(name) => Roles::of(schema).get(name).is_some(),
+    }
+}
+
+/// The resource that a statement names.
+pub(crate) fn resolve(resource: &ast::Resource, keyspace: Option<&str>) -> Result<Resource, DdlError> {
+    let text = |name: &ast::Identifier| name.as_str().to_owned();
+    Ok(match resource {
+        ast::Resource::AllKeyspaces => Resource::AllKeyspaces,
+        ast::Resource::Keyspace(name) => Resource::Keyspace(text(name)),
+        ast::Resource::AllTablesIn(name) => Resource::AllTablesIn(text(name)),
+        ast::Resource::Table(name) => {
+            let keyspace = name.keyspace.as_ref().map(ast::Identifier::as_str).or(keyspace).ok_or(DdlError::NoKeyspace)?;
+            Resource::table(keyspace, name.name.as_str())
+        }
+        ast::Resource::AllRoles => Resource::AllRoles,
+        ast::Resource::Role(name) => Resource::Role(text(name)),
+        ast::Resource::AllFunctions => Resource::AllFunctions,
+        ast::Resource::AllFunctionsIn(name) => Resource::AllFunctionsIn(text(name)),
+        ast::Resource::Function(name, _) => match &name.keyspace {
+            None => return Err(DdlError::FunctionKeyspace),
+            Some(keyspace) if keyspace.as_str() == "system" => return Err(DdlError::NativeFunction),
+            Some(_) => return Err(DdlError::UnknownResource(format!("<function {name}>"))),
+        },
+        ast::Resource::AllMBeans | ast::Resource::MBean(_) | ast::Resource::MBeans(_) => {
+            return Err(DdlError::Unsupported("A permission on MBEANS"));
+        }
+    })
+}
+
+/// Those of a statement's permissions that make sense on a resource.
+pub(crate) fn applicable(permissions: &PermissionSet, resource: &Resource) -> Result<Permissions, DdlError> {
+    let permissions = match permissions {
+        PermissionSet::All => resource.applicable(),
+        PermissionSet::Some(list) => Permissions::of(list).and(resource.applicable()),
+    };
+    if permissions.is_empty() {
+        return Err(DdlError::NotApplicable(match resource {
+            Resource::AllRoles | Resource::Role(_) => "RoleResource",
+            Resource::AllFunctions | Resource::AllFunctionsIn(_) => "FunctionResource",
+            Resource::AllKeyspaces | Resource::Keyspace(_) | Resource::AllTablesIn(_) | Resource::Table { .. } => "DataResource",
+        }));
+    }
+    Ok(permissions)
+}

@@ -1,0 +1,150 @@
+"""Permissions: what a role may do, from the statement that grants it to the rows; on a server of their own that asks for passwords."""
+
+import contextlib
+import itertools
+import tempfile
+
+import pytest
+from cassandra import InvalidRequest, Unauthorized
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import Cluster
+from cassandra.query import BatchStatement
+
+import server
+from conftest import PEER, run_directory, when_back
+
+pytestmark = pytest.mark.skipif(bool(PEER), reason="the server under test is not TarnDB")
+
+KEYSPACE = "CREATE KEYSPACE {} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+names = (f"role{number}" for number in itertools.count())
+
+
+@pytest.fixture(scope="module")
+def guarded():
+    """A server on which roles need permissions, with table `ks.t` of 100 rows."""
+    private = server.Server(tempfile.mkdtemp(prefix="permissions-", dir=run_directory()), ["--authentication", "password"])
+    private.start()
+    with login(private, "cassandra") as boss:
+        boss.execute(KEYSPACE.format("ks"))
+        boss.execute("CREATE TABLE ks.t (k int PRIMARY KEY, v int)")
+        for key in range(100):
+            boss.execute("INSERT INTO ks.t (k, v) VALUES (%s, 0)", (key,))
+    yield private
+    private.stop()
+
+
+@contextlib.contextmanager
+def login(guarded, role, **options):
+    """A session of a role, whose password is its name."""
+    host, port = guarded.state()["cql"].rsplit(":", 1)
+    provider = PlainTextAuthProvider(role, role)
+    cluster = Cluster([host], port=int(port), auth_provider=provider, connect_timeout=20, **{"protocol_version": 5, **options})
+    try:
+        yield cluster.connect()
+    finally:
+        cluster.shutdown()
+
+
+@pytest.fixture(scope="module")
+def boss(guarded):
+    with login(guarded, "cassandra") as session:
+        yield session
+
+
+@pytest.fixture
+def role(boss):
+    """A role without permissions."""
+    name = next(names)
+    boss.execute(f"CREATE ROLE {name} WITH PASSWORD = '{name}' AND LOGIN = true")
+    yield name
+    boss.execute(f"DROP ROLE {name}")
+
+
+def refused(session, statement, *values, permission="SELECT", resource="<table ks.t>"):
+    with pytest.raises(Unauthorized) as refusal:
+        session.execute(statement, *values)
+    assert f"has no {permission} permission on {resource} or any of its parents" in str(refusal.value)
+
+
+def test_prepared_statements_of_open_connections_follow_every_change(guarded, boss, role):
+    with login(guarded, role) as session:
+        read, write = session.prepare("SELECT v FROM ks.t WHERE k = ?"), session.prepare("UPDATE ks.t SET v = ? WHERE k = ?")
+        for _ in range(2):
+            # Rows on every core.
+            for key in range(100):
+                refused(session, read, (key,))
+                refused(session, write, (1, key), permission="MODIFY")
+            boss.execute(f"GRANT SELECT ON ks.t TO {role}")
+            assert [session.execute(read, (key,)).one().v for key in range(100)] == [0] * 100
+            refused(session, write, (1, 7), permission="MODIFY")
+            boss.execute(f"REVOKE SELECT ON ks.t FROM {role}")
+        assert {row.v for row in boss.execute("SELECT v FROM ks.t")} == {0}
+
+
+def test_batches_conditions_and_slices_are_no_way_around(guarded, boss, role):
+    with login(guarded, role) as session:
+        batch = BatchStatement()
+        batch.add(session.prepare("DELETE FROM ks.t WHERE k = ?"), (1,))
+        batch.add("UPDATE ks.t SET v = 1 WHERE k = 2")
+        refused(session, batch, permission="MODIFY")
+        refused(session, "BEGIN BATCH DELETE FROM ks.t WHERE k = 1 APPLY BATCH", permission="MODIFY")
+        refused(session, "TRUNCATE ks.t", permission="MODIFY")
+        for read in ("SELECT count(*) FROM ks.t", "SELECT JSON * FROM ks.t", "SELECT * FROM ks.t WHERE v = 0 ALLOW FILTERING", "SELECT DISTINCT k FROM ks.t"):
+            refused(session, read)
+        boss.execute(f"GRANT MODIFY ON KEYSPACE ks TO {role}")
+        refused(session, "INSERT INTO ks.t (k) VALUES (1) IF NOT EXISTS")
+        refused(session, "BEGIN BATCH UPDATE ks.t SET v = 1 WHERE k = 2 IF v = 0; APPLY BATCH")
+        session.execute("UPDATE ks.t SET v = 0 WHERE k = 2")
+        assert len(boss.execute("SELECT k FROM ks.t").all()) == 100
+
+
+def test_who_makes_something_owns_it_until_it_is_dropped(guarded, boss, role):
+    own = f"own_{role}"
+    with login(guarded, role) as session:
+        refused(session, KEYSPACE.format(own), permission="CREATE", resource="<all keyspaces>")
+        boss.execute(f"GRANT CREATE ON ALL KEYSPACES TO {role}")
+        session.execute(KEYSPACE.format(own))
+        session.execute(f"CREATE TABLE {own}.t (k int PRIMARY KEY)")
+        session.execute(f"INSERT INTO {own}.t (k) VALUES (1)")
+        assert session.execute(f"SELECT k FROM {own}.t").one().k == 1
+        refused(session, "ALTER TABLE ks.t ADD w int", permission="ALTER")
+        session.execute(f"DROP KEYSPACE {own}")
+        boss.execute(KEYSPACE.format(own))
+        refused(session, f"CREATE INDEX ON {own}.t (k)", permission="ALTER", resource=f"<table {own}.t>")
+        boss.execute(f"DROP KEYSPACE {own}")
+
+
+def test_grants_survive_kill_and_are_listed_as_cassandra_lists_them(guarded, boss, role):
+    boss.execute(f"GRANT SELECT ON ks.t TO {role}")
+    warned = boss.execute_async(f"GRANT SELECT, MODIFY ON ks.t TO {role}")
+    warned.result()
+    assert warned.warnings == [f"Role '{role}' was already granted SELECT on <table ks.t>"]
+    again = boss.execute_async(f"GRANT SELECT ON ks.t TO {role}")
+    again.result()
+    assert again.warnings == warned.warnings, "also where nothing changes"
+    guarded.restart("kill")
+    rows = [tuple(row) for row in when_back(boss, f"LIST ALL PERMISSIONS OF {role}")]
+    assert rows == [(role, role, "<table ks.t>", "SELECT"), (role, role, "<table ks.t>", "MODIFY")]
+    with login(guarded, role) as session:
+        assert session.execute("SELECT v FROM ks.t WHERE k = 1").one().v == 0
+        with pytest.raises(Unauthorized, match="not authorized to view everyone's permissions"):
+            session.execute("LIST ALL PERMISSIONS")
+        refused(session, "SELECT * FROM system_auth.role_permissions", resource="<table system_auth.role_permissions>")
+    stored = boss.execute(f"SELECT resource, permissions FROM system_auth.role_permissions WHERE role = '{role}'").one()
+    assert (stored.resource, set(stored.permissions)) == ("data/ks/t", {"MODIFY", "SELECT"})
+    with pytest.raises(InvalidRequest, match="Resource <table ks.nothing> doesn't exist"):
+        boss.execute(f"GRANT SELECT ON ks.nothing TO {role}")
+
+
+def test_without_authorization_roles_use_all_data(boss, tmp_path):
+    free = server.Server(tmp_path, ["--authentication", "password", "--authorization", "none"])
+    free.start()
+    try:
+        with login(free, "cassandra") as session:
+            session.execute("CREATE ROLE jo WITH PASSWORD = 'jo' AND LOGIN = true")
+            with pytest.raises(InvalidRequest, match="GRANT operation is not supported by AllowAllAuthorizer"):
+                session.execute("GRANT SELECT ON ALL KEYSPACES TO jo")
+        with login(free, "jo") as session:
+            session.execute(KEYSPACE.format("ks"))
+    finally:
+        free.stop()
