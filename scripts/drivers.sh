@@ -10,7 +10,7 @@
 # A suite is a directory with install.sh (brings its client; at once the second time) and run.sh (runs it; its last line is
 # "N passed, N failed[, N skipped]"). Both end with status 77 when a tool that they need cannot be had. run.sh gets
 # TARNDB_TEST_CQL=host:port, TARNDB_TEST_AEROSPIKE=host:port, TARNDB_TEST_RESTART (a command that takes `kill` or `term`; empty when the server is not ours)
-# and TARNDB_TEST_PEER (not empty when the server is not TarnDB). Ends with 1 if any suite failed.
+# TARNDB_TEST_CA (whom clients trust that speak TLS; missing where they cannot) and TARNDB_TEST_PEER (not empty when the server is not TarnDB). Ends with 1 if any suite failed.
 #
 # Suites run side by side in TARNDB_TEST_LANES lanes (2), and their output goes to .cache/log/SUITE.log. One lane, or one suite, shows its
 # output at once. After a failure no further suite starts; TARNDB_TEST_KEEP_GOING=1 runs them all the same.
@@ -111,6 +111,7 @@ run_suite() { # run_suite NAME: 0 passed, 77 skipped, else failed
     cql=$(python3 "$root/tests/drivers/server.py" start "$started") || return 1
     server=$started
     aerospike=$(python3 "$root/tests/drivers/server.py" address "$started" aerospike) || return 1
+    [[ ! -e $started/certificates/ca.pem ]] || export TARNDB_TEST_CA=$started/certificates/ca.pem
     TARNDB_TEST_CQL=$cql TARNDB_TEST_AEROSPIKE=$aerospike TARNDB_TEST_PEER='' TARNDB_TEST_CORES=${TARNDB_TEST_CORES:-2} \
       TARNDB_TEST_RESTART="python3 $root/tests/drivers/server.py restart $started" \
       run_bounded "$directory" || status=$?

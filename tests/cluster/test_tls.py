@@ -71,7 +71,7 @@ def test_who_has_no_certificate_of_the_authority_is_kept_out(encrypted, tmp_path
 
         refused = encrypted.add(*other.flags(f"{encrypted.block}.5"), start=False)
         refused.start(wait=False)
-        until("a node refuses another authority's member", lambda: "signed by none of the authorities in --node-ca" in refused.log(), 20)
+        until("a node refuses another authority's member", lambda: "signed by none of the authorities that this node trusts" in refused.log(), 20)
         refused.end()
 
         # It knows the members' authority; they do not know its own.

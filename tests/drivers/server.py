@@ -4,7 +4,7 @@
 The state of a server is a directory: its data, its log, and `state.json` with the process id and the ports. All commands
 are given that directory, so that a suite in any language can ask for a restart by running a command:
 
-    server.py start   DIR             start on free ports with empty data; prints host:port of CQL
+    server.py start   DIR             start on free ports with empty data, TLS for who wants it; prints host:port of CQL
     server.py restart DIR kill|term   end the process (SIGKILL or SIGTERM) and start it again on the same data and ports
     server.py address DIR NAME        print host:port of another listener, named as in the ready line: `aerospike`
     server.py stop    DIR             end the process and delete its data; the log stays when the process died by itself
@@ -24,6 +24,8 @@ import socket
 import subprocess
 import sys
 import time
+
+import certificates
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Flags of the ports that suites use, and their names in the ready line.
@@ -141,6 +143,16 @@ class Server:
             os.close(descriptor)
 
 
+def offered_tls(directory) -> list[str]:
+    """Flags by which a suite's clients may speak TLS, on the same ports; `certificates/ca.pem` in the directory is what they trust."""
+    place = pathlib.Path(directory).resolve() / "certificates"
+    if certificates.why_not():
+        return []
+    if not place.exists():
+        return [*certificates.Authority(place).server_flags(), "--tls", "optional"]
+    return ["--tls-certificate", str(place / "server.pem"), "--tls-key", str(place / "server.key"), "--tls", "optional"]
+
+
 def alive(pid: int) -> bool:
     """Whether the process runs; one that has ended but was not waited for does not."""
     try:
@@ -153,9 +165,9 @@ def alive(pid: int) -> bool:
 def main(arguments) -> int:
     match arguments:
         case ["start", directory]:
-            print(Server(directory).start())
+            print(Server(directory, offered_tls(directory)).start())
         case ["restart", directory, ("kill" | "term") as how]:
-            print(Server(directory).restart(how))
+            print(Server(directory, offered_tls(directory)).restart(how))
         case ["address", directory, name]:
             print(Server(directory).state()[name])
         case ["stop", directory]:

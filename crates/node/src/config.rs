@@ -2,6 +2,7 @@
 
 use crate::cluster::{Board, ClusterConfig};
 use crate::protocol::Protocol;
+use crate::transport::ClientTlsConfig;
 use aerospike::exec::Namespace;
 use cql::wire::FRAME_BODY_BYTES_MAX;
 use io::ListenerId;
@@ -23,6 +24,8 @@ pub struct NodeConfig {
     pub requires_login: bool,
     /// Whether roles need permissions; they do not where nobody has to log in.
     pub checks_permissions: bool,
+    /// How clients speak TLS, if they can.
+    pub client_tls: Option<ClientTlsConfig>,
     /// What is spoken on each listener, in the order in which they were opened; CQL on all others.
     pub protocols: Vec<Protocol>,
     /// What Aerospike clients are told.

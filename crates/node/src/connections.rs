@@ -2,6 +2,7 @@
 
 use crate::protocol::Session;
 use crate::requests::RequestId;
+use crate::transport::Transport;
 use io::ConnectionId;
 use std::collections::VecDeque;
 
@@ -12,6 +13,8 @@ const STALL_US: u64 = 1_000_000;
 pub(crate) struct Connection {
     pub(crate) id: ConnectionId,
     pub(crate) session: Session,
+    /// What its bytes pass.
+    pub(crate) transport: Transport,
     /// Whether it is not served until it holds less memory. The session may have requests left.
     pub(crate) paused: bool,
     /// The request whose next piece of reply waits until the pieces before are sent.
@@ -26,8 +29,8 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(id: ConnectionId, session: Session) -> Self {
-        Self { id, session, paused: false, stream: None, queued: false, partial: 0, unsent: 0, stall: None }
+    pub(crate) fn new(id: ConnectionId, session: Session, transport: Transport) -> Self {
+        Self { id, session, transport, paused: false, stream: None, queued: false, partial: 0, unsent: 0, stall: None }
     }
 }
 

@@ -13,6 +13,7 @@ use crate::protocol::cql::SharedStatements;
 use crate::protocol::{CoreStates, Workspaces};
 use crate::requests::{RequestId, Requests};
 use crate::schema_changes::{Marks, SchemaChanges};
+use crate::transport::TlsBuffers;
 use base::CoreId;
 use io::{ConnectionId, DiskTag, Reactor};
 use model::Schema;
@@ -37,6 +38,9 @@ pub struct Core {
     pub(crate) changes: Option<SchemaChanges>,
     pub(crate) connections: Connections,
     pub(crate) workspaces: Workspaces,
+    pub(crate) tls_buffers: TlsBuffers,
+    /// When a client's TLS was last complained of.
+    pub(crate) tls_failure_logged_us: Option<u64>,
     /// Requests whose parts are all back.
     pub(crate) continuations: VecDeque<RequestId>,
     /// Requests that wait for a time on the monotonic clock.
@@ -104,6 +108,8 @@ impl Core {
             requests: Requests::default(),
             connections: Connections::default(),
             workspaces: Workspaces::default(),
+            tls_buffers: TlsBuffers::default(),
+            tls_failure_logged_us: None,
             continuations: VecDeque::new(),
             delayed: Vec::new(),
             parts: PartSizes::default(),

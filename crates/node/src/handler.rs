@@ -9,6 +9,7 @@ use crate::core::{Core, NODE_TAGS};
 use crate::logins::COMPUTE_TAGS;
 use crate::message::Message;
 use crate::protocol::{Protocol, Session};
+use crate::transport::Transport;
 use base::CoreId;
 use io::{ConnectionId, DiskCompletion, DiskTag, Handler, ListenerId, Reactor, Turn};
 use std::net::SocketAddr;
@@ -19,7 +20,8 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         if protocol == Protocol::Node {
             return self.node_accepted(reactor, connection, peer);
         }
-        self.connections.insert(Connection::new(connection, Session::new(protocol, peer, self.config.frame_body_bytes_max)));
+        let session = Session::new(protocol, peer, self.config.frame_body_bytes_max);
+        self.connections.insert(Connection::new(connection, session, Transport::accepted(self.config.client_tls.as_ref())));
     }
 
     fn received(&mut self, reactor: &mut R, connection: ConnectionId, bytes: &[u8]) {

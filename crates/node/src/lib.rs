@@ -17,6 +17,7 @@ mod request_id;
 mod requests;
 mod schema_changes;
 mod serving;
+mod transport;
 
 pub use crate::cluster::{
     Answer, Board, ClusterConfig, ClusterReport, CoreReport, Held, MemberReport, MetadataBlobs, Order, PendingReport, Planted,
@@ -29,3 +30,4 @@ pub use lifecycle::{OnFailure, OnReady};
 pub use message::Message;
 pub use protocol::Protocol;
 pub use protocol::cql::SharedStatements;
+pub use transport::ClientTlsConfig;

@@ -1,15 +1,39 @@
 //! Connections: bytes to requests, replies to bytes, and back-pressure while memory is short.
 
+use crate::connections::Connection;
 use crate::core::Core;
 use crate::message::Message;
 use crate::protocol::Verdict;
+use crate::transport::{Arrived, TlsBuffers};
 use io::{ConnectionId, Reactor};
+use tls::LinkError;
 
 /// A connection may always leave this many bytes of replies unread.
 const UNSENT_BYTES_LEAST: usize = 64 << 10;
 
+/// How often a core tells of clients whose TLS has failed.
+const TLS_FAILURES_EVERY_US: u64 = 60_000_000;
+
 /// How often a core with too many unsent bytes looks for stalled clients.
 const STALLS_EVERY_US: u64 = 250_000;
+
+/// So many bytes of a client that is refused are looked at for how to tell it.
+const REFUSED_BYTES: usize = 16;
+
+/// What has arrived on a connection that speaks TLS, and where replies to it go.
+struct Opened {
+    buffers: TlsBuffers,
+    outcome: Result<(), Ended>,
+}
+
+/// Why a connection ends.
+enum Ended {
+    /// It does not speak TLS; its first bytes.
+    NoTls {
+        begins: Vec<u8>,
+    },
+    Tls(LinkError),
+}
 
 impl Core {
     /// Memory of requests on this core: those that have arrived in part, and those that wait.
@@ -43,7 +67,8 @@ impl Core {
     pub(crate) fn deliver<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId, frame: &[u8]) {
         let Some(connection) = self.connections.get_mut(id) else { return };
         if let Some(out) = reactor.output(id) {
-            connection.session.append_late_reply(frame, out, &mut self.workspaces);
+            let Connection { session, transport, .. } = connection;
+            transport.append(out, &mut self.tls_buffers, |out| session.append_late_reply(frame, out, &mut self.workspaces));
         }
         self.weigh(reactor, id);
     }
@@ -55,7 +80,8 @@ impl Core {
         }
         let Some(connection) = self.connections.get_mut(id) else { return };
         if let Some(out) = reactor.output(id) {
-            connection.session.append_piece(piece, out, &mut self.workspaces);
+            let Connection { session, transport, .. } = connection;
+            transport.append(out, &mut self.tls_buffers, |out| session.append_piece(piece, out, &mut self.workspaces));
         }
         self.weigh(reactor, id);
     }
@@ -80,7 +106,8 @@ impl Core {
     pub(crate) fn broadcast<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, event: &cql::wire::Event<'_>) {
         for connection in self.connections.iter_mut() {
             if let Some(out) = reactor.output(connection.id) {
-                connection.session.append_event(event, out, &mut self.workspaces);
+                let Connection { session, transport, .. } = connection;
+                transport.append(out, &mut self.tls_buffers, |out| session.append_event(event, out, &mut self.workspaces));
             }
         }
     }
@@ -94,7 +121,15 @@ impl Core {
         let mut workspaces = std::mem::take(&mut self.workspaces);
         // The output of this turn is within `unsent`; what the kernel has not taken of turns before is not in `out`.
         let room = self.unsent_bytes_max().saturating_sub(unsent - out.len());
-        let verdict = connection.session.receive(bytes, &mut out, room, &mut workspaces, (self, reactor, id));
+        let mut opened = if connection.transport.is_plain() { None } else { self.open(reactor, &mut connection, bytes) };
+        let (said, replies) = match &mut opened {
+            None => (bytes, &mut out),
+            Some(opened) => (&opened.buffers.arrived[..], &mut opened.buffers.replies),
+        };
+        let mut verdict = connection.session.receive(said, replies, room, &mut workspaces, (self, reactor, id));
+        if let Some(opened) = opened {
+            verdict = self.seal(reactor, &mut connection, opened, verdict, &mut out);
+        }
         self.workspaces = workspaces;
         reactor.put_output(id, out);
         connection.paused = verdict == Verdict::Pause;
@@ -103,6 +138,61 @@ impl Core {
         if verdict == Verdict::Close {
             reactor.close(id);
         }
+    }
+
+    /// Decrypts what has arrived on a connection that may speak TLS; none if it does not, and need not.
+    #[inline(never)]
+    fn open<R: Reactor<Message = Message>>(&mut self, reactor: &R, connection: &mut Connection, bytes: &[u8]) -> Option<Opened> {
+        let mut buffers = std::mem::take(&mut self.tls_buffers);
+        let outcome = match connection.transport.receive(self.config.client_tls.as_ref(), reactor.now(), bytes, &mut buffers.arrived) {
+            Arrived::Plain => {
+                self.tls_buffers = buffers;
+                return None;
+            }
+            Arrived::Refused => Err(Ended::NoTls { begins: bytes[..bytes.len().min(REFUSED_BYTES)].to_vec() }),
+            Arrived::Decrypted(outcome) => outcome.map_err(Ended::Tls),
+        };
+        Some(Opened { buffers, outcome })
+    }
+
+    /// Encrypts the replies to what [`Core::open`] has decrypted, and ends the connection if that has said so.
+    #[inline(never)]
+    fn seal<R: Reactor<Message = Message>>(
+        &mut self,
+        reactor: &R,
+        connection: &mut Connection,
+        opened: Opened,
+        mut verdict: Verdict,
+        out: &mut Vec<u8>,
+    ) -> Verdict {
+        let Opened { mut buffers, outcome } = opened;
+        connection.transport.send(&buffers.replies);
+        buffers.clear();
+        self.tls_buffers = buffers;
+        if let Err(ended) = outcome {
+            verdict = Verdict::Close;
+            match ended {
+                Ended::NoTls { begins } => {
+                    let why = "this server is to be spoken to by TLS: switch it on in the client";
+                    connection.session.append_refusal(&begins, why, out);
+                    self.log_tls_failure(reactor, connection.id, &"it does not speak TLS, which is required of clients (setting `tls`)");
+                }
+                Ended::Tls(LinkError::Closed) => {}
+                Ended::Tls(error) => self.log_tls_failure(reactor, connection.id, &error),
+            }
+        }
+        connection.transport.flush(out, verdict == Verdict::Close);
+        verdict
+    }
+
+    /// Says why a client has no TLS: once in a while, for whoever scans ports must not fill the log.
+    fn log_tls_failure<R: Reactor<Message = Message>>(&mut self, reactor: &R, connection: ConnectionId, why: &dyn std::fmt::Display) {
+        let now_us = reactor.now().monotonic_us;
+        if self.tls_failure_logged_us.is_some_and(|logged_us| now_us < logged_us + TLS_FAILURES_EVERY_US) {
+            return;
+        }
+        self.tls_failure_logged_us = Some(now_us);
+        tracing::warn!(core = self.core.0, connection = connection.index, %why, "a client was not served; more of these are not logged for a minute");
     }
 
     /// Counts the memory of a connection, and pauses it while that is too much.
@@ -120,7 +210,8 @@ impl Core {
         } else if overloaded && partial > self.config.requests_bytes_max / 64 {
             // Requests that never end must not take the memory of others.
             if let Some(out) = reactor.output(id) {
-                connection.session.append_overload(out, &mut self.workspaces);
+                let Connection { session, transport, .. } = connection;
+                transport.append(out, &mut self.tls_buffers, |out| session.append_overload(out, &mut self.workspaces));
             }
             reactor.close(id);
         }

@@ -1,7 +1,7 @@
 //! The configuration of a node: every setting with a value, checked.
 
 use crate::devices::{DEVICES_MAX, DeviceSpec};
-use crate::settings::{Authentication, Authorization, Durability, Pin, Settings, Size};
+use crate::settings::{Authentication, Authorization, Durability, Pin, Settings, Size, Tls};
 use base::NodeId;
 use io_linux::Memory;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
@@ -81,6 +81,14 @@ pub(crate) enum ConfigError {
     /// Only who joins takes a place.
     #[error("replaces is given without join: name a member of the cluster")]
     ReplacesNobody,
+    /// TLS to clients takes two files.
+    #[error("{given} is given without {missing}: TLS to clients takes tls_certificate and tls_key")]
+    PartOfClientTls {
+        /// A setting.
+        given: &'static str,
+        /// Another.
+        missing: &'static str,
+    },
     /// One file of three is of no use.
     #[error("{given} is given without {missing}: TLS between nodes takes node_certificate, node_key and node_ca")]
     PartOfTls {
@@ -146,6 +154,7 @@ pub(crate) struct Config {
     pub(crate) node_tls: Option<TlsFiles>,
     pub(crate) authentication: Authentication,
     pub(crate) authorization: Authorization,
+    pub(crate) client_tls: Option<ClientTlsFiles>,
     pub(crate) cluster_name: String,
     pub(crate) data_center: String,
     pub(crate) rack: String,
@@ -170,6 +179,16 @@ pub(crate) struct TlsFiles {
     pub(crate) certificate: PathBuf,
     pub(crate) key: PathBuf,
     pub(crate) authority: PathBuf,
+}
+
+/// What clients' TLS is made with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ClientTlsFiles {
+    pub(crate) certificate: PathBuf,
+    pub(crate) key: PathBuf,
+    pub(crate) authority: Option<PathBuf>,
+    /// Whether clients have to speak it.
+    pub(crate) is_required: bool,
 }
 
 /// How many cores a node may have.
@@ -198,6 +217,7 @@ impl ConfigError {
             Self::PermissionsOfNobody => vec!["authorization", "authentication"],
             Self::ReplacesNobody => vec!["replaces"],
             Self::PartOfTls { given, .. } => vec![given],
+            Self::PartOfClientTls { given, .. } => vec![given],
             Self::TlsWithoutCluster => vec!["node_certificate"],
             Self::Join { .. } => vec!["join"],
             Self::SamePort { one, other, .. } => vec![one, other],
@@ -225,6 +245,11 @@ impl Config {
                 Authentication::None => Authorization::None,
                 Authentication::Password => Authorization::Permissions,
             }),
+            client_tls: client_tls_files(
+                [("tls_certificate", settings.tls_certificate), ("tls_key", settings.tls_key)],
+                settings.tls_client_ca,
+                settings.tls,
+            )?,
             cluster_name: settings.cluster_name.unwrap_or_else(|| "TarnDB".to_owned()),
             data_center: settings.data_center.unwrap_or_else(|| "datacenter1".to_owned()),
             rack: settings.rack.unwrap_or_else(|| "rack1".to_owned()),
@@ -322,6 +347,22 @@ fn tls_files(named: [(&'static str, Option<PathBuf>); 3]) -> Result<Option<TlsFi
     }
     let [certificate, key, authority] = named.map(|(_, path)| path);
     Ok(certificate.zip(key).zip(authority).map(|((certificate, key), authority)| TlsFiles { certificate, key, authority }))
+}
+
+/// A certificate and its key, or neither, nor what goes with them.
+fn client_tls_files(
+    [certificate, key]: [(&'static str, Option<PathBuf>); 2],
+    authority: Option<PathBuf>,
+    tls: Option<Tls>,
+) -> Result<Option<ClientTlsFiles>, ConfigError> {
+    let others = [("tls_client_ca", authority.is_some()), ("tls", tls.is_some())];
+    let given = [(certificate.0, certificate.1.is_some()), (key.0, key.1.is_some())].into_iter().chain(others).find(|(_, given)| *given);
+    let Some((given, _)) = given else { return Ok(None) };
+    let missing = |missing| ConfigError::PartOfClientTls { given, missing };
+    let certificate_file = certificate.1.ok_or(missing(certificate.0))?;
+    let key_file = key.1.ok_or(missing(key.0))?;
+    let is_required = tls.unwrap_or(Tls::Required) == Tls::Required;
+    Ok(Some(ClientTlsFiles { certificate: certificate_file, key: key_file, authority, is_required }))
 }
 
 /// The address of another node.
@@ -446,6 +487,12 @@ mod tests {
         let tls = Settings { node_certificate: file(), node_key: file(), node_ca: file(), ..Settings::default() };
         assert!(refused(tls.clone()).contains("switch clustering on"));
         assert!(Config::new(Settings { node_port: Some(7000), ..tls }, HOST).unwrap().node_tls.is_some());
+        let error = refused(Settings { tls_key: file(), ..Settings::default() });
+        assert_eq!(error, "tls_key is given without tls_certificate: TLS to clients takes tls_certificate and tls_key");
+        assert!(refused(Settings { tls: Some(Tls::Optional), ..Settings::default() }).starts_with("tls is given without tls_certificate"));
+        let tls = Settings { tls_certificate: file(), tls_key: file(), ..Settings::default() };
+        assert!(Config::new(tls.clone(), HOST).unwrap().client_tls.unwrap().is_required, "who gives a certificate wants it used");
+        assert!(!Config::new(Settings { tls: Some(Tls::Optional), ..tls }, HOST).unwrap().client_tls.unwrap().is_required);
         Config::new(Settings { cql_port: Some(0), http_port: Some(0), ..Settings::default() }, HOST).unwrap();
         let off = Settings { aerospike_namespaces: namespaces(&[""]), http_port: Some(3000), ..Settings::default() };
         assert!(Config::new(off, HOST).unwrap().aerospike_namespaces.is_empty(), "without namespaces nobody listens");

@@ -18,9 +18,9 @@ use crate::environment::UnknownVariable;
 use crate::inspect::InspectError;
 use crate::layout::LayoutError;
 use crate::node::NodeError;
-use crate::node_tls::NodeTlsError;
 use crate::operate::OperateError;
 use crate::settings_file::SettingsFileError;
+use crate::tls_files::TlsFileError;
 use io_linux::StartError;
 use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
@@ -71,9 +71,9 @@ pub(crate) enum Failure {
         /// What is wrong with it.
         source: tracing_subscriber::filter::ParseError,
     },
-    /// Files for TLS between nodes.
+    /// Files with certificates and keys.
     #[error(transparent)]
-    NodeTls(#[from] NodeTlsError),
+    TlsFile(#[from] TlsFileError),
     /// The data directory.
     #[error(transparent)]
     Layout(#[from] LayoutError),
@@ -118,7 +118,7 @@ impl Failure {
             Self::SettingsFile(_)
             | Self::Config { .. }
             | Self::Variable(_)
-            | Self::NodeTls(_)
+            | Self::TlsFile(_)
             | Self::LogFilter { .. }
             | Self::Layout(LayoutError::Cores { .. }) => USAGE,
             Self::Node(NodeError::MemoryLimit { .. }) | Self::Inspect(_) => USAGE,

@@ -1,6 +1,7 @@
 //! The binary `tarndb`: reads the command line, dispatches to a command, and turns its outcome into an exit code.
 
 mod cli;
+mod client_tls;
 mod config;
 mod data_dir;
 mod devices;
@@ -21,6 +22,7 @@ mod settings_file;
 mod small_files;
 mod start;
 mod status;
+mod tls_files;
 
 use clap::{CommandFactory, FromArgMatches};
 use cli::{Cli, Command};

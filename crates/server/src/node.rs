@@ -11,8 +11,8 @@ use io_linux::{CoreEnv, FileLayout, MappedMemory, MappedMemoryError};
 use model::Schema;
 use model::schema_blob::{self, SchemaBlobError};
 use node::{
-    AerospikeConfig, Board, ClusterConfig, Core, CoreParts, LOG_BLOB, Listening, MetadataBlobs, NodeConfig, Protocol, SCHEMA_BLOB,
-    SNAPSHOT_BLOB, SharedStatements, Versions, replication_blob, truncations_blob,
+    AerospikeConfig, Board, ClientTlsConfig, ClusterConfig, Core, CoreParts, LOG_BLOB, Listening, MetadataBlobs, NodeConfig, Protocol,
+    SCHEMA_BLOB, SNAPSHOT_BLOB, SharedStatements, Versions, replication_blob, truncations_blob,
 };
 use shard::{Durability, Shard, decode_truncations};
 use std::collections::{BTreeMap, BTreeSet};
@@ -118,7 +118,7 @@ impl NodeParts {
         data_dir: &DataDir,
         losses: Losses,
         board: Arc<Board>,
-        tls: Option<tls::Config>,
+        (tls, client_tls): (Option<tls::Config>, Option<ClientTlsConfig>),
     ) -> Result<Self, NodeError> {
         let (cores, blobs, tls) = (data_dir.cores, &data_dir.blobs, tls.map(Arc::new));
         let schema = match blobs.get(SCHEMA_BLOB) {
@@ -167,6 +167,7 @@ impl NodeParts {
                 host_id: identity::host_id(data_dir.identity),
                 requires_login: config.authentication == settings::Authentication::Password,
                 checks_permissions: config.authorization == settings::Authorization::Permissions,
+                client_tls,
                 protocols: protocols(config),
                 cluster: config.node_port.map(|_| ClusterConfig {
                     join: config.join.clone(),

@@ -1,52 +1,23 @@
 //! The files for TLS between nodes: read once, at the start, and refused with their names.
 
 use crate::config::TlsFiles;
-use base::Now;
+use crate::tls_files::{TlsFileError, now, read_file};
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 use tls::{Config, Files, SetupError};
 
-/// Why a file is of no use.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum NodeTlsError {
-    /// It cannot be read.
-    #[error("--{setting} {} cannot be read: {source}", path.display())]
-    Read {
-        /// Which it is.
-        setting: &'static str,
-        /// Its name.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// What it holds cannot be used.
-    #[error("--{setting} {} {why}; docs/reference/operations.md shows how to make certificates", path.display())]
-    Useless {
-        /// Which it is.
-        setting: &'static str,
-        /// Its name.
-        path: PathBuf,
-        /// Why.
-        why: SetupError,
-    },
-}
-
 /// What links of a node at `listen` are encrypted with.
-pub(crate) fn read(files: &TlsFiles, listen: IpAddr) -> Result<Config, NodeTlsError> {
+pub(crate) fn read(files: &TlsFiles, listen: IpAddr) -> Result<Config, TlsFileError> {
     let named = [("node-certificate", &files.certificate), ("node-key", &files.key), ("node-ca", &files.authority)];
     let [certificate, key, authority] = named.map(|(setting, path)| read_file(setting, path));
     let (certificate, key, authority) = (certificate?, key?, authority?);
-    let wall_us = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX));
-    let now = Now { monotonic_us: 0, wall_us };
-    let made = Config::new(&Files { certificate: &certificate, key: &key, authority: &authority }, listen, now);
+    let made = Config::new(&Files { certificate: &certificate, key: &key, authority: &authority }, listen, now());
     let config = made.map_err(|why| {
         let (setting, path) = match why {
             SetupError::Certificate { .. } | SetupError::Refused { .. } => named[0],
             SetupError::Key { .. } | SetupError::Mismatch => named[1],
             SetupError::Authority { .. } => named[2],
         };
-        NodeTlsError::Useless { setting, path: path.clone(), why }
+        TlsFileError::Useless { setting, path: path.clone(), why }
     })?;
     tracing::info!("links between nodes are encrypted");
     if config.expires_soon() {
@@ -54,10 +25,6 @@ pub(crate) fn read(files: &TlsFiles, listen: IpAddr) -> Result<Config, NodeTlsEr
         tracing::warn!(%file, "the node's certificate expires within 30 days, and other nodes refuse it then: give it another one and restart");
     }
     Ok(config)
-}
-
-fn read_file(setting: &'static str, path: &Path) -> Result<Vec<u8>, NodeTlsError> {
-    std::fs::read(path).map_err(|source| NodeTlsError::Read { setting, path: path.to_owned(), source })
 }
 
 #[cfg(test)]

@@ -71,6 +71,18 @@ pub(crate) struct Settings {
     /// What a role that has logged in may do [default: permissions with authentication, else none].
     #[arg(long, value_enum, value_name = "HOW", env = "TARNDB_AUTHORIZATION")]
     pub(crate) authorization: Option<Authorization>,
+    /// The certificate that clients see, PEM, followed by those between it and the authority; with tls_key clients can speak TLS [default: none].
+    #[arg(long, value_name = "FILE", env = "TARNDB_TLS_CERTIFICATE")]
+    pub(crate) tls_certificate: Option<PathBuf>,
+    /// The key of that certificate, PEM [default: none].
+    #[arg(long, value_name = "FILE", env = "TARNDB_TLS_KEY")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Certificates of the authorities that have to have signed those of clients, PEM; without, clients need none [default: none].
+    #[arg(long, value_name = "FILE", env = "TARNDB_TLS_CLIENT_CA")]
+    pub(crate) tls_client_ca: Option<PathBuf>,
+    /// Whether clients have to speak TLS [default: required with tls_certificate].
+    #[arg(long, value_enum, value_name = "HOW", env = "TARNDB_TLS")]
+    pub(crate) tls: Option<Tls>,
     /// How many cores to use, 1 to 1024 [default: as the data directory was made, at first the CPUs this process may use, or its CPU quota if that is less].
     #[arg(long, value_name = "N", env = "TARNDB_CORES")]
     pub(crate) cores: Option<u16>,
@@ -129,6 +141,10 @@ impl Settings {
             rack: self.rack.or(other.rack),
             authentication: self.authentication.or(other.authentication),
             authorization: self.authorization.or(other.authorization),
+            tls_certificate: self.tls_certificate.or(other.tls_certificate),
+            tls_key: self.tls_key.or(other.tls_key),
+            tls_client_ca: self.tls_client_ca.or(other.tls_client_ca),
+            tls: self.tls.or(other.tls),
             cores: self.cores.or(other.cores),
             memory_limit: self.memory_limit.or(other.memory_limit),
             capacity: self.capacity.or(other.capacity),
@@ -178,6 +194,16 @@ pub(crate) enum Authorization {
     None,
     /// What has been granted to their role.
     Permissions,
+}
+
+/// Who has to speak TLS.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Tls {
+    /// Clients that want to, on the same ports as others.
+    Optional,
+    /// All clients.
+    Required,
 }
 
 /// Where threads run.

@@ -1,6 +1,7 @@
 //! `tarndb start`: settings → data directory → listeners, files and cores → ready.
 
 use crate::cli::StartArguments;
+use crate::client_tls::ClientTlsSource;
 use crate::config::{Config, Host};
 use crate::data_dir::DataDir;
 use crate::exit::Failure;
@@ -39,6 +40,7 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
     limits::warn_of_exposure(&config);
     let descriptors_max = io_linux::descriptors_max();
     let cpus = Cpus::read();
+    let client_tls = config.client_tls.clone().map(ClientTlsSource::open).transpose()?;
     let tls = config.node_tls.as_ref().map(|files| node_tls::read(files, config.listen)).transpose()?;
     let losses = if accept_data_loss { Losses::Accepted } else { Losses::Refused };
     let data_dir = DataDir::open(&config, losses, cpus.cores())?;
@@ -47,7 +49,10 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
     let http =
         Http::start(SocketAddr::new(config.listen, config.http_port), Arc::clone(&board), limits::http_connections(descriptors_max))?;
     let (ready, is_ready) = channel();
-    let machine = start_cores(&config, &data_dir, losses, board, tls, ready)?;
+    let machine = start_cores(&config, &data_dir, losses, board, (tls, client_tls.as_ref()), ready)?;
+    if let Some(source) = client_tls {
+        source.follow();
+    }
     // A member of a cluster listens before it is taken in: others have to reach it.
     if machine.wait_accepting()? && is_ready.recv().is_ok() {
         http.ready();
@@ -64,7 +69,7 @@ fn start_cores(
     data_dir: &DataDir,
     losses: Losses,
     board: Arc<Board>,
-    tls: Option<tls::Config>,
+    (tls, client_tls): (Option<tls::Config>, Option<&ClientTlsSource>),
     ready: Sender<()>,
 ) -> Result<Machine, Failure> {
     tracing::info!(cores = data_dir.cores, capacity = %data_dir.capacity, memory_limit = %config.memory_limit, blobs = data_dir.blobs.len(), "starting");
@@ -90,7 +95,7 @@ fn start_cores(
         signals: Signals::Drain,
         ..Options::default()
     };
-    let parts = NodeParts::open(config, data_dir, losses, board, tls)?;
+    let parts = NodeParts::open(config, data_dir, losses, board, (tls, client_tls.map(ClientTlsSource::config)))?;
     Ok(io_linux::start(options, parts.into_factories(ready))?)
 }
 
@@ -109,7 +114,8 @@ fn announce(config: &Config, data_dir: &DataDir, addresses: &[SocketAddr], http:
         config.memory_limit.to_string().replace(' ', ""),
     );
     // Nobody may be reading any more, which is no reason to end.
-    let _ = writeln!(std::io::stdout(), "{ready}\nconnect with:  cqlsh {} {}", reachable(cql.ip()), cql.port());
+    let ssl = if config.client_tls.is_some() { "--ssl " } else { "" };
+    let _ = writeln!(std::io::stdout(), "{ready}\nconnect with:  cqlsh {ssl}{} {}", reachable(cql.ip()), cql.port());
 }
 
 /// An address that a client on this machine can connect to.

@@ -133,6 +133,7 @@ impl Setup {
         NodeConfig {
             requires_login: false,
             checks_permissions: false,
+            client_tls: None,
             cluster_name: "machine".to_owned(),
             data_center: "datacenter1".to_owned(),
             rack: "rack1".to_owned(),

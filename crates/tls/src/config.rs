@@ -109,7 +109,7 @@ impl fmt::Debug for Config {
 
 /// The time by which certificates are verified: told with the bytes of a handshake.
 #[derive(Debug)]
-pub(crate) struct Clock(AtomicU64);
+pub(crate) struct Clock(pub(crate) AtomicU64);
 
 impl Clock {
     pub(crate) fn set(&self, now: Now) {
@@ -123,11 +123,11 @@ impl TimeProvider for Clock {
     }
 }
 
-fn unix_time(now: Now) -> UnixTime {
+pub(crate) fn unix_time(now: Now) -> UnixTime {
     UnixTime::since_unix_epoch(Duration::from_secs(now.wall_s().max(0).unsigned_abs()))
 }
 
-fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
+pub(crate) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     let certificates: Vec<_> =
         CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>().map_err(|error| format!("is damaged: {error}"))?;
     if certificates.is_empty() { Err("holds no certificate in PEM".to_owned()) } else { Ok(certificates) }

@@ -81,7 +81,7 @@ impl From<Error> for LinkError {
 pub(crate) fn refusal(error: &Error) -> String {
     let Error::InvalidCertificate(error) = error else { return error.to_string() };
     let known = match error {
-        CertificateError::UnknownIssuer | CertificateError::BadSignature => "it is signed by none of the authorities in --node-ca",
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => "it is signed by none of the authorities that this node trusts",
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             "it is not for this address: name the node's address in subjectAltName (IP:...)"
         }
@@ -100,7 +100,7 @@ pub(crate) fn refusal(error: &Error) -> String {
 fn reason(alert: AlertDescription) -> String {
     let known = match alert {
         AlertDescription::UnknownCA | AlertDescription::DecryptError => {
-            "this node's certificate is signed by none of the authorities in the peer's --node-ca"
+            "this node's certificate is signed by none of the authorities that the peer trusts"
         }
         AlertDescription::CertificateExpired => "this node's certificate has expired, or is not valid yet",
         AlertDescription::BadCertificate | AlertDescription::UnsupportedCertificate | AlertDescription::CertificateUnknown => {

@@ -1,6 +1,7 @@
 //! TLS on one connection.
 
-use crate::config::Config;
+use crate::clients::ClientTls;
+use crate::config::{Clock, Config};
 use crate::error::LinkError;
 use base::Now;
 use rustls::pki_types::ServerName;
@@ -20,7 +21,7 @@ const RECORDS: RangeInclusive<u8> = 0x14..=0x17;
 /// Both directions of one connection. An error ends it.
 pub struct Session {
     connection: Connection,
-    clock: Arc<crate::config::Clock>,
+    clock: Arc<Clock>,
     /// The first bytes that arrived, and how many: they tell what a peer speaks that does not speak TLS.
     begins: ([u8; 4], usize),
     /// Where what is to be sent is put together.
@@ -34,7 +35,7 @@ impl Session {
     /// When the operating system gives no entropy.
     pub fn connecting(config: &Config, to: IpAddr) -> Result<Self, LinkError> {
         let connection = ClientConnection::new(Arc::clone(&config.client), ServerName::IpAddress(to.into()))?;
-        Ok(Self::new(config, connection.into()))
+        Ok(Self::new(&config.clock, connection.into()))
     }
 
     /// On a connection that was accepted.
@@ -43,13 +44,22 @@ impl Session {
     /// When the operating system gives no entropy.
     pub fn accepted(config: &Config) -> Result<Self, LinkError> {
         let connection = ServerConnection::new(Arc::clone(&config.server))?;
-        Ok(Self::new(config, connection.into()))
+        Ok(Self::new(&config.clock, connection.into()))
     }
 
-    fn new(config: &Config, mut connection: Connection) -> Self {
+    /// On a connection that a client has made.
+    ///
+    /// # Errors
+    /// When the operating system gives no entropy.
+    pub fn with_client(tls: &ClientTls) -> Result<Self, LinkError> {
+        let connection = ServerConnection::new(tls.current())?;
+        Ok(Self::new(&tls.clock, connection.into()))
+    }
+
+    fn new(clock: &Arc<Clock>, mut connection: Connection) -> Self {
         // What is sent before the handshake is over is kept; nobody sends more than a hello then.
         connection.set_buffer_limit(None);
-        Self { connection, clock: Arc::clone(&config.clock), begins: ([0; 4], 0), plaintext: Vec::new() }
+        Self { connection, clock: Arc::clone(clock), begins: ([0; 4], 0), plaintext: Vec::new() }
     }
 
     /// Whether both sides have not agreed yet.
@@ -95,18 +105,22 @@ impl Session {
     pub fn send(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let mut plaintext = std::mem::take(&mut self.plaintext);
         write(&mut plaintext);
-        // Without a limit all is taken.
-        let taken = self.connection.writer().write_all(&plaintext);
-        debug_assert!(taken.is_ok());
+        self.send_bytes(&plaintext);
         if plaintext.capacity() <= BUFFER_BYTES_MAX {
             plaintext.clear();
             self.plaintext = plaintext;
         }
     }
 
+    /// Encrypts these bytes.
+    pub fn send_bytes(&mut self, plaintext: &[u8]) {
+        // Without a limit all is taken.
+        let taken = self.connection.writer().write_all(plaintext);
+        debug_assert!(taken.is_ok());
+    }
+
     /// Says that nothing more comes.
-    #[cfg(test)]
-    pub(crate) fn close(&mut self) {
+    pub fn close(&mut self) {
         self.connection.send_close_notify();
     }
 

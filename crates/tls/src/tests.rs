@@ -1,4 +1,5 @@
 //! Two sessions with bytes carried between them: what they agree on, and all the ways in which they must not.
+#![allow(clippy::unwrap_used)]
 
 use super::*;
 use base::{Now, Rng};
@@ -146,8 +147,8 @@ fn who_is_not_of_the_cluster_is_refused_by_name_of_the_reason() {
             "a stranger dials",
             stranger(1),
             ours.config(2, day(1), same),
-            "the peer's certificate is refused: it is signed by none of the authorities in --node-ca",
-            "the peer refused TLS: this node's certificate is signed by none of the authorities in the peer's --node-ca",
+            "the peer's certificate is refused: it is signed by none of the authorities that this node trusts",
+            "the peer refused TLS: this node's certificate is signed by none of the authorities that the peer trusts",
         ),
         (
             "an expired certificate dials",
@@ -183,7 +184,7 @@ fn who_is_not_of_the_cluster_is_refused_by_name_of_the_reason() {
     let both = format!("{}{}", ours.pem, theirs.pem);
     let client = made(&theirs.node(1, same), &both, 1, day(1)).expect("sound files");
     let (client, server) = dial(&client, &ours.config(2, day(1), same), day(2), || 1_000);
-    assert_eq!(server.why(), "the peer's certificate is refused: it is signed by none of the authorities in --node-ca");
+    assert_eq!(server.why(), "the peer's certificate is refused: it is signed by none of the authorities that this node trusts");
     assert!(client.why().starts_with("the peer refused TLS: this node's certificate is signed by none"), "{}", client.why());
     assert!(server.heard.is_empty());
 }
@@ -325,7 +326,10 @@ fn files_that_are_of_no_use_are_refused_at_once() {
         ("holds no private key in PEM without a password", said(&with(&node.0, &node.0), &ours.pem, day(1))),
         ("holds no certificate in PEM", said(&node, "nothing", day(1))),
         ("is not the key of the node's certificate", said(&with(&node.0, &ours.node(1, same).1), &ours.pem, day(1))),
-        ("other nodes would refuse it at 10.0.0.1: it is signed by none of the authorities in --node-ca", said(&node, &theirs.pem, day(1))),
+        (
+            "other nodes would refuse it at 10.0.0.1: it is signed by none of the authorities that this node trusts",
+            said(&node, &theirs.pem, day(1)),
+        ),
         (
             "other nodes would refuse it at 10.0.0.1: it is not for this address: name the node's address in subjectAltName (IP:...)",
             said(&ours.node(2, same), &ours.pem, day(1)),
@@ -362,4 +366,104 @@ fn a_certificate_that_expires_soon_is_noticed() {
     assert!(!authority.config(1, day(300), same).expires_soon());
     assert!(authority.config(1, day(340), same).expires_soon());
     assert_eq!(format!("{:?}", authority.config(1, day(1), same)), "Config { .. }");
+}
+
+/// Files for clients: a certificate of this authority, and the authority of clients, if they need certificates.
+fn for_clients(node: &(String, String), authority: Option<&str>) -> Result<ClientTls, SetupError> {
+    ClientTls::new(&client_files(node, authority), day(1))
+}
+
+fn client_files<'a>(node: &'a (String, String), authority: Option<&'a str>) -> ClientFiles<'a> {
+    ClientFiles { certificate: node.0.as_bytes(), key: node.1.as_bytes(), authority: authority.map(str::as_bytes) }
+}
+
+/// A client's side: what it ends with, and the serial number that it has seen.
+fn client_of(tls: &ClientTls, trusted: &str, shows: Option<&(String, String)>, old: bool) -> (Side, Result<Vec<u8>, rustls::Error>) {
+    use rustls::pki_types::pem::PemObject;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(trusted.as_bytes()).unwrap()).unwrap();
+    let versions: &[&rustls::SupportedProtocolVersion] = if old { &[&rustls::version::TLS12] } else { &[&rustls::version::TLS13] };
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = rustls::ClientConfig::builder_with_details(provider, Arc::new(Fixed)).with_protocol_versions(versions).unwrap();
+    let builder = builder.with_root_certificates(roots);
+    let config = match shows {
+        None => builder.with_no_client_auth(),
+        Some((certificate, key)) => {
+            let chain = vec![CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap()];
+            builder.with_client_auth_cert(chain, PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap()).unwrap()
+        }
+    };
+    let mut client = ClientConnection::new(Arc::new(config), ServerName::IpAddress(address(2).into())).unwrap();
+    let mut server = Side::new(Session::with_client(tls));
+    std::io::Write::write_all(&mut client.writer(), b"query").unwrap();
+    for _ in 0..10 {
+        let mut there = Vec::new();
+        while client.wants_write() {
+            client.write_tls(&mut there).unwrap();
+        }
+        server.hear(day(2), &there);
+        let back = server.output();
+        let mut rest = &back[..];
+        while !rest.is_empty() {
+            client.read_tls(&mut rest).unwrap();
+            if let Err(error) = client.process_new_packets() {
+                let mut last = Vec::new();
+                while client.wants_write() {
+                    client.write_tls(&mut last).unwrap();
+                }
+                server.hear(day(2), &last);
+                return (server, Err(error));
+            }
+        }
+    }
+    let seen = client.peer_certificates().map(|chain| chain[0].to_vec()).unwrap_or_default();
+    (server, Ok(seen))
+}
+
+/// The time of a test's client.
+#[derive(Debug)]
+struct Fixed;
+
+impl rustls::time_provider::TimeProvider for Fixed {
+    fn current_time(&self) -> Option<rustls::pki_types::UnixTime> {
+        Some(rustls::pki_types::UnixTime::since_unix_epoch(std::time::Duration::from_secs(day(2).wall_s() as u64)))
+    }
+}
+
+#[test]
+fn clients_need_no_certificate_unless_an_authority_is_given() {
+    let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
+    let (node, client, other) = (ours.node(2, same), ours.node(9, same), theirs.node(9, same));
+    let (open, closed) = (for_clients(&node, None).unwrap(), for_clients(&node, Some(&ours.pem)).unwrap());
+    for old in [false, true] {
+        for (tls, shows, heard) in
+            [(&open, None, true), (&closed, Some(&client), true), (&closed, None, false), (&closed, Some(&other), false)]
+        {
+            let (server, _) = client_of(tls, &ours.pem, shows, old);
+            assert_eq!(server.heard == b"query", heard, "TLS 1.2: {old}, {}", server.why());
+            assert_eq!(server.why().is_empty(), heard, "{}", server.why());
+        }
+        let (server, seen) = client_of(&open, &theirs.pem, None, old);
+        assert!(seen.is_err() && server.why().contains("signed by none of the authorities that the peer trusts"), "{}", server.why());
+    }
+}
+
+#[test]
+fn a_certificate_for_clients_is_replaced_by_one_that_is_sound() {
+    let ours = Authority::new("ours");
+    let (first, second) = (ours.node(2, same), ours.node(2, same));
+    let tls = for_clients(&first, None).unwrap();
+    let seen = || client_of(&tls, &ours.pem, None, false).1.unwrap();
+    let former = seen();
+    assert_eq!(seen(), former);
+    tls.replace(&client_files(&second, None)).unwrap();
+    let latter = seen();
+    assert_ne!(latter, former);
+    let mixed = (first.0.clone(), second.1);
+    assert!(matches!(tls.replace(&client_files(&mixed, None)), Err(SetupError::Mismatch)));
+    let damaged = ("no certificate".to_owned(), first.1);
+    assert!(matches!(tls.replace(&client_files(&damaged, None)), Err(SetupError::Certificate { .. })));
+    assert!(matches!(tls.replace(&client_files(&ours.node(2, same), Some("nobody"))), Err(SetupError::Authority { .. })));
+    assert_eq!(seen(), latter, "nothing is changed");
 }

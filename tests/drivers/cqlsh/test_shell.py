@@ -1,5 +1,7 @@
 """Statements in cqlsh: output, SOURCE, paging, consistency, expanded rows, texts of errors, restarts."""
 
+import os
+
 import pytest
 
 
@@ -111,6 +113,12 @@ def test_use_changes_the_keyspace(cqlsh):
 def test_every_protocol_version(cqlsh, version):
     out = cqlsh("SHOW VERSION; SELECT key FROM system.local;", "--protocol-version", version, keyspace=None).out
     assert f"Native protocol v{version}" in out and "local" in out
+
+
+@pytest.mark.skipif("TARNDB_TEST_CA" not in os.environ, reason="the server under test has no certificate")
+def test_tls_is_spoken(cqlsh, monkeypatch):
+    monkeypatch.setenv("SSL_CERTFILE", os.environ["TARNDB_TEST_CA"])
+    assert "(1 rows)" in cqlsh("SELECT key FROM system.local;", "--ssl").out
 
 
 def test_roles_log_in_with_user_and_password(cqlsh, guarded):

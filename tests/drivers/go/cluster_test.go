@@ -3,7 +3,10 @@ package drivers
 import (
 	"fmt"
 	"os"
+	"strings"
 	"testing"
+
+	"github.com/gocql/gocql"
 )
 
 func TestSchemaChangesReachASessionThatDidNotMakeThem(t *testing.T) {
@@ -25,6 +28,32 @@ func TestSchemaChangesReachASessionThatDidNotMakeThem(t *testing.T) {
 	until(t, "the new table is in the other session's metadata", tableIsKnown)
 	run(t, session, "DROP TABLE seen")
 	until(t, "the dropped table leaves the other session's metadata", func() bool { return !tableIsKnown() })
+}
+
+func TestRowsPassOverTLS(t *testing.T) {
+	authority := os.Getenv("TARNDB_TEST_CA")
+	if authority == "" {
+		t.Skip("the server under test has no certificate")
+	}
+	configuration := cluster(t)
+	configuration.SslOpts = &gocql.SslOptions{CaPath: authority, EnableHostVerification: true}
+	session := connect(t, configuration)
+	run(t, session, "CREATE KEYSPACE IF NOT EXISTS go_tls WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+	run(t, session, "CREATE TABLE IF NOT EXISTS go_tls.t (k int PRIMARY KEY, v text)")
+	for key := 0; key < 100; key++ {
+		run(t, session, "INSERT INTO go_tls.t (k, v) VALUES (?, ?)", key, strings.Repeat("x", 10000))
+	}
+	count, iterator := 0, session.Query("SELECT k, v FROM go_tls.t").PageSize(30).Iter()
+	var key int
+	var value string
+	for iterator.Scan(&key, &value) {
+		if len(value) == 10000 {
+			count++
+		}
+	}
+	if err := iterator.Close(); err != nil || count != 100 {
+		t.Fatalf("%d rows: %v", count, err)
+	}
 }
 
 func TestRestartLosesNothing(t *testing.T) {

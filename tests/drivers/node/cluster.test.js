@@ -1,6 +1,7 @@
 'use strict';
 // What the driver learns of the server: its node, schema events, and that it is back after a restart.
 
+const fs = require('node:fs');
 const test = require('node:test');
 const assert = require('node:assert/strict');
 const { connect, connectToNewKeyspace, restart, until } = require('./server');
@@ -28,6 +29,20 @@ test('schema changes reach a client that did not make them', async (context) => 
     'w' in (await watcher.metadata.getTable('node_events', 'seen')).columnsByName);
   await client.execute('DROP KEYSPACE node_events');
   await until('the dropped keyspace is forgotten', () => watcher.metadata.keyspaces['node_events'] === undefined);
+});
+
+test('rows pass over TLS', { skip: !process.env.TARNDB_TEST_CA }, async (context) => {
+  const ca = [fs.readFileSync(process.env.TARNDB_TEST_CA)];
+  const client = await connect(context, { sslOptions: { ca, rejectUnauthorized: true, servername: 'localhost' } });
+  await client.execute(
+    "CREATE KEYSPACE IF NOT EXISTS node_tls WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
+  await client.execute('CREATE TABLE IF NOT EXISTS node_tls.t (k int PRIMARY KEY, v text)');
+  const value = 'x'.repeat(10000);
+  await Promise.all(Array.from({ length: 100 }, (_, key) =>
+    client.execute('INSERT INTO node_tls.t (k, v) VALUES (?, ?)', [key, value], { prepare: true })));
+  const stored = await client.execute('SELECT v FROM node_tls.t');
+  assert.ok(stored.rows.length === 100 && stored.rows.every((row) => row.v === value));
+  await assert.rejects(connect(context, { sslOptions: { rejectUnauthorized: true, servername: 'localhost' } }));
 });
 
 for (const how of ['kill', 'term']) {

@@ -132,6 +132,9 @@ pub(crate) trait ClientSession: Sized {
     /// Says why a connection is closed whose request takes too much memory before it has arrived. Without it, the connection just ends.
     fn append_overload(&mut self, _out: &mut Vec<u8>, _workspace: &mut Self::Workspace) {}
 
+    /// Says why nothing is served to a client that begins with these bytes. Without it, the connection just ends.
+    fn append_refusal(&mut self, _bytes: &[u8], _why: &str, _out: &mut Vec<u8>) {}
+
     /// As whom its client has logged in.
     fn role(&self) -> Option<&str> {
         None

@@ -376,6 +376,7 @@ mod tests {
             let config = Arc::new(NodeConfig {
                 requires_login: false,
                 checks_permissions: false,
+                client_tls: None,
                 cluster_name: "ping".to_owned(),
                 data_center: "here".to_owned(),
                 rack: "rack".to_owned(),

@@ -223,6 +223,11 @@ impl Session {
         on_session!(self, workspaces, (session, workspace) => ClientSession::append_overload(&mut **session, out, workspace));
     }
 
+    /// See [`ClientSession::append_refusal`].
+    pub(crate) fn append_refusal(&mut self, bytes: &[u8], why: &str, out: &mut Vec<u8>) {
+        on_session!(self, session => ClientSession::append_refusal(&mut **session, bytes, why, out));
+    }
+
     /// See [`ClientSession::role`].
     pub(crate) fn role(&self) -> Option<&str> {
         on_session!(self, session => ClientSession::role(&**session))

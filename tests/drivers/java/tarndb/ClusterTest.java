@@ -13,11 +13,18 @@ import com.datastax.oss.driver.api.core.metadata.Node;
 import com.datastax.oss.driver.api.core.metadata.NodeState;
 import com.datastax.oss.driver.api.core.metadata.schema.ClusteringOrder;
 import com.datastax.oss.driver.api.core.metadata.schema.TableMetadata;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.KeyStore;
+import java.security.cert.CertificateFactory;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfEnvironmentVariable;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -36,6 +43,36 @@ final class ClusterTest {
       assertTrue(node.getCassandraVersion().getMajor() >= 3);
       assertTrue(session.getMetadata().getTokenMap().isPresent());
       assertTrue(session.checkSchemaAgreement());
+    }
+  }
+
+  @Test
+  @EnabledIfEnvironmentVariable(named = "TARNDB_TEST_CA", matches = ".+")
+  void rowsPassOverTls() throws Exception {
+    KeyStore trusted = KeyStore.getInstance(KeyStore.getDefaultType());
+    trusted.load(null, null);
+    try (InputStream pem = Files.newInputStream(Path.of(System.getenv("TARNDB_TEST_CA")))) {
+      trusted.setCertificateEntry("ca", CertificateFactory.getInstance("X.509").generateCertificate(pem));
+    }
+    TrustManagerFactory managers = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+    managers.init(trusted);
+    SSLContext context = SSLContext.getInstance("TLS");
+    context.init(null, managers.getTrustManagers(), null);
+    try (CqlSession session = Server.connect(options -> {}, builder -> builder.withSslContext(context))) {
+      session.execute(
+          "CREATE KEYSPACE IF NOT EXISTS java_tls"
+              + " WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
+      session.execute("CREATE TABLE IF NOT EXISTS java_tls.t (k int PRIMARY KEY, v text)");
+      PreparedStatement insert = session.prepare("INSERT INTO java_tls.t (k, v) VALUES (?, ?)");
+      for (int key = 0; key < 100; key++) {
+        session.execute(insert.bind(key, "x".repeat(10_000)));
+      }
+      int rows = 0;
+      for (Row row : session.execute("SELECT v FROM java_tls.t")) {
+        assertEquals(10_000, row.getString("v").length());
+        rows++;
+      }
+      assertEquals(100, rows);
     }
   }
 

@@ -153,6 +153,7 @@ fn node_config(now: Now, login: bool) -> NodeConfig {
     NodeConfig {
         requires_login: login,
         checks_permissions: login,
+        client_tls: None,
         cluster_name: "microbench".to_owned(),
         data_center: "datacenter1".to_owned(),
         rack: "rack1".to_owned(),

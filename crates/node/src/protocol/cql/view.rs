@@ -27,6 +27,9 @@ impl Core {
         let port = self.config.listening().shard_aware_port;
         if port != 0 {
             options.push(one("SCYLLA_SHARD_AWARE_PORT", port.to_string()));
+            if self.config.client_tls.is_some() {
+                options.push(one("SCYLLA_SHARD_AWARE_PORT_SSL", port.to_string()));
+            }
         }
         if self.cluster.is_some() {
             options.push(list(TABLETS_ROUTING, &[]));

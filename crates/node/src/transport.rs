@@ -1,0 +1,118 @@
+//! What lies between a client's bytes and its session: nothing, or TLS. The first byte tells, so that one port serves both.
+
+use std::sync::Arc;
+use tls::{ClientTls, LinkError, Session};
+
+/// How clients are served where they can speak TLS.
+#[derive(Clone, Debug)]
+pub struct ClientTlsConfig {
+    /// The node's certificate and key.
+    pub tls: Arc<ClientTls>,
+    /// Whether those who do not are refused.
+    pub is_required: bool,
+}
+
+/// A record of TLS that begins a handshake. No client's protocol begins so.
+const HANDSHAKE: u8 = 0x16;
+
+/// Of one connection.
+pub(crate) enum Transport {
+    /// Bytes are the session's.
+    Plain,
+    /// Nothing has arrived yet.
+    Undecided,
+    /// Bytes are records of TLS.
+    Tls(Box<Session>),
+}
+
+/// What has arrived on a connection.
+pub(crate) enum Arrived {
+    /// Bytes for the session, as they are.
+    Plain,
+    /// Bytes for the session, in the buffer; there may be an end of TLS after them.
+    Decrypted(Result<(), LinkError>),
+    /// The client does not speak TLS, and has to.
+    Refused,
+}
+
+/// Buffers that the connections of a core share.
+#[derive(Default)]
+pub(crate) struct TlsBuffers {
+    /// What has arrived, decrypted.
+    pub(crate) arrived: Vec<u8>,
+    /// Replies that are not encrypted yet.
+    pub(crate) replies: Vec<u8>,
+}
+
+/// Buffers that have grown beyond this are given back.
+const BUFFER_BYTES_KEPT: usize = 1 << 20;
+
+impl TlsBuffers {
+    /// Empties them.
+    pub(crate) fn clear(&mut self) {
+        for buffer in [&mut self.arrived, &mut self.replies] {
+            buffer.clear();
+            buffer.shrink_to(BUFFER_BYTES_KEPT);
+        }
+    }
+}
+
+impl Transport {
+    /// Of a connection that has been accepted.
+    pub(crate) fn accepted(config: Option<&ClientTlsConfig>) -> Self {
+        if config.is_some() { Self::Undecided } else { Self::Plain }
+    }
+
+    /// Whether bytes pass as they are.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self, Self::Plain)
+    }
+
+    /// Takes bytes that have arrived, and appends to `plaintext` what they say if they are TLS.
+    pub(crate) fn receive(&mut self, config: Option<&ClientTlsConfig>, now: base::Now, bytes: &[u8], plaintext: &mut Vec<u8>) -> Arrived {
+        if let (Self::Undecided, Some(config), Some(first)) = (&*self, config, bytes.first()) {
+            if *first != HANDSHAKE {
+                if config.is_required {
+                    return Arrived::Refused;
+                }
+                *self = Self::Plain;
+                return Arrived::Plain;
+            }
+            match Session::with_client(&config.tls) {
+                Ok(session) => *self = Self::Tls(Box::new(session)),
+                Err(error) => return Arrived::Decrypted(Err(error)),
+            }
+        }
+        match self {
+            Self::Tls(session) => Arrived::Decrypted(session.receive(now, bytes, |said| plaintext.extend_from_slice(said))),
+            Self::Plain | Self::Undecided => Arrived::Plain,
+        }
+    }
+
+    /// Appends to `out` what `write` appends to what it is given, as the client wants it.
+    #[inline]
+    pub(crate) fn append(&mut self, out: &mut Vec<u8>, buffers: &mut TlsBuffers, write: impl FnOnce(&mut Vec<u8>)) {
+        let Self::Tls(session) = self else { return write(out) };
+        write(&mut buffers.replies);
+        session.send_bytes(&buffers.replies);
+        session.take_output(out);
+        buffers.clear();
+    }
+
+    /// Encrypts replies: [`Transport::flush`] gives them.
+    pub(crate) fn send(&mut self, replies: &[u8]) {
+        if let Self::Tls(session) = self {
+            session.send_bytes(replies);
+        }
+    }
+
+    /// Appends what is encrypted, what the handshake has to say, and at the `end` that nothing more comes.
+    pub(crate) fn flush(&mut self, out: &mut Vec<u8>, end: bool) {
+        let Self::Tls(session) = self else { return };
+        if end {
+            session.close();
+        }
+        session.take_output(out);
+    }
+}

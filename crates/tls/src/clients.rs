@@ -1,0 +1,91 @@
+//! What sessions with clients are made with: a certificate and its key, which may be replaced while the node runs.
+
+use crate::config::{Clock, certificates, unix_time};
+use crate::error::SetupError;
+use base::Now;
+use rustls::crypto::ring;
+use rustls::pki_types::PrivateKeyDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::server::WebPkiClientVerifier;
+use rustls::time_provider::TimeProvider;
+use rustls::{RootCertStore, ServerConfig, version};
+use std::fmt;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What is in the files that a node is given for its clients, as PEM.
+#[derive(Clone, Copy)]
+pub struct ClientFiles<'a> {
+    /// The certificate that clients see, followed by those between it and the authority, if there are any.
+    pub certificate: &'a [u8],
+    /// Its key.
+    pub key: &'a [u8],
+    /// The certificates of authorities that have to have signed those of clients; without, clients need none.
+    pub authority: Option<&'a [u8]>,
+}
+
+/// The same for all sessions of a node with its clients: TLS 1.2 and 1.3.
+pub struct ClientTls {
+    /// Of sessions that begin now.
+    current: Mutex<Arc<ServerConfig>>,
+    pub(crate) clock: Arc<Clock>,
+}
+
+impl ClientTls {
+    /// Checks what the files hold.
+    ///
+    /// # Errors
+    /// When nothing can be made of one, or they do not belong together.
+    pub fn new(files: &ClientFiles<'_>, now: Now) -> Result<Self, SetupError> {
+        let clock = Arc::new(Clock(AtomicU64::new(unix_time(now).as_secs())));
+        let current = Mutex::new(server_config(files, &clock)?);
+        Ok(Self { current, clock })
+    }
+
+    /// Has sessions that begin from now on use other files. Those that there are go on with what they began with.
+    ///
+    /// # Errors
+    /// As [`ClientTls::new`]; nothing is changed then.
+    pub fn replace(&self, files: &ClientFiles<'_>) -> Result<(), SetupError> {
+        let config = server_config(files, &self.clock)?;
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = config;
+        Ok(())
+    }
+
+    pub(crate) fn current(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl fmt::Debug for ClientTls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientTls").finish_non_exhaustive()
+    }
+}
+
+fn server_config(files: &ClientFiles<'_>, clock: &Arc<Clock>) -> Result<Arc<ServerConfig>, SetupError> {
+    let chain = certificates(files.certificate).map_err(|why| SetupError::Certificate { why })?;
+    let key = PrivateKeyDer::from_pem_slice(files.key)
+        .map_err(|_| SetupError::Key { why: "holds no private key in PEM without a password".to_owned() })?;
+    let (provider, source) = (Arc::new(ring::default_provider()), Arc::<Clock>::clone(clock) as Arc<dyn TimeProvider>);
+    let unusable = |error: &dyn fmt::Display| SetupError::Authority { why: format!("cannot be used: {error}") };
+    let builder = ServerConfig::builder_with_details(Arc::clone(&provider), source)
+        .with_protocol_versions(&[&version::TLS13, &version::TLS12])
+        .map_err(|error| SetupError::Key { why: format!("cannot be used: {error}") })?;
+    let builder = match files.authority {
+        None => builder.with_no_client_auth(),
+        Some(authority) => {
+            let mut roots = RootCertStore::empty();
+            for root in certificates(authority).map_err(|why| SetupError::Authority { why })? {
+                roots.add(root).map_err(|error| SetupError::Authority { why: format!("holds what is no certificate: {error}") })?;
+            }
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+            builder.with_client_cert_verifier(verifier.map_err(|error| unusable(&error))?)
+        }
+    };
+    builder.with_single_cert(chain, key).map(Arc::new).map_err(|error| match error {
+        rustls::Error::InconsistentKeys(_) => SetupError::Mismatch,
+        rustls::Error::InvalidCertificate(why) => SetupError::Certificate { why: format!("holds what is no certificate: {why}") },
+        other => SetupError::Key { why: format!("cannot be used: {other}") },
+    })
+}
