@@ -93,6 +93,7 @@ impl Server for Node {
             node_name: "A1",
             cluster_name: "",
             address: ([127, 0, 0, 1], 3000).into(),
+            speaks_tls: false,
             namespaces: &self.namespaces,
             schema: &self.schema,
             uptime_s: 0,

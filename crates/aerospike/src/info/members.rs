@@ -4,12 +4,14 @@ use super::text::{list, number, parameter};
 use super::view::NodeView;
 use std::fmt::Write;
 
-/// Generation, the port that those have of whom none is told, and of each member its name, no name for TLS, and its addresses.
-pub(super) fn peers(view: &NodeView<'_>) -> String {
+/// Generation, the port that those have of whom none is told, and of each member its name, the name that its certificate is to have, and its addresses.
+/// Certificates are for addresses, as clients of CQL verify them.
+pub(super) fn peers(view: &NodeView<'_>, with_tls: bool) -> String {
     let mut text = format!("{},{},[", generation(view), view.address.port());
     for (position, peer) in view.peers().iter().enumerate() {
         let separator = if position == 0 { "" } else { "," };
-        write!(text, "{separator}[{},,[{}]]", peer.node_name, peer.address).expect("text takes what is written to it");
+        let tls_name = if with_tls { peer.address.ip().to_string() } else { String::new() };
+        write!(text, "{separator}[{},{tls_name},[{}]]", peer.node_name, peer.address).expect("text takes what is written to it");
     }
     text.push(']');
     text

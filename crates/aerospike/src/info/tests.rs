@@ -22,6 +22,7 @@ fn values_of(cluster: Option<Box<dyn Cluster>>, names: &str) -> Vec<(String, Str
         node_name: "BB9000000000001",
         cluster_name: "",
         address: "192.0.2.1:3000".parse().unwrap(),
+        speaks_tls: true,
         namespaces: &namespaces,
         schema: &schema,
         uptime_s: 5,
@@ -56,6 +57,8 @@ fn what_clients_ask_when_they_connect_is_answered() {
     assert!(!features.contains(&"udf") && values[2].1.is_ascii() && !values[2].1.contains(' '));
     assert_eq!(value("peers-clear-std"), "1,3000,[]");
     assert_eq!(value("service-clear-std"), "192.0.2.1:3000");
+    assert_eq!(value("service-tls-std"), "192.0.2.1:3000");
+    assert_eq!(value("peers-tls-std"), "1,3000,[]");
     assert_eq!(value("cluster-name"), "null");
     assert_eq!(value("rack-ids"), "test:0;bar:0");
     assert_eq!(value("namespaces"), "test;bar");
@@ -186,6 +189,7 @@ fn members_and_their_partitions_are_told() {
     assert_eq!(value("replicas-master"), format!("test:{first};bar:{none}"));
     assert_eq!(value("replicas-prole"), format!("test:{second};bar:{none}"));
     assert_eq!(value("peers-clear-std"), "7,3000,[[A2,,[192.0.2.2:3000]],[A3,,[192.0.2.3:3000]]]");
+    assert_eq!(value("peers-tls-std"), "7,3000,[[A2,192.0.2.2,[192.0.2.2:3000]],[A3,192.0.2.3,[192.0.2.3:3000]]]");
     assert_eq!(value("services"), "192.0.2.2:3000;192.0.2.3:3000");
     assert_eq!((value("peers-generation"), value("partition-generation")), ("7".to_owned(), "9".to_owned()), "31 bits");
     assert!(value("namespace/test").starts_with("ns_cluster_size=3;effective_replication_factor=2;replication-factor=2;"));

@@ -26,6 +26,7 @@ impl Server for Echo {
             node_name: "A1",
             cluster_name: "c",
             address: address(),
+            speaks_tls: false,
             namespaces: &self.namespaces,
             schema: &self.schema,
             uptime_s: 0,

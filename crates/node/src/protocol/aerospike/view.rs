@@ -21,6 +21,7 @@ impl Core {
             node_name: &config.aerospike.node_name,
             cluster_name: &config.cluster_name,
             address: listening.aerospike.unwrap_or(listening.cql),
+            speaks_tls: config.client_tls.is_some(),
             namespaces: &config.aerospike.namespaces,
             schema: &self.schema,
             uptime_s: (now.wall_s() - i64::from(config.started_s)).max(0).unsigned_abs(),
