@@ -63,6 +63,16 @@ pub enum CqlError {
     /// 0x1300: a read failed on the device or met damage.
     #[error("{0}")]
     ReadFailure(String, Asked),
+    /// 0x1400: a function or an operation has no result for its arguments.
+    #[error("{message}")]
+    FunctionFailure {
+        /// Its name, without `system`.
+        function: &'static str,
+        /// The types of its arguments.
+        argument_types: Vec<String>,
+        /// For people.
+        message: String,
+    },
     /// 0x1500: a write failed on the device.
     #[error("{0}")]
     WriteFailure(String, Asked),

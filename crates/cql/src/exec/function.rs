@@ -1,8 +1,9 @@
 //! Calls of native functions with what is known of the request.
 
 use crate::CqlError;
-use crate::value::function::{Environment, FunctionSpec};
+use crate::value::function::{Environment, FunctionError, FunctionSpec};
 use base::Rng;
+use model::DataType;
 use model::operation::Context;
 
 /// Calls a function; `None` is null. `serial` tells the calls of a statement apart: two `uuid()` are two UUIDs.
@@ -15,6 +16,19 @@ pub(super) fn call(
     let mut random = Rng::new(context.nonce ^ (u64::from(serial) << 48));
     let mut outside = Environment { now_microseconds: context.now.wall_us, random: &mut random };
     let mut out = Vec::new();
-    let there = function.call(arguments, &mut outside, &mut out).map_err(|error| CqlError::Invalid(error.to_string()))?;
+    let there = function.call(arguments, &mut outside, &mut out).map_err(failure)?;
     Ok(there.then_some(out))
+}
+
+/// Why a call has no result: a mistake in the statement, or a failure of the function, which Cassandra tells apart.
+pub(super) fn failure(error: FunctionError) -> CqlError {
+    let message = error.to_string();
+    let (function, argument_types) = match error {
+        FunctionError::Json(_) => ("fromjson", vec![DataType::Text]),
+        FunctionError::Operation { left, operator, right, .. } => (operator.function_name(), vec![left, right]),
+        FunctionError::MillisecondPrecision { operator, .. } => (operator.function_name(), vec![DataType::Timestamp, DataType::Duration]),
+        FunctionError::DayPrecision { operator, .. } => (operator.function_name(), vec![DataType::Date, DataType::Duration]),
+        _ => return CqlError::Invalid(message),
+    };
+    CqlError::FunctionFailure { function, argument_types: argument_types.iter().map(ToString::to_string).collect(), message }
 }

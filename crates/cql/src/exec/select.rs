@@ -85,8 +85,9 @@ pub(super) fn coordinate(execution: &Execution<'_>, context: &Context) -> Result
     }
     let grouped = plan.group_by.is_some();
     let rows_of_partition = match per_partition {
-        _ if grouped => NO_LIMIT,
+        // Aggregates of a DISTINCT count partitions.
         limit if plan.distinct => limit.min(1),
+        _ if grouped => NO_LIMIT,
         // Each partition's rows come sorted, so no more than the first of each can be among the first of all.
         limit if !plan.sort.is_empty() => limit.min(limit_left),
         limit => limit,

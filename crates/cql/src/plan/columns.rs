@@ -83,3 +83,26 @@ pub(super) fn contained_type(column: &Column, of_key: bool) -> Result<&DataType,
         _ => Err(CqlError::Invalid(format!("Cannot use CONTAINS on non-collection column {}", column.name))),
     }
 }
+
+/// What a type is that has no order because of a duration in it, as messages call it.
+pub(super) fn kind_with_duration(data_type: &DataType) -> Option<&'static str> {
+    let kind = match data_type {
+        DataType::Duration => return Some("durations"),
+        DataType::Tuple(_) => "tuples containing durations",
+        DataType::Udt(..) => "UDTs containing durations",
+        DataType::List(..) | DataType::Set(..) | DataType::Map(..) => "collections containing durations",
+        _ => return None,
+    };
+    has_duration(data_type).then_some(kind)
+}
+
+fn has_duration(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Duration => true,
+        DataType::List(element, _) | DataType::Set(element, _) => has_duration(element),
+        DataType::Map(key, value, _) => has_duration(key) || has_duration(value),
+        DataType::Tuple(fields) => fields.iter().any(has_duration),
+        DataType::Udt(user, _) => user.fields.iter().any(|(_, field)| has_duration(field)),
+        _ => false,
+    }
+}

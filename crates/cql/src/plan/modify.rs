@@ -43,6 +43,13 @@ pub enum ModifyKind {
     Delete,
 }
 
+impl ModifyKind {
+    /// What messages call it with IF.
+    pub(crate) fn conditional(self) -> &'static str {
+        if self == Self::Delete { "deletions" } else { "updates" }
+    }
+}
+
 /// What a statement writes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowTarget {

@@ -61,7 +61,8 @@ impl Draft {
             return Err(CqlError::invalid("Cannot provide custom timestamp for conditional updates"));
         }
         if conditional && keys.partition.iter().any(KeyTerm::is_in) {
-            return Err(CqlError::invalid("IN on the partition key is not supported with conditional updates"));
+            let what = self.kind.conditional();
+            return Err(CqlError::Invalid(format!("IN on the partition key is not supported with conditional {what}")));
         }
         let table = &self.table;
         let all_set = self.static_assignments.is_empty()
@@ -180,7 +181,7 @@ impl Planner<'_> {
             let (position, planned) = self.assignment(&table, assignment)?;
             draft.assign(position, planned)?;
         }
-        let keys = self.key_restrictions(&table, &update.where_clause)?;
+        let keys = self.key_restrictions(&table, &update.where_clause, "UPDATE")?;
         let complete = keys.fixed == table.clustering_len;
         let target = if draft.assignments.is_empty() && keys.clustering.is_empty() && table.clustering_len > 0 {
             RowTarget::Static
@@ -193,6 +194,9 @@ impl Planner<'_> {
         };
         let conditions = self.conditions(&table, &update.condition)?;
         draft.check_static(&keys, &conditions, "UPDATE")?;
+        if target == RowTarget::Static && are_about_rows(&table, &conditions) {
+            return Err(missing_clustering(&table, keys.fixed));
+        }
         draft.finish(keys, target, conditions)
     }
 
@@ -201,22 +205,33 @@ impl Planner<'_> {
         let table = Arc::clone(&draft.table);
         for deletion in &delete.deletions {
             let (position, assignment) = match deletion {
-                ast::Deletion::Column(name) => (find_value_column(&table, name)?.0, Assignment::Delete),
+                ast::Deletion::Column(name) => (find_deleted_column(&table, name)?.0, Assignment::Delete),
                 ast::Deletion::Element { column, key } => {
-                    let (position, column) = find_value_column(&table, column)?;
-                    let key_type = element_key_type(column).ok_or_else(|| {
-                        CqlError::Invalid(format!("Invalid deletion operation for non collection column {}", column.name))
+                    let (position, column) = find_deleted_column(&table, column)?;
+                    let what = if column.data_type.is_collection() { "frozen" } else { "non" };
+                    let key_type = element_key_type(column).filter(|_| column.data_type.is_multi_cell()).ok_or_else(|| {
+                        CqlError::Invalid(format!("Invalid deletion operation for {what} collection column {}", column.name))
                     })?;
                     (position, Assignment::DeleteElement(self.term(key, &key_type, &element_name(column))?))
                 }
                 ast::Deletion::Field { column, field } => {
-                    let (position, column) = find_value_column(&table, column)?;
+                    let (position, column) = find_deleted_column(&table, column)?;
+                    match &column.data_type {
+                        DataType::Udt(_, Frozen::Yes) => {
+                            return Err(CqlError::Invalid(format!("Frozen UDT column {} does not support field deletions", column.name)));
+                        }
+                        DataType::Udt(..) => {}
+                        _ => {
+                            let message = format!("Invalid field deletion operation for non-UDT column {}", column.name);
+                            return Err(CqlError::Invalid(message));
+                        }
+                    }
                     (position, Assignment::SetField(user_field(column, field)?.0, Term::Null))
                 }
             };
             draft.assign(position, assignment)?;
         }
-        let keys = self.key_restrictions(&table, &delete.where_clause)?;
+        let keys = self.key_restrictions(&table, &delete.where_clause, "DELETE")?;
         let complete = keys.fixed == table.clustering_len;
         let sliced = keys.clustering.lower.is_some() || keys.clustering.upper.is_some();
         let only_static = !draft.static_assignments.is_empty() && draft.assignments.is_empty();
@@ -224,11 +239,13 @@ impl Planner<'_> {
             RowTarget::Static
         } else if complete && !sliced {
             RowTarget::Rows
-        } else if !draft.assignments.is_empty() || !draft.static_assignments.is_empty() {
-            if sliced {
-                return Err(CqlError::invalid("Range deletions are not supported for specific columns"));
-            }
-            return Err(missing_clustering(&table, keys.fixed));
+        } else if !draft.assignments.is_empty() || only_static {
+            let conditions = self.conditions(&table, &delete.condition)?;
+            draft.check_static(&keys, &conditions, "DELETE")?;
+            return Err(match conditions {
+                Conditions::None => CqlError::invalid("Range deletions are not supported for specific columns"),
+                _ => CqlError::invalid(CONDITIONAL_RANGE),
+            });
         } else if keys.clustering.is_empty() {
             RowTarget::Partition
         } else {
@@ -237,9 +254,10 @@ impl Planner<'_> {
         let conditions = self.conditions(&table, &delete.condition)?;
         draft.check_static(&keys, &conditions, "DELETE")?;
         if !matches!(conditions, Conditions::None) && matches!(target, RowTarget::Range | RowTarget::Partition) {
-            return Err(CqlError::invalid(
-                "DELETE statements must restrict all PRIMARY KEY columns with equality relations in order to delete non static columns",
-            ));
+            return Err(CqlError::invalid(CONDITIONAL_RANGE));
+        }
+        if target == RowTarget::Static && are_about_rows(&table, &conditions) {
+            return Err(CqlError::invalid(CONDITION_WITHOUT_ROW));
         }
         draft.finish(keys, target, conditions)
     }
@@ -319,7 +337,7 @@ impl Planner<'_> {
                 let (key_type, value_type) = match &column.data_type {
                     DataType::List(element, Frozen::No) => (DataType::Int, (**element).clone()),
                     DataType::Map(key, value, Frozen::No) => ((**key).clone(), (**value).clone()),
-                    _ => return Err(invalid_operation(&format!("{}[{key}] = {value}", column.name), column)),
+                    _ => return Err(invalid_element(&format!("{}[{key}] = {value}", column.name), column)),
                 };
                 let key = self.term(key, &key_type, &element_name(column))?;
                 let value = self.term(value, &value_type, &format!("value({})", column.name))?;
@@ -335,12 +353,45 @@ impl Planner<'_> {
     }
 }
 
+/// A conditional DELETE of more than a row.
+const CONDITIONAL_RANGE: &str =
+    "DELETE statements must restrict all PRIMARY KEY columns with equality relations in order to delete non static columns";
+/// A conditional DELETE of static columns, with a condition that is about a row.
+const CONDITION_WITHOUT_ROW: &str =
+    "DELETE statements must restrict all PRIMARY KEY columns with equality relations in order to use IF condition on non static columns";
+
+/// Whether conditions are about columns of a row.
+fn are_about_rows(table: &Table, conditions: &Conditions) -> bool {
+    let is_static = |condition: &Condition| table.columns[condition.column.position].kind == ColumnKind::Static;
+    matches!(conditions, Conditions::Columns(conditions) if !conditions.iter().all(is_static))
+}
+
+/// The column that a DELETE names.
+fn find_deleted_column<'t>(table: &'t Table, name: &ast::Identifier) -> Result<(usize, &'t Column), CqlError> {
+    let (position, column) = find_column(table, name)?;
+    if matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Clustering) {
+        let message = format!("Invalid identifier {} for deletion (should not be a PRIMARY KEY part)", column.name);
+        return Err(CqlError::Invalid(message));
+    }
+    Ok((position, column))
+}
+
 fn invalid_operation(operation: &str, column: &Column) -> CqlError {
-    CqlError::Invalid(if column.data_type.is_collection() {
+    CqlError::Invalid(if column.data_type.is_collection() && !column.data_type.is_multi_cell() {
         format!("Invalid operation ({operation}) for frozen collection column {}", column.name)
     } else {
         format!("Invalid operation ({operation}) for non counter column {}", column.name)
     })
+}
+
+/// Of `column[key] = value`.
+fn invalid_element(operation: &str, column: &Column) -> CqlError {
+    let what = match &column.data_type {
+        DataType::Set(_, Frozen::No) => "set",
+        other if other.is_collection() => "frozen collection",
+        _ => "non collection",
+    };
+    CqlError::Invalid(format!("Invalid operation ({operation}) for {what} column {}", column.name))
 }
 
 /// What the marker of an element's key or index is called.

@@ -2,6 +2,7 @@
 
 use crate::CqlError;
 use crate::exec::fetch::Gathered;
+use crate::exec::function::failure;
 use crate::exec::{Bound, Environment, keys};
 use crate::plan::{Expression, Select, Stamps, Term};
 use crate::value::{self, build, function, json, layout};
@@ -161,7 +162,7 @@ impl<'a> Scope<'a> {
                 let now_microseconds = self.surroundings.environment.context.now.wall_us;
                 let mut outside = function::Environment { now_microseconds, random: &mut random };
                 let mut out = Vec::new();
-                let there = function.call(&arguments, &mut outside, &mut out).map_err(|error| CqlError::Invalid(error.to_string()))?;
+                let there = function.call(&arguments, &mut outside, &mut out).map_err(failure)?;
                 there.then_some(Cow::Owned(out))
             }
             Expression::Token(table, parts) => {

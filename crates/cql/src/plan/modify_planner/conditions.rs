@@ -1,6 +1,6 @@
 //! IF of INSERT, UPDATE and DELETE.
 
-use super::super::columns::{comparator, contained_type, element_key_type, find_column, user_field};
+use super::super::columns::{comparator, contained_type, element_key_type, find_column, kind_with_duration, user_field};
 use crate::CqlError;
 use crate::language::ast::{self, Comparison, InValues, RelationTarget};
 use crate::plan::{ColumnRef, Comparator, Condition, ConditionTarget, Conditions, Planner};
@@ -50,6 +50,9 @@ impl Planner<'_> {
             }
             _ => (ConditionTarget::Column, column.data_type.clone()),
         };
+        if let Comparison::Compare(operator, _) = &relation.comparison {
+            check_slice_of_durations(*operator, &data_type)?;
+        }
         let mut in_list = false;
         let (operator, values) = match &relation.comparison {
             Comparison::Compare(operator, term) => (comparator(*operator), vec![self.term(term, &data_type, &column.name)?]),
@@ -65,6 +68,9 @@ impl Planner<'_> {
                 let name = format!("value({})", column.name);
                 (Comparator::Contains, vec![self.term(term, contained_type(column, false)?, &name)?])
             }
+            Comparison::Contains(_) | Comparison::ContainsKey(_) if !matches!(target, ConditionTarget::Column) => {
+                return Err(CqlError::Syntax(format!("no viable alternative at input 'CONTAINS' (behind a part of {})", column.name)));
+            }
             Comparison::ContainsKey(term) if matches!(target, ConditionTarget::Column) => {
                 let name = format!("key({})", column.name);
                 (Comparator::ContainsKey, vec![self.term(term, contained_type(column, true)?, &name)?])
@@ -72,5 +78,18 @@ impl Planner<'_> {
             _ => return Err(CqlError::invalid("Only =, !=, <, <=, >, >=, IN, CONTAINS and CONTAINS KEY are supported in IF conditions")),
         };
         Ok(Condition { column: ColumnRef { position, id: column.id }, target, operator, values, in_list })
+    }
+}
+
+/// Durations have no order.
+fn check_slice_of_durations(operator: ast::CompareOperator, data_type: &DataType) -> Result<(), CqlError> {
+    use ast::CompareOperator as Operator;
+    if matches!(operator, Operator::Equal | Operator::NotEqual) {
+        return Ok(());
+    }
+    match kind_with_duration(data_type) {
+        None => Ok(()),
+        Some("durations") => Err(CqlError::Invalid(format!("Slice conditions ( {} ) are not supported on durations", operator.sign()))),
+        Some(kind) => Err(CqlError::Invalid(format!("Slice conditions are not supported on {kind}"))),
     }
 }

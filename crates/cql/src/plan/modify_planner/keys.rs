@@ -19,7 +19,12 @@ pub(super) struct KeyRestrictions {
 }
 
 impl Planner<'_> {
-    pub(super) fn key_restrictions(&mut self, table: &Table, clause: &ast::WhereClause) -> Result<KeyRestrictions, CqlError> {
+    pub(super) fn key_restrictions(
+        &mut self,
+        table: &Table,
+        clause: &ast::WhereClause,
+        statement: &str,
+    ) -> Result<KeyRestrictions, CqlError> {
         let mut partition: Vec<Option<KeyTerm>> = vec![None; table.partition_key_len];
         let mut clustering: Vec<Option<KeyTerm>> = vec![None; table.clustering_len];
         let (mut lower, mut upper): (PlacedBound, PlacedBound) = (None, None);
@@ -28,6 +33,14 @@ impl Planner<'_> {
             let ast::WhereExpression::Relation(relation) = expression else {
                 return Err(CqlError::invalid("Custom index expressions cannot be used in UPDATE or DELETE"));
             };
+            let unusable = match &relation.comparison {
+                Comparison::Contains(_) => Some("CONTAINS"),
+                Comparison::ContainsKey(_) => Some("CONTAINS KEY"),
+                _ => None,
+            };
+            if let Some(operator) = unusable {
+                return Err(CqlError::Invalid(format!("Cannot use {statement} with {operator}")));
+            }
             match &relation.target {
                 RelationTarget::Column(name) => {
                     let (position, column) = find_column(table, name)?;
@@ -36,7 +49,7 @@ impl Planner<'_> {
                             if partition[position].is_some() {
                                 return Err(more_than_one(&column.name));
                             }
-                            partition[position] = Some(self.key_term(column, &relation.comparison)?.ok_or_else(|| {
+                            partition[position] = Some(self.key_term(column, &relation.comparison)?.map(alone).ok_or_else(|| {
                                 CqlError::invalid(
                                     "Only EQ and IN relation are supported on the partition key (unless you use the token() function)",
                                 )
@@ -48,7 +61,7 @@ impl Planner<'_> {
                             return Err(CqlError::Invalid(format!("Non PRIMARY KEY columns found in where clause: {} ", column.name)));
                         }
                     };
-                    if let Some(term) = self.key_term(column, &relation.comparison)? {
+                    if let Some(term) = self.key_term(column, &relation.comparison)?.map(alone) {
                         if clustering[position].is_some() {
                             return Err(more_than_one(&column.name));
                         }
@@ -194,6 +207,14 @@ impl Planner<'_> {
             }
             _ => return Ok(None),
         }))
+    }
+}
+
+/// IN with one value is `=`, also where IN is refused.
+fn alone(term: KeyTerm) -> KeyTerm {
+    match term {
+        KeyTerm::In(mut terms) if terms.len() == 1 => terms.pop().map_or(KeyTerm::In(terms), KeyTerm::Equal),
+        other => other,
     }
 }
 

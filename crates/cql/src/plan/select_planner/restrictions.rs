@@ -10,7 +10,7 @@ use super::indexes;
 use super::reads::Reads;
 use crate::CqlError;
 use crate::language::ast::{self, CompareOperator, Comparison, InValues, RelationTarget};
-use crate::plan::columns::{comparator, contained_type, find_column, slice_ends};
+use crate::plan::columns::{comparator, contained_type, find_column, kind_with_duration, slice_ends};
 use crate::plan::{Comparator, Filter, KeyTerm, Planner, SliceBound, Source, Subject, Term};
 use model::{Column, DataType, Frozen, Table};
 use std::sync::Arc;
@@ -188,9 +188,11 @@ impl Planner<'_> {
         };
         Ok(match comparison {
             Comparison::Compare(operator, _)
-                if *data_type == DataType::Duration && !matches!(operator, CompareOperator::Equal | CompareOperator::NotEqual) =>
+                if !matches!(operator, CompareOperator::Equal | CompareOperator::NotEqual)
+                    && let Some(kind) = kind_with_duration(data_type) =>
             {
-                return Err(CqlError::invalid("Slice restrictions are not supported on duration columns"));
+                let kind = if kind == "durations" { "duration columns" } else { kind };
+                return Err(CqlError::Invalid(format!("Slice restrictions are not supported on {kind}")));
             }
             Comparison::Compare(operator, term) => (comparator(*operator), vec![self.term(term, data_type, name)?], false),
             Comparison::In(values) => list(values, Comparator::In, self)?,

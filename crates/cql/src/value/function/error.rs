@@ -247,6 +247,9 @@ pub enum NumberError {
     /// Division by zero.
     #[error("/ by zero")]
     DivisionByZero,
+    /// The same, of a varint or decimal.
+    #[error("BigInteger divide by zero")]
+    BigDivisionByZero,
     /// A varint or decimal beyond the size that values may have.
     #[error("the result has too many digits")]
     TooLong,

@@ -265,7 +265,7 @@ fn machine(operator: Operator, left: i64, right: i64) -> Result<i64, NumberError
 
 fn integral(operator: Operator, left: &BigInt, right: &BigInt) -> Result<BigInt, NumberError> {
     if matches!(operator, Operator::Divide | Operator::Modulo) && right.sign() == Sign::NoSign {
-        return Err(NumberError::DivisionByZero);
+        return Err(NumberError::BigDivisionByZero);
     }
     let result = match operator {
         Operator::Add => left + right,
@@ -280,7 +280,7 @@ fn integral(operator: Operator, left: &BigInt, right: &BigInt) -> Result<BigInt,
 
 fn exact(operator: Operator, left: &Exact, right: &Exact) -> Result<Exact, NumberError> {
     if matches!(operator, Operator::Divide | Operator::Modulo) && right.is_zero() {
-        return Err(NumberError::DivisionByZero);
+        return Err(NumberError::BigDivisionByZero);
     }
     Ok(match operator {
         Operator::Add => left.add(right)?,
