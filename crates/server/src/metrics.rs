@@ -19,6 +19,8 @@ pub(crate) fn text(report: &Report) -> String {
     per_core("tarndb_engine_damaged_records_total", "counter", "Records found damaged since the start.", |core| core.damaged_records);
     let help = "Logged batches that their coordinators left unfinished and that are not finished yet.";
     per_core("tarndb_batches_unfinished", "gauge", help, |core| core.unfinished_batches);
+    let help = "Slots whose rows still have to be indexed, counted by index.";
+    per_core("tarndb_index_slots_left", "gauge", help, |core| core.slots_to_index.into());
     if report.clustered {
         let help = "Requests of clients, and parts of such, that were sent on to other members.";
         per_core("tarndb_cluster_requests_forwarded_total", "counter", help, |core| core.forwarded);

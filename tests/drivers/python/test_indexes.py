@@ -3,6 +3,7 @@
 import math
 import random
 import struct
+import time
 
 import pytest
 from cassandra import InvalidRequest
@@ -66,6 +67,26 @@ def indexed(shared_session, keyspace):
 
 def test_rows_from_before_and_after_are_found(shared_session, indexed):
     check(shared_session, indexed)
+
+
+def test_indexes_that_are_complete_are_listed(connect, keyspace, indexed, restart):
+    def listed(session):
+        rows = session.execute('SELECT index_name, value FROM system."IndexInfo" WHERE table_name = %s', (keyspace,))
+        return {row[0] for row in rows}
+
+    def all_are_listed(session):
+        rows = session.execute("SELECT index_name FROM system_schema.indexes WHERE keyspace_name = %s", (keyspace,))
+        wanted, deadline = {row[0] for row in rows}, time.monotonic() + 20
+        assert len(wanted) >= len(TARGETS)
+        while listed(session) != wanted:
+            assert time.monotonic() < deadline, wanted - listed(session)
+            time.sleep(0.05)
+
+    with connect() as session:
+        all_are_listed(session)
+    restart("kill")
+    with connect() as session:
+        all_are_listed(session)
 
 
 def test_what_changes_is_found_as_it_is(shared_session, indexed):

@@ -33,6 +33,7 @@ use row::RowBuilder;
 pub fn rows(table: &Table, view: &NodeView<'_>, visit: &mut dyn FnMut(SystemRow)) {
     let mut rows = RowBuilder::new(table, visit);
     match (table.keyspace.as_str(), table.name.as_str()) {
+        ("system", "IndexInfo") => node_tables::index_info(view, &mut rows),
         ("system", "local") => node_tables::local(view, &mut rows),
         ("system", "peers") => node_tables::peers(view, &mut rows),
         ("system", "peers_v2") => node_tables::peers_v2(view, &mut rows),

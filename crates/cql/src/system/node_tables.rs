@@ -91,6 +91,15 @@ pub(super) fn clients(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
     }
 }
 
+/// Complete indexes. The column `table_name` has the keyspace's name, as Cassandra's has.
+pub(super) fn index_info(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
+    for table in view.schema.tables() {
+        for index in table.indexes.values().filter(|index| view.built_indexes.contains(&index.id)) {
+            rows.row([("table_name", text(&table.keyspace)), ("index_name", text(&index.name))]);
+        }
+    }
+}
+
 pub(super) fn settings(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
     for (name, value) in view.settings {
         rows.row([("name", text(name)), ("value", text(value))]);

@@ -1,5 +1,6 @@
 //! What the system's tables tell of: the node as it is at one moment, given as values.
 
+use base::TableId;
 use model::Schema;
 use std::net::{IpAddr, SocketAddr};
 
@@ -35,6 +36,8 @@ pub struct NodeView<'a> {
     pub clients: &'a [ClientView<'a>],
     /// The configuration, by key.
     pub settings: &'a [(&'a str, String)],
+    /// Indexes that are complete, by the engine's ids of their tables.
+    pub built_indexes: &'a [TableId],
 }
 
 /// Another member of the cluster.

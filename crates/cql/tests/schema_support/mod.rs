@@ -98,5 +98,6 @@ pub fn view(schema: &Schema) -> NodeView<'_> {
         started_s: 1_700_000_000,
         clients: &[],
         settings: &[],
+        built_indexes: &[],
     }
 }

@@ -9,6 +9,7 @@
 
 use crate::cluster::membership::orders::{Answer, Order};
 use crate::cluster::operations::reports::{ClusterReport, CoreReport, Report};
+use base::TableId;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -57,6 +58,16 @@ impl Board {
         inner.orders.push_back((order, sender));
         self.has_orders.store(true, Ordering::Release);
         Some(receiver)
+    }
+
+    /// Indexes that all of so many cores have completely.
+    pub(crate) fn indexes_built(&self, cores: u16) -> Vec<TableId> {
+        let inner = self.lock();
+        let mut reports = inner.cores.values();
+        let Some(first) = reports.next().filter(|_| inner.cores.len() == usize::from(cores)) else { return Vec::new() };
+        let others: Vec<&CoreReport> = reports.collect();
+        let everywhere = |index: &&u32| others.iter().all(|report| report.indexes_built.contains(index));
+        first.indexes_built.iter().filter(everywhere).map(|index| TableId(*index)).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -2,6 +2,7 @@
 
 use crate::cluster::rebuild::progress::RebuildReport;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// A node's figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,6 +98,12 @@ pub struct CoreReport {
     /// Logged batches that their coordinators have not brought to an end, and that are not at one yet.
     #[serde(default)]
     pub unfinished_batches: u64,
+    /// Indexes that all its slots with rows have completely, by number.
+    #[serde(default)]
+    pub indexes_built: BTreeSet<u32>,
+    /// Slots that still have to be indexed, counted by index.
+    #[serde(default)]
+    pub slots_to_index: u32,
     /// Slots that it is the primary of.
     pub primaries: u32,
     /// Slots that it is a secondary of.

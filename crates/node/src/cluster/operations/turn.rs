@@ -104,6 +104,8 @@ impl Core {
             is_full: self.shard.engine().has_no_room(),
             damaged_records: stats.damaged_records,
             unfinished_batches: self.unfinished_batches(),
+            indexes_built: self.protocols.cql.backfills.built().map(|index| index.0).collect(),
+            slots_to_index: self.protocols.cql.backfills.slots_left(),
             ..CoreReport::default()
         };
         if let Some(cluster) = &self.cluster {

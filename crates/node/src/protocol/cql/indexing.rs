@@ -44,6 +44,8 @@ pub(crate) struct Backfills {
     running: Option<(TableId, Slot)>,
     /// Slots that were found complete since the schema was as it is.
     complete: BTreeSet<(TableId, Slot)>,
+    /// Indexes that have had no slot left once. One that gets its first row later has that row's entries from the start.
+    built: BTreeSet<TableId>,
     /// The last look has seen the writes up to this one, of this version of the cluster.
     seen: Option<(Sequence, u64)>,
     look_at_us: u64,
@@ -56,6 +58,20 @@ impl Backfills {
         self.queue.clear();
         self.complete.clear();
         self.seen = None;
+    }
+
+    /// Indexes that are complete on this core.
+    pub(crate) fn built(&self) -> impl Iterator<Item = TableId> + '_ {
+        self.built.iter().copied()
+    }
+
+    /// Slots that are still to be looked at, counted by index.
+    pub(crate) fn slots_left(&self) -> u32 {
+        (self.queue.len() + usize::from(self.running.is_some())) as u32
+    }
+
+    fn has_slots_of(&self, index: TableId) -> bool {
+        self.queue.iter().chain(&self.running).any(|(other, _)| *other == index)
     }
 }
 
@@ -111,13 +127,27 @@ impl Core {
         }
         let backfills = &mut self.protocols.cql.backfills;
         (backfills.queue, backfills.seen, backfills.look_at_us) = (queue, Some(now_is), now_us + LOOK_EVERY_US);
+        let indexes: BTreeSet<TableId> = self.schema.tables().flat_map(|table| table.indexes.values().map(|index| index.id)).collect();
+        let former = backfills.built.len();
+        backfills.built.retain(|index| indexes.contains(index));
+        let complete: Vec<TableId> = indexes.into_iter().filter(|index| !backfills.has_slots_of(*index)).collect();
+        backfills.built.extend(complete);
+        if backfills.built.len() != former {
+            self.report_soon(now_us);
+        }
     }
 
     /// A stretch has been done, or could not be.
     pub(crate) fn backfilled<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, outcome: Result<Vec<u8>, ShardError>) {
         let Some(place) = self.protocols.cql.backfills.running.take() else { return };
         match outcome.as_deref().map(Backfilled::read) {
-            Ok(Some(Backfilled::Complete)) => drop(self.protocols.cql.backfills.complete.insert(place)),
+            Ok(Some(Backfilled::Complete)) => {
+                let backfills = &mut self.protocols.cql.backfills;
+                backfills.complete.insert(place);
+                if !backfills.has_slots_of(place.0) && backfills.built.insert(place.0) {
+                    self.report_soon(reactor.now().monotonic_us);
+                }
+            }
             Ok(Some(Backfilled::More)) => self.protocols.cql.backfills.queue.push_front(place),
             // This member is not the slot's primary, not yet, or there is no room.
             Ok(None) | Err(_) => {

@@ -48,7 +48,7 @@ pub(crate) struct CoreState {
     statements: CoreStatements,
     rights: RightsOfRoles,
     pub(crate) batches: BatchLogs,
-    backfills: Backfills,
+    pub(crate) backfills: Backfills,
     /// Without a cluster.
     ring: Ring,
 }

@@ -5,7 +5,9 @@ use cql::CqlError;
 use cql::exec::{Execution, MemoryStore};
 use cql::system::{self, NodeView};
 use cql::wire::TABLETS_ROUTING;
+use model::Table;
 use model::operation::Context;
+use std::sync::Arc;
 
 impl Core {
     /// The options of SUPPORTED: Cassandra's, ScyllaDB's that make its drivers open a connection to each core, and what this really is.
@@ -55,6 +57,7 @@ impl Core {
             started_s: self.config.started_s,
             clients: &[],
             settings: &[],
+            built_indexes: &[],
         }
     }
 
@@ -62,8 +65,13 @@ impl Core {
     pub(crate) fn read_system_table(&self, execution: &Execution<'_>, context: &Context, out: &mut Vec<u8>) -> Result<(), CqlError> {
         let mut store = MemoryStore::new();
         let mut outcome = Ok(());
+        // Whoever waits for an index asks for nothing else, and only here cores ask each other.
+        let indexes = |table: &Arc<Table>| {
+            self.config.board.as_ref().filter(|_| table.name == "IndexInfo").map(|board| board.indexes_built(self.cores))
+        };
         for table in execution.prepared.tables() {
-            system::rows(table, &self.view(), &mut |row| {
+            let built_indexes = indexes(table).unwrap_or_default();
+            system::rows(table, &NodeView { built_indexes: &built_indexes, ..self.view() }, &mut |row| {
                 if outcome.is_ok() {
                     outcome = store.insert(table, &row.values);
                 }
