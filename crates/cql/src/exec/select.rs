@@ -4,7 +4,7 @@
 //! of several extents may be under way at once, and are taken in order. A chunk that gave more rows than the page or LIMIT has room for is
 //! asked for again with the room there is; so every chunk is taken whole, and its cursor is the page's.
 //!
-//! Invariant: a page says that there is more only if there is (or if finding out would mean to go on filtering for long).
+//! Invariant: a page says that there is more only if there is (or if finding out would mean to go on filtering for long, or it is a full one by an index).
 
 mod aggregate;
 mod evaluate;

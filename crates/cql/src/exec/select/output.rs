@@ -45,6 +45,9 @@ pub(super) struct Output {
     row_count: u32,
     /// Where the next page starts.
     next: Option<Cursor>,
+    /// Behind the last row of a full page by an index. It says that there is more, as Cassandra's do, whether there is or not: clients count on it that go on
+    /// until a page is not full.
+    after_last: Option<Cursor>,
     mode: Mode,
 }
 
@@ -117,7 +120,7 @@ impl Output {
         } else {
             Mode::Computed
         };
-        Self { room, body: Vec::new(), row_count: 0, next: None, mode }
+        Self { room, body: Vec::new(), row_count: 0, next: None, after_last: None, mode }
     }
 
     /// Whether nothing more is wanted before anything was read.
@@ -200,6 +203,9 @@ impl Output {
         }
         self.room.check(self.body.len())?;
         let page_is_full = self.room.page_left == 0;
+        if page_is_full && self.room.paged && plan.index.is_some() {
+            self.after_last = Some(chunk.cursor.clone());
+        }
         // To find out whether there is one more matching row may take long.
         let more_is_likely_enough = !plan.filters.is_empty();
         Ok(match chunk.end {
@@ -279,7 +285,7 @@ impl Output {
         Ok(Page {
             body: std::mem::take(&mut self.body),
             row_count: self.row_count,
-            next: self.next.take(),
+            next: self.next.take().or(self.after_last.take()),
             limit_left: self.room.limit_left,
         })
     }
