@@ -15,6 +15,7 @@
 //! | 7 | the schema may have roles |
 //! | 8 | the schema may have indexes |
 //! | 9 | roles may have permissions |
+//! | 10 | the schema may have materialized views |
 
 use std::fmt;
 
@@ -27,7 +28,7 @@ pub struct Versions {
 
 impl Versions {
     /// What this program knows.
-    pub const KNOWN: Self = Self::new(4, 9);
+    pub const KNOWN: Self = Self::new(4, 10);
 
     /// From `oldest` to `latest`.
     ///

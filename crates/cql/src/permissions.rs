@@ -109,11 +109,11 @@ impl Rights {
         if permissions.contains(permission) {
             return Ok(());
         }
-        Ok(self.check(permission, &Resource::table(&table.keyspace, &table.name))?)
+        Ok(self.check(permission, &Resource::table(&table.keyspace, secured(table)))?)
     }
 
     fn on_table(&self, table: &Table) -> Permissions {
-        let (keyspace, name) = (table.keyspace.as_str(), table.name.as_str());
+        let (keyspace, name) = (table.keyspace.as_str(), secured(table));
         let is_readable = READABLE_KEYSPACES.contains(&keyspace) || keyspace == "system" && READABLE_TABLES.contains(&name);
         let readable = if is_readable { Permissions::of(&[Permission::Select]) } else { Permissions::default() };
         self.on(&Resource::table(keyspace, name)).or(readable)
@@ -177,4 +177,9 @@ pub(crate) fn applicable(permissions: &PermissionSet, resource: &Resource) -> Re
         }));
     }
     Ok(permissions)
+}
+
+/// The table whose permissions count: of a view its base.
+fn secured(table: &Table) -> &str {
+    table.view.as_ref().map_or(&table.name, |view| &view.base)
 }

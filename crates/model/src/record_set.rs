@@ -19,7 +19,7 @@ use crate::schema::{Column, ColumnKind, Keyspace, Order, Replication, Schema, Ta
 use crate::types::DataType;
 use base::Token;
 use dictionary::BINS_FROM;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The length of a record's digest.
@@ -237,6 +237,8 @@ fn new_table(id: base::TableId, uuid: u128, keyspace: &str, name: &str) -> Table
         dropped_columns: BTreeMap::new(),
         indexes: BTreeMap::new(),
         compact: false,
+        views: BTreeSet::new(),
+        view: None,
         // Records have one history: what is gone needs no time to be told to others.
         options: TableOptions {
             gc_grace_seconds: 0,

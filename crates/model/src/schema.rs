@@ -90,6 +90,21 @@ pub struct Table {
     pub indexes: BTreeMap<String, Arc<Index>>,
     /// `WITH COMPACT STORAGE`: a row is there while a cell of it is.
     pub compact: bool,
+    /// The names of the materialized views that follow its rows, in the same keyspace.
+    pub views: BTreeSet<String>,
+    /// What a materialized view shows; none for a table. Its value columns have the ids that they have in the base table.
+    pub view: Option<View>,
+}
+
+/// What makes a table a materialized view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// The name of the base table, in the same keyspace.
+    pub base: String,
+    /// `SELECT *`: columns that the base table gets later are shown as well.
+    pub shows_all: bool,
+    /// The conditions of `WHERE`, as CQL.
+    pub where_clause: String,
 }
 
 /// A secondary index of a table.
@@ -276,6 +291,17 @@ impl Schema {
     #[must_use]
     pub fn has_indexes_or_compact_tables(&self) -> bool {
         self.has_indexes() || self.tables().any(|table| table.compact)
+    }
+
+    /// Whether there is a materialized view.
+    #[must_use]
+    pub fn has_views(&self) -> bool {
+        self.tables().any(|table| table.view.is_some())
+    }
+
+    /// The materialized views of a table.
+    pub fn views_of<'s>(&'s self, table: &'s Table) -> impl Iterator<Item = &'s Arc<Table>> {
+        table.views.iter().filter_map(|view| self.table(&table.keyspace, view))
     }
 
     /// Whether a role has been allowed something.

@@ -63,6 +63,26 @@ impl Core {
         let route = route.map(|route| (route, Vec::new()));
         let request = Request { work, route, ..Request::single(connection, reply, bytes) };
         let id = self.requests.insert(request);
+        self.begin_coordinated(reactor, id, out)
+    }
+
+    /// Starts a request that nobody waits for; it is there as long as it runs.
+    pub(crate) fn coordinate_for_nobody<R: Reactor<Message = Message>>(
+        &mut self,
+        reactor: &mut R,
+        reply: Reply,
+        coordinator: AnyCoordinator,
+        route: Option<Route>,
+    ) -> RequestId {
+        let bytes = COORDINATED_REQUEST_BYTES;
+        let work = Work::Coordinated(Coordinated::new(coordinator, bytes));
+        let route = route.map(|route| (route, Vec::new()));
+        let id = self.requests.insert(Request { work, route, ..Request::single(NOBODY, reply, bytes) });
+        self.begin_coordinated(reactor, id, &mut Vec::new());
+        id
+    }
+
+    fn begin_coordinated<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: RequestId, out: &mut Vec<u8>) -> Started {
         if !self.has_room_for_parts() {
             self.continuations.push_back(id);
             return Started::Waiting;

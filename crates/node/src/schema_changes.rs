@@ -13,6 +13,7 @@ use crate::config::{NodeConfig, SCHEMA_BLOB, truncations_blob};
 use crate::core::{Core, node_tag};
 use crate::message::{Message, SchemaAction, SchemaRequest, SchemaUpdate};
 use crate::requests::{RequestId, Work};
+use base::TableId;
 use cql::CqlError;
 use cql::ddl::{self, SchemaEvent};
 use io::{DiskError, DiskRequest, DiskTag, Reactor};
@@ -102,6 +103,8 @@ pub struct SchemaEnvironment<'a> {
     pub(crate) knows_indexes: bool,
     /// Whether every member knows permissions.
     pub(crate) knows_permissions: bool,
+    /// Whether every member knows materialized views.
+    pub(crate) knows_views: bool,
 }
 
 /// A change that can be made.
@@ -240,9 +243,11 @@ impl Core {
 
     fn resolve<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, request: &SchemaRequest) -> Result<Resolved, SchemaFailure> {
         match &request.action {
-            SchemaAction::Truncate(tables) if self.cluster.is_some() => {
+            // What is on its way to a view of the former id is nobody's.
+            SchemaAction::Truncate(tables) if self.cluster.is_some() || self.has_views(tables) => {
                 let schema = Arc::new(schema_diff::emptied(&self.schema, tables));
-                let update = SchemaUpdate { schema, dropped: Vec::new(), truncated: Vec::new(), events: Vec::new() };
+                let dropped = schema_diff::dropped_tables(&self.schema, &schema);
+                let update = SchemaUpdate { schema, dropped, truncated: Vec::new(), events: Vec::new() };
                 Ok(Resolved::Change { update, warnings: Vec::new(), store: true })
             }
             SchemaAction::Truncate(tables) => Ok(Resolved::Change {
@@ -265,6 +270,7 @@ impl Core {
                     knows_roles: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_roles()),
                     knows_indexes: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_indexes()),
                     knows_permissions: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_permissions()),
+                    knows_views: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_views()),
                 };
                 let ResolvedChange { update, warnings } = change.resolve(&self.schema, &mut environment)?;
                 Ok(match update {
@@ -273,6 +279,10 @@ impl Core {
                 })
             }
         }
+    }
+
+    fn has_views(&self, tables: &[TableId]) -> bool {
+        self.schema.tables().any(|table| tables.contains(&table.id) && !table.views.is_empty())
     }
 
     /// The stored schema is the new one: all shards take it, and then all cores.
@@ -366,7 +376,7 @@ impl Core {
         };
         self.shard.set_tables(schema.tables().flat_map(stored));
         self.shard.set_record_sets(schema.tables().filter(|table| table.records.is_some()).cloned());
-        self.shard.set_observers(schema.tables().flat_map(crate::protocol::cql::observations));
+        self.shard.set_observers(schema.tables().flat_map(|table| crate::protocol::cql::observations(schema, table)));
     }
 
     /// On every core: the schema is this now.

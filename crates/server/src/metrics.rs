@@ -21,6 +21,10 @@ pub(crate) fn text(report: &Report) -> String {
     per_core("tarndb_batches_unfinished", "gauge", help, |core| core.unfinished_batches);
     let help = "Slots whose rows still have to be indexed, counted by index.";
     per_core("tarndb_index_slots_left", "gauge", help, |core| core.slots_to_index.into());
+    let help = "Slots that materialized views still have to be built from, counted by view.";
+    per_core("tarndb_view_slots_left", "gauge", help, |core| core.view_slots_left.into());
+    let help = "Slots with writes that have not reached their materialized views and that their coordinators have left.";
+    per_core("tarndb_view_slots_behind", "gauge", help, |core| core.views_behind.into());
     if report.clustered {
         let help = "Requests of clients, and parts of such, that were sent on to other members.";
         per_core("tarndb_cluster_requests_forwarded_total", "counter", help, |core| core.forwarded);

@@ -18,6 +18,9 @@ const INDEXES_SINCE: u16 = 8;
 /// The version in which roles have permissions.
 const PERMISSIONS_SINCE: u16 = 9;
 
+/// The version in which tables have materialized views.
+const VIEWS_SINCE: u16 = 10;
+
 impl State {
     /// Whether every member knows what roles are.
     #[must_use]
@@ -37,11 +40,18 @@ impl State {
         self.protocol_version() >= PERMISSIONS_SINCE
     }
 
+    /// Whether every member knows what materialized views are.
+    #[must_use]
+    pub fn knows_views(&self) -> bool {
+        self.protocol_version() >= VIEWS_SINCE
+    }
+
     /// Whether every member knows all that a schema has.
     fn knows_all_of(&self, schema: &Schema) -> bool {
         (schema.roles.is_empty() || self.knows_roles())
             && (!schema.has_indexes_or_compact_tables() || self.knows_indexes())
             && (!schema.has_permissions() || self.knows_permissions())
+            && (!schema.has_views() || self.knows_views())
     }
 
     pub(crate) fn change_schema(&mut self, expected: u128, document: &[u8]) -> Outcome {

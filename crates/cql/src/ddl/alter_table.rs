@@ -1,11 +1,11 @@
 //! ALTER TABLE and DROP TABLE.
 
-use super::DdlError;
 use super::change::{Context, Outcome, SchemaEvent, SchemaEventTarget};
 use super::create_table::COLUMNS_MAX;
 use super::options::{Occasion, TableParameters};
 use super::property::Properties;
 use super::types::{TypeResolver, is_value_compatible, without_user_types};
+use super::{DdlError, view};
 use crate::language::ast::{self, AlterTableOperation, Identifier};
 use crate::wire::ChangeKind;
 use model::{Column, ColumnId, ColumnKind, DataType, DroppedColumn, Keyspace, Order, Table};
@@ -17,6 +17,9 @@ pub(super) fn alter(context: &Context<'_>, statement: &ast::AlterTable) -> Resul
         return absent(context, &statement.name, statement.if_exists);
     };
     check_declared(former)?;
+    if former.view.is_some() {
+        return Err(DdlError::AlterTableOfView);
+    }
     let mut table = Table::clone(former);
     match &statement.operation {
         AlterTableOperation::Add { .. } if table.compact => return Err(DdlError::CompactAdd),
@@ -37,6 +40,7 @@ pub(super) fn alter(context: &Context<'_>, statement: &ast::AlterTable) -> Resul
     }
     let target = SchemaEventTarget::Table(table.name.clone());
     let mut keyspace = Keyspace::clone(keyspace);
+    view::follow(&mut keyspace, former, &table);
     keyspace.tables.insert(table.name.clone(), Arc::new(table));
     Ok(context.with_keyspace(keyspace, ChangeKind::Updated, target))
 }
@@ -46,6 +50,12 @@ pub(super) fn drop(context: &Context<'_>, statement: &ast::DropTable) -> Result<
         return absent(context, &statement.name, statement.if_exists);
     };
     check_declared(table)?;
+    if table.view.is_some() {
+        return Err(DdlError::DropTableOfView);
+    }
+    if !table.views.is_empty() {
+        return Err(DdlError::DropBase(keyspace.name.clone()));
+    }
     let mut keyspace = Keyspace::clone(keyspace);
     keyspace.tables.remove(&table.name);
     let target = SchemaEventTarget::Table(table.name.clone());
@@ -158,6 +168,9 @@ fn drop_columns(table: &mut Table, columns: &[Identifier], if_exists: bool, drop
         if !indexes.is_empty() {
             return Err(DdlError::DropIndexedColumn { column: column.name.clone(), indexes: indexes.join(",") });
         }
+        if !table.views.is_empty() {
+            return Err(DdlError::DropBaseColumn { column: column.name.clone(), table: table.name.clone() });
+        }
         let column = table.columns.remove(position);
         let dropped = DroppedColumn { kind: column.kind, data_type: without_user_types(&column.data_type), dropped_at_us };
         table.dropped_columns.insert(column.name, dropped);
@@ -208,6 +221,9 @@ fn set_options(table: &mut Table, properties: &[ast::Property]) -> Result<(), Dd
     parameters.check()?;
     if table.is_counter() && parameters.default_time_to_live > 0 {
         return Err(DdlError::CounterTimeToLive);
+    }
+    if !table.views.is_empty() && parameters.gc_grace_seconds == 0 {
+        return Err(DdlError::BaseGrace);
     }
     table.options = parameters.to_options();
     Ok(())

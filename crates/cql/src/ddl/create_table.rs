@@ -11,7 +11,7 @@ use crate::language::ast::{self, OrderDirection};
 use crate::wire::ChangeKind;
 use base::TableId;
 use model::{Column, ColumnId, ColumnKind, DataType, Keyspace, Order, Table, TableOptions};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// The id from which on tables are the system's; ids of user tables stay below.
@@ -91,7 +91,7 @@ fn check_statement(statement: &ast::CreateTable) -> Result<(), DdlError> {
     }
 }
 
-fn chosen_uuid(context: &Context<'_>, text: &str) -> Result<u128, DdlError> {
+pub(super) fn chosen_uuid(context: &Context<'_>, text: &str) -> Result<u128, DdlError> {
     let digits: String = text.chars().filter(|c| *c != '-').collect();
     let has_form = text.len() == 36 && digits.len() == 32 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     let id = u128::from_str_radix(&digits, 16).ok().filter(|_| has_form).ok_or(DdlError::TableId)?;
@@ -171,6 +171,8 @@ fn build(
         indexes: BTreeMap::new(),
         records: None,
         compact: statement.options.compact_storage,
+        views: BTreeSet::new(),
+        view: None,
         options,
     })
 }

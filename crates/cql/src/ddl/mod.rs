@@ -24,6 +24,7 @@ mod role;
 mod types;
 mod unsupported;
 mod user_type;
+mod view;
 
 pub use change::{Change, Environment, Outcome, SchemaEvent, SchemaEventTarget, content_version};
 pub use create_table::SYSTEM_TABLE_IDS_FROM;
@@ -68,6 +69,9 @@ fn apply_to_schema(context: &Context<'_>, statement: &Statement) -> Result<Outco
         Statement::DropTable(drop) => alter_table::drop(context, drop),
         Statement::CreateIndex(create) => index::create(context, create),
         Statement::DropIndex(drop) => index::drop_index(context, drop),
+        Statement::CreateView(create) => view::create(context, create),
+        Statement::AlterView(alter) => view::alter(context, alter),
+        Statement::DropView(drop) => view::drop(context, drop),
         Statement::CreateType(create) => user_type::create(context, create),
         Statement::AlterType(alter) => user_type::alter(context, alter),
         Statement::DropType(drop) => user_type::drop(context, drop),

@@ -4,7 +4,7 @@ use super::DdlError;
 use super::change::{Change, Context, Outcome, content_version};
 use super::role::Asker;
 use crate::language::ast::{
-    GrantPermissions, Identifier, PermissionSet, QualifiedName, Resource as ResourceName, RevokePermissions, Statement,
+    self, GrantPermissions, Identifier, PermissionSet, QualifiedName, Resource as ResourceName, RevokePermissions, Statement,
 };
 use crate::permissions::{Rights, applicable, exists, resolve};
 use model::{Permission, Permissions, Resource, Role, Schema};
@@ -42,6 +42,13 @@ impl Asker<'_> {
                 Some(table) => (Alter, table),
                 None => return Ok(None),
             },
+            Statement::CreateView(create) => (Alter, table(&create.from)?),
+            Statement::AlterView(ast::AlterView { name, .. }) | Statement::DropView(ast::DropView { name, .. }) => {
+                match self.base_of(name)? {
+                    Some(table) => (Alter, table),
+                    None => return Ok(None),
+                }
+            }
             Statement::CreateType(create) => (Create, tables(&create.name)?),
             Statement::AlterType(alter) => (Alter, tables(&alter.name)?),
             Statement::DropType(drop) => (Drop, tables(&drop.name)?),
@@ -54,6 +61,12 @@ impl Asker<'_> {
         let Some(keyspace) = self.context.schema.keyspaces.get(name) else { return Ok(None) };
         let table = keyspace.tables.values().find(|table| table.indexes.contains_key(index.name.as_str()));
         Ok(table.map(|table| Resource::table(name, &table.name)))
+    }
+
+    fn base_of(&self, view: &QualifiedName) -> Result<Option<Resource>, DdlError> {
+        let table = self.context.table(view)?.map(|(_, table)| table);
+        let view = table.and_then(|table| Some((table, table.view.as_ref()?)));
+        Ok(view.map(|(table, view)| Resource::table(&table.keyspace, &view.base)))
     }
 
     pub(super) fn grant_permissions(&self, grant: &GrantPermissions) -> Result<Outcome, DdlError> {

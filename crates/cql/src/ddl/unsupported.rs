@@ -22,18 +22,6 @@ pub(super) fn answer(context: &Context<'_>, statement: &Statement) -> Result<Out
             keyspace(&copy.name.keyspace)?;
             Err(DdlError::Unsupported("CREATE TABLE LIKE"))
         }
-        S::CreateView(create) => {
-            keyspace(&create.name.keyspace)?;
-            Err(DdlError::Unsupported("CREATE MATERIALIZED VIEW"))
-        }
-        S::AlterView(alter) => {
-            let keyspace = keyspace(&alter.name.keyspace)?;
-            absent(alter.if_exists, DdlError::UnknownView { keyspace, name: text(&alter.name.name) })
-        }
-        S::DropView(drop) => {
-            let keyspace = keyspace(&drop.name.keyspace)?;
-            absent(drop.if_exists, DdlError::UnknownView { keyspace, name: text(&drop.name.name) })
-        }
         S::CreateFunction(create) => {
             keyspace(&create.name.keyspace)?;
             Err(DdlError::Unsupported("CREATE FUNCTION"))

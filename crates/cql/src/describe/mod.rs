@@ -79,7 +79,7 @@ impl<'a> Describer<'a> {
             DescribeTarget::Table(name) => self.table(name),
             DescribeTarget::Type(name) => self.user_type(name),
             DescribeTarget::Index(name) => self.index(name),
-            DescribeTarget::View(name) => Err(self.absent(name.keyspace.as_ref(), &name.name, DescribeError::view)),
+            DescribeTarget::View(name) => self.materialized_view(name),
             DescribeTarget::Function(name) => Err(self.absent(name.keyspace.as_ref(), &name.name, DescribeError::function)),
             DescribeTarget::Aggregate(name) => Err(self.absent(name.keyspace.as_ref(), &name.name, DescribeError::aggregate)),
             DescribeTarget::Any(name) => self.any(name),
@@ -104,14 +104,15 @@ impl<'a> Describer<'a> {
     fn contents(&self, keyspace: &Keyspace) -> Vec<Element> {
         let mut contents = vec![self.element(&keyspace.name, "keyspace", &keyspace.name, create_keyspace(keyspace))];
         contents.extend(schema_text::dependencies_first(keyspace).into_iter().map(|user| self.type_element(user)));
-        contents.extend(sorted(keyspace.tables.values(), |table| &table.name).into_iter().flat_map(|table| self.table_elements(table)));
+        let tables = sorted(keyspace.tables.values(), |table| &table.name).into_iter().filter(|table| table.view.is_none());
+        contents.extend(tables.flat_map(|table| self.table_elements(keyspace, table)));
         contents
     }
 
     fn tables(&self) -> Description {
         let shown = self.shown_keyspaces().flat_map(|keyspace| {
-            let tables = sorted(keyspace.tables.values(), |table| &table.name);
-            tables.into_iter().map(|table| (keyspace.name.clone(), "table", table.name.clone()))
+            let tables = sorted(keyspace.tables.values(), |table| &table.name).into_iter().filter(|table| table.view.is_none());
+            tables.map(|table| (keyspace.name.clone(), "table", table.name.clone()))
         });
         names(shown)
     }
@@ -131,8 +132,16 @@ impl<'a> Describer<'a> {
 
     fn table(&self, name: &QualifiedName) -> Result<Description, DescribeError> {
         let keyspace = self.used_keyspace(name.keyspace.as_ref())?;
-        let table = keyspace.tables.get(name.name.as_str()).ok_or_else(|| DescribeError::table(&keyspace.name, &name.name))?;
-        Ok(elements(self.table_elements(table)))
+        let table = keyspace.tables.get(name.name.as_str()).filter(|table| table.view.is_none());
+        let table = table.ok_or_else(|| DescribeError::table(&keyspace.name, &name.name))?;
+        Ok(elements(self.table_elements(keyspace, table)))
+    }
+
+    fn materialized_view(&self, name: &QualifiedName) -> Result<Description, DescribeError> {
+        let keyspace = self.used_keyspace(name.keyspace.as_ref())?;
+        let view = keyspace.tables.get(name.name.as_str()).filter(|table| table.view.is_some());
+        let view = view.ok_or_else(|| DescribeError::view(&keyspace.name, &name.name))?;
+        Ok(elements([self.table_element(view)]))
     }
 
     fn index(&self, name: &QualifiedName) -> Result<Description, DescribeError> {
@@ -157,7 +166,7 @@ impl<'a> Describer<'a> {
         }
         let keyspace = self.used_keyspace(name.keyspace.as_ref())?;
         if let Some(table) = keyspace.tables.get(name.name.as_str()) {
-            return Ok(elements(self.table_elements(table)));
+            return Ok(elements(self.table_elements(keyspace, table)));
         }
         let found = index_of(keyspace, name.name.as_str()).ok_or_else(|| DescribeError::any(&keyspace.name, &name.name))?;
         Ok(elements([self.index_element(found.0, found.1)]))
@@ -181,13 +190,15 @@ impl<'a> Describer<'a> {
 
     fn table_element(&self, table: &Table) -> Element {
         let statement = schema_text::describe_table(table, self.detail);
-        self.element(&table.keyspace, "table", &table.name, statement)
+        let kind = if table.view.is_some() { "materialized_view" } else { "table" };
+        self.element(&table.keyspace, kind, &table.name, statement)
     }
 
-    /// A table, then its indexes.
-    fn table_elements(&self, table: &Table) -> Vec<Element> {
+    /// A table, then its indexes and views.
+    fn table_elements(&self, keyspace: &Keyspace, table: &Table) -> Vec<Element> {
         let indexes = table.indexes.values().map(|index| self.index_element(table, index));
-        std::iter::once(self.table_element(table)).chain(indexes).collect()
+        let views = table.views.iter().filter_map(|view| keyspace.tables.get(view)).map(|view| self.table_element(view));
+        std::iter::once(self.table_element(table)).chain(indexes).chain(views).collect()
     }
 
     fn index_element(&self, table: &Table, index: &Index) -> Element {

@@ -4,7 +4,7 @@ use super::type_text::{quote_type_name, type_text};
 use crate::ddl::{TableParameters, java_double};
 use crate::language::quote_identifier;
 use crate::system;
-use model::{Column, ColumnKind, DataType, Index, IndexPart, Keyspace, Order, Table, UserType};
+use model::{Column, ColumnKind, DataType, Index, IndexPart, Keyspace, Order, Table, UserType, View};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -70,7 +70,33 @@ pub fn create_table(table: &Table) -> String {
     describe_table(table, Detail::Statement)
 }
 
+/// `CREATE MATERIALIZED VIEW …;`
+fn describe_view(table: &Table, view: &View, detail: Detail) -> String {
+    let keyspace = quote_identifier(&table.keyspace);
+    let selected = if view.shows_all { "*".to_owned() } else { names(&table.columns) };
+    let mut clauses = Vec::new();
+    if detail == Detail::Internals {
+        clauses.push(format!("ID = {}", uuid_text(table.uuid)));
+    }
+    if table.clustering_len > 0 {
+        clauses.push(format!("CLUSTERING ORDER BY ({})", clustering_order(table)));
+    }
+    // Its rows live as long as those of its base table.
+    clauses.extend(options(table).into_iter().filter(|option| !option.starts_with("default_time_to_live")));
+    format!(
+        "CREATE MATERIALIZED VIEW {keyspace}.{} AS\n    SELECT {selected}\n    FROM {keyspace}.{}\n    WHERE {}\n    PRIMARY KEY {}\n WITH {};",
+        quote_identifier(&table.name),
+        quote_identifier(&view.base),
+        view.where_clause,
+        primary_key(table),
+        clauses.join("\n    AND ")
+    )
+}
+
 pub(super) fn describe_table(table: &Table, detail: Detail) -> String {
+    if let Some(view) = &table.view {
+        return describe_view(table, view, detail);
+    }
     let name = format!("{}.{}", quote_identifier(&table.keyspace), quote_identifier(&table.name));
     let is_virtual = system::is_virtual_keyspace(&table.keyspace);
     let mut lines = Vec::with_capacity(table.columns.len());

@@ -21,6 +21,7 @@ mod select;
 mod start;
 mod store;
 mod term;
+mod view;
 mod writer;
 
 pub use batch::{BatchCoordinator, BatchStatement, part_of_batch, part_of_modification, start_many};
@@ -33,3 +34,6 @@ pub(crate) use rows::range_of_deletion;
 pub use select::part_of_select;
 pub use start::{Work, start};
 pub use store::MemoryStore;
+pub use view::{
+    BuildState, Entries as ViewEntries, PendingEntries, ViewCoordinator, build_state, find_view_entries, is_view_part, view_part,
+};

@@ -40,7 +40,9 @@ pub fn start(execution: &Execution<'_>, context: &Context) -> Result<Work, CqlEr
     match &execution.prepared.statement {
         Statement::Select(plan) if select::is_single(plan) => Ok(Work::Partition(single(&plan.table, &plan.partition)?)),
         Statement::Select(_) => Ok(Work::Coordinate(select::coordinate(execution, context)?)),
-        Statement::Modify(plan) if !plan.partition.iter().any(KeyTerm::is_in) => Ok(Work::Partition(single(&plan.table, &plan.partition)?)),
+        Statement::Modify(plan) if plan.views.is_empty() && !plan.partition.iter().any(KeyTerm::is_in) => {
+            Ok(Work::Partition(single(&plan.table, &plan.partition)?))
+        }
         Statement::Modify(_) | Statement::Batch(_) => batch::start(execution, context).map(Work::Batch),
         _ => Ok(Work::Other),
     }

@@ -55,3 +55,12 @@ pub fn has_more_tokens(text: &str, count: usize) -> bool {
 pub fn parse(text: &str) -> Result<Parsed, SyntaxError> {
     parser::parse(text).map_err(|fault| fault.into_error(text))
 }
+
+/// The conditions of a WHERE clause, without its first word.
+#[must_use]
+pub fn parse_where(text: &str) -> Option<ast::WhereClause> {
+    match parse(&format!("SELECT * FROM t WHERE {text}")).ok()?.statement {
+        Statement::Select(select) => Some(select.where_clause),
+        _ => None,
+    }
+}

@@ -11,15 +11,17 @@ mod select;
 mod select_planner;
 mod term;
 mod term_planner;
+mod view;
 
 pub use keys::{ClusteringPlan, ColumnRef, Comparator, KeyTerm, SliceBound, TupleKeys};
 pub use modify::{Assignment, Condition, ConditionTarget, Conditions, Modify, ModifyKind, RowTarget};
-pub use planner::{Planner, Prepared, prepare};
+pub use planner::{Planner, Prepared, prepare, view_conditions, view_plans};
 pub use select::{
     Aggregate, Expression, Filter, IndexUse, Metadata, Nearest, Output, SLOT_FIRST, SLOT_GONE, SLOT_UNREAD, Select, SortKey, Source,
     SourceColumn, Stamps, Subject, TokenBound, TokenTerm,
 };
 pub use term::{Call, JsonTerm, Missing, Term};
+pub use view::{ViewCondition, ViewPlan};
 
 use crate::language::ast;
 use model::{DataType, Table};

@@ -1,6 +1,6 @@
 //! INSERT, UPDATE and DELETE.
 
-use super::{ClusteringPlan, ColumnRef, Comparator, KeyTerm, Term};
+use super::{ClusteringPlan, ColumnRef, Comparator, KeyTerm, Term, ViewPlan};
 use model::Table;
 use std::sync::Arc;
 
@@ -27,6 +27,8 @@ pub struct Modify {
     pub assignments: Vec<(ColumnRef, Assignment)>,
     /// IF.
     pub conditions: Conditions,
+    /// The views that follow the table.
+    pub views: Arc<[ViewPlan]>,
     /// Whether every assignment is [`Assignment::Set`] of a column with one cell and the keys are plain: nothing needs the old row but the
     /// merge.
     pub simple: bool,

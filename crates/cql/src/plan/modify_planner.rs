@@ -6,6 +6,7 @@ mod keys;
 use super::columns::{element_key_type, find_column, find_value_column, user_field};
 use super::{
     Assignment, ClusteringPlan, ColumnRef, Condition, Conditions, JsonTerm, KeyTerm, Missing, Modify, ModifyKind, Planner, RowTarget, Term,
+    ViewPlan, view_plans,
 };
 use crate::CqlError;
 use crate::language::ast;
@@ -22,6 +23,7 @@ struct Draft {
     ttl: Option<Term>,
     static_assignments: Vec<(ColumnRef, Assignment)>,
     assignments: Vec<(ColumnRef, Assignment)>,
+    views: Arc<[ViewPlan]>,
 }
 
 impl Draft {
@@ -85,6 +87,7 @@ impl Draft {
             static_assignments: self.static_assignments,
             assignments: self.assignments,
             conditions,
+            views: self.views,
             simple,
             table: self.table,
         })
@@ -104,7 +107,8 @@ impl Planner<'_> {
         }
         let timestamp = attributes.timestamp.as_ref().map(|term| self.term(term, &DataType::BigInt, "[timestamp]")).transpose()?;
         let ttl = attributes.time_to_live.as_ref().map(|term| self.term(term, &DataType::Int, "[ttl]")).transpose()?;
-        Ok(Draft { table, kind, timestamp, ttl, static_assignments: Vec::new(), assignments: Vec::new() })
+        let views = view_plans(self.schema, &table);
+        Ok(Draft { table, kind, timestamp, ttl, static_assignments: Vec::new(), assignments: Vec::new(), views })
     }
 
     pub(super) fn insert(&mut self, insert: &ast::Insert) -> Result<Modify, CqlError> {

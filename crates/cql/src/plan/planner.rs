@@ -1,6 +1,6 @@
 //! From a text to a [`Prepared`] statement.
 
-use super::{Batch, BatchKind, Marker, Modify, Statement};
+use super::{Batch, BatchKind, Marker, Modify, Statement, ViewCondition, ViewPlan};
 use crate::CqlError;
 use crate::language::{self, ast};
 use crate::plan::KeyTerm;
@@ -85,6 +85,26 @@ pub fn prepare(schema: &Schema, keyspace: Option<&str>, text: &str) -> Result<Pr
     })
 }
 
+/// What a materialized view of `table` asks of its rows.
+///
+/// # Errors
+/// What no view may ask for, in Cassandra's words.
+pub fn view_conditions(table: &Table, clause: &ast::WhereClause) -> Result<Vec<ViewCondition>, CqlError> {
+    let schema = Schema::empty();
+    Planner { schema: &schema, keyspace: None, names: Vec::new(), markers: Vec::new(), calls: 0 }.view_conditions(table, clause)
+}
+
+/// The views of a table of the schema.
+#[must_use]
+pub fn view_plans(schema: &Schema, table: &Table) -> Arc<[ViewPlan]> {
+    let plan = |view: &Arc<Table>| {
+        let clause = language::parse_where(&view.view.as_ref()?.where_clause)?;
+        Some(ViewPlan { table: Arc::clone(view), conditions: view_conditions(table, &clause).ok()? })
+    };
+    // What could be declared can be planned.
+    schema.views_of(table).filter_map(plan).collect()
+}
+
 /// The markers of a partition key: of several for a column the last. None unless all columns have one.
 fn partition_key_markers(table: Option<&Table>, partitions: &[&[KeyTerm]]) -> Vec<u16> {
     let marker_of = |term: &super::Term| if let super::Term::Bind(index) = term { Some(*index) } else { None };
@@ -116,6 +136,9 @@ impl Planner<'_> {
                 if is_system_keyspace(&table.keyspace) {
                     return Err(CqlError::Unauthorized(format!("Cannot TRUNCATE a table of the system keyspace {}", table.keyspace)));
                 }
+                if table.view.is_some() {
+                    return Err(CqlError::invalid("Cannot TRUNCATE materialized view directly; must truncate base table instead"));
+                }
                 check_writable(&table)?;
                 Statement::Truncate(table)
             }
@@ -126,7 +149,12 @@ impl Planner<'_> {
                 Statement::Use(name.as_str().to_owned())
             }
             S::Describe(describe) => Statement::Describe(Box::new(describe)),
-            S::PruneView(_) => return Err(CqlError::invalid("Materialized views are not supported by TarnDB yet")),
+            S::PruneView(_) => {
+                return Err(CqlError::invalid("PRUNE MATERIALIZED VIEW finds nothing to do: views follow their tables at once"));
+            }
+            S::CreateView(_) if !self.names.is_empty() => {
+                return Err(CqlError::invalid("Bind variables are not allowed in CREATE MATERIALIZED VIEW statements"));
+            }
             other => Statement::Schema(Box::new(other)),
         })
     }
@@ -190,6 +218,9 @@ impl Planner<'_> {
 
 /// Refuses to write what only clients of another protocol may.
 pub(super) fn check_writable(table: &Table) -> Result<(), CqlError> {
+    if table.view.is_some() {
+        return Err(CqlError::invalid("Cannot directly modify a materialized view"));
+    }
     if table.records.is_none() {
         return Ok(());
     }

@@ -12,6 +12,7 @@ mod restrictions;
 mod selection;
 mod several_columns;
 mod shape;
+mod view;
 
 use super::select::Metadata;
 use super::{Expression, Filter, KeyTerm, Planner, SLOT_FIRST, SLOT_UNREAD, Select, Source, Subject};

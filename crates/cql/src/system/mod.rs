@@ -34,6 +34,7 @@ pub fn rows(table: &Table, view: &NodeView<'_>, visit: &mut dyn FnMut(SystemRow)
     let mut rows = RowBuilder::new(table, visit);
     match (table.keyspace.as_str(), table.name.as_str()) {
         ("system", "IndexInfo") => node_tables::index_info(view, &mut rows),
+        ("system", "built_views") => node_tables::built_views(view, &mut rows),
         ("system", "local") => node_tables::local(view, &mut rows),
         ("system", "peers") => node_tables::peers(view, &mut rows),
         ("system", "peers_v2") => node_tables::peers_v2(view, &mut rows),
@@ -46,6 +47,7 @@ pub fn rows(table: &Table, view: &NodeView<'_>, visit: &mut dyn FnMut(SystemRow)
         ("system_schema", "keyspaces") => schema_tables::keyspaces(view.schema, &mut rows),
         ("system_schema", "scylla_keyspaces") => schema_tables::scylla_keyspaces(view, &mut rows),
         ("system_schema", "tables") => schema_tables::tables(view.schema, &mut rows),
+        ("system_schema", "views") => schema_tables::views(view.schema, &mut rows),
         ("system_schema", "columns") => schema_tables::columns(view.schema, &mut rows),
         ("system_schema", "indexes") => schema_tables::indexes(view.schema, &mut rows),
         ("system_schema", "dropped_columns") => schema_tables::dropped_columns(view.schema, &mut rows),

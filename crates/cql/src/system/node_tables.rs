@@ -100,6 +100,13 @@ pub(super) fn index_info(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
     }
 }
 
+/// Complete materialized views.
+pub(super) fn built_views(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
+    for table in view.schema.tables().filter(|table| table.view.is_some() && view.built_indexes.contains(&table.id)) {
+        rows.row([("keyspace_name", text(&table.keyspace)), ("view_name", text(&table.name)), ("status_replicated", boolean(true))]);
+    }
+}
+
 pub(super) fn settings(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
     for (name, value) in view.settings {
         rows.row([("name", text(name)), ("value", text(value))]);

@@ -36,7 +36,7 @@ pub struct NodeView<'a> {
     pub clients: &'a [ClientView<'a>],
     /// The configuration, by key.
     pub settings: &'a [(&'a str, String)],
-    /// Indexes that are complete, by the engine's ids of their tables.
+    /// Indexes and materialized views that are complete, by the engine's ids of their tables.
     pub built_indexes: &'a [TableId],
 }
 

@@ -38,43 +38,65 @@ pub(super) fn scylla_keyspaces(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
 }
 
 pub(super) fn tables(schema: &Schema, rows: &mut RowBuilder<'_>) {
-    for table in tables_of(listed(schema)) {
-        let parameters = TableParameters::of(&table.options);
+    for table in tables_of(listed(schema)).filter(|table| table.view.is_none()) {
         let is_dense = table.compact && table.clustering_len > 0;
         let is_compound = !table.compact || table.clustering_len > 1;
         let flags = [("compound", is_compound), ("counter", table.is_counter()), ("dense", is_dense)];
         let flags: Vec<&str> = flags.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag).collect();
-        let unless_default = |value: bool, default: bool| if value == default { None } else { boolean(value) };
         let identity: [Named<'_>; 4] = [
             ("keyspace_name", text(&table.keyspace)),
             ("table_name", text(&table.name)),
             ("id", uuid(table.uuid)),
             ("flags", texts(flags.iter().copied())),
         ];
-        let options: [Named<'_>; 20] = [
-            ("additional_write_policy", text(&parameters.additional_write_policy)),
-            ("allow_auto_snapshot", unless_default(parameters.allow_auto_snapshot, true)),
-            ("bloom_filter_fp_chance", double(parameters.bloom_filter_fp_chance)),
-            ("caching", text_map(&parameters.caching)),
-            ("cdc", unless_default(parameters.cdc, false)),
-            ("comment", text(&parameters.comment)),
-            ("compaction", text_map(&parameters.compaction)),
-            ("compression", text_map(&parameters.compression)),
-            ("crc_check_chance", double(parameters.crc_check_chance)),
-            ("dclocal_read_repair_chance", double(0.0)),
-            ("default_time_to_live", int(parameters.default_time_to_live)),
-            ("extensions", pairs(std::iter::empty())),
-            ("gc_grace_seconds", int(parameters.gc_grace_seconds)),
-            ("incremental_backups", unless_default(parameters.incremental_backups, true)),
-            ("max_index_interval", int(parameters.max_index_interval)),
-            ("memtable_flush_period_in_ms", int(parameters.memtable_flush_period_in_ms)),
-            ("min_index_interval", int(parameters.min_index_interval)),
-            ("read_repair", text(&parameters.read_repair)),
-            ("read_repair_chance", double(0.0)),
-            ("speculative_retry", text(&parameters.speculative_retry)),
-        ];
-        rows.row(identity.into_iter().chain(options));
+        rows.row(identity.into_iter().chain(options(table)));
     }
+}
+
+/// Materialized views.
+pub(super) fn views(schema: &Schema, rows: &mut RowBuilder<'_>) {
+    for table in tables_of(listed(schema)) {
+        let Some(view) = &table.view else { continue };
+        let base = schema.table(&table.keyspace, &view.base).map_or(0, |base| base.uuid);
+        let identity: [Named<'_>; 7] = [
+            ("keyspace_name", text(&table.keyspace)),
+            ("view_name", text(&table.name)),
+            ("base_table_id", uuid(base)),
+            ("base_table_name", text(&view.base)),
+            ("id", uuid(table.uuid)),
+            ("include_all_columns", boolean(view.shows_all)),
+            ("where_clause", text(&view.where_clause)),
+        ];
+        rows.row(identity.into_iter().chain(options(table)));
+    }
+}
+
+/// The options of a table or view.
+fn options(table: &Table) -> [Named<'static>; 20] {
+    let parameters = TableParameters::of(&table.options);
+    let unless_default = |value: bool, default: bool| if value == default { None } else { boolean(value) };
+    [
+        ("additional_write_policy", text(&parameters.additional_write_policy)),
+        ("allow_auto_snapshot", unless_default(parameters.allow_auto_snapshot, true)),
+        ("bloom_filter_fp_chance", double(parameters.bloom_filter_fp_chance)),
+        ("caching", text_map(&parameters.caching)),
+        ("cdc", unless_default(parameters.cdc, false)),
+        ("comment", text(&parameters.comment)),
+        ("compaction", text_map(&parameters.compaction)),
+        ("compression", text_map(&parameters.compression)),
+        ("crc_check_chance", double(parameters.crc_check_chance)),
+        ("dclocal_read_repair_chance", double(0.0)),
+        ("default_time_to_live", int(parameters.default_time_to_live)),
+        ("extensions", pairs(std::iter::empty())),
+        ("gc_grace_seconds", int(parameters.gc_grace_seconds)),
+        ("incremental_backups", unless_default(parameters.incremental_backups, true)),
+        ("max_index_interval", int(parameters.max_index_interval)),
+        ("memtable_flush_period_in_ms", int(parameters.memtable_flush_period_in_ms)),
+        ("min_index_interval", int(parameters.min_index_interval)),
+        ("read_repair", text(&parameters.read_repair)),
+        ("read_repair_chance", double(0.0)),
+        ("speculative_retry", text(&parameters.speculative_retry)),
+    ]
 }
 
 pub(super) fn columns(schema: &Schema, rows: &mut RowBuilder<'_>) {

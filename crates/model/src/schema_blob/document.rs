@@ -8,7 +8,7 @@ use crate::column_id::ColumnId;
 use crate::permission::{Permission, Permissions, Resource};
 use crate::record_set::{Bin, RecordSet};
 use crate::schema::{
-    Column, ColumnKind, DroppedColumn, Index, IndexPart, KeptOption, Keyspace, Order, Replication, Role, Schema, Table, TableOptions,
+    Column, ColumnKind, DroppedColumn, Index, IndexPart, KeptOption, Keyspace, Order, Replication, Role, Schema, Table, TableOptions, View,
 };
 use base::TableId;
 use serde::{Deserialize, Serialize};
@@ -16,8 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The newest format that [`decode`] reads.
-pub const FORMAT: u32 = 4;
-/// What [`encode`] writes for a schema without permissions: programs that know none read it.
+pub const FORMAT: u32 = 5;
+/// What [`encode`] writes for a schema without materialized views: programs that know none read it.
+const FORMAT_WITHOUT_VIEWS: u32 = 4;
+/// What [`encode`] writes for a schema without permissions either.
 const FORMAT_WITHOUT_PERMISSIONS: u32 = 3;
 /// What [`encode`] writes for a schema that has no indexes either.
 const FORMAT_WITHOUT_INDEXES: u32 = 2;
@@ -88,6 +90,18 @@ struct TableDocument {
     indexes: Vec<IndexDocument>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     compact: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    view: Option<ViewDocument>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ViewDocument {
+    base: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    shows_all: bool,
+    #[serde(rename = "where")]
+    where_clause: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -161,15 +175,21 @@ pub(super) fn hex(value: u128) -> String {
     format!("{value:032x}")
 }
 
+/// The oldest format that has all that there is in a schema.
+fn format_of(schema: &Schema) -> u32 {
+    match schema {
+        _ if schema.has_views() => FORMAT,
+        _ if schema.has_permissions() => FORMAT_WITHOUT_VIEWS,
+        _ if schema.has_indexes_or_compact_tables() => FORMAT_WITHOUT_PERMISSIONS,
+        _ if !schema.roles.is_empty() => FORMAT_WITHOUT_INDEXES,
+        _ => FORMAT_WITHOUT_ROLES,
+    }
+}
+
 impl SchemaDocument {
     pub(super) fn of(schema: &Schema) -> Self {
         Self {
-            format: match (schema.has_permissions(), schema.has_indexes_or_compact_tables(), schema.roles.is_empty()) {
-                (true, ..) => FORMAT,
-                (false, true, _) => FORMAT_WITHOUT_PERMISSIONS,
-                (false, false, false) => FORMAT_WITHOUT_INDEXES,
-                (false, false, true) => FORMAT_WITHOUT_ROLES,
-            },
+            format: format_of(schema),
             version: hex(schema.version),
             next_table: schema.next_table.0,
             keyspaces: schema.keyspaces.values().map(|keyspace| KeyspaceDocument::of(keyspace)).collect(),
@@ -262,6 +282,7 @@ impl KeyspaceDocument {
                 return Err(at(name)(Inconsistency::NameTwice));
             }
         }
+        note_views(&mut tables).map_err(|name| at(name)(Inconsistency::View))?;
         let types = resolver.types;
         let replication = Replication { class: self.replication_class, parameters: self.replication_parameters };
         Ok(Keyspace { name: keyspace, replication, durable_writes: self.durable_writes, tables, types })
@@ -284,6 +305,7 @@ impl TableDocument {
             bins: table.records.as_ref().map(|records| records.bins().iter().map(BinDocument::of).collect()),
             indexes: table.indexes.values().map(|index| IndexDocument::of(index)).collect(),
             compact: table.compact,
+            view: table.view.clone().map(|View { base, shows_all, where_clause }| ViewDocument { base, shows_all, where_clause }),
         }
     }
 
@@ -339,6 +361,8 @@ impl TableDocument {
             records,
             compact: self.compact,
             indexes,
+            views: BTreeSet::new(),
+            view: self.view.map(|ViewDocument { base, shows_all, where_clause }| View { base, shows_all, where_clause }),
         })
     }
 }
@@ -369,6 +393,17 @@ impl IndexDocument {
         let Self { name, id, class, options, .. } = self;
         Ok(Index { id: TableId(id), name, column, part, class, options })
     }
+}
+
+/// Has base tables know their views. Gives the name of a view that cannot be one.
+fn note_views(tables: &mut BTreeMap<String, Arc<Table>>) -> Result<(), String> {
+    let views: Vec<(String, String)> =
+        tables.values().filter_map(|table| Some((table.name.clone(), table.view.as_ref()?.base.clone()))).collect();
+    for (name, base) in views {
+        let Some(base) = tables.get_mut(&base).filter(|base| base.view.is_none()) else { return Err(name) };
+        Arc::make_mut(base).views.insert(name);
+    }
+    Ok(())
 }
 
 /// The dictionary of a record set with these columns: each bin has its own.

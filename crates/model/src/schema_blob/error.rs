@@ -70,6 +70,9 @@ pub enum Inconsistency {
     /// A record set's bins are not its columns.
     #[error("the bins of a record set are there twice, or are not its columns")]
     Bins,
+    /// A view of what is no table.
+    #[error("the table that it is a view of is not there")]
+    View,
     /// A UUID is not 32 hexadecimal digits.
     #[error("a UUID is not 32 hexadecimal digits")]
     Uuid,

@@ -5,7 +5,7 @@ use crate::ColumnId;
 use crate::record_set::NewBin;
 use crate::schema::{Column, ColumnKind, DroppedColumn, KeptOption, Keyspace, Order, Replication, Role, Table, TableOptions};
 use crate::types::{DataType, Frozen, UserType};
-use crate::{Index, IndexPart, Permission, Permissions, Resource};
+use crate::{Index, IndexPart, Permission, Permissions, Resource, View};
 use base::TableId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -68,6 +68,8 @@ fn full() -> Schema {
         options,
         records: None,
         compact: false,
+        views: BTreeSet::new(),
+        view: None,
     };
     let keyspace = Keyspace {
         name: "app".to_owned(),
@@ -141,8 +143,8 @@ fn every_cut_is_found() {
 
 #[test]
 fn a_newer_format_is_named_even_if_its_fields_are_unknown() {
-    let error = decode(&sealed("{\"format\": 5, \"galaxies\": []}\n")).unwrap_err();
-    assert!(matches!(error, SchemaBlobError::Newer { found: 5, supported: FORMAT }), "{error}");
+    let error = decode(&sealed("{\"format\": 6, \"galaxies\": []}\n")).unwrap_err();
+    assert!(matches!(error, SchemaBlobError::Newer { found: 6, supported: FORMAT }), "{error}");
 }
 
 #[test]
@@ -243,6 +245,22 @@ fn roles_survive_the_round_trip_and_need_a_program_that_knows_them() {
     assert_ne!(content(&with_roles()), content(&full()));
     let error = decode(&sealed(&document_of(&with_roles()).replace("\"staff\": {", "\"stuff\": {"))).unwrap_err();
     assert!(matches!(&error, SchemaBlobError::UnknownRole { role } if role == "Jo"), "{error}");
+}
+
+#[test]
+fn views_survive_the_round_trip_and_need_a_program_that_knows_them() {
+    let mut schema = full();
+    let keyspace = Arc::make_mut(schema.keyspaces.get_mut("app").unwrap());
+    let mut view = Table::clone(keyspace.tables.get("orders").unwrap());
+    (view.name, view.id) = ("by_time".to_owned(), TableId(6));
+    view.view = Some(View { base: "orders".to_owned(), shows_all: true, where_clause: "id IS NOT NULL AND at IS NOT NULL".to_owned() });
+    keyspace.tables.insert(view.name.clone(), Arc::new(view));
+    Arc::make_mut(keyspace.tables.get_mut("orders").unwrap()).views.insert("by_time".to_owned());
+    assert_eq!(decode(&encode(&schema)).unwrap(), schema);
+    let document = document_of(&schema);
+    assert!(document.contains("\"format\": 5"));
+    assert_eq!(fault_of(&document.replace("\"base\": \"orders\"", "\"base\": \"by_time\"")), Inconsistency::View, "a view of a view");
+    assert_eq!(fault_of(&document.replace("\"base\": \"orders\"", "\"base\": \"moon\"")), Inconsistency::View);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::super::batch_log::{DeleteEntry, LoggedBatch};
 use super::super::execution::Options;
+use super::super::view::{self, Delivery, Progress, Shapes};
 use super::operation::{BatchItem, Logged, ModifyMany, Run};
 use crate::plan::BatchKind;
 use crate::wire::{FRAME_HEADER_BYTES, Opcode};
@@ -21,6 +22,12 @@ pub struct BatchCoordinator {
     conditional: bool,
     log: Option<Log>,
     stage: Stage,
+    /// The tables with views that it writes.
+    views: BTreeMap<TableId, Arc<Shapes>>,
+    /// What the views are to get of it.
+    delivery: Delivery,
+    /// What the client gets once they have it.
+    answer: Vec<u8>,
 }
 
 /// The log of a batch that is logged.
@@ -43,6 +50,8 @@ enum Stage {
     First,
     /// Other parts are out.
     Others,
+    /// All is written, and views get their part of it.
+    Views,
     /// The entry is being deleted.
     End,
 }
@@ -51,12 +60,17 @@ impl BatchCoordinator {
     pub(super) fn new(items: Vec<BatchItem>, kind: BatchKind, timestamp: Option<i64>, options: Options, conditional: bool) -> Self {
         let mut parts: BTreeMap<(u16, Option<String>), Vec<BatchItem>> = BTreeMap::new();
         let by_keyspace = u32::from(options.cores) == SLOT_COUNT;
+        let mut views = BTreeMap::new();
         for item in items {
+            if !item.plan.views.is_empty() {
+                views.entry(item.plan.table.id).or_insert_with(|| Arc::new(Shapes::new(&item.plan.table, &item.plan.views)));
+            }
             let keyspace = by_keyspace.then(|| item.plan.table.keyspace.clone());
             parts.entry((item.token.slot().core(options.cores).0, keyspace)).or_default().push(item);
         }
         let parts = parts.into_values().map(Arc::from).collect();
-        Self { parts, kind, timestamp, options, conditional, log: None, stage: Stage::Start }
+        let delivery = Delivery::new(options.cores);
+        Self { parts, kind, timestamp, options, conditional, log: None, stage: Stage::Start, views, delivery, answer: Vec::new() }
     }
 
     /// Whether it has to be given a log to be done as a whole.
@@ -91,12 +105,39 @@ impl BatchCoordinator {
         Step::Run(self.parts[parts].iter().map(make).collect())
     }
 
-    fn delete_entry(&mut self) -> Step {
+    /// All is written: views get their part, then the client its answer.
+    fn written(&mut self, reply: &mut Vec<u8>) -> Step {
+        if self.delivery.is_empty() {
+            return self.end(Vec::new(), reply);
+        }
+        self.stage = Stage::Views;
+        Step::Run(self.delivery.begin())
+    }
+
+    /// Answers; what is done once and for all ends with these parts.
+    fn end(&mut self, mut parts: Vec<Part>, reply: &mut Vec<u8>) -> Step {
         self.stage = Stage::End;
+        reply.append(&mut self.answer);
         let first = self.parts.first().and_then(|part| part.first());
-        let (Some(log), Some(place)) = (&self.log, first.map(BatchItem::entry_place)) else { return Step::Done };
-        let operation = Box::new(DeleteEntry { place, lane: log.lane, batch: log.batch });
-        Step::Run(vec![Part { table: place.table, token: place.token, operation }])
+        if let (Some(log), Some(place)) = (&self.log, first.map(BatchItem::entry_place)) {
+            let operation = Box::new(DeleteEntry { place, lane: log.lane, batch: log.batch });
+            parts.push(Part { table: place.table, token: place.token, operation });
+        }
+        if parts.is_empty() { Step::Done } else { Step::Run(parts) }
+    }
+
+    /// Takes from the results of parts that write what they say of changed rows.
+    fn take_changed(&mut self, results: &mut [Vec<u8>]) {
+        if self.views.is_empty() || !matches!(self.stage, Stage::Unlogged | Stage::Trial | Stage::First | Stage::Others) {
+            return;
+        }
+        for result in results {
+            for (table, stretch) in view::take_changed(result) {
+                if let Some(shapes) = self.views.get(&table) {
+                    self.delivery.add(shapes, stretch);
+                }
+            }
+        }
     }
 }
 
@@ -104,6 +145,7 @@ impl Coordinator for BatchCoordinator {
     type Error = CqlError;
 
     fn step(&mut self, mut results: Vec<Vec<u8>>, reply: &mut Vec<u8>) -> Result<Step, CqlError> {
+        self.take_changed(&mut results);
         // Each part's reply is a whole frame: a void, an error, or for conditions the only part's rows. Those of a trial, a timestamp, and of the first
         // part, the entry's lane, are shorter than any frame.
         let error = results.iter().position(|frame| is_error(frame));
@@ -116,12 +158,15 @@ impl Coordinator for BatchCoordinator {
             (Stage::Start, None) => self.run(Stage::Unlogged, 0..end, &Run::Other),
             (Stage::Start, Some(Log { request: None, .. })) => self.run(Stage::Others, 0..end, &Run::Other),
             (Stage::Start, Some(_)) => self.run(Stage::Trial, 0..end, &Run::Trial),
-            (Stage::Others, Some(Log { request: None, .. })) => self.delete_entry(),
-            (Stage::Unlogged | Stage::Others, log) => {
-                let is_logged = log.is_some();
-                reply.extend_from_slice(&results.swap_remove(error.unwrap_or(0)));
-                if is_logged { self.delete_entry() } else { Step::Done }
+            (Stage::Others, Some(Log { request: None, .. })) => self.written(reply),
+            (Stage::Unlogged | Stage::Others, _) => {
+                self.answer = results.swap_remove(error.unwrap_or(0));
+                self.written(reply)
             }
+            (Stage::Views, _) => match self.delivery.step(&results) {
+                Progress::Run(parts) => Step::Run(parts),
+                Progress::Delivered(parts) => self.end(parts, reply),
+            },
             (Stage::Trial | Stage::First, _) if let Some(error) = error => {
                 reply.extend_from_slice(&results[error]);
                 Step::Done
@@ -146,7 +191,7 @@ impl Coordinator for BatchCoordinator {
     fn standing(&self) -> Standing {
         match self.stage {
             Stage::Start | Stage::Unlogged | Stage::Trial | Stage::First => Standing::Open,
-            Stage::Others => Standing::Decided,
+            Stage::Others | Stage::Views => Standing::Decided,
             Stage::End => Standing::Done,
         }
     }

@@ -5,7 +5,7 @@ use super::super::bindings::{Bindings, Environment, OwnedValues};
 use super::super::execution::Options;
 use super::super::failure::Failure;
 use super::super::writer::Writer;
-use super::super::{condition, modify};
+use super::super::{condition, modify, view};
 use crate::CqlError;
 use crate::plan::Modify;
 use crate::reply;
@@ -116,15 +116,18 @@ impl Operation for ModifyMany {
     fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, out: &mut Vec<u8>) -> Result<(), Stop> {
         let start = out.len();
         match self.run_all(context, store, writes, out) {
-            Ok(()) => Ok(()),
-            Err(Failure::Stop(stop)) => Err(stop),
+            Ok(()) => {}
+            Err(Failure::Stop(stop)) => return Err(stop),
             Err(Failure::Error(error)) => {
                 out.truncate(start);
                 writes.clear();
                 reply::write_error(out, self.options.version, self.options.stream, &error);
-                Ok(())
             }
         }
+        if self.items.iter().any(|item| !item.plan.views.is_empty()) {
+            view::write_changed(context, self.items.iter().map(|item| &*item.plan), writes, out);
+        }
+        Ok(())
     }
 }
 

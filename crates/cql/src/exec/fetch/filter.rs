@@ -102,7 +102,8 @@ impl BoundFilter {
         actual.is_some_and(|actual| self.holds(actual))
     }
 
-    fn holds(&self, actual: &[u8]) -> bool {
+    /// Whether a value matches that is compared whole.
+    pub(in crate::exec) fn holds(&self, actual: &[u8]) -> bool {
         let actual = match self.operator {
             // Elements of collections are analysed one by one.
             Comparator::Contains | Comparator::NotContains | Comparator::ContainsKey | Comparator::NotContainsKey => Cow::Borrowed(actual),

@@ -161,7 +161,7 @@ impl Planner<'_> {
     }
 
     /// The operator and values of a comparison with something of type `data_type`.
-    fn comparison(
+    pub(super) fn comparison(
         &mut self,
         column: &Column,
         data_type: &DataType,

@@ -36,8 +36,10 @@ pub(crate) fn dropped_tables(before: &Schema, after: &Schema) -> Vec<TableId> {
     table_ids(before).difference(&table_ids(after)).copied().collect()
 }
 
-/// The schema with these tables empty: each has a new id, as have its indexes, and the rows of the old ones are no table's.
+/// The schema with these tables and their views empty: each has a new id, as have its indexes, and the rows of the old ones are no table's.
 pub(crate) fn emptied(schema: &Schema, tables: &[TableId]) -> Schema {
+    let views = schema.tables().filter(|table| tables.contains(&table.id)).flat_map(|table| schema.views_of(table));
+    let tables: Vec<TableId> = tables.iter().copied().chain(views.map(|view| view.id)).collect();
     let mut schema = schema.clone();
     for keyspace in schema.keyspaces.values_mut().filter(|keyspace| keyspace.tables.values().any(|table| tables.contains(&table.id))) {
         for table in Arc::make_mut(keyspace).tables.values_mut().filter(|table| tables.contains(&table.id)) {

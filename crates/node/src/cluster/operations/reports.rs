@@ -104,6 +104,12 @@ pub struct CoreReport {
     /// Slots that still have to be indexed, counted by index.
     #[serde(default)]
     pub slots_to_index: u32,
+    /// Slots that materialized views still have to be built from, counted by view.
+    #[serde(default)]
+    pub view_slots_left: u32,
+    /// Slots with writes that have not reached their views, and whose coordinators have given up: they are delivered again.
+    #[serde(default)]
+    pub views_behind: u32,
     /// Slots that it is the primary of.
     pub primaries: u32,
     /// Slots that it is a secondary of.

@@ -104,8 +104,17 @@ impl Core {
             is_full: self.shard.engine().has_no_room(),
             damaged_records: stats.damaged_records,
             unfinished_batches: self.unfinished_batches(),
-            indexes_built: self.protocols.cql.backfills.built().map(|index| index.0).collect(),
+            indexes_built: self
+                .protocols
+                .cql
+                .backfills
+                .built()
+                .chain(self.protocols.cql.view_builds.built())
+                .map(|index| index.0)
+                .collect(),
             slots_to_index: self.protocols.cql.backfills.slots_left(),
+            view_slots_left: self.protocols.cql.view_builds.slots_left(),
+            views_behind: self.protocols.cql.view_updates.behind(),
             ..CoreReport::default()
         };
         if let Some(cluster) = &self.cluster {

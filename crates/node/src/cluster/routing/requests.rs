@@ -2,7 +2,7 @@
 
 use crate::cluster::links::remote_core::RemoteCore;
 use crate::request_id::PartId;
-use base::{CoreId, TableId, Token};
+use base::{CoreId, Slot, TableId, Token};
 use cql::wire::Consistency;
 use io::ConnectionId;
 use std::collections::BTreeMap;
@@ -51,6 +51,10 @@ pub(crate) enum Asker {
     BatchLog(TableId),
     /// This core itself, for a stretch of a slot's backfill.
     Backfill,
+    /// This core itself, for the entries that a slot of a table with views has.
+    ViewEntries(TableId, Slot),
+    /// This core itself, for how far a slot of a view is built.
+    ViewBuild,
     /// Nobody: it is done, or another time.
     Nobody,
 }

@@ -12,7 +12,9 @@ use crate::message::{Message, PartId};
 use crate::protocol::{AnyCoordinator, Reply};
 use crate::requests::{REQUEST_BYTES, Request};
 use cql::CqlError;
-use cql::exec::{Bindings, Execution, LoggedBatch, Work, part_of_batch, part_of_modification, part_of_select, start, start_many};
+use cql::exec::{
+    Bindings, Execution, LoggedBatch, Work, is_view_part, part_of_batch, part_of_modification, part_of_select, start, start_many, view_part,
+};
 use cql::plan::{Prepared, Statement};
 use cql::session::Client;
 use cql::wire::{self, Consistency, QueryParameters};
@@ -124,6 +126,10 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         travelled: &Travelled<'_>,
         part: &[u8],
     ) -> Result<Box<dyn Operation>, CqlError> {
+        if is_view_part(part) {
+            let gone = || CqlError::Invalid("a table of a materialized view's update is gone".to_owned());
+            return view_part(&self.core.schema, part).ok_or_else(gone);
+        }
         let context = self.core.context(self.reactor);
         if let wire::Request::Batch(batch) = &travelled.request {
             let (plans, _) = self.batch_plans(client, batch)?;

@@ -11,11 +11,14 @@ use crate::message::{Message, PartId};
 use crate::protocol::Reply;
 use crate::requests::{REQUEST_BYTES, Request};
 use base::{Slot, TableId};
+use cql::exec::ViewEntries;
 use cql::index::{self, Backfill, Backfilled};
+use cql::plan::view_plans;
 use cql::wire::{ProtocolVersion, StreamId};
 use engine::Sequence;
 use io::Reactor;
-use model::{Index, Table};
+use model::operation::batch_log;
+use model::{Index, Schema, Table};
 use shard::{Access, Observation, ShardError};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -25,14 +28,20 @@ const AGAIN_US: u64 = 500_000;
 /// Between two looks while there are writes.
 const LOOK_EVERY_US: u64 = 1_000_000;
 
-/// The observers of a table.
-pub(crate) fn observations(table: &Arc<Table>) -> Vec<Observation> {
+/// The observers of a table of the schema.
+pub(crate) fn observations(schema: &Schema, table: &Arc<Table>) -> Vec<Observation> {
     let observe = |(index, entries): (Arc<Index>, index::Entries)| Observation {
         table: table.id,
         observer: Arc::new(entries),
         derived: vec![index.id],
     };
-    index::observers(table).map(observe).collect()
+    let indexes = index::observers(table).map(observe);
+    let views = (!table.views.is_empty()).then(|| Observation {
+        table: table.id,
+        observer: Arc::new(ViewEntries::new(table, &view_plans(schema, table))),
+        derived: vec![batch_log(table.id)],
+    });
+    indexes.chain(views).collect()
 }
 
 /// What a core knows of its backfills.

@@ -2,7 +2,8 @@
 //!
 //! The way of a statement: [`Cql`]'s session decodes a frame → `statements` plans it and has it run where its partition is → the reply, at once or
 //! as a [`ReplyHeader`] on a request that waits. `replicas` says whose rows a statement may read, `routes` how it travels, `forwarded` runs those of other cores and members,
-//! `rights` says what its client's role may do, `batch_log` finishes logged batches whose coordinator has died, `indexing` gives rows the entries that indexes lack.
+//! `rights` says what its client's role may do, `batch_log` finishes logged batches whose coordinator has died, `indexing` gives rows the entries that indexes lack,
+//! `view_updates` delivers what the coordinators of writes have not given to views, `view_builds` gives new views the rows that are there.
 
 mod batch;
 mod batch_log;
@@ -16,6 +17,8 @@ mod schema;
 mod statements;
 mod travel;
 mod view;
+mod view_builds;
+mod view_updates;
 
 pub use prepared::SharedStatements;
 
@@ -25,6 +28,8 @@ pub(crate) use self::indexing::observations;
 use self::prepared::CoreStatements;
 use self::rights::RightsOfRoles;
 use self::statements::Statements;
+use self::view_builds::ViewBuilds;
+use self::view_updates::ViewUpdates;
 use super::{ClientProtocol, ClientSession, ReplyForm, RequestCoordinator, Server, Verdict};
 use crate::cluster::{Asker, Ring};
 use crate::core::Core;
@@ -49,6 +54,8 @@ pub(crate) struct CoreState {
     rights: RightsOfRoles,
     pub(crate) batches: BatchLogs,
     pub(crate) backfills: Backfills,
+    pub(crate) view_updates: ViewUpdates,
+    pub(crate) view_builds: ViewBuilds,
     /// Without a cluster.
     ring: Ring,
 }
@@ -60,6 +67,8 @@ impl CoreState {
             rights: RightsOfRoles::default(),
             batches: BatchLogs::default(),
             backfills: Backfills::default(),
+            view_updates: ViewUpdates::default(),
+            view_builds: ViewBuilds::default(),
             ring: Ring::default(),
         }
     }
@@ -80,11 +89,14 @@ impl ClientProtocol for Cql {
         core.protocols.cql.statements.schema_changed(&core.schema);
         core.protocols.cql.rights.schema_changed();
         core.protocols.cql.backfills.schema_changed();
+        core.protocols.cql.view_updates.schema_changed();
+        core.protocols.cql.view_builds.schema_changed();
     }
 
     fn turn<R: Reactor<Message = Message>>(core: &mut Core, reactor: &mut R) -> Option<u64> {
-        let (batches_us, backfills_us) = (core.batches_turn(reactor), core.backfill_turn(reactor));
-        batches_us.into_iter().chain(backfills_us).min()
+        let due_us =
+            [core.batches_turn(reactor), core.backfill_turn(reactor), core.view_updates_turn(reactor), core.view_builds_turn(reactor)];
+        due_us.into_iter().flatten().min()
     }
 }
 

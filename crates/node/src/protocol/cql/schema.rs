@@ -49,6 +49,10 @@ impl SchemaChange for SchemaStatement {
                 "Indexes and tables with COMPACT STORAGE can be made once every member of the cluster runs a program that knows them";
             return Err(CqlError::invalid(message).into());
         }
+        if schema.has_views() && !environment.knows_views {
+            let message = "Materialized views can be made once every member of the cluster runs a program that knows them";
+            return Err(CqlError::invalid(message).into());
+        }
         let update = SchemaUpdate { schema, dropped, truncated: Vec::new(), events: event.into_iter().collect() };
         Ok(ResolvedChange { update: Some(update), warnings })
     }

@@ -67,7 +67,11 @@ impl Core {
         let mut outcome = Ok(());
         // Whoever waits for an index asks for nothing else, and only here cores ask each other.
         let indexes = |table: &Arc<Table>| {
-            self.config.board.as_ref().filter(|_| table.name == "IndexInfo").map(|board| board.indexes_built(self.cores))
+            self.config
+                .board
+                .as_ref()
+                .filter(|_| table.name == "IndexInfo" || table.name == "built_views")
+                .map(|board| board.indexes_built(self.cores))
         };
         for table in execution.prepared.tables() {
             let built_indexes = indexes(table).unwrap_or_default();
