@@ -58,8 +58,6 @@ pub enum DdlError {
     ViewNamedAsTable(String),
     #[error("Materialized views are not supported on counter tables")]
     ViewOfCounters,
-    #[error("Materialized views cannot be created against other materialized views")]
-    ViewOfView,
     #[error(
         "Cannot create materialized view '{view}' for base table '{base}' with gc_grace_seconds of 0, since this value is used to TTL \
          undelivered updates. Setting gc_grace_seconds too low might cause undelivered updates to expire before being replayed."
@@ -78,9 +76,9 @@ pub enum DdlError {
     #[error("Duplicate column '{column}' in PRIMARY KEY clause for materialized view '{view}'")]
     ViewKeyColumnTwice { column: String, view: String },
     #[error("Invalid non-frozen collection type '{data_type}' for PRIMARY KEY column '{column}'")]
-    ViewCollectionKey { column: String, data_type: DataType },
+    ViewCollectionKey { column: String, data_type: String },
     #[error("Invalid non-frozen user-defined type '{data_type}' for PRIMARY KEY column '{column}'")]
-    ViewUserTypeKey { column: String, data_type: DataType },
+    ViewUserTypeKey { column: String, data_type: String },
     #[error("Clustering key columns must exactly match columns in CLUSTERING ORDER BY directive")]
     ViewOrder,
     #[error("Cannot create materialized view '{view}' without primary key columns {columns} from base table '{base}'")]

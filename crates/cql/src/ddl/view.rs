@@ -11,7 +11,7 @@ use super::{DdlError, name};
 use crate::language::ast::{self, Comparison, Identifier, InValues, RelationTarget, Selection, Selector, WhereExpression};
 use crate::language::{parse_where, quote_identifier};
 use crate::plan::view_conditions;
-use crate::wire::ChangeKind;
+use crate::wire::{ChangeKind, marshal_class};
 use base::TableId;
 use model::{Column, ColumnKind, DataType, Keyspace, Order, Table, View};
 use std::collections::BTreeSet;
@@ -30,10 +30,11 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateView) -> Resu
     }
     let keyspace = context.existing_keyspace(given)?;
     let base_name = statement.from.name.as_str();
-    let base = keyspace.tables.get(base_name).ok_or_else(|| DdlError::UnknownBase(base_name.to_owned()))?;
+    let base = keyspace.tables.get(base_name).filter(|base| base.view.is_none());
+    let base = base.ok_or_else(|| DdlError::UnknownBase(base_name.to_owned()))?;
     match keyspace.tables.get(view_name) {
         Some(existing) if existing.view.is_none() => return Err(DdlError::ViewNamedAsTable(view_name.to_owned())),
-        Some(_) if statement.if_not_exists => return Ok(Outcome::unchanged()),
+        Some(_) if statement.if_not_exists => return Ok(Outcome { change: None, warnings: vec![WARNING.to_owned()] }),
         Some(_) => return Err(DdlError::TableExists { keyspace: keyspace.name.clone(), table: view_name.to_owned() }),
         None => {}
     }
@@ -192,9 +193,6 @@ fn check_base(base: &Table, view: &str) -> Result<(), DdlError> {
     if base.is_counter() {
         return Err(DdlError::ViewOfCounters);
     }
-    if base.view.is_some() {
-        return Err(DdlError::ViewOfView);
-    }
     if base.records.is_some() {
         return Err(DdlError::RecordSet { keyspace: base.keyspace.clone(), table: base.name.clone() });
     }
@@ -273,7 +271,7 @@ fn order_of(statement: &ast::CreateView, column: &Column) -> Order {
 }
 
 fn check_key_column(column: &Column) -> Result<(), DdlError> {
-    let (name, data_type) = (column.name.clone(), column.data_type.clone());
+    let (name, data_type) = (column.name.clone(), marshal_class(&column.data_type));
     match &column.data_type {
         DataType::Udt(..) if column.data_type.is_multi_cell() => Err(DdlError::ViewUserTypeKey { column: name, data_type }),
         ty if ty.is_multi_cell() => Err(DdlError::ViewCollectionKey { column: name, data_type }),

@@ -26,15 +26,13 @@ pub(super) const DEFINITIONS: &[Definition] = &[
     Definition { name: "system_views", listing: Listing::Virtual, replication_factor: None, tables: SYSTEM_VIEWS },
     Definition { name: "system_virtual_schema", listing: Listing::Virtual, replication_factor: None, tables: SYSTEM_VIRTUAL_SCHEMA },
     Definition { name: "system_auth", listing: Listing::Ordinary, replication_factor: Some(1), tables: SYSTEM_AUTH },
+    Definition { name: "system_distributed", listing: Listing::Ordinary, replication_factor: Some(3), tables: SYSTEM_DISTRIBUTED },
 ];
 
-/// Names of keyspaces that Cassandra has and TarnDB keeps free.
-const RESERVED: &[&str] = &["system_distributed"];
-
-/// Whether a keyspace of this name is the system's, there or only reserved.
+/// Whether a keyspace of this name is one of the system's.
 #[must_use]
 pub fn is_system_keyspace(name: &str) -> bool {
-    DEFINITIONS.iter().any(|definition| definition.name == name) || RESERVED.contains(&name)
+    DEFINITIONS.iter().any(|definition| definition.name == name)
 }
 
 /// Whether a keyspace of this name is one that `system_virtual_schema` lists.
@@ -143,6 +141,9 @@ const SYSTEM_AUTH: &[&str] = &[
     "CREATE TABLE resource_role_permissons_index (resource text, role text, PRIMARY KEY (resource, role))
         WITH comment = 'index of db roles with permissions granted on a resource' AND gc_grace_seconds = 7776000",
 ];
+
+const SYSTEM_DISTRIBUTED: &[&str] = &["CREATE TABLE view_build_status (keyspace_name text, view_name text, host_id uuid, status text,
+        PRIMARY KEY ((keyspace_name, view_name), host_id)) WITH comment = 'Materialized View build status'"];
 
 const SYSTEM_TRACES: &[&str] = &[
     "CREATE TABLE events (session_id uuid, event_id timeuuid, activity text, source inet, source_elapsed int, source_port int,

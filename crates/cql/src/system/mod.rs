@@ -38,6 +38,7 @@ pub fn rows(table: &Table, view: &NodeView<'_>, visit: &mut dyn FnMut(SystemRow)
         ("system", "local") => node_tables::local(view, &mut rows),
         ("system", "peers") => node_tables::peers(view, &mut rows),
         ("system", "peers_v2") => node_tables::peers_v2(view, &mut rows),
+        ("system_distributed", "view_build_status") => node_tables::view_build_status(view, &mut rows),
         ("system_auth", "roles") => role_tables::roles(view.schema, &mut rows),
         ("system_auth", "role_members") => role_tables::role_members(view.schema, &mut rows),
         ("system_auth", "role_permissions") => role_tables::role_permissions(view.schema, &mut rows),

@@ -107,6 +107,19 @@ pub(super) fn built_views(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
     }
 }
 
+/// How far this node is with materialized views.
+pub(super) fn view_build_status(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
+    for table in view.schema.tables().filter(|table| table.view.is_some()) {
+        let status = if view.built_indexes.contains(&table.id) { "SUCCESS" } else { "STARTED" };
+        rows.row([
+            ("keyspace_name", text(&table.keyspace)),
+            ("view_name", text(&table.name)),
+            ("host_id", uuid(view.host_id)),
+            ("status", text(status)),
+        ]);
+    }
+}
+
 pub(super) fn settings(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
     for (name, value) in view.settings {
         rows.row([("name", text(name)), ("value", text(value))]);

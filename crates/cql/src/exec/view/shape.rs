@@ -113,8 +113,7 @@ impl Shape {
         for (column, value) in self.view.clustering().iter().zip(of_clustering) {
             comparable::encode(&column.data_type, value, column.order == Order::Descending, &mut key.clustering);
         }
-        let is_key = !key.partition.is_empty() && key.clustering.len() <= usize::from(u16::MAX);
-        is_key.then_some((key, stamp))
+        (key.clustering.len() <= usize::from(u16::MAX)).then_some((key, stamp))
     }
 
     fn matches(&self, row: &BaseRow<'_>, now_s: u32) -> bool {

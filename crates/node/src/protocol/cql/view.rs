@@ -65,13 +65,10 @@ impl Core {
     pub(crate) fn read_system_table(&self, execution: &Execution<'_>, context: &Context, out: &mut Vec<u8>) -> Result<(), CqlError> {
         let mut store = MemoryStore::new();
         let mut outcome = Ok(());
-        // Whoever waits for an index asks for nothing else, and only here cores ask each other.
+        // Whoever waits for an index or a view asks for nothing else, and only here cores ask each other.
+        let tells_of_builds = |name: &str| ["IndexInfo", "built_views", "view_build_status"].contains(&name);
         let indexes = |table: &Arc<Table>| {
-            self.config
-                .board
-                .as_ref()
-                .filter(|_| table.name == "IndexInfo" || table.name == "built_views")
-                .map(|board| board.indexes_built(self.cores))
+            self.config.board.as_ref().filter(|_| tells_of_builds(&table.name)).map(|board| board.indexes_built(self.cores))
         };
         for table in execution.prepared.tables() {
             let built_indexes = indexes(table).unwrap_or_default();
