@@ -102,6 +102,16 @@ fn parse_range_key(key: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
     Some((from, if to.is_empty() { None } else { Some(to) }))
 }
 
+/// Refuses a value that a view's key cannot hold.
+#[inline]
+fn check_view_key(plan: &Modify, column: ColumnId, value: &[u8]) -> Result<(), CqlError> {
+    let keys = |view: &Table| view.columns[..view.partition_key_len + view.clustering_len].iter().any(|key| key.id == column);
+    if value.len() > usize::from(u16::MAX) && plan.views.iter().any(|view| keys(&view.table)) {
+        return Err(CqlError::Invalid(format!("Key length of {} is longer than maximum of 65535", value.len())));
+    }
+    Ok(())
+}
+
 impl Writer<'_> {
     /// Stages what a statement writes, whatever its conditions.
     pub(super) fn apply(&mut self, plan: &Modify, partition: &PartitionKey<'_>, timestamp: i64) -> Result<(), Failure> {
@@ -367,7 +377,10 @@ impl Writer<'_> {
             rest = after;
             match assignment {
                 Assignment::Set(term) => match term.evaluate(self.environment)? {
-                    super::Bound::Bytes(bytes) => row.value(column.id, stamp, &element::normalized(data_type, bytes)),
+                    super::Bound::Bytes(bytes) => {
+                        check_view_key(plan, column.id, &bytes)?;
+                        row.value(column.id, stamp, &element::normalized(data_type, bytes));
+                    }
                     super::Bound::Null => row.tombstone(column.id, stamp.timestamp, self.now_s),
                     super::Bound::Unset => {}
                 },
