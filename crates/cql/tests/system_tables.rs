@@ -186,7 +186,7 @@ fn the_schema_tables_show_the_schema_and_the_systems_own() {
         .iter()
         .map(|row| text(&keyspaces, row, "keyspace_name").unwrap().to_owned())
         .collect();
-    assert_eq!(names, ["system", "system_auth", "system_schema", "system_traces", "app"]);
+    assert_eq!(names, ["system", "system_auth", "system_distributed", "system_schema", "system_traces", "app"]);
     let columns = system::table("system_schema", "columns").unwrap();
     let all = session.system_rows("system_schema", "columns");
     let mut orders: Vec<String> = Vec::new();
