@@ -2,7 +2,7 @@
 //!
 //! Checks come in Cassandra's order.
 
-use super::change::{Context, Outcome, SchemaEventTarget};
+use super::change::{Context, Outcome, Place, SchemaEventTarget};
 use super::create_table::{SYSTEM_TABLE_IDS_FROM, chosen_uuid};
 use super::options::{Occasion, TableParameters};
 use super::property::Properties;
@@ -176,7 +176,7 @@ fn renamed(clause: &str, former: &Table, table: &Table) -> String {
     where_text(&parsed)
 }
 
-fn view<'a>(context: &Context<'a>, name: &'a ast::QualifiedName) -> Result<Option<(&'a Arc<Keyspace>, &'a Arc<Table>)>, DdlError> {
+fn view<'a>(context: &Context<'a>, name: &'a ast::QualifiedName) -> Result<Option<Place<'a>>, DdlError> {
     Ok(context.table(name)?.filter(|(_, table)| table.view.is_some()))
 }
 

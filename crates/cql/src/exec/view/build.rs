@@ -5,8 +5,8 @@
 //! which are newer.
 
 use super::collect::{Collected, Updates, cover_of};
+use super::description;
 use super::entry::slot_key;
-use super::part;
 use super::shape::Shapes;
 use crate::index::slot_token;
 use crate::wire::writer::{write_byte, write_int, write_long, write_short, write_short_bytes};
@@ -174,8 +174,8 @@ impl Operation for Build {
     }
 
     fn describe(&self, out: &mut Vec<u8>) -> bool {
-        write_byte(out, part::BUILD);
-        part::write_table(out, &self.shapes.base);
+        write_byte(out, description::BUILD);
+        description::write_table(out, &self.shapes.base);
         write_int(out, self.view.0.cast_signed());
         write_short(out, self.slot.0);
         true
@@ -216,7 +216,7 @@ impl Operation for Advance {
     }
 
     fn describe(&self, out: &mut Vec<u8>) -> bool {
-        write_byte(out, part::ADVANCE);
+        write_byte(out, description::ADVANCE);
         write_int(out, self.view.0.cast_signed());
         write_short(out, self.slot.0);
         write_next(self.next.as_ref(), out);

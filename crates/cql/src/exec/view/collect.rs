@@ -1,8 +1,8 @@
 //! Operations on the base table's side: what its entries make of views, and the end of entries.
 
 use super::super::rows::Cover;
+use super::description;
 use super::entry::{About, Entry, first_key, partition, slot_key, stage_end, timestamp_of};
-use super::part;
 use super::shape::{BaseRow, Shape, Shapes, ViewKey, write_deleted};
 use super::update::ViewUpdate;
 use crate::wire::writer::{write_byte, write_int, write_long, write_short, write_short_bytes};
@@ -156,19 +156,19 @@ pub(super) fn cover_of(store: &dyn RowStore, base: &Shapes, partition: &Partitio
 }
 
 impl Collect {
-    /// The entries of the stretch, as many as one run takes, and whether there are more.
-    fn entries(&self, store: &dyn RowStore, now_s: u32) -> Result<(Vec<(Vec<u8>, Entry)>, bool), Stop> {
+    /// The entries of the stretch with their keys, as many as one run takes, and whether there are more.
+    fn entries(&self, store: &dyn RowStore, now_s: u32) -> Result<(BTreeMap<Vec<u8>, Entry>, bool), Stop> {
         let bytes = slot_key(self.stretch.slot);
         let key = partition(self.shapes.base.id, self.stretch.slot, &bytes);
         let end = self.stretch.last.checked_add(1).map(first_key);
-        let (mut entries, mut has_more) = (Vec::new(), false);
+        let (mut entries, mut has_more) = (BTreeMap::new(), false);
         store.scan(&key, &first_key(self.stretch.first), end.as_deref(), Direction::Forward, &mut |key, row| {
             let Some(entry) = Entry::of_row(row, now_s) else { return Visit::Continue };
             has_more = entries.len() == ROWS_MAX;
             if has_more {
                 return Visit::Stop;
             }
-            entries.push((key.to_vec(), entry));
+            entries.insert(key.to_vec(), entry);
             Visit::Continue
         })?;
         Ok((entries, has_more))
@@ -228,8 +228,8 @@ impl Operation for Collect {
     }
 
     fn describe(&self, out: &mut Vec<u8>) -> bool {
-        write_byte(out, part::COLLECT);
-        part::write_table(out, &self.shapes.base);
+        write_byte(out, description::COLLECT);
+        description::write_table(out, &self.shapes.base);
         write_short(out, self.stretch.slot.0);
         write_long(out, self.stretch.first);
         write_long(out, self.stretch.last);
@@ -267,7 +267,7 @@ impl Operation for End {
     }
 
     fn describe(&self, out: &mut Vec<u8>) -> bool {
-        write_byte(out, part::END);
+        write_byte(out, description::END);
         write_int(out, self.base.0.cast_signed());
         write_short(out, self.slot.0);
         self.ends.iter().for_each(|end| end.write(out));

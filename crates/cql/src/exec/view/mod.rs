@@ -15,7 +15,7 @@
 //! - [`build`]: views of rows that were there before.
 //! - [`changed`]: what a part of a statement says of the entries that it leaves.
 //! - [`delivery`]: what a coordinator does, step by step; [`coordinator`]: for nobody, after a failure or to build.
-//! - [`part`]: how operations travel to other members.
+//! - [`part`]: how operations travel to other members, by their [`description`].
 //!
 //! Invariants:
 //! - **An entry stays until its updates are applied.** Its slot's primary delivers it again if its coordinator does not.
@@ -29,6 +29,7 @@ mod changed;
 mod collect;
 mod coordinator;
 mod delivery;
+mod description;
 mod entry;
 mod part;
 mod shape;

@@ -2,22 +2,15 @@
 
 use super::build::{Advance, Build};
 use super::collect::{Collect, End, Stretch};
+use super::description::{ADVANCE, APPLY, BUILD, COLLECT, END};
 use super::shape::Shapes;
 use super::update::Apply;
 use crate::plan::view_plans;
-use crate::wire::writer::write_string;
 use crate::wire::{Reader, WireError};
 use base::Slot;
+use model::Schema;
 use model::operation::Operation;
-use model::{Schema, Table};
 use std::sync::Arc;
-
-// The first byte of a description. Those of batches are smaller.
-pub(super) const COLLECT: u8 = 0x10;
-pub(super) const APPLY: u8 = 0x11;
-pub(super) const END: u8 = 0x12;
-pub(super) const BUILD: u8 = 0x13;
-pub(super) const ADVANCE: u8 = 0x14;
 
 /// Whether a description is of an operation of views.
 #[must_use]
@@ -48,11 +41,6 @@ fn read(schema: &Schema, description: &[u8]) -> Result<Option<Box<dyn Operation>
         ADVANCE => Some(Box::new(Advance::read(&mut reader)?)),
         _ => None,
     })
-}
-
-pub(super) fn write_table(out: &mut Vec<u8>, table: &Table) {
-    write_string(out, &table.keyspace);
-    write_string(out, &table.name);
 }
 
 fn read_shapes(schema: &Schema, reader: &mut Reader<'_>) -> Result<Option<Arc<Shapes>>, WireError> {

@@ -90,7 +90,7 @@ impl Operation for Apply {
     }
 
     fn describe(&self, out: &mut Vec<u8>) -> bool {
-        write_byte(out, super::part::APPLY);
+        write_byte(out, super::description::APPLY);
         self.write(out);
         true
     }

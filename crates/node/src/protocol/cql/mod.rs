@@ -3,7 +3,7 @@
 //! The way of a statement: [`Cql`]'s session decodes a frame → `statements` plans it and has it run where its partition is → the reply, at once or
 //! as a [`ReplyHeader`] on a request that waits. `replicas` says whose rows a statement may read, `routes` how it travels, `forwarded` runs those of other cores and members,
 //! `rights` says what its client's role may do, `batch_log` finishes logged batches whose coordinator has died, `indexing` gives rows the entries that indexes lack,
-//! `view_updates` delivers what the coordinators of writes have not given to views, `view_builds` gives new views the rows that are there.
+//! `view_delivering` delivers what the coordinators of writes have not given to views, `view_building` gives new views the rows that are there.
 
 mod batch;
 mod batch_log;
@@ -17,7 +17,9 @@ mod schema;
 mod statements;
 mod travel;
 mod view;
+mod view_building;
 mod view_builds;
+mod view_delivering;
 mod view_updates;
 
 pub use prepared::SharedStatements;
