@@ -1,5 +1,6 @@
 //! Why a schema statement is refused, in Cassandra's words, misspellings included: clients and their tests match on them.
 
+use super::compaction_value::CompactionValueError;
 use crate::CqlError;
 use crate::language::ast;
 use model::DataType;
@@ -280,6 +281,8 @@ pub enum DdlError {
     CompactionClass(String),
     #[error("Properties specified [{options}] are not understood by {class}")]
     CompactionOption { options: String, class: &'static str },
+    #[error(transparent)]
+    CompactionValue(CompactionValueError),
     #[error("Invalid value {value} for '{name}' compaction sub-option - must be an integer")]
     CompactionThreshold { name: &'static str, value: String },
     #[error("Min compaction threshold cannot be less than 2 (got {0})")]
@@ -498,6 +501,7 @@ impl DdlError {
             | Self::NoCompactionClass
             | Self::CompactionClass(_)
             | Self::CompactionOption { .. }
+            | Self::CompactionValue(_)
             | Self::CompactionThreshold { .. }
             | Self::CompactionMinimum(_)
             | Self::CompactionThresholds { .. }

@@ -226,7 +226,8 @@ impl Planner<'_> {
                             return Err(CqlError::Invalid(message));
                         }
                     }
-                    (position, Assignment::SetField(user_field(column, field)?.0, Term::Null))
+                    let operation = format!("{}.{}", column.name, field.as_str());
+                    (position, Assignment::SetField(user_field(column, field, &operation)?.0, Term::Null))
                 }
             };
             draft.assign(position, assignment)?;
@@ -345,7 +346,11 @@ impl Planner<'_> {
             }
             ast::Assignment::SetField { column, field, value } => {
                 let (position, column) = find_value_column(table, column)?;
-                let (number, field_type) = user_field(column, field)?;
+                let operation = format!("{}.{} = {value}", column.name, field.as_str());
+                if matches!(column.data_type, DataType::Udt(_, Frozen::Yes)) {
+                    return Err(CqlError::Invalid(format!("Invalid operation ({operation}) for frozen UDT column {}", column.name)));
+                }
+                let (number, field_type) = user_field(column, field, &operation)?;
                 let value = self.term(value, &field_type, &format!("{}.{}", column.name, field.as_str()))?;
                 (position, Assignment::SetField(number, value))
             }

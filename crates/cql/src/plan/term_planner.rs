@@ -96,7 +96,7 @@ impl Planner<'_> {
                 None => Term::Null,
             });
         }
-        Ok(Term::Fields(fields))
+        Ok(Term::UserType(user, fields))
     }
 
     fn tuple(&mut self, elements: &[ast::Term], types: &[DataType], name: &str) -> Result<Term, CqlError> {
@@ -121,7 +121,12 @@ impl Planner<'_> {
 }
 
 fn constant(given: &ast::Literal, receiver: &DataType, name: &str) -> Result<Term, CqlError> {
-    let Some(given) = neutral(given) else { return Ok(Term::Null) };
+    let Some(given) = neutral(given) else {
+        if *receiver == DataType::Counter {
+            return Err(CqlError::invalid("Invalid null value for counter increment/decrement"));
+        }
+        return Ok(Term::Null);
+    };
     let mut bytes = Vec::new();
     literal(given, receiver, name, &mut bytes).map_err(|error| CqlError::Invalid(error.to_string()))?;
     Ok(Term::Constant(bytes.into()))
@@ -155,6 +160,8 @@ pub(super) fn assignable(given: &DataType, wanted: &DataType) -> bool {
                 | (DataType::TimeUuid, DataType::Uuid)
                 | (DataType::BigInt, DataType::Counter)
                 | (DataType::Counter | DataType::Timestamp, DataType::BigInt)
+                | (DataType::BigInt, DataType::Timestamp)
+                | (DataType::Int | DataType::BigInt | DataType::Timestamp, DataType::Varint)
                 | (_, DataType::Blob)
         )
 }
@@ -163,7 +170,9 @@ pub(super) fn assignable(given: &DataType, wanted: &DataType) -> bool {
 fn fold(term: Term) -> Result<Term, CqlError> {
     let is_constant = |term: &Term| matches!(term, Term::Constant(_) | Term::Null);
     let foldable = match &term {
-        Term::List(terms) | Term::Set(_, terms) | Term::Fields(terms) | Term::Vector(_, terms) => terms.iter().all(is_constant),
+        Term::List(terms) | Term::Set(_, terms) | Term::Fields(terms) | Term::UserType(_, terms) | Term::Vector(_, terms) => {
+            terms.iter().all(is_constant)
+        }
         Term::Map(_, entries) => entries.iter().all(|(key, value)| is_constant(key) && is_constant(value)),
         _ => false,
     };

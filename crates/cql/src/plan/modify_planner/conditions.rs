@@ -45,7 +45,7 @@ impl Planner<'_> {
                 (ConditionTarget::Element(self.term(key, &key_type, &format!("key({})", column.name))?), value_type)
             }
             Some(RelationTarget::Field { field, .. }) => {
-                let (number, field_type) = user_field(column, field)?;
+                let (number, field_type) = user_field(column, field, &format!("{}.{}", column.name, field.as_str()))?;
                 (ConditionTarget::Field(number), field_type)
             }
             _ => (ConditionTarget::Column, column.data_type.clone()),

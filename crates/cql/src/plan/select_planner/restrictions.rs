@@ -89,7 +89,8 @@ impl Planner<'_> {
         });
         restrictions.restricts_clustering = restricts_clustering;
         restrictions.about_rows = restricts_clustering || restricts_regular;
-        let allowed = statement.allow_filtering || indexes::answer(table, &draft, reads);
+        let answered = indexes::answer(table, &draft, reads);
+        let allowed = statement.allow_filtering || answered == indexes::Answered::All;
         partition(table, &mut draft, allowed, &mut restrictions)?;
         if restrictions.partition.is_empty() && restricts_clustering {
             if !allowed {
@@ -98,6 +99,10 @@ impl Planner<'_> {
             }
             clustering_filters(table, &mut draft, &mut restrictions);
         } else if restricts_clustering {
+            let filters = clustering_gap(table, &draft).is_err() || !draft.clustering_filters.is_empty();
+            if filters && !allowed && answered == indexes::Answered::Part {
+                return Err(indexes::needed(statement, table, &draft, reads));
+            }
             clustering(table, &mut draft, allowed, &mut restrictions)?;
         }
         if !draft.regular_filters.is_empty() && !allowed {

@@ -84,7 +84,7 @@ impl Planner<'_> {
             ast::Term::Tuple(terms) => {
                 if terms.len() != run.len() {
                     return Err(CqlError::Invalid(format!(
-                        "Expected {} elements in value for tuple {marker_name}, but got {}: {term}",
+                        "Expected {} elements in value tuple, but got {}: {term}",
                         run.len(),
                         terms.len()
                     )));
