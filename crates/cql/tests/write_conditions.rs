@@ -51,7 +51,7 @@ fn a_batch_shows_the_rows_of_its_conditions_with_their_keys_in_order() {
     let batch = |parts: &[&str]| format!("BEGIN BATCH {} APPLY BATCH", parts.join("; "));
     let of_static = "UPDATE t SET s = 8 WHERE k = 1 IF s = 7";
     let (first, second) = ("UPDATE t SET v = 1 WHERE k = 1 AND c = 1 IF v = 0", "UPDATE t SET v = 1 WHERE k = 1 AND c = 2 IF v = 0");
-    check(&mut node, &batch(&[of_static, second, first]), "[applied] k c v s", &["false 1 1 10 7", "false 1 2 20 7"]);
+    check(&mut node, &batch(&[of_static, second, first]), "[applied] k c s v", &["false 1 1 7 10", "false 1 2 7 20"]);
     // With conditions on static columns alone, the first row.
     let refused = "UPDATE t SET s = 8 WHERE k = 1 IF s = 1";
     let other = "UPDATE t SET v = 1 WHERE k = 1 AND c = 9";

@@ -54,10 +54,53 @@ fn refusals_are_cassandras() {
             "Counter and non-counter mutations cannot exist in the same batch",
         ),
         ("BEGIN BATCH UPDATE counts SET n = n + 1 WHERE k = 1 APPLY BATCH", "Cannot include a counter statement in a logged batch"),
+        ("INSERT INTO t (k, c, l) VALUES (1, 1, ['a'])", "Invalid list literal for l: value 'a' is not of type int"),
+        ("INSERT INTO t (k, c, z) VALUES (1, 1, {'a'})", "Invalid set literal for z: value 'a' is not of type int"),
+        ("INSERT INTO t (k, c, z) VALUES (1, 1, [1])", "Unexpected receiver type 'set<int>'; only list and vector are expected"),
+        ("INSERT INTO t (k, c, m) VALUES (1, 1, {'a': 1})", "Invalid map literal for m: key 'a' is not of type int"),
+        ("INSERT INTO t (k, c, m) VALUES (1, 1, {1: 'a'})", "Invalid map literal for m: value 'a' is not of type int"),
+        ("INSERT INTO t (k, c, p) VALUES (1, 1, (1, 'a'))", "Invalid tuple literal for p: component 1 is not of type int"),
+        (
+            "INSERT INTO t (k, c, p) VALUES (1, 1, '1:2:3')",
+            "Invalid tuple literal: too many elements. Type frozen<tuple<int, int>> expects 2 but got 3",
+        ),
+        ("INSERT INTO t (k, c, f) VALUES (1, 1, {age: 'a'})", "Invalid user type literal for f: field age is not of type int"),
+        ("INSERT INTO t (k, c, v) VALUES (1, 1, (1, 2))", "Invalid tuple type literal for v of type int"),
+        ("UPDATE counts SET n = n + 1 WHERE k = 1 IF EXISTS", "Conditional updates are not supported on counter tables"),
+        (
+            "UPDATE counts SET n = n - -9223372036854775808 WHERE k = 1",
+            "The negation of -9223372036854775808 overflows supported counter precision (signed 8 bytes integer)",
+        ),
+        ("UPDATE t SET m = m + {1} WHERE k = 1 AND c = 1", "Value for a map addition has to be a map, but was: '{1}'"),
+        ("UPDATE t SET v = sum(1) WHERE k = 1 AND c = 1", "Aggregation function are not supported in the where clause"),
+        (
+            "INSERT INTO t (k, c) VALUES (1, 1) USING TIMESTAMP -9223372036854775808",
+            "Out of bound timestamp, must be in [-9223372036854775807, 9223372036854775807]",
+        ),
     ];
     for (text, expected) in cases {
         assert_eq!(node.error(text), expected, "{text}");
     }
+}
+
+#[test]
+fn tuples_are_read_from_texts() {
+    let mut node = node();
+    node.define("CREATE TABLE tuples (k int PRIMARY KEY, t tuple<int, text>)");
+    for (key, text) in ["'0:1'", "'1'", r"'1:1\:1'", "'@:1'", "7"].iter().enumerate() {
+        node.write(&format!("INSERT INTO tuples (k, t) VALUES ({key}, {text})"));
+    }
+    let mut rows = node.select("SELECT k, t FROM tuples");
+    rows.sort();
+    assert_eq!(rows, ["0 (0, '1')", "1 (1)", "2 (1, '1:1')", "3 (null, '1')", "4 (7)"]);
+}
+
+#[test]
+fn results_of_functions_are_taken_by_types_with_the_same_bytes() {
+    let mut node = node();
+    node.define("CREATE TABLE times (k int PRIMARY KEY, t timestamp, b bigint, n varint)");
+    node.write("INSERT INTO times (k, t, b, n) VALUES (1, toUnixTimestamp(now()), toTimestamp(now()), toTimestamp(now()))");
+    assert_eq!(node.select("SELECT count(t), count(b), count(n) FROM times"), ["1 1 1"]);
 }
 
 #[test]
@@ -71,6 +114,7 @@ fn unset_values_are_refused_where_they_cannot_be_left_out() {
         ("UPDATE t SET p = (1, ?) WHERE k = 1 AND c = 1", "Invalid unset value for tuple field number 1"),
         ("UPDATE t SET f = {name: 'x', age: ?} WHERE k = 1 AND c = 1", "Invalid unset value for field 'age' of user defined type person"),
         ("SELECT * FROM t WHERE k = blobAsInt(?)", "Invalid unset value for argument in call to function blobasint"),
+        ("SELECT * FROM t WHERE token(k) > token(?)", "Invalid unset value for argument in call to function token"),
         ("SELECT * FROM t WHERE k = 1 AND c = ?", "Invalid unset value for column c"),
     ];
     for (text, expected) in cases {

@@ -26,7 +26,7 @@ pub enum CompactionValueError {
     NegativeFrequency { option: &'static str, value: i64 },
     #[error("{value} must be greater than 1 for {option}")]
     Window { option: &'static str, value: i64 },
-    #[error("Bucket high value ({high}) is less than or equal bucket low value ({low})")]
+    #[error("bucket_high value ({high}) is less than or equal to the bucket_low value ({low})")]
     Buckets { low: String, high: String },
     #[error("{value} is not valid for {option}")]
     Unit { option: &'static str, value: String },
@@ -54,12 +54,11 @@ impl Values<'_> {
         if let Some(seconds) = self.integer("tombstone_compaction_interval")?.filter(|seconds| *seconds < 0) {
             return Err(E::NotAbove { option: "tombstone_compaction_interval", value: seconds.to_string() });
         }
-        for option in ["unchecked_tombstone_compaction", "only_purge_repaired_tombstones"] {
-            if let Some(value) = self.text(option).filter(|value| !is_boolean(value)) {
-                return Err(E::NotABoolean { option, value: value.to_owned() });
-            }
+        let option = "unchecked_tombstone_compaction";
+        match self.text(option).filter(|value| !is_boolean(value)) {
+            Some(value) => Err(E::NotABoolean { option, value: value.to_owned() }),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     pub(super) fn check_size_tiered(&self) -> Checked {

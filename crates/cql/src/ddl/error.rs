@@ -208,14 +208,16 @@ pub enum DdlError {
     DurationInSet(ast::TypeName),
     #[error("Durations are not allowed as map keys: {0}")]
     DurationAsKey(ast::TypeName),
+    #[error("Non-frozen UDTs with nested non-frozen collections are not supported")]
+    NestedCollection,
     #[error("Non-frozen collections are not allowed inside collections: {0}")]
     CollectionInCollection(ast::TypeName),
     #[error("Non-frozen UDTs are not allowed inside collections: {0}")]
     UserTypeInCollection(ast::TypeName),
-    #[error("vectors may only have positive dimensions; given 0")]
-    VectorWithoutDimension,
+    #[error("vectors may only have positive dimensions; given {0}")]
+    VectorWithoutDimension(i64),
     #[error("vectors may have at most {maximum} dimensions; given {dimension}")]
-    VectorTooLong { dimension: u32, maximum: u16 },
+    VectorTooLong { dimension: i64, maximum: u16 },
     #[error(
         "Statement on keyspace {keyspace} cannot refer to a user type in keyspace {other}; user types can only be used in the keyspace they are defined in"
     )]

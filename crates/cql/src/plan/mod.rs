@@ -1,6 +1,7 @@
 //! Statements resolved against a schema: names are columns, literals are bytes, and what can be decided before the values are known is
 //! decided. A plan is immutable and shared by every execution of a prepared statement.
 
+mod assignment;
 mod call_planner;
 mod columns;
 mod keys;

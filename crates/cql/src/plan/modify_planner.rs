@@ -305,6 +305,9 @@ impl Planner<'_> {
                 let term = |planner: &mut Self, receiver: &DataType| planner.term(value, receiver, &column.name);
                 let planned = match &column.data_type {
                     DataType::Counter => Assignment::Count { by: term(self, &DataType::Counter)?, negative: false },
+                    DataType::Map(_, _, Frozen::No) if matches!(value, ast::Term::Set(elements) if !elements.is_empty()) => {
+                        return Err(CqlError::Invalid(format!("Value for a map addition has to be a map, but was: '{value}'")));
+                    }
                     multi @ (DataType::List(_, Frozen::No) | DataType::Set(_, Frozen::No) | DataType::Map(_, _, Frozen::No)) => {
                         Assignment::Append(term(self, multi)?)
                     }

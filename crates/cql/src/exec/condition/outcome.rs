@@ -138,12 +138,15 @@ impl Outcome<'_> {
         }
         let keys = table.partition_key_len + table.clustering_len;
         let mut positions: Vec<usize> = if self.is_batch { (0..keys).collect() } else { Vec::new() };
-        let mut conditions: Vec<&Condition> = self.conditions().collect();
-        // As in Cassandra, static columns come last.
-        conditions.sort_by_key(|condition| is_static(table, condition));
-        for condition in conditions {
-            if !positions.contains(&condition.column.position) {
-                positions.push(condition.column.position);
+        for (plan, _) in self.conditional {
+            let Conditions::Columns(conditions) = &plan.conditions else { continue };
+            // As in Cassandra, static columns come last in each statement.
+            for last in [false, true] {
+                for condition in conditions.iter().filter(|condition| is_static(table, condition) == last) {
+                    if !positions.contains(&condition.column.position) {
+                        positions.push(condition.column.position);
+                    }
+                }
             }
         }
         positions

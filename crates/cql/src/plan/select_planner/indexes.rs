@@ -20,6 +20,8 @@ struct Wanted {
     operator: Comparator,
 }
 
+const DESCENDING_ANN: &str = "Descending ANN ordering is not supported";
+
 /// What of the restrictions beyond keys indexes answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answered {
@@ -109,7 +111,10 @@ pub(super) fn check_like(table: &Table, column: &Column, pattern: &ast::Term) ->
 
 /// What is missing where restrictions filter, and nobody has allowed that.
 pub(super) fn needed(statement: &ast::Select, table: &Table, draft: &Draft, reads: &Reads) -> CqlError {
-    if statement.order_by.iter().any(|part| matches!(part.ordering, ast::Ordering::NearestTo(_))) {
+    if let Some(nearest) = statement.order_by.iter().find(|part| matches!(part.ordering, ast::Ordering::NearestTo(_))) {
+        if nearest.direction == ast::OrderDirection::Descending {
+            return CqlError::invalid(DESCENDING_ANN);
+        }
         return CqlError::invalid("ANN ordering by vector requires all restricted column(s) to be indexed");
     }
     let is_of_vectors = |filter: &Filter| {
@@ -162,7 +167,7 @@ pub(super) fn nearest(
         return Err(CqlError::invalid(what));
     }
     if part.direction == ast::OrderDirection::Descending {
-        return Err(CqlError::invalid("Descending ANN ordering is not supported"));
+        return Err(CqlError::invalid(DESCENDING_ANN));
     }
     if statement.distinct {
         return Err(CqlError::invalid(

@@ -4,7 +4,7 @@
 //! first columns and one range after them are read directly; what comes later filters. What filters needs ALLOW FILTERING, except where
 //! the filter only narrows what a contiguous range of keys gives anyway (slices over columns with mixed orders, IN in the middle).
 
-use super::clustering::{clustering, clustering_filters, clustering_gap};
+use super::clustering::{check_contains, clustering, clustering_filters, clustering_gap};
 use super::draft::{Draft, NEEDS_FILTERING, Restrictions, column_filter, key_filter, slice_filter};
 use super::indexes;
 use super::reads::Reads;
@@ -78,6 +78,9 @@ impl Planner<'_> {
             }
         }
         restrictions.equal = draft.keys.iter().map(|key| key.as_ref().is_some_and(|key| !key.is_in())).collect();
+        for (run, _) in draft.tuple_filters.iter().filter(|(_, filter)| filter.operator == Comparator::Equal) {
+            restrictions.equal[table.partition_key_len + run.start..table.partition_key_len + run.end].fill(true);
+        }
         let restricts_clustering = (table.partition_key_len..keys)
             .any(|position| draft.keys[position].is_some() || draft.lower[position].is_some() || draft.upper[position].is_some())
             || draft.tuple_in.is_some()
@@ -94,6 +97,9 @@ impl Planner<'_> {
         partition(table, &mut draft, allowed, &mut restrictions)?;
         if restrictions.partition.is_empty() && restricts_clustering {
             if !allowed {
+                if answered == indexes::Answered::Nothing {
+                    check_contains(&draft)?;
+                }
                 clustering_gap(table, &draft)?;
                 return Err(indexes::needed(statement, table, &draft, reads));
             }

@@ -112,6 +112,9 @@ impl Planner<'_> {
                     column.name
                 )));
             }
+            if positions.contains(&position) {
+                return Err(CqlError::invalid("The token() function contains duplicate partition key components"));
+            }
             positions.push(position);
         }
         if positions.len() < table.partition_key_len {
