@@ -366,6 +366,7 @@ fn types_and_options_of_compaction_are_refused_as_cassandra_refuses_them() {
         ("SizeTiered", "'tombstone_threshold': -0.4", "tombstone_threshold must be greater than 0, but was -0.400000"),
         ("SizeTiered", "'min_sstable_size': -1", "min_sstable_size must be non negative: -1"),
         ("SizeTiered", "'bucket_high': 0.3", "bucket_high value (0.3) is less than or equal to the bucket_low value (0.5)"),
+        ("SizeTiered", "'bucket_high': 'x'", "x is not a parsable float for bucket_high"),
         ("Leveled", "'enabled': 'certainly'", "enabled should either be 'true' or 'false', not certainly"),
         ("Leveled", "'fanout_size': 0", "fanout_size must be larger than 0, but was 0"),
         ("Leveled", "'sstable_size_in_mb': 'x'", "x is not a parsable int (base10) for sstable_size_in_mb"),

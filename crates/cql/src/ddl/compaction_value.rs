@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 pub enum CompactionValueError {
     #[error("{value} is not a parsable int (base10) for {option}")]
     NotANumber { option: &'static str, value: String },
+    #[error("{value} is not a parsable float for {option}")]
+    NotAFloat { option: &'static str, value: String },
     #[error("'{option}' should be either 'true' or 'false', not '{value}'")]
     NotABoolean { option: &'static str, value: String },
     #[error("enabled should either be 'true' or 'false', not {0}")]
@@ -48,8 +50,10 @@ impl Values<'_> {
         if let Some(value) = self.text("enabled").filter(|value| !is_boolean(value)) {
             return Err(E::Enabled(value.to_owned()));
         }
-        if let Some(threshold) = self.double("tombstone_threshold")?.filter(|threshold| *threshold < 0.0) {
-            return Err(E::NotAbove { option: "tombstone_threshold", value: format!("{threshold:.6}") });
+        let option = "tombstone_threshold";
+        let threshold = self.double(option).map_err(|value| E::NotANumber { option, value: value.to_owned() })?;
+        if let Some(threshold) = threshold.filter(|threshold| *threshold < 0.0) {
+            return Err(E::NotAbove { option, value: format!("{threshold:.6}") });
         }
         if let Some(seconds) = self.integer("tombstone_compaction_interval")?.filter(|seconds| *seconds < 0) {
             return Err(E::NotAbove { option: "tombstone_compaction_interval", value: seconds.to_string() });
@@ -65,7 +69,7 @@ impl Values<'_> {
         if let Some(value) = self.integer("min_sstable_size")?.filter(|size| *size < 0) {
             return Err(E::Negative { option: "min_sstable_size", value });
         }
-        let (low, high) = (self.double("bucket_low")?.unwrap_or(0.5), self.double("bucket_high")?.unwrap_or(1.5));
+        let (low, high) = (self.bucket("bucket_low", 0.5)?, self.bucket("bucket_high", 1.5)?);
         if high <= low { Err(E::Buckets { low: java_double(low), high: java_double(high) }) } else { Ok(()) }
     }
 
@@ -116,9 +120,13 @@ impl Values<'_> {
         self.text(option).map(parse).transpose()
     }
 
-    fn double(&self, option: &'static str) -> Result<Option<f64>, CompactionValueError> {
-        let parse = |value: &str| value.parse().map_err(|_| E::NotANumber { option, value: value.to_owned() });
-        self.text(option).map(parse).transpose()
+    fn double(&self, option: &'static str) -> Result<Option<f64>, &str> {
+        self.text(option).map(|value| value.parse().map_err(|_| value)).transpose()
+    }
+
+    fn bucket(&self, option: &'static str, default: f64) -> Result<f64, CompactionValueError> {
+        let bound = self.double(option).map_err(|value| E::NotAFloat { option, value: value.to_owned() })?;
+        Ok(bound.unwrap_or(default))
     }
 
     fn unit(&self, option: &'static str, units: &[&str]) -> Checked {

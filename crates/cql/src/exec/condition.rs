@@ -155,9 +155,10 @@ fn condition_holds(writer: &Writer<'_>, plan: &Modify, existing: &Existing, cond
             (field, user.fields[usize::from(*number)].1.clone())
         }
         ConditionTarget::Element(key) => {
-            let key = key
-                .evaluate(writer.environment)?
-                .require(|| CqlError::Invalid(format!("Invalid null value for element access on {}", column.name)))?;
+            let key = key.evaluate(writer.environment)?.require(|| {
+                let what = if matches!(column.data_type, DataType::List(..)) { "list" } else { "map" };
+                CqlError::Invalid(format!("Invalid null value for {what} element access"))
+            })?;
             element_of(&column.data_type, whole.as_deref(), &key)?
         }
     };

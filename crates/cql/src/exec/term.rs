@@ -29,13 +29,14 @@ impl Term {
 
     fn evaluate_composed<'a>(&'a self, environment: &Environment<'a>) -> Result<Bound<'a>, CqlError> {
         let mut out = Vec::new();
-        let element = |term: &'a Term| -> Result<Cow<'a, [u8]>, CqlError> {
+        let part = |term: &'a Term, whole: &str| -> Result<Cow<'a, [u8]>, CqlError> {
             match term.evaluate(environment)? {
                 Bound::Bytes(bytes) => Ok(bytes),
-                Bound::Null => Err(CqlError::invalid("null is not supported inside collections")),
-                Bound::Unset => Err(CqlError::invalid("unset value is not supported inside collections")),
+                Bound::Null => Err(CqlError::Invalid(format!("null is not supported inside {whole}"))),
+                Bound::Unset => Err(CqlError::Invalid(format!("unset value is not supported inside {whole}"))),
             }
         };
+        let element = |term: &'a Term| part(term, "collections");
         match self {
             Self::List(terms) => {
                 let elements = terms.iter().map(element).collect::<Result<Vec<_>, _>>()?;
@@ -63,7 +64,7 @@ impl Term {
             }
             Self::Vector(element_type, terms) => {
                 for term in terms {
-                    value::build::vector_element(element_type, &element(term)?, &mut out);
+                    value::build::vector_element(element_type, &part(term, "vectors")?, &mut out);
                 }
             }
             Self::Call(call) => return self::call(call, environment),

@@ -305,7 +305,7 @@ impl Planner<'_> {
                 let term = |planner: &mut Self, receiver: &DataType| planner.term(value, receiver, &column.name);
                 let planned = match &column.data_type {
                     DataType::Counter => Assignment::Count { by: term(self, &DataType::Counter)?, negative: false },
-                    DataType::Map(_, _, Frozen::No) if matches!(value, ast::Term::Set(elements) if !elements.is_empty()) => {
+                    DataType::Map(_, _, Frozen::No) if is_no_map(value) => {
                         return Err(CqlError::Invalid(format!("Value for a map addition has to be a map, but was: '{value}'")));
                     }
                     multi @ (DataType::List(_, Frozen::No) | DataType::Set(_, Frozen::No) | DataType::Map(_, _, Frozen::No)) => {
@@ -382,6 +382,11 @@ fn find_deleted_column<'t>(table: &'t Table, name: &ast::Identifier) -> Result<(
         return Err(CqlError::Invalid(message));
     }
     Ok((position, column))
+}
+
+/// Whether a term is a literal of a list, or of a set that is not an empty map.
+fn is_no_map(term: &ast::Term) -> bool {
+    matches!(term, ast::Term::List(_)) || matches!(term, ast::Term::Set(elements) if !elements.is_empty())
 }
 
 fn invalid_operation(operation: &str, column: &Column) -> CqlError {

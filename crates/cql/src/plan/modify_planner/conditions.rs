@@ -45,7 +45,11 @@ impl Planner<'_> {
                 (ConditionTarget::Element(self.term(key, &key_type, &format!("key({})", column.name))?), value_type)
             }
             Some(RelationTarget::Field { field, .. }) => {
-                let (number, field_type) = user_field(column, field, &format!("{}.{}", column.name, field.as_str()))?;
+                let name = field.as_str();
+                if matches!(&column.data_type, DataType::Udt(user, _) if !user.fields.iter().any(|(known, _)| known == name)) {
+                    return Err(CqlError::Invalid(format!("Unknown field {name} for column {}", column.name)));
+                }
+                let (number, field_type) = user_field(column, field, &format!("{}.{name}", column.name))?;
                 (ConditionTarget::Field(number), field_type)
             }
             _ => (ConditionTarget::Column, column.data_type.clone()),

@@ -8,8 +8,8 @@ use model::{Column, DataType, Table};
 /// Makes ranges of the restrictions on the clustering key, as far as they are contiguous, and filters of the rest.
 pub(super) fn clustering(table: &Table, draft: &mut Draft, allowed: bool, restrictions: &mut Restrictions) -> Result<(), CqlError> {
     if !allowed {
-        clustering_gap(table, draft)?;
         check_contains(draft)?;
+        clustering_gap(table, draft)?;
     }
     let first = table.partition_key_len;
     let columns = table.clustering();

@@ -151,6 +151,7 @@ pub(super) fn nearest(
     let vector_of = |part: &ast::OrderBy| if let ast::Ordering::NearestTo(term) = &part.ordering { Some(term.clone()) } else { None };
     let Some((part, vector)) = statement.order_by.iter().find_map(|part| Some((part, vector_of(part)?))) else { return Ok(None) };
     let (position, column) = find_column(table, &part.column)?;
+    let vector = planner.term(&vector, &column.data_type, &column.name)?;
     let is_of_floats = matches!(&column.data_type, DataType::Vector(element, _) if **element == DataType::Float);
     if !is_of_floats {
         return Err(CqlError::invalid("ANN ordering is only supported on float vector indexes"));
@@ -174,7 +175,6 @@ pub(super) fn nearest(
             "SELECT DISTINCT with WHERE clause only supports restriction by partition key and/or static columns.",
         ));
     }
-    let vector = planner.term(&vector, &column.data_type, &column.name)?;
     Ok(Some(Nearest { source: reads.column(position), similarity: Similarity::of(index), vector, name: column.name.clone() }))
 }
 

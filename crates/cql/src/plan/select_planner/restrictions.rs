@@ -5,13 +5,13 @@
 //! the filter only narrows what a contiguous range of keys gives anyway (slices over columns with mixed orders, IN in the middle).
 
 use super::clustering::{check_contains, clustering, clustering_filters, clustering_gap};
-use super::draft::{Draft, NEEDS_FILTERING, Restrictions, column_filter, key_filter, slice_filter};
+use super::draft::{Draft, NEEDS_FILTERING, Restrictions, TupleIn, column_filter, key_filter, slice_filter};
 use super::indexes;
 use super::reads::Reads;
 use crate::CqlError;
 use crate::language::ast::{self, CompareOperator, Comparison, InValues, RelationTarget};
 use crate::plan::columns::{comparator, contained_type, find_column, kind_with_duration, slice_ends};
-use crate::plan::{Comparator, Filter, KeyTerm, Planner, SliceBound, Source, Subject, Term};
+use crate::plan::{Comparator, Filter, KeyTerm, Planner, SliceBound, Source, Subject, Term, TupleKeys};
 use model::{Column, DataType, Frozen, Table};
 use std::sync::Arc;
 
@@ -79,6 +79,11 @@ impl Planner<'_> {
         }
         restrictions.equal = draft.keys.iter().map(|key| key.as_ref().is_some_and(|key| !key.is_in())).collect();
         for (run, _) in draft.tuple_filters.iter().filter(|(_, filter)| filter.operator == Comparator::Equal) {
+            restrictions.equal[table.partition_key_len + run.start..table.partition_key_len + run.end].fill(true);
+        }
+        if let Some(TupleIn { columns: run, keys: TupleKeys::Terms(tuples), .. }) = &draft.tuple_in
+            && tuples.len() == 1
+        {
             restrictions.equal[table.partition_key_len + run.start..table.partition_key_len + run.end].fill(true);
         }
         let restricts_clustering = (table.partition_key_len..keys)

@@ -403,6 +403,7 @@ fn native(name: NativeType) -> DataType {
 fn result_name(selector: &Selector) -> String {
     let all = |parts: &[Selector]| parts.iter().map(result_name).collect::<Vec<_>>().join(", ");
     match selector {
+        Selector::Literal(ast::Literal::Null) => "NULL".to_owned(),
         Selector::Function { name, arguments } => format!("system.{}({})", name.name.as_str(), all(arguments)),
         Selector::CellAttribute { attribute, of } => format!("{}({})", attribute.text(), result_name(of)),
         Selector::Cast { value, type_name } => format!("cast({} as {})", result_name(value), type_name.text()),

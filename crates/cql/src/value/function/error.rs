@@ -79,11 +79,13 @@ pub enum FunctionError {
         /// How many there are.
         provided: usize,
     },
-    /// A function of two vectors takes another number of arguments.
-    #[error("Invalid number of arguments for function system.{name}(vector<float, n>, vector<float, n>)")]
-    SimilarityArguments {
+    /// A function that takes any type of a kind takes another number of arguments.
+    #[error("Invalid number of arguments for function system.{name}({parameters})")]
+    GenericArgumentCount {
         /// The name.
         name: Box<str>,
+        /// The kinds of its arguments.
+        parameters: &'static str,
     },
     /// A function of vectors has a literal that is none.
     #[error("Function system.{name} requires a float vector argument, but found a literal of another type")]

@@ -249,19 +249,19 @@ fn overloads(name: &str) -> Vec<FunctionSpec> {
 
 /// The functions that take any type of a kind.
 fn generic(name: &str, arguments: &[Argument<'_>], receiver: Option<&DataType>) -> Result<Option<FunctionSpec>, FunctionError> {
-    let parameters = match name {
-        "min" | "max" | "map_keys" | "map_values" | "collection_count" | "collection_min" | "collection_max" | "collection_sum"
-        | "collection_avg" | "to_json" | "tojson" | "from_json" | "fromjson" => 1,
-        "similarity_cosine" | "similarity_euclidean" | "similarity_dot_product" => 2,
+    let (count, parameters) = match name {
+        "min" | "max" | "to_json" | "tojson" => (1, "any"),
+        "map_keys" | "map_values" => (1, "map"),
+        "collection_count" => (1, "collection"),
+        "collection_min" | "collection_max" | "collection_sum" | "collection_avg" => (1, "numeric_set_or_list"),
+        "from_json" | "fromjson" => (1, "text"),
+        "similarity_cosine" | "similarity_euclidean" | "similarity_dot_product" => (2, "vector<float, n>, vector<float, n>"),
         _ => return Ok(None),
     };
-    if arguments.len() != parameters && parameters == 2 {
-        return Err(FunctionError::SimilarityArguments { name: name.into() });
+    if arguments.len() != count {
+        return Err(FunctionError::GenericArgumentCount { name: name.into(), parameters });
     }
-    if arguments.len() != parameters {
-        return Err(FunctionError::ArgumentCount { name: name.into(), required: parameters, provided: arguments.len() });
-    }
-    if parameters == 2 {
+    if count == 2 {
         return similarity(name, arguments).map(Some);
     }
     let argument = &arguments[0];
