@@ -3,12 +3,10 @@
 //! The partition's owner decides alone, so a condition costs a read of the row in memory and no extra round. A conditional write gets a
 //! timestamp larger than any in the row it changes: it must not lose to a write that came before it with a clock ahead of ours.
 
-mod outcome;
-
-pub(super) use outcome::{Outcome, write as write_outcome};
+pub(super) mod outcome;
 
 use super::writer::{TableOrder, Writer, after_all};
-use super::{Bound, Failure, Options, element, keys};
+use super::{Bound, Failure, element, keys};
 use crate::CqlError;
 use crate::plan::{Comparator, Condition, ConditionTarget, Conditions, Modify, RowTarget};
 use crate::value::{self, layout};
@@ -25,24 +23,6 @@ pub(super) struct Existing {
     row: Option<Vec<u8>>,
     /// What hides older writes to the row.
     hidden_by: Option<Deletion>,
-}
-
-/// Runs a conditional statement on its only partition and appends the reply frame.
-pub(super) fn run_single(
-    writer: &mut Writer<'_>,
-    plan: &Modify,
-    partition: &PartitionKey<'_>,
-    options: &Options,
-    out: &mut Vec<u8>,
-) -> Result<(), Failure> {
-    let existing = existing(writer, plan, partition)?;
-    let applied = holds(writer, plan, &existing)?;
-    if applied {
-        let timestamp = next_timestamp(writer, std::slice::from_ref(&existing));
-        writer.apply(plan, partition, timestamp)?;
-    }
-    let outcome = Outcome { applied, is_batch: false, plans: &[plan], conditional: &[(plan, &existing)] };
-    outcome::write(writer, out, options, partition, &outcome)
 }
 
 /// The timestamp of a conditional write over these rows.

@@ -2,7 +2,7 @@
 
 use super::super::batch_log::{EntryPlace, LoggedBatch};
 use super::super::bindings::{Bindings, Environment, OwnedValues};
-use super::super::condition::Outcome;
+use super::super::condition::outcome::{self, Outcome};
 use super::super::execution::Options;
 use super::super::failure::Failure;
 use super::super::writer::Writer;
@@ -256,7 +256,7 @@ impl ModifyMany {
         if let Some(item) = self.items.first() {
             let plans: Vec<&Modify> = self.items.iter().map(|item| &*item.plan).collect();
             let outcome = Outcome { applied, is_batch: true, plans: &plans, conditional: &statements };
-            condition::write_outcome(&writer, out, &self.options, &item.key(), &outcome)?;
+            outcome::write(&writer, out, &self.options, &item.key(), &outcome)?;
         }
         Ok(applied.then(|| condition::next_timestamp(&writer, &rows)))
     }

@@ -1,7 +1,7 @@
 //! The result of conditional statements: `[applied]`, and after a refusal what stands in the way.
 
 use super::super::writer::Writer;
-use super::super::{Failure, Options};
+use super::super::{Failure, Options, condition};
 use super::{Existing, visible};
 use crate::plan::{Condition, Conditions, Modify, RowTarget};
 use crate::reply::{self, ResultColumn};
@@ -17,6 +17,24 @@ pub(in crate::exec) struct Outcome<'a> {
     pub(in crate::exec) plans: &'a [&'a Modify],
     /// Those with conditions, and the rows that these are about.
     pub(in crate::exec) conditional: &'a [(&'a Modify, &'a Existing)],
+}
+
+/// Runs a conditional statement on its only partition and appends the reply frame.
+pub(in crate::exec) fn run_single(
+    writer: &mut Writer<'_>,
+    plan: &Modify,
+    partition: &PartitionKey<'_>,
+    options: &Options,
+    out: &mut Vec<u8>,
+) -> Result<(), Failure> {
+    let existing = condition::existing(writer, plan, partition)?;
+    let applied = condition::holds(writer, plan, &existing)?;
+    if applied {
+        let timestamp = condition::next_timestamp(writer, std::slice::from_ref(&existing));
+        writer.apply(plan, partition, timestamp)?;
+    }
+    let outcome = Outcome { applied, is_batch: false, plans: &[plan], conditional: &[(plan, &existing)] };
+    write(writer, out, options, partition, &outcome)
 }
 
 /// Appends the result.
