@@ -67,6 +67,7 @@ fn refusals_are_cassandras() {
         ("INSERT INTO t (k, c, f) VALUES (1, 1, {age: 'a'})", "Invalid user type literal for f: field age is not of type int"),
         ("UPDATE t SET m = m + [1] WHERE k = 1 AND c = 1", "Value for a map addition has to be a map, but was: '[1]'"),
         ("INSERT INTO t (k, c, v) VALUES (1, 1, (1, 2))", "Invalid tuple type literal for v of type int"),
+        ("UPDATE counts SET n = n + 1 WHERE k = 1 IF n = 1", "Conditions on counters are not supported"),
         ("UPDATE counts SET n = n + 1 WHERE k = 1 IF EXISTS", "Conditional updates are not supported on counter tables"),
         (
             "UPDATE counts SET n = n - -9223372036854775808 WHERE k = 1",

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 impl Planner<'_> {
     pub(super) fn conditions(&mut self, table: &Table, clause: &ast::ConditionClause) -> Result<Conditions, CqlError> {
-        if table.is_counter() && !matches!(clause, ast::ConditionClause::None) {
-            return Err(CqlError::invalid("Conditional updates are not supported on counter tables"));
-        }
         Ok(match clause {
             ast::ConditionClause::None => Conditions::None,
+            ast::ConditionClause::Exists if table.is_counter() => {
+                return Err(CqlError::invalid("Conditional updates are not supported on counter tables"));
+            }
             ast::ConditionClause::Exists => Conditions::Exists,
             ast::ConditionClause::Relations(relations) => {
                 Conditions::Columns(relations.iter().map(|relation| self.condition(table, relation)).collect::<Result<Vec<_>, _>>()?)
@@ -32,6 +32,9 @@ impl Planner<'_> {
         let (position, column) = find_column(table, name)?;
         if matches!(column.kind, ColumnKind::PartitionKey | ColumnKind::Clustering) {
             return Err(CqlError::Invalid(format!("PRIMARY KEY column '{}' cannot have IF conditions", column.name)));
+        }
+        if column.data_type == DataType::Counter {
+            return Err(CqlError::invalid("Conditions on counters are not supported"));
         }
         let (target, data_type) = match target_of {
             Some(RelationTarget::Element { key, .. }) => {
