@@ -74,7 +74,7 @@ fn schemas_survive_the_way_to_the_disk_and_back() {
     let mut session = app();
     session.all(&[
         "CREATE TYPE inner (a int)",
-        "CREATE TYPE outer (i frozen<inner>, l list<frozen<inner>>)",
+        "CREATE TYPE outer (i frozen<inner>, l frozen<list<frozen<inner>>>)",
         "CREATE TABLE t (k int, c text, s int static, v outer, w frozen<map<text, frozen<outer>>>, o text, PRIMARY KEY (k, c)) \
          WITH CLUSTERING ORDER BY (c DESC) AND caching = {'keys': 'NONE'} AND speculative_retry = '50ms'",
         "ALTER TABLE t DROP w",
@@ -349,6 +349,35 @@ fn compressors_refuse_what_those_of_cassandra_refuse() {
                 Err(CqlError::Config(message)) => assert_eq!(message, expected),
                 other => panic!("{compression}: {other:?}"),
             }
+        }
+    }
+}
+
+#[test]
+fn types_and_options_of_compaction_are_refused_as_cassandra_refuses_them() {
+    let mut session = app();
+    session.all(&["CREATE TYPE nested (l list<int>)"]);
+    let nested = "CREATE TABLE t (k int PRIMARY KEY, u nested)";
+    assert_eq!(invalid(&mut session, nested), "Non-frozen UDTs with nested non-frozen collections are not supported");
+    let negative = "CREATE TABLE t (k int PRIMARY KEY, v vector<float, -18>)";
+    assert_eq!(invalid(&mut session, negative), "vectors may only have positive dimensions; given -18");
+    for (class, option, expected) in [
+        ("SizeTiered", "'tombstone_threshold': -0.4", "tombstone_threshold must be greater than 0, but was -0.400000"),
+        ("SizeTiered", "'min_sstable_size': -1", "min_sstable_size must be non negative: -1"),
+        ("SizeTiered", "'bucket_high': 0.3", "bucket_high value (0.3) is less than or equal to the bucket_low value (0.5)"),
+        ("SizeTiered", "'bucket_high': 'x'", "x is not a parsable float for bucket_high"),
+        ("Leveled", "'enabled': 'certainly'", "enabled should either be 'true' or 'false', not certainly"),
+        ("Leveled", "'fanout_size': 0", "fanout_size must be larger than 0, but was 0"),
+        ("Leveled", "'sstable_size_in_mb': 'x'", "x is not a parsable int (base10) for sstable_size_in_mb"),
+        ("TimeWindow", "'compaction_window_unit': 'EONS'", "EONS is not valid for compaction_window_unit"),
+        ("TimeWindow", "'abc': 'x', 'compaction_window_size': 0", "0 must be greater than 1 for compaction_window_size"),
+        ("Unified", "'scaling_parameters': 'T4, X'", "Scaling parameter X must match N|L[0-9]+|T[0-9]+|[+-]?[0-9]+"),
+        ("Unified", "'scaling_parameters': 'T1'", "Fan factor cannot be lower than 2 in T1"),
+    ] {
+        let text = format!("CREATE TABLE t (k int PRIMARY KEY) WITH compaction = {{'class': '{class}CompactionStrategy', {option}}}");
+        match session.run(&text) {
+            Err(CqlError::Config(message)) => assert_eq!(message, expected),
+            other => panic!("{text}: {other:?}"),
         }
     }
 }

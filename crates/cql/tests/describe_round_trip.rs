@@ -43,7 +43,7 @@ fn full() -> Session {
         "CREATE KEYSPACE \"Mixed_Case\" WITH replication = {'class': 'NetworkTopologyStrategy', 'datacenter1': 3} \
          AND durable_writes = false",
         "USE \"Mixed_Case\"",
-        "CREATE TYPE zz (a int, l list<int>)",
+        "CREATE TYPE zz (a int, l frozen<list<int>>)",
         "CREATE TYPE aa (z frozen<zz>, \"select\" text)",
         "CREATE TYPE \"select\" (a frozen<list<frozen<aa>>>, \"a \"\" b\" tuple<int, frozen<zz>>)",
         "CREATE TYPE \"int\" (a vector<float, 3>)",

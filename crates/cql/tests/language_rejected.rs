@@ -209,7 +209,6 @@ fn statements_that_are_wrong_somewhere() {
         "CREATE TABLE t (a map<int>)",
         "CREATE TABLE t (a tuple<>)",
         "CREATE TABLE t (a vector<float>)",
-        "CREATE TABLE t (a vector<float, -1>)",
         "CREATE TABLE t (a set)",
         "CREATE TABLE t (a ks.int)",
         "CREATE TABLE t (a int, PRIMARY KEY ())",

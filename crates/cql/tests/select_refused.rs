@@ -62,6 +62,8 @@ fn refusals_are_cassandras() {
             "SELECT * FROM t WHERE p = 1 AND q = 1 AND a = 1 AND a > 2",
             "a cannot be restricted by more than one relation if it includes an Equal",
         ),
+        ("SELECT * FROM t WHERE token(p, p) > 1", "The token() function contains duplicate partition key components"),
+        ("SELECT * FROM t WHERE p = 1 AND q = 1 AND (a, b, c) = (1, 2)", "Expected 3 elements in value tuple, but got 2: (1, 2)"),
         ("SELECT * FROM t WHERE token(p) > 1", "The token() function must be applied to all partition key components or none of them"),
         ("SELECT * FROM t WHERE token(q, p) > 1", "The token function arguments must be in the partition key order: p, q"),
         (
@@ -166,5 +168,40 @@ fn paging_states_that_are_none_are_refused() {
         damaged[position] ^= 1 << bit;
         // Another place, or an error; never a panic.
         let _ = node.run(text, &[], Some(2), Some(&damaged));
+    }
+}
+
+#[test]
+fn an_index_does_not_spare_clustering_columns_that_filter() {
+    let mut node = Node::new(1);
+    node.define("CREATE TABLE i (k int, a int, b frozen<list<int>>, v int, PRIMARY KEY (k, a, b))");
+    node.define("CREATE INDEX ON i (v)");
+    assert_eq!(node.error("SELECT * FROM i WHERE k = 1 AND b = [1] AND v = 1"), FILTERING);
+    assert_eq!(node.error("SELECT * FROM i WHERE k = 1 AND a = 1 AND b CONTAINS 1 AND v = 1"), FILTERING);
+    assert_eq!(node.select("SELECT * FROM i WHERE k = 1 AND a = 1 AND b = [1] AND v = 1"), [""; 0]);
+    let gap = "PRIMARY KEY column \"b\" cannot be restricted as preceding column \"a\" is not restricted";
+    assert_eq!(node.error("SELECT * FROM i WHERE k = 1 AND b = [1]"), gap);
+    let contains = "Clustering columns can only be restricted with CONTAINS with a secondary index or filtering";
+    assert_eq!(node.error("SELECT * FROM i WHERE b CONTAINS 1"), contains);
+}
+
+#[test]
+fn vectors_are_compared_with_literals_of_their_dimension() {
+    let mut node = Node::new(1);
+    node.define("CREATE TABLE x (k int PRIMARY KEY, v vector<float, 2>)");
+    node.write("INSERT INTO x (k, v) VALUES (1, [0.1, 0.2])");
+    assert_eq!(node.select("SELECT similarity_cosine(v, [-0.1, -0.2]), similarity_euclidean([1.0, 0.0], [1.0, 0.0]) FROM x"), ["0.0 1.0"]);
+    let cases = [
+        ("(v, [1.0])", "All arguments must have the same vector dimensions"),
+        ("([1.0, 2.0], [1.0])", "All arguments must have the same vector dimensions"),
+        ("(v)", "Invalid number of arguments for function system.similarity_cosine(vector<float, n>, vector<float, n>)"),
+        (
+            "(v, [1.0, 'dog'])",
+            "Type error: [1.0, 'dog'] cannot be passed as argument 1 of function system.similarity_cosine of type vector<float, 2>",
+        ),
+        ("({1.0}, [1.0])", "Function system.similarity_cosine requires a float vector argument, but found a literal of another type"),
+    ];
+    for (arguments, expected) in cases {
+        assert_eq!(node.error(&format!("SELECT similarity_cosine{arguments} FROM x")), expected, "{arguments}");
     }
 }

@@ -265,3 +265,17 @@ fn a_partition_that_is_more_than_an_operation_reads_is_read_in_several() {
     assert_eq!(node.select("SELECT count(*) FROM t"), ["2200"]);
     assert!(node.operations - before <= 7, "{} operations", node.operations - before);
 }
+
+#[test]
+fn pages_of_a_grouped_distinct_give_each_partition_once() {
+    let mut node = Node::new(2);
+    node.define("CREATE TABLE d (a int, b int, PRIMARY KEY (a, b))");
+    for (a, b) in [(1, 1), (1, 2), (2, 1), (2, 2), (4, 1)] {
+        node.write(&format!("INSERT INTO d (a, b) VALUES ({a}, {b})"));
+    }
+    for page in 1..5 {
+        let mut rows = node.paged("SELECT DISTINCT a, count(a) FROM d GROUP BY a", page);
+        rows.sort();
+        assert_eq!(rows, ["1 1", "2 1", "4 1"], "pages of {page}");
+    }
+}

@@ -260,7 +260,7 @@ fn functions_are_resolved_as_cassandra_resolves_them() {
             "similarity_cosine",
             &["?", "?"],
             None,
-            "Cannot infer type of argument ? in call to function system.similarity_cosine: use type casts to disambiguate",
+            "Cannot infer type of argument ? in call to function system.similarity_cosine(vector<float, n>, vector<float, n>): use type casts to disambiguate",
         ),
         ("collection_min", &["list"], None, "(list<int>) -> int"),
         (

@@ -94,7 +94,7 @@ fn add(keyspace: &Keyspace, table: &mut Table, columns: &[ast::ColumnDefinition]
         if definition.mask.is_some() {
             return Err(DdlError::Unsupported("MASKED WITH"));
         }
-        let data_type = resolver.resolve(&definition.type_name)?;
+        let data_type = resolver.column_type(&definition.type_name)?;
         let kind = if definition.is_static { ColumnKind::Static } else { ColumnKind::Regular };
         if kind == ColumnKind::Static && table.clustering_len == 0 {
             return Err(DdlError::StaticWithoutClustering);

@@ -114,7 +114,7 @@ fn build(
         if column.mask.is_some() {
             return Err(DdlError::Unsupported("MASKED WITH"));
         }
-        declared.insert(column.name.as_str(), (resolver.resolve(&column.type_name)?, column.is_static));
+        declared.insert(column.name.as_str(), (resolver.column_type(&column.type_name)?, column.is_static));
     }
     let mut keys = Vec::new();
     for column in primary_key.partition.iter().chain(&primary_key.clustering) {

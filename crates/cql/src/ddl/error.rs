@@ -1,5 +1,6 @@
 //! Why a schema statement is refused, in Cassandra's words, misspellings included: clients and their tests match on them.
 
+use super::compaction_value::CompactionValueError;
 use crate::CqlError;
 use crate::language::ast;
 use model::DataType;
@@ -282,14 +283,16 @@ pub enum DdlError {
     DurationInSet(ast::TypeName),
     #[error("Durations are not allowed as map keys: {0}")]
     DurationAsKey(ast::TypeName),
+    #[error("Non-frozen UDTs with nested non-frozen collections are not supported")]
+    NestedCollection,
     #[error("Non-frozen collections are not allowed inside collections: {0}")]
     CollectionInCollection(ast::TypeName),
     #[error("Non-frozen UDTs are not allowed inside collections: {0}")]
     UserTypeInCollection(ast::TypeName),
-    #[error("vectors may only have positive dimensions; given 0")]
-    VectorWithoutDimension,
+    #[error("vectors may only have positive dimensions; given {0}")]
+    VectorWithoutDimension(i64),
     #[error("vectors may have at most {maximum} dimensions; given {dimension}")]
-    VectorTooLong { dimension: u32, maximum: u16 },
+    VectorTooLong { dimension: i64, maximum: u16 },
     #[error(
         "Statement on keyspace {keyspace} cannot refer to a user type in keyspace {other}; user types can only be used in the keyspace they are defined in"
     )]
@@ -355,6 +358,8 @@ pub enum DdlError {
     CompactionClass(String),
     #[error("Properties specified [{options}] are not understood by {class}")]
     CompactionOption { options: String, class: &'static str },
+    #[error(transparent)]
+    CompactionValue(CompactionValueError),
     #[error("Invalid value {value} for '{name}' compaction sub-option - must be an integer")]
     CompactionThreshold { name: &'static str, value: String },
     #[error("Min compaction threshold cannot be less than 2 (got {0})")]
@@ -573,6 +578,7 @@ impl DdlError {
             | Self::NoCompactionClass
             | Self::CompactionClass(_)
             | Self::CompactionOption { .. }
+            | Self::CompactionValue(_)
             | Self::CompactionThreshold { .. }
             | Self::CompactionMinimum(_)
             | Self::CompactionThresholds { .. }

@@ -10,6 +10,7 @@
 
 mod alter_table;
 mod change;
+mod compaction_value;
 mod create_table;
 mod error;
 mod index;
@@ -27,6 +28,7 @@ mod user_type;
 mod view;
 
 pub use change::{Change, Environment, Outcome, SchemaEvent, SchemaEventTarget, content_version};
+pub use compaction_value::CompactionValueError;
 pub use create_table::SYSTEM_TABLE_IDS_FROM;
 pub use error::{DdlError, DdlErrorKind, PASSWORD_BYTES_MAX};
 pub use options::{TableParameters, page_compression};

@@ -34,6 +34,17 @@ impl TypeResolver<'_> {
         if data_type.is_within_bounds() { Ok(data_type) } else { Err(DdlError::TypeTooLarge { data_type: shortened(type_name) }) }
     }
 
+    /// The type of a column: a user type that is not frozen has no such collections in it.
+    pub(super) fn column_type(self, type_name: &TypeName) -> Result<DataType, DdlError> {
+        let data_type = self.resolve(type_name)?;
+        match &data_type {
+            DataType::Udt(user, Frozen::No) if user.fields.iter().any(|(_, field)| field.is_multi_cell()) => {
+                Err(DdlError::NestedCollection)
+            }
+            _ => Ok(data_type),
+        }
+    }
+
     fn frozen(self, inner: &TypeName, whole: &TypeName) -> Result<DataType, DdlError> {
         match inner {
             TypeName::Native(_) | TypeName::Custom(_) => Err(DdlError::NotFreezable(inner.clone())),
@@ -67,7 +78,7 @@ impl TypeResolver<'_> {
             TypeName::Vector { element, dimension } => {
                 let element = self.field(element, DdlError::CounterInVector)?;
                 match u16::try_from(*dimension) {
-                    Ok(0) => Err(DdlError::VectorWithoutDimension),
+                    _ if *dimension <= 0 => Err(DdlError::VectorWithoutDimension(*dimension)),
                     Ok(dimension) => Ok(DataType::Vector(Arc::new(element), dimension)),
                     Err(_) => Err(DdlError::VectorTooLong { dimension: *dimension, maximum: u16::MAX }),
                 }

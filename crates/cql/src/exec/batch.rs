@@ -60,7 +60,7 @@ pub fn start_many(
     options: Options,
     context: &Context,
 ) -> Result<Box<BatchCoordinator>, CqlError> {
-    check_kinds(&statements, kind)?;
+    kind.check(statements.iter().filter(|statement| statement.plan.table.is_counter()).count(), statements.len())?;
     let conditional = statements.iter().any(|statement| statement.plan.is_conditional());
     let items = items(&statements, &options, context)?;
     if conditional && let Some(first) = items.first() {
@@ -138,18 +138,4 @@ pub fn part_of_modification(
         _ => return Err(CqlError::Server("not a statement that writes".to_owned())),
     };
     part_of_batch(&statements, execution.options, description, request, context)
-}
-
-fn check_kinds(statements: &[BatchStatement<'_>], kind: BatchKind) -> Result<(), CqlError> {
-    let counters = statements.iter().filter(|statement| statement.plan.table.is_counter()).count();
-    match kind {
-        BatchKind::Counter if counters < statements.len() => {
-            Err(CqlError::invalid("Cannot include non-counter statement in a counter batch"))
-        }
-        BatchKind::Logged if counters > 0 => Err(CqlError::invalid("Cannot include a counter statement in a logged batch")),
-        BatchKind::Unlogged if counters > 0 && counters < statements.len() => {
-            Err(CqlError::invalid("Counter and non-counter mutations cannot exist in the same batch"))
-        }
-        _ => Ok(()),
-    }
 }

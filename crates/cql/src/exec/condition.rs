@@ -3,15 +3,16 @@
 //! The partition's owner decides alone, so a condition costs a read of the row in memory and no extra round. A conditional write gets a
 //! timestamp larger than any in the row it changes: it must not lose to a write that came before it with a clock ahead of ours.
 
+pub(super) mod outcome;
+
 use super::writer::{TableOrder, Writer, after_all};
-use super::{Bound, Failure, Options, element, keys};
+use super::{Bound, Failure, element, keys};
 use crate::CqlError;
 use crate::plan::{Comparator, Condition, ConditionTarget, Conditions, Modify, RowTarget};
-use crate::reply::{self, ResultColumn};
 use crate::value::{self, layout};
 use model::operation::PartitionKey;
 use model::row::{Content, Deletion, RowView};
-use model::{ColumnKind, DataType};
+use model::{ColumnKind, DataType, Table};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
@@ -22,24 +23,6 @@ pub(super) struct Existing {
     row: Option<Vec<u8>>,
     /// What hides older writes to the row.
     hidden_by: Option<Deletion>,
-}
-
-/// Runs a conditional statement on its only partition and appends the reply frame.
-pub(super) fn run_single(
-    writer: &mut Writer<'_>,
-    plan: &Modify,
-    partition: &PartitionKey<'_>,
-    options: &Options,
-    out: &mut Vec<u8>,
-) -> Result<(), Failure> {
-    let existing = existing(writer, plan, partition)?;
-    let applied = holds(writer, plan, &existing)?;
-    if applied {
-        let timestamp = next_timestamp(writer, std::slice::from_ref(&existing));
-        writer.apply(plan, partition, timestamp)?;
-    }
-    write_outcome(writer, out, options, partition, applied, &[(plan, &existing)]);
-    Ok(())
 }
 
 /// The timestamp of a conditional write over these rows.
@@ -62,40 +45,29 @@ pub(super) fn existing(writer: &Writer<'_>, plan: &Modify, partition: &Partition
         return Ok(Existing { clustering: Vec::new(), static_row: own_row, row: None, hidden_by: None });
     }
     if plan.clustering.tuples.is_some() || plan.clustering.keys.iter().any(crate::plan::KeyTerm::is_in) {
-        return Err(CqlError::invalid("IN on the clustering key columns is not supported with conditional updates").into());
+        let what = plan.kind.conditional();
+        return Err(CqlError::Invalid(format!("IN on the clustering key columns is not supported with conditional {what}")).into());
     }
     let mut clustering = Vec::new();
     keys::clustering_key(table, &plan.clustering.keys, writer.environment, &mut clustering)?;
     let hidden = writer.deletions(partition)?.covering(&clustering);
-    let row = writer.store.get(partition, &clustering)?;
-    let row = match (row, hidden) {
-        (Some(row), Some(hidden)) => {
-            let mut visible = Vec::new();
-            let order = TableOrder(table);
-            let view = RowView::new(row);
-            model::row::merge(view, view, Some(hidden), &order, writer.now_s, table.options.gc_grace_seconds, &mut visible);
-            Some(visible)
-        }
-        (row, _) => row.map(<[u8]>::to_vec),
-    };
+    let row = writer.store.get(partition, &clustering)?.map(|row| visible(writer, table, row, hidden));
     Ok(Existing { clustering, static_row: own_row, row, hidden_by: hidden })
+}
+
+/// What a deletion of the partition or of a range leaves of a row.
+fn visible(writer: &Writer<'_>, table: &Table, row: &[u8], hidden_by: Option<Deletion>) -> Vec<u8> {
+    let Some(hidden_by) = hidden_by else { return row.to_vec() };
+    let (mut visible, view) = (Vec::new(), RowView::new(row));
+    let gc_grace_s = table.options.gc_grace_seconds;
+    model::row::merge(view, view, Some(hidden_by), &TableOrder(table), writer.now_s, gc_grace_s, &mut visible);
+    visible
 }
 
 impl Existing {
     fn exists(&self, plan: &Modify, now_s: u32) -> bool {
         let row = if plan.target == RowTarget::Static { &self.static_row } else { &self.row };
         row.as_ref().is_some_and(|row| RowView::new(row).is_live(now_s))
-    }
-
-    /// Whether there is anything to show: the row, or static columns of its partition if the statement is about them.
-    fn shows(&self, plan: &Modify, now_s: u32) -> bool {
-        let is_static = |condition: &Condition| plan.table.columns[condition.column.position].kind == ColumnKind::Static;
-        let about_static = match &plan.conditions {
-            Conditions::Columns(conditions) => conditions.iter().all(is_static),
-            _ => !plan.static_assignments.is_empty(),
-        };
-        let has_static = || self.static_row.as_ref().is_some_and(|row| RowView::new(row).is_live(now_s));
-        self.exists(plan, now_s) || (about_static && has_static())
     }
 
     /// The value of the column at `position` as a read at `now_s` sees it.
@@ -163,9 +135,10 @@ fn condition_holds(writer: &Writer<'_>, plan: &Modify, existing: &Existing, cond
             (field, user.fields[usize::from(*number)].1.clone())
         }
         ConditionTarget::Element(key) => {
-            let key = key
-                .evaluate(writer.environment)?
-                .require(|| CqlError::Invalid(format!("Invalid null value for element access on {}", column.name)))?;
+            let key = key.evaluate(writer.environment)?.require(|| {
+                let what = if matches!(column.data_type, DataType::List(..)) { "list" } else { "map" };
+                CqlError::Invalid(format!("Invalid null value for {what} element access"))
+            })?;
             element_of(&column.data_type, whole.as_deref(), &key)?
         }
     };
@@ -243,67 +216,4 @@ fn compare(
         Comparator::GreaterOrEqual => ordering()?.is_some_and(Ordering::is_ge),
         _ => return Err(CqlError::invalid("This operator is not supported in IF conditions")),
     })
-}
-
-/// Appends the result of conditional statements: `[applied]`, and when they were not, what stands in the way.
-pub(super) fn write_outcome(
-    writer: &Writer<'_>,
-    out: &mut Vec<u8>,
-    options: &Options,
-    partition: &PartitionKey<'_>,
-    applied: bool,
-    statements: &[(&Modify, &Existing)],
-) {
-    let Some((first, _)) = statements.first() else { return };
-    let table = &*first.table;
-    let mut columns = vec![ResultColumn { name: "[applied]".to_owned(), data_type: DataType::Boolean }];
-    let mut rows = Vec::new();
-    if !applied {
-        let positions = shown_columns(statements);
-        let mut seen: Vec<&[u8]> = Vec::new();
-        for (plan, existing) in statements {
-            if !existing.shows(plan, writer.now_s) || seen.contains(&existing.clustering.as_slice()) {
-                continue;
-            }
-            seen.push(&existing.clustering);
-            let mut row = vec![Some(vec![0])];
-            row.extend(positions.iter().map(|position| existing.value(plan, partition.bytes, *position, writer.now_s)));
-            rows.push(row);
-        }
-        if !rows.is_empty() {
-            columns.extend(positions.iter().map(|position| {
-                let column = &table.columns[*position];
-                ResultColumn { name: column.name.clone(), data_type: column.data_type.clone() }
-            }));
-        }
-    }
-    if rows.is_empty() {
-        rows.push(vec![Some(vec![u8::from(applied)])]);
-    }
-    reply::write_rows(out, options.version, options.stream, &table.keyspace, &table.name, &columns, &rows);
-}
-
-/// The columns that a refusal shows: those that conditions are about, of a batch after the primary key; all if a condition is about rows.
-fn shown_columns(statements: &[(&Modify, &Existing)]) -> Vec<usize> {
-    let Some((first, _)) = statements.first() else { return Vec::new() };
-    let is_about_rows = |(plan, _): &(&Modify, &Existing)| matches!(plan.conditions, Conditions::Exists | Conditions::NotExists);
-    if statements.iter().any(is_about_rows) {
-        return (0..first.table.columns.len()).collect();
-    }
-    let keys = first.table.partition_key_len + first.table.clustering_len;
-    let mut positions: Vec<usize> = if statements.len() > 1 { (0..keys).collect() } else { Vec::new() };
-    let conditions = statements.iter().filter_map(|(plan, _)| match &plan.conditions {
-        Conditions::Columns(conditions) => Some(conditions),
-        _ => None,
-    });
-    let is_static = |condition: &&Condition| first.table.columns[condition.column.position].kind == ColumnKind::Static;
-    let mut conditions: Vec<&Condition> = conditions.flatten().collect();
-    // As in Cassandra, static columns come last.
-    conditions.sort_by_key(is_static);
-    for condition in conditions {
-        if !positions.contains(&condition.column.position) {
-            positions.push(condition.column.position);
-        }
-    }
-    positions
 }

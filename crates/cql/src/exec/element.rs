@@ -9,6 +9,7 @@ use crate::value::{self, build, layout};
 use model::row::{Complex, Content, Deletion, RowView, RowWriter, Stamp};
 use model::{ColumnId, DataType};
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 /// A list may have this many elements at most: positions are found by walking it.
 const LIST_ELEMENTS_MAX: usize = 65_535;
@@ -17,6 +18,18 @@ const LIST_ELEMENTS_MAX: usize = 65_535;
 enum Change {
     Value(Vec<u8>),
     Delete,
+}
+
+impl Change {
+    /// Which of two changes at the same time comes first, as the stronger: a deletion, then the larger value.
+    fn compare_strength(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Delete, Self::Delete) => Ordering::Equal,
+            (Self::Delete, Self::Value(_)) => Ordering::Less,
+            (Self::Value(_), Self::Delete) => Ordering::Greater,
+            (Self::Value(one), Self::Value(other)) => other.cmp(one),
+        }
+    }
 }
 
 /// Frozen sets and maps are stored sorted and without duplicates; everything else is stored as it came.
@@ -54,11 +67,9 @@ pub(super) fn encode_complex<'p>(
     if !touched {
         return Ok(());
     }
-    // Later assignments to the same element stand: the sort is stable and the last of equals is kept.
-    changes.sort_by(|(one, _), (other, _)| compare_paths(data_type, one, other));
-    changes.reverse();
-    changes.dedup_by(|(one, _), (other, _)| one == other);
-    changes.reverse();
+    // All have one timestamp: of several changes of an element the one stands that would win in a merge.
+    changes.sort_by(|(one, change), (other, later)| compare_paths(data_type, one, other).then_with(|| change.compare_strength(later)));
+    changes.dedup_by(|(one, _), (other, _)| compare_paths(data_type, one, other).is_eq());
     let mut cell = row.complex(column, deletion);
     for (path, change) in &changes {
         match change {
@@ -70,7 +81,7 @@ pub(super) fn encode_complex<'p>(
     Ok(())
 }
 
-fn compare_paths(data_type: &DataType, one: &[u8], other: &[u8]) -> std::cmp::Ordering {
+fn compare_paths(data_type: &DataType, one: &[u8], other: &[u8]) -> Ordering {
     match data_type {
         DataType::Set(path, _) | DataType::Map(path, _, _) => value::compare(path, one, other),
         _ => one.cmp(other),
@@ -140,23 +151,19 @@ fn one_assignment(
             Bound::Unset => return Ok(false),
         },
         Assignment::SetElement(key, term) => {
-            let value = term.evaluate(environment)?;
+            let (key, value) = (key.evaluate(environment)?, term.evaluate(environment)?);
+            let path = element_path(data_type, key, old, column, writer.now_s, "set an element on")?;
             if value == Bound::Unset {
                 return Ok(false);
             }
-            let key = key.evaluate(environment)?.require(|| CqlError::invalid("Invalid null or unset value for a collection key"))?;
-            let path = match data_type {
-                DataType::List(..) => list_position(old, column, &key, writer.now_s)?,
-                _ => key.into_owned(),
-            };
             changes.push((path, value.bytes().map_or(Change::Delete, |bytes| Change::Value(bytes.to_vec()))));
         }
         Assignment::DeleteElement(key) => {
-            let key = key.evaluate(environment)?.require(|| CqlError::invalid("Invalid null or unset value for a collection key"))?;
-            let path = match data_type {
-                DataType::List(..) => list_position(old, column, &key, writer.now_s)?,
-                _ => key.into_owned(),
-            };
+            let key = key.evaluate(environment)?;
+            if key == Bound::Unset && matches!(data_type, DataType::List(..)) {
+                return Ok(false);
+            }
+            let path = element_path(data_type, key, old, column, writer.now_s, "delete an element from")?;
             changes.push((path, Change::Delete));
         }
         Assignment::SetField(number, term) => {
@@ -188,8 +195,10 @@ fn add_all(writer: &mut Writer<'_>, data_type: &DataType, bytes: &[u8], changes:
         }
         DataType::Udt(..) => {
             for (number, field) in layout::fields(bytes).enumerate() {
-                let change = field.map_or(Change::Delete, |bytes| Change::Value(bytes.to_vec()));
-                changes.push(((number as u16).to_be_bytes().to_vec(), change));
+                // The deletion of what was there before covers a field that is null.
+                if let Some(bytes) = field {
+                    changes.push(((number as u16).to_be_bytes().to_vec(), Change::Value(bytes.to_vec())));
+                }
             }
         }
         _ => return Err(CqlError::Server(format!("{data_type} has no elements"))),
@@ -218,11 +227,33 @@ fn complex_of<'a>(row: Option<RowView<'a>>, column: ColumnId) -> Option<Complex<
     }
 }
 
-fn list_position(old: Option<RowView<'_>>, column: ColumnId, index: &[u8], now_s: u32) -> Result<Vec<u8>, CqlError> {
+/// The path of the element that `key` names: a list's index, a map's key, a set's element. `act` is what is done to it, for messages.
+fn element_path(
+    data_type: &DataType,
+    key: Bound<'_>,
+    old: Option<RowView<'_>>,
+    column: ColumnId,
+    now_s: u32,
+    act: &str,
+) -> Result<Vec<u8>, CqlError> {
+    let what = match data_type {
+        DataType::List(..) => "value for list index",
+        DataType::Set(..) => "set element",
+        _ => "map key",
+    };
+    match key {
+        Bound::Null => Err(CqlError::Invalid(format!("Invalid null {what}"))),
+        Bound::Unset => Err(CqlError::Invalid(format!("Invalid unset {what}"))),
+        Bound::Bytes(index) if matches!(data_type, DataType::List(..)) => list_position(old, column, &index, now_s, act),
+        Bound::Bytes(key) => Ok(key.into_owned()),
+    }
+}
+
+fn list_position(old: Option<RowView<'_>>, column: ColumnId, index: &[u8], now_s: u32, act: &str) -> Result<Vec<u8>, CqlError> {
     let index = <[u8; 4]>::try_from(index).map(i32::from_be_bytes).map_err(|_| CqlError::invalid("Invalid list index"))?;
     let elements = live_elements(old, column, now_s);
     if elements.is_empty() {
-        return Err(CqlError::invalid("Attempted to set an element on a list which is null"));
+        return Err(CqlError::Invalid(format!("Attempted to {act} a list which is null")));
     }
     let size = elements.len();
     usize::try_from(index)

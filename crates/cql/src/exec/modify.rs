@@ -35,7 +35,7 @@ pub(super) fn timestamp(term: Option<&Term>, environment: &Environment<'_>) -> R
         super::Bound::Bytes(bytes) => {
             let bytes = <[u8; 8]>::try_from(&*bytes).map_err(|_| CqlError::invalid("Invalid timestamp value"))?;
             match i64::from_be_bytes(bytes) {
-                i64::MIN => Err(CqlError::invalid("The timestamp is out of range: the smallest 64-bit integer is reserved")),
+                i64::MIN => Err(CqlError::Invalid(format!("Out of bound timestamp, must be in [{}, {}]", i64::MIN + 1, i64::MAX))),
                 timestamp => Ok(Some(timestamp)),
             }
         }
@@ -407,6 +407,12 @@ impl Writer<'_> {
             super::Bound::Null => return Err(CqlError::invalid("Invalid null value for counter increment").into()),
             super::Bound::Unset => return Ok(None),
         };
+        if negative && delta == i64::MIN {
+            return Err(CqlError::Invalid(format!(
+                "The negation of {delta} overflows supported counter precision (signed 8 bytes integer)"
+            ))
+            .into());
+        }
         let before = old
             .and_then(|row| row.cells().find(|cell| cell.column == column))
             .and_then(|cell| cell.live_value(self.now_s))

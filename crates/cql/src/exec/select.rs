@@ -219,8 +219,11 @@ fn token(plan: &Select, bound: &TokenBound, environment: &Environment<'_>) -> Re
         TokenTerm::Of(terms) => {
             let mut parts = Vec::with_capacity(terms.len());
             for (term, column) in terms.iter().zip(plan.table.partition_key()) {
-                let null = || CqlError::Invalid(format!("Invalid null value in condition for column {}", column.name));
-                parts.push(term.evaluate(environment)?.require(null)?);
+                parts.push(match term.evaluate(environment)? {
+                    Bound::Bytes(bytes) => bytes,
+                    Bound::Null => return Err(CqlError::Invalid(format!("Invalid null value in condition for column {}", column.name))),
+                    Bound::Unset => return Err(CqlError::invalid("Invalid unset value for argument in call to function token")),
+                });
             }
             let mut key = Vec::new();
             value::partition_key(parts.iter().map(|part| &**part), &mut key).map_err(|error| CqlError::Invalid(error.to_string()))?;

@@ -103,7 +103,7 @@ fn run_modification(
     let partition = PartitionKey { table: plan.table.id, token: value::token(key), bytes: key };
     let mut writer = Writer { environment: &environment, store, writes, now_s: options.now_s(context), list_sequence: 0, least: None };
     if plan.is_conditional() {
-        return condition::run_single(&mut writer, plan, &partition, options, out);
+        return condition::outcome::run_single(&mut writer, plan, &partition, options, out);
     }
     let given = modify::timestamp(plan.timestamp.as_ref(), &environment)?.or(options.timestamp);
     let timestamp = given.unwrap_or(context.timestamp_us);

@@ -29,9 +29,14 @@ impl Term {
 
     fn evaluate_composed<'a>(&'a self, environment: &Environment<'a>) -> Result<Bound<'a>, CqlError> {
         let mut out = Vec::new();
-        let element = |term: &'a Term| -> Result<Cow<'a, [u8]>, CqlError> {
-            term.evaluate(environment)?.require(|| CqlError::invalid("null is not supported inside collections"))
+        let part = |term: &'a Term, whole: &str| -> Result<Cow<'a, [u8]>, CqlError> {
+            match term.evaluate(environment)? {
+                Bound::Bytes(bytes) => Ok(bytes),
+                Bound::Null => Err(CqlError::Invalid(format!("null is not supported inside {whole}"))),
+                Bound::Unset => Err(CqlError::Invalid(format!("unset value is not supported inside {whole}"))),
+            }
         };
+        let element = |term: &'a Term| part(term, "collections");
         match self {
             Self::List(terms) => {
                 let elements = terms.iter().map(element).collect::<Result<Vec<_>, _>>()?;
@@ -47,12 +52,19 @@ impl Term {
                 value::build::map(key_type, entries.iter().map(|(key, value)| (&**key, &**value)).collect(), &mut out);
             }
             Self::Fields(terms) => {
-                let fields = terms.iter().map(|term| term.evaluate(environment)).collect::<Result<Vec<_>, _>>()?;
+                let unset = |number: usize| format!("Invalid unset value for tuple field number {number}");
+                let fields = values(terms, environment, unset)?;
+                value::build::tuple(fields.iter().map(Bound::bytes), &mut out);
+            }
+            Self::UserType(user, terms) => {
+                let field = |number: usize| user.fields.get(number).map_or("", |(name, _)| name);
+                let unset = |number: usize| format!("Invalid unset value for field '{}' of user defined type {}", field(number), user.name);
+                let fields = values(terms, environment, unset)?;
                 value::build::tuple(fields.iter().map(Bound::bytes), &mut out);
             }
             Self::Vector(element_type, terms) => {
                 for term in terms {
-                    value::build::vector_element(element_type, &element(term)?, &mut out);
+                    value::build::vector_element(element_type, &part(term, "vectors")?, &mut out);
                 }
             }
             Self::Call(call) => return self::call(call, environment),
@@ -63,9 +75,19 @@ impl Term {
     }
 }
 
+/// The values of `terms`, none of which may be unset: `unset` gives the message for the one of this number.
+fn values<'a>(terms: &'a [Term], environment: &Environment<'a>, unset: impl Fn(usize) -> String) -> Result<Vec<Bound<'a>>, CqlError> {
+    let value = |(number, term): (usize, &'a Term)| match term.evaluate(environment)? {
+        Bound::Unset => Err(CqlError::Invalid(unset(number))),
+        bound => Ok(bound),
+    };
+    terms.iter().enumerate().map(value).collect()
+}
+
 /// Calls a native function on terms.
 fn call<'a>(call: &'a Call, environment: &Environment<'a>) -> Result<Bound<'a>, CqlError> {
-    let arguments = call.arguments.iter().map(|term: &Term| term.evaluate(environment)).collect::<Result<Vec<_>, _>>()?;
+    let unset = |_| format!("Invalid unset value for argument in call to function {}", call.function.signature().name);
+    let arguments = values(&call.arguments, environment, unset)?;
     let arguments: Vec<Option<&[u8]>> = arguments.iter().map(Bound::bytes).collect();
     let result = function::call(&call.function, &arguments, environment.context, call.serial)?;
     Ok(result.map_or(Bound::Null, |bytes| Bound::Bytes(Cow::Owned(bytes))))

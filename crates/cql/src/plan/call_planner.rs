@@ -91,7 +91,7 @@ impl Planner<'_> {
         let known: Vec<Argument<'_>> = arguments.iter().zip(&types).map(|(term, own)| argument(term, own.as_ref())).collect();
         let spec = function::resolve(name.name.as_str(), &known, receiver).map_err(|error| CqlError::Invalid(error.to_string()))?;
         if spec.aggregate().is_some() {
-            return Err(CqlError::Invalid(format!("Aggregate function {} is not allowed here", spec.signature().name)));
+            return Err(CqlError::invalid("Aggregation function are not supported in the where clause"));
         }
         Ok(spec)
     }
@@ -124,6 +124,8 @@ fn argument<'a>(term: &'a ast::Term, own: Option<&'a DataType>) -> Argument<'a> 
     match (term, own) {
         (_, Some(own)) => Argument::Type(own),
         (ast::Term::Literal(literal), None) => neutral(literal).map_or(Argument::Unknown, Argument::Literal),
+        (ast::Term::List(elements), None) => Argument::List(elements.len()),
+        (ast::Term::Set(_) | ast::Term::Map(_) | ast::Term::UserType(_), None) => Argument::Composed,
         _ => Argument::Unknown,
     }
 }

@@ -3,7 +3,7 @@
 use super::Comparator;
 use crate::CqlError;
 use crate::language::ast::{self, CompareOperator, Comparison};
-use model::{Column, ColumnKind, DataType, Frozen, Table};
+use model::{Column, ColumnKind, DataType, Table};
 
 /// The ends of a range comparison as (is lower, is inclusive, term); `None` when it is not one.
 pub(super) fn slice_ends(comparison: &Comparison) -> Option<Vec<(bool, bool, &ast::Term)>> {
@@ -53,18 +53,11 @@ pub(super) fn element_key_type(column: &Column) -> Option<DataType> {
     }
 }
 
-pub(super) fn user_field(column: &Column, field: &ast::Identifier) -> Result<(u16, DataType), CqlError> {
-    let DataType::Udt(user, frozen) = &column.data_type else {
-        return Err(CqlError::Invalid(format!(
-            "Invalid operation ({}.{} = ...) for non-UDT column {}",
-            column.name,
-            field.as_str(),
-            column.name
-        )));
+/// The number and type of a field of a column whose type is a user type; `operation` is what messages tell of another one.
+pub(super) fn user_field(column: &Column, field: &ast::Identifier, operation: &str) -> Result<(u16, DataType), CqlError> {
+    let DataType::Udt(user, _) = &column.data_type else {
+        return Err(CqlError::Invalid(format!("Invalid operation ({operation}) for non-UDT column {}", column.name)));
     };
-    if *frozen == Frozen::Yes {
-        return Err(CqlError::Invalid(format!("Invalid operation ({0}.{1} = ...) for frozen UDT column {0}", column.name, field.as_str())));
-    }
     let number = user
         .fields
         .iter()

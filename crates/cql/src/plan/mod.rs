@@ -1,6 +1,7 @@
 //! Statements resolved against a schema: names are columns, literals are bytes, and what can be decided before the values are known is
 //! decided. A plan is immutable and shared by every execution of a prepared statement.
 
+mod assignment;
 mod call_planner;
 mod columns;
 mod keys;
@@ -23,6 +24,7 @@ pub use select::{
 pub use term::{Call, JsonTerm, Missing, Term};
 pub use view::{ViewCondition, ViewPlan};
 
+use crate::CqlError;
 use crate::language::ast;
 use model::{DataType, Table};
 use std::sync::Arc;
@@ -66,6 +68,22 @@ pub enum BatchKind {
     Unlogged,
     /// Of counters only.
     Counter,
+}
+
+impl BatchKind {
+    /// Whether a batch of this kind may have so many statements, so many of them about counters.
+    ///
+    /// # Errors
+    /// When it may not, in Cassandra's words.
+    pub(crate) fn check(self, counters: usize, statements: usize) -> Result<(), CqlError> {
+        let others = statements - counters;
+        Err(CqlError::invalid(match self {
+            Self::Counter if others > 0 => "Cannot include non-counter statement in a counter batch",
+            _ if counters > 0 && others > 0 => "Counter and non-counter mutations cannot exist in the same batch",
+            Self::Logged if counters > 0 => "Cannot include a counter statement in a logged batch",
+            _ => return Ok(()),
+        }))
+    }
 }
 
 /// A bind marker.

@@ -230,7 +230,8 @@ impl Planner<'_> {
                             return Err(CqlError::Invalid(message));
                         }
                     }
-                    (position, Assignment::SetField(user_field(column, field)?.0, Term::Null))
+                    let operation = format!("{}.{}", column.name, field.as_str());
+                    (position, Assignment::SetField(user_field(column, field, &operation)?.0, Term::Null))
                 }
             };
             draft.assign(position, assignment)?;
@@ -308,6 +309,9 @@ impl Planner<'_> {
                 let term = |planner: &mut Self, receiver: &DataType| planner.term(value, receiver, &column.name);
                 let planned = match &column.data_type {
                     DataType::Counter => Assignment::Count { by: term(self, &DataType::Counter)?, negative: false },
+                    DataType::Map(_, _, Frozen::No) if is_no_map(value) => {
+                        return Err(CqlError::Invalid(format!("Value for a map addition has to be a map, but was: '{value}'")));
+                    }
                     multi @ (DataType::List(_, Frozen::No) | DataType::Set(_, Frozen::No) | DataType::Map(_, _, Frozen::No)) => {
                         Assignment::Append(term(self, multi)?)
                     }
@@ -349,7 +353,11 @@ impl Planner<'_> {
             }
             ast::Assignment::SetField { column, field, value } => {
                 let (position, column) = find_value_column(table, column)?;
-                let (number, field_type) = user_field(column, field)?;
+                let operation = format!("{}.{} = {value}", column.name, field.as_str());
+                if matches!(column.data_type, DataType::Udt(_, Frozen::Yes)) {
+                    return Err(CqlError::Invalid(format!("Invalid operation ({operation}) for frozen UDT column {}", column.name)));
+                }
+                let (number, field_type) = user_field(column, field, &operation)?;
                 let value = self.term(value, &field_type, &format!("{}.{}", column.name, field.as_str()))?;
                 (position, Assignment::SetField(number, value))
             }
@@ -378,6 +386,11 @@ fn find_deleted_column<'t>(table: &'t Table, name: &ast::Identifier) -> Result<(
         return Err(CqlError::Invalid(message));
     }
     Ok((position, column))
+}
+
+/// Whether a term is a literal of a list, or of a set that is not an empty map.
+fn is_no_map(term: &ast::Term) -> bool {
+    matches!(term, ast::Term::List(_)) || matches!(term, ast::Term::Set(elements) if !elements.is_empty())
 }
 
 fn invalid_operation(operation: &str, column: &Column) -> CqlError {

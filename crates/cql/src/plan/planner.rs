@@ -169,21 +169,31 @@ impl Planner<'_> {
             return Err(CqlError::invalid("Global TTL on the BATCH statement is not supported."));
         }
         let timestamp = batch.attributes.timestamp.as_ref().map(|term| self.term(term, &DataType::BigInt, "[timestamp]")).transpose()?;
-        let mut statements = Vec::with_capacity(batch.statements.len());
+        let mut statements: Vec<Arc<Modify>> = Vec::with_capacity(batch.statements.len());
         for statement in &batch.statements {
             let modify: Modify = match statement {
                 ast::Modification::Insert(insert) => self.insert(insert)?,
                 ast::Modification::Update(update) => self.update(update)?,
                 ast::Modification::Delete(delete) => self.delete(delete)?,
             };
-            if timestamp.is_some() && modify.timestamp.is_some() {
-                return Err(CqlError::invalid("Timestamp must be set either on BATCH or individual statements"));
-            }
             statements.push(Arc::new(modify));
         }
-        if timestamp.is_some() && statements.iter().any(|statement| statement.is_conditional()) {
-            return Err(CqlError::invalid("Cannot provide custom timestamp for conditional BATCH"));
+        let counters = statements.iter().filter(|statement| statement.table.is_counter()).count();
+        if timestamp.is_some() {
+            let mistake = if statements.iter().any(|statement| statement.is_conditional()) {
+                Some("Cannot provide custom timestamp for conditional BATCH")
+            } else if kind == BatchKind::Counter {
+                Some("Cannot provide custom timestamp for counter BATCH")
+            } else if statements.iter().any(|statement| statement.timestamp.is_some()) {
+                Some("Timestamp must be set either on BATCH or individual statements")
+            } else {
+                (counters > 0).then_some("Cannot provide custom timestamp for a BATCH containing counters")
+            };
+            if let Some(mistake) = mistake {
+                return Err(CqlError::invalid(mistake));
+            }
         }
+        kind.check(counters, statements.len())?;
         Ok(Batch { kind, timestamp, statements })
     }
 

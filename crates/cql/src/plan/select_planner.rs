@@ -7,6 +7,7 @@ mod clustering;
 mod composed;
 mod draft;
 mod indexes;
+mod literal;
 mod reads;
 mod restrictions;
 mod selection;
@@ -49,6 +50,9 @@ impl Planner<'_> {
         let (reversed, sort) = shape::order_by(&table, statement, &mut reads, &restrictions)?;
         let per_partition_limit = self.limit(statement.per_partition_limit.as_ref(), "[per_partition_limit]")?;
         if per_partition_limit.is_some() {
+            if nearest.is_some() {
+                return Err(CqlError::invalid("Top-K queries do not support per-partition limits"));
+            }
             if statement.distinct {
                 return Err(CqlError::invalid("PER PARTITION LIMIT is not allowed with SELECT DISTINCT queries"));
             }

@@ -1,6 +1,6 @@
 //! A term: a value known now, or once values are bound.
 
-use model::{DataType, Table};
+use model::{DataType, Table, UserType};
 use std::sync::Arc;
 
 /// What gives a value when a statement runs.
@@ -18,8 +18,10 @@ pub enum Term {
     Set(DataType, Vec<Term>),
     /// A map literal: sorted by the key type when it is built.
     Map(DataType, Vec<(Term, Term)>),
-    /// A tuple or user type: fields in order, a missing one is null.
+    /// A tuple: fields in order, a missing one is null.
     Fields(Vec<Term>),
+    /// A user type: fields likewise.
+    UserType(Arc<UserType>, Vec<Term>),
     /// A vector literal.
     Vector(DataType, Vec<Term>),
     /// A function of other terms.

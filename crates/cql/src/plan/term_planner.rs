@@ -27,7 +27,7 @@ impl Planner<'_> {
                 (DataType::Tuple(types), _) => self.tuple(elements, types, name)?,
                 // Parentheses around one term only group it.
                 (_, [single]) => return self.term(single, receiver, name),
-                _ => return Err(literal_error("tuple", name, receiver)),
+                _ => return Err(literal_error("tuple type", name, receiver)),
             },
             ast::Term::TypeHint { type_name, value } => {
                 let hinted = ddl::resolve_type(type_name, self.keyspace, self.schema)?;
@@ -47,7 +47,10 @@ impl Planner<'_> {
     fn list(&mut self, elements: &[ast::Term], receiver: &DataType, name: &str) -> Result<Term, CqlError> {
         let element_name = format!("value({name})");
         match receiver {
-            DataType::List(element, _) => Ok(Term::List(self.terms(elements, element, &element_name)?)),
+            DataType::List(element, _) => {
+                self.check_parts("list", elements, element, name)?;
+                Ok(Term::List(self.terms(elements, element, &element_name)?))
+            }
             DataType::Vector(element, dimension) => {
                 if elements.len() != usize::from(*dimension) {
                     return Err(CqlError::Invalid(format!(
@@ -55,15 +58,19 @@ impl Planner<'_> {
                         elements.len()
                     )));
                 }
+                self.check_parts("vector", elements, element, name)?;
                 Ok(Term::Vector((**element).clone(), self.terms(elements, element, &element_name)?))
             }
-            _ => Err(literal_error("list", name, receiver)),
+            _ => Err(CqlError::Invalid(format!("Unexpected receiver type '{receiver}'; only list and vector are expected"))),
         }
     }
 
     fn set(&mut self, elements: &[ast::Term], receiver: &DataType, name: &str) -> Result<Term, CqlError> {
         match receiver {
-            DataType::Set(element, _) => Ok(Term::Set((**element).clone(), self.terms(elements, element, &format!("value({name})"))?)),
+            DataType::Set(element, _) => {
+                self.check_parts("set", elements, element, name)?;
+                Ok(Term::Set((**element).clone(), self.terms(elements, element, &format!("value({name})"))?))
+            }
             DataType::Map(key, _, _) if elements.is_empty() => Ok(Term::Map((**key).clone(), Vec::new())),
             _ => Err(literal_error("set", name, receiver)),
         }
@@ -76,6 +83,11 @@ impl Planner<'_> {
         let (key_name, value_name) = (format!("key({name})"), format!("value({name})"));
         let mut planned = Vec::with_capacity(entries.len());
         for (key, value) in entries {
+            for (what, part, part_type) in [("key", key, key_type), ("value", value, value_type)] {
+                if !self.may_be(part, part_type) {
+                    return Err(CqlError::Invalid(format!("Invalid map literal for {name}: {what} {part} is not of type {part_type}")));
+                }
+            }
             planned.push((self.term(key, key_type, &key_name)?, self.term(value, value_type, &value_name)?));
         }
         Ok(Term::Map((**key_type).clone(), planned))
@@ -92,11 +104,15 @@ impl Planner<'_> {
         let mut fields = Vec::with_capacity(user.fields.len());
         for (field, field_type) in &user.fields {
             fields.push(match given.iter().find(|(name, _)| name == field.as_str()) {
+                Some((_, term)) if !self.may_be(term, field_type) => {
+                    let mistake = format!("Invalid user type literal for {name}: field {field} is not of type {field_type}");
+                    return Err(CqlError::Invalid(mistake));
+                }
                 Some((_, term)) => self.term(term, field_type, &format!("{name}.{field}"))?,
                 None => Term::Null,
             });
         }
-        Ok(Term::Fields(fields))
+        Ok(Term::UserType(user, fields))
     }
 
     fn tuple(&mut self, elements: &[ast::Term], types: &[DataType], name: &str) -> Result<Term, CqlError> {
@@ -110,6 +126,10 @@ impl Planner<'_> {
         }
         let mut fields = Vec::with_capacity(types.len());
         for (position, (element, element_type)) in elements.iter().zip(types).enumerate() {
+            if !self.may_be(element, element_type) {
+                let mistake = format!("Invalid tuple literal for {name}: component {position} is not of type {element_type}");
+                return Err(CqlError::Invalid(mistake));
+            }
             fields.push(self.term(element, element_type, &format!("{name}[{position}]"))?);
         }
         Ok(Term::Fields(fields))
@@ -121,7 +141,12 @@ impl Planner<'_> {
 }
 
 fn constant(given: &ast::Literal, receiver: &DataType, name: &str) -> Result<Term, CqlError> {
-    let Some(given) = neutral(given) else { return Ok(Term::Null) };
+    let Some(given) = neutral(given) else {
+        if *receiver == DataType::Counter {
+            return Err(CqlError::invalid("Invalid null value for counter increment/decrement"));
+        }
+        return Ok(Term::Null);
+    };
     let mut bytes = Vec::new();
     literal(given, receiver, name, &mut bytes).map_err(|error| CqlError::Invalid(error.to_string()))?;
     Ok(Term::Constant(bytes.into()))
@@ -155,6 +180,8 @@ pub(super) fn assignable(given: &DataType, wanted: &DataType) -> bool {
                 | (DataType::TimeUuid, DataType::Uuid)
                 | (DataType::BigInt, DataType::Counter)
                 | (DataType::Counter | DataType::Timestamp, DataType::BigInt)
+                | (DataType::BigInt, DataType::Timestamp)
+                | (DataType::Int | DataType::BigInt | DataType::Timestamp, DataType::Varint)
                 | (_, DataType::Blob)
         )
 }
@@ -163,7 +190,9 @@ pub(super) fn assignable(given: &DataType, wanted: &DataType) -> bool {
 fn fold(term: Term) -> Result<Term, CqlError> {
     let is_constant = |term: &Term| matches!(term, Term::Constant(_) | Term::Null);
     let foldable = match &term {
-        Term::List(terms) | Term::Set(_, terms) | Term::Fields(terms) | Term::Vector(_, terms) => terms.iter().all(is_constant),
+        Term::List(terms) | Term::Set(_, terms) | Term::Fields(terms) | Term::UserType(_, terms) | Term::Vector(_, terms) => {
+            terms.iter().all(is_constant)
+        }
         Term::Map(_, entries) => entries.iter().all(|(key, value)| is_constant(key) && is_constant(value)),
         _ => false,
     };

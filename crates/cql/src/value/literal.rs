@@ -71,6 +71,16 @@ pub enum LiteralError {
         /// That column's type.
         ty: DataType,
     },
+    /// A text of a tuple with more fields than the tuple.
+    #[error("Invalid tuple literal: too many elements. Type {ty} expects {expected} but got {given}")]
+    TupleFields {
+        /// The tuple's type.
+        ty: DataType,
+        /// How many fields it has.
+        expected: usize,
+        /// How many the text has.
+        given: usize,
+    },
     /// The right kind with a wrong value.
     #[error(transparent)]
     Parse(#[from] ParseError),
@@ -165,6 +175,8 @@ fn double_says(text: &str) -> bool {
 /// Whether values of `ty` are written as literals of `kind`.
 fn takes(ty: &DataType, kind: LiteralKind) -> bool {
     match ty {
+        // As in Cassandra, a constant's text is read as a tuple's.
+        DataType::Tuple(_) => kind != LiteralKind::Blob,
         DataType::Text | DataType::Ascii | DataType::Inet | DataType::Custom(_) => kind == LiteralKind::String,
         DataType::Int | DataType::BigInt | DataType::SmallInt | DataType::TinyInt | DataType::Varint | DataType::Counter => {
             kind == LiteralKind::Integer
@@ -175,7 +187,7 @@ fn takes(ty: &DataType, kind: LiteralKind) -> bool {
         DataType::Uuid | DataType::TimeUuid => kind == LiteralKind::Uuid,
         DataType::Blob => kind == LiteralKind::Blob,
         DataType::Duration => matches!(kind, LiteralKind::Integer | LiteralKind::Duration),
-        DataType::List(..) | DataType::Set(..) | DataType::Map(..) | DataType::Tuple(_) | DataType::Udt(..) | DataType::Vector(..) => false,
+        DataType::List(..) | DataType::Set(..) | DataType::Map(..) | DataType::Udt(..) | DataType::Vector(..) => false,
     }
 }
 
@@ -185,14 +197,10 @@ fn takes(ty: &DataType, kind: LiteralKind) -> bool {
 /// When the type takes no literals of this kind, or this one says no value of it.
 pub fn literal(literal: Literal<'_>, ty: &DataType, column: &str, out: &mut Vec<u8>) -> Result<(), LiteralError> {
     if !takes(ty, literal.kind()) {
-        return Err(LiteralError::Kind {
-            kind: literal.kind(),
-            text: Excerpt::new(literal.text()),
-            column: Excerpt::new(column),
-            ty: ty.clone(),
-        });
+        return Err(LiteralError::Kind { kind: literal.kind(), text: shown(literal), column: Excerpt::new(column), ty: ty.clone() });
     }
     match (literal, ty) {
+        (_, DataType::Tuple(types)) => tuple(literal.text(), types, ty, out)?,
         (Literal::Blob(text), _) => {
             let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
             parse::hex(digits, out)?;
@@ -203,4 +211,54 @@ pub fn literal(literal: Literal<'_>, ty: &DataType, column: &str, out: &mut Vec<
         _ => parse::parse(ty, literal.text(), out)?,
     }
     Ok(())
+}
+
+/// The literal as messages have it: a blob with what it starts with.
+fn shown(literal: Literal<'_>) -> Excerpt {
+    match literal {
+        Literal::Blob(digits) if !digits.starts_with("0x") && !digits.starts_with("0X") => Excerpt::new(&format!("0x{digits}")),
+        _ => Excerpt::new(literal.text()),
+    }
+}
+
+/// Appends the tuple that a text says: fields between colons, `@` for null, each with a backslash before it where it is meant itself. Fields
+/// that are missing at the end are null.
+fn tuple(text: &str, types: &[DataType], ty: &DataType, out: &mut Vec<u8>) -> Result<(), LiteralError> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    let fields = tuple_fields(text);
+    if fields.len() > types.len() {
+        return Err(LiteralError::TupleFields { ty: ty.clone(), expected: types.len(), given: fields.len() });
+    }
+    let mut values = Vec::with_capacity(types.len());
+    for (field, field_type) in fields.iter().zip(types) {
+        let mut bytes = Vec::new();
+        let value = match (field.as_str(), field_type) {
+            ("@", _) => None,
+            (_, DataType::Tuple(inner)) => Some(tuple(&unescaped(field), inner, field_type, &mut bytes)?),
+            _ => Some(parse::parse(field_type, &unescaped(field), &mut bytes)?),
+        };
+        values.push(value.map(|()| bytes));
+    }
+    super::build::tuple(values.iter().map(Option::as_deref), out);
+    Ok(())
+}
+
+/// The fields of a tuple's text, as they are written.
+fn tuple_fields(text: &str) -> Vec<String> {
+    let (mut fields, mut escaped) = (vec![String::new()], false);
+    for character in text.chars() {
+        if character == ':' && !escaped {
+            fields.push(String::new());
+        } else if let Some(field) = fields.last_mut() {
+            field.push(character);
+        }
+        escaped = character == '\\' && !escaped;
+    }
+    fields
+}
+
+fn unescaped(field: &str) -> String {
+    field.replace("\\:", ":").replace("\\@", "@")
 }

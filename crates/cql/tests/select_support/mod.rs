@@ -359,12 +359,15 @@ fn decode(reply: &[u8], prepared: &Prepared) -> Result<Page, CqlError> {
         Response::Result(ResultResponse::Void) => return Ok(Page { names: Vec::new(), rows: Vec::new(), state: None }),
         other => panic!("{other:?}"),
     };
-    let Statement::Select(plan) = &prepared.statement else { panic!("rows without a SELECT") };
-    let names = rows.metadata.columns.unwrap().iter().map(|column| column.name.to_owned()).collect();
-    let literal = |(cell, index): (Option<&[u8]>, usize)| {
-        let json = plan.json.then_some(&DataType::Text);
-        to_literal(json.unwrap_or_else(|| &plan.outputs[index].data_type), cell)
+    let columns = rows.metadata.columns.unwrap();
+    let names = columns.iter().map(|column| column.name.to_owned()).collect();
+    let types: Vec<DataType> = match &prepared.statement {
+        Statement::Select(plan) if plan.json => vec![DataType::Text],
+        Statement::Select(plan) => plan.outputs.iter().map(|output| output.data_type.clone()).collect(),
+        // The outcome of a condition describes itself.
+        _ => columns.iter().map(|column| column.data_type.to_data_type()).collect(),
     };
+    let literal = |(cell, index): (Option<&[u8]>, usize)| to_literal(&types[index], cell);
     let rows_of = rows.iter().map(|row| row.zip(0..).map(literal).collect()).collect();
     Ok(Page { names, rows: rows_of, state: rows.metadata.paging_state.map(<[u8]>::to_vec) })
 }

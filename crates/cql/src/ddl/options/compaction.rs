@@ -2,6 +2,7 @@
 //! and come back.
 
 use crate::ddl::DdlError;
+use crate::ddl::compaction_value::{CompactionValueError, Values};
 use std::collections::BTreeMap;
 
 const PACKAGE: &str = "org.apache.cassandra.db.compaction.";
@@ -20,19 +21,26 @@ const COMMON: &[&str] = &[
     "unchecked_tombstone_compaction",
 ];
 
-/// A strategy: its name, whether it has thresholds, its own options.
+/// A strategy: its name, whether it has thresholds, its own options and what they may be.
 struct Strategy {
     name: &'static str,
     has_thresholds: bool,
     options: &'static [&'static str],
+    check: fn(&Values<'_>) -> Result<(), CompactionValueError>,
 }
 
 const STRATEGIES: &[Strategy] = &[
-    Strategy { name: "SizeTieredCompactionStrategy", has_thresholds: true, options: &["bucket_high", "bucket_low", "min_sstable_size"] },
+    Strategy {
+        name: "SizeTieredCompactionStrategy",
+        has_thresholds: true,
+        options: &["bucket_high", "bucket_low", "min_sstable_size"],
+        check: |values| values.check_size_tiered(),
+    },
     Strategy {
         name: "LeveledCompactionStrategy",
         has_thresholds: true,
         options: &["fanout_size", "single_sstable_uplevel", "sstable_size_in_mb"],
+        check: |values| values.check_leveled(),
     },
     Strategy {
         name: "TimeWindowCompactionStrategy",
@@ -47,6 +55,7 @@ const STRATEGIES: &[Strategy] = &[
             "timestamp_resolution",
             "unsafe_aggressive_sstable_expiration",
         ],
+        check: |values| values.check_time_window(),
     },
     Strategy {
         name: "UnifiedCompactionStrategy",
@@ -63,6 +72,7 @@ const STRATEGIES: &[Strategy] = &[
             "target_sstable_size",
             "unsafe_aggressive_sstable_expiration",
         ],
+        check: |values| values.check_unified(),
     },
 ];
 
@@ -87,6 +97,8 @@ pub(super) fn compaction(mut entries: BTreeMap<String, String>) -> Result<BTreeM
     let known = class.strip_prefix(PACKAGE).and_then(|name| STRATEGIES.iter().find(|strategy| strategy.name == name));
     let strategy = known.ok_or_else(|| DdlError::CompactionClass(class.clone()))?;
     entries.insert(CLASS.to_owned(), class);
+    let values = Values(&entries);
+    values.check_common().and_then(|()| (strategy.check)(&values)).map_err(DdlError::CompactionValue)?;
     let is_known = |name: &str| {
         name == CLASS
             || COMMON.contains(&name)

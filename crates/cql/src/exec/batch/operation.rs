@@ -2,6 +2,7 @@
 
 use super::super::batch_log::{EntryPlace, LoggedBatch};
 use super::super::bindings::{Bindings, Environment, OwnedValues};
+use super::super::condition::outcome::{self, Outcome};
 use super::super::execution::Options;
 use super::super::failure::Failure;
 use super::super::writer::Writer;
@@ -256,7 +257,9 @@ impl ModifyMany {
         let writer = Writer { environment: &environment, store, writes, now_s, list_sequence: 0, least: None };
         let statements: Vec<_> = plans.into_iter().zip(&rows).collect();
         if let Some(item) = self.items.first() {
-            condition::write_outcome(&writer, out, &self.options, &item.key(), applied, &statements);
+            let plans: Vec<&Modify> = self.items.iter().map(|item| &*item.plan).collect();
+            let outcome = Outcome { applied, is_batch: true, plans: &plans, conditional: &statements };
+            outcome::write(&writer, out, &self.options, &item.key(), &outcome)?;
         }
         Ok(applied.then(|| condition::next_timestamp(&writer, &rows)))
     }

@@ -114,9 +114,9 @@ impl Groups {
         self.first = None;
     }
 
-    /// Behind the open group's last row.
+    /// Behind the open group's last row; of a DISTINCT behind its partition, which gives no further row.
     pub(super) fn cursor(&self, plan: &Select) -> Cursor {
-        let place = if self.clustering.is_empty() { Place::End } else { Place::After(self.clustering.clone()) };
+        let place = if plan.distinct || self.clustering.is_empty() { Place::End } else { Place::After(self.clustering.clone()) };
         Cursor { token: keys::token(&plan.table, &self.partition), partition: self.partition.clone(), place, given: self.opened }
     }
 }

@@ -111,7 +111,7 @@ pub enum TypeName {
         /// The elements' type.
         element: Box<TypeName>,
         /// How many elements; may be 0 here.
-        dimension: u32,
+        dimension: i64,
     },
     /// `frozen<…>`
     Frozen(Box<TypeName>),

@@ -89,13 +89,19 @@ impl Parser<'_> {
         self.open_parameters()?;
         let element = Box::new(self.type_name()?);
         self.expect(TokenKind::Comma)?;
+        let negative = self.kind() == TokenKind::Minus;
+        if negative {
+            self.advance()?;
+        }
         if self.kind() != TokenKind::Integer {
             return Err(self.mismatch(TokenKind::Integer));
         }
         let text = self.token_text();
-        let dimension = text.parse().map_err(|_| self.fault_here(SyntaxErrorKind::IntegerOutOfRange { text: shortened(text).into() }))?;
+        let dimension: u32 =
+            text.parse().map_err(|_| self.fault_here(SyntaxErrorKind::IntegerOutOfRange { text: shortened(text).into() }))?;
         self.advance()?;
         self.expect(TokenKind::Greater)?;
-        Ok(TypeName::Vector { element, dimension })
+        let dimension = i64::from(dimension);
+        Ok(TypeName::Vector { element, dimension: if negative { -dimension } else { dimension } })
     }
 }

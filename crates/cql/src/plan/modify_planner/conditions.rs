@@ -11,6 +11,9 @@ impl Planner<'_> {
     pub(super) fn conditions(&mut self, table: &Table, clause: &ast::ConditionClause) -> Result<Conditions, CqlError> {
         Ok(match clause {
             ast::ConditionClause::None => Conditions::None,
+            ast::ConditionClause::Exists if table.is_counter() => {
+                return Err(CqlError::invalid("Conditional updates are not supported on counter tables"));
+            }
             ast::ConditionClause::Exists => Conditions::Exists,
             ast::ConditionClause::Relations(relations) => {
                 Conditions::Columns(relations.iter().map(|relation| self.condition(table, relation)).collect::<Result<Vec<_>, _>>()?)
@@ -45,7 +48,11 @@ impl Planner<'_> {
                 (ConditionTarget::Element(self.term(key, &key_type, &format!("key({})", column.name))?), value_type)
             }
             Some(RelationTarget::Field { field, .. }) => {
-                let (number, field_type) = user_field(column, field)?;
+                let name = field.as_str();
+                if matches!(&column.data_type, DataType::Udt(user, _) if !user.fields.iter().any(|(known, _)| known == name)) {
+                    return Err(CqlError::Invalid(format!("Unknown field {name} for column {}", column.name)));
+                }
+                let (number, field_type) = user_field(column, field, &format!("{}.{name}", column.name))?;
                 (ConditionTarget::Field(number), field_type)
             }
             _ => (ConditionTarget::Column, column.data_type.clone()),

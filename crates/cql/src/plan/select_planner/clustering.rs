@@ -8,10 +8,8 @@ use model::{Column, DataType, Table};
 /// Makes ranges of the restrictions on the clustering key, as far as they are contiguous, and filters of the rest.
 pub(super) fn clustering(table: &Table, draft: &mut Draft, allowed: bool, restrictions: &mut Restrictions) -> Result<(), CqlError> {
     if !allowed {
+        check_contains(draft)?;
         clustering_gap(table, draft)?;
-        if !draft.clustering_filters.is_empty() {
-            return Err(CqlError::invalid("Clustering columns can only be restricted with CONTAINS with a secondary index or filtering"));
-        }
     }
     let first = table.partition_key_len;
     let columns = table.clustering();
@@ -55,6 +53,14 @@ pub(super) fn clustering(table: &Table, draft: &mut Draft, allowed: bool, restri
     }
     clustering_filters(table, draft, restrictions);
     Ok(())
+}
+
+/// Refuses CONTAINS on clustering columns.
+pub(super) fn check_contains(draft: &Draft) -> Result<(), CqlError> {
+    if draft.clustering_filters.is_empty() {
+        return Ok(());
+    }
+    Err(CqlError::invalid("Clustering columns can only be restricted with CONTAINS with a secondary index or filtering"))
 }
 
 /// `keys` and the columns of a tuple after them as one tuple; gives `tuple` back if that cannot be.

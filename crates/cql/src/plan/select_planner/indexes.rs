@@ -1,5 +1,6 @@
 //! Which index answers a SELECT, whether one makes ALLOW FILTERING needless, and what LIKE and ANN OF need of one.
 
+use super::clustering::clustering_gap;
 use super::draft::{Draft, NEEDS_FILTERING};
 use super::reads::Reads;
 use crate::CqlError;
@@ -19,22 +20,37 @@ struct Wanted {
     operator: Comparator,
 }
 
-/// Whether indexes answer all that the restrictions ask for beyond keys: by Cassandra's first kind of index one restriction, by storage-attached ones any
-/// number.
-pub(super) fn answer(table: &Table, draft: &Draft, reads: &Reads) -> bool {
+const DESCENDING_ANN: &str = "Descending ANN ordering is not supported";
+
+/// What of the restrictions beyond keys indexes answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answered {
+    /// Everything: by Cassandra's first kind of index one restriction, by storage-attached ones any number.
+    All,
+    /// A part of it: the rest filters.
+    Part,
+    /// Nothing.
+    Nothing,
+}
+
+/// What of the restrictions beyond keys indexes answer. Clustering columns of one partition count only if they do not narrow its rows to ranges.
+pub(super) fn answer(table: &Table, draft: &Draft, reads: &Reads) -> Answered {
     if table.indexes.is_empty() {
-        return false;
+        return Answered::Nothing;
     }
     let mut wanted: Vec<Wanted> = draft.regular_filters.iter().filter_map(|filter| wanted_by(filter, table, reads)).collect();
-    if wanted.len() < draft.regular_filters.len() {
-        return false;
+    let mut is_whole = wanted.len() == draft.regular_filters.len();
+    let keys = table.partition_key_len + table.clustering_len;
+    let has_partition = (0..table.partition_key_len).all(|position| draft.keys[position].is_some());
+    let positions = match has_partition {
+        false => 0..keys,
+        true if clustering_gap(table, draft).is_err() || !draft.clustering_filters.is_empty() => table.partition_key_len..keys,
+        true => 0..0,
+    };
+    if !positions.is_empty() && (draft.tuple_in.is_some() || !draft.tuple_filters.is_empty()) {
+        is_whole = false;
     }
-    let key_columns = 0..table.partition_key_len;
-    let has_partition = key_columns.clone().all(|position| draft.keys[position].is_some());
-    let positions = if has_partition { 0..0 } else { 0..table.partition_key_len + table.clustering_len };
-    if !has_partition && (draft.tuple_in.is_some() || !draft.tuple_filters.is_empty()) {
-        return false;
-    }
+    let is_of_rows = !positions.is_empty();
     for position in positions {
         let mut want = |operator| wanted.push(Wanted { position, is_element: false, operator });
         match &draft.keys[position] {
@@ -49,13 +65,18 @@ pub(super) fn answer(table: &Table, draft: &Draft, reads: &Reads) -> bool {
             want(Comparator::LessOrEqual);
         }
     }
-    if !has_partition {
+    if is_of_rows {
         let of_keys = draft.partition_filters.iter().chain(&draft.clustering_filters);
         wanted.extend(of_keys.filter_map(|filter| wanted_by(filter, table, reads)));
     }
     let answering = |wanted: &Wanted| table.indexes.values().find(|index| answers(index, table, wanted));
-    let Some(indexes) = wanted.iter().map(answering).collect::<Option<Vec<_>>>() else { return false };
-    wanted.len() == 1 || indexes.iter().all(|index| IndexClass::of(index) != IndexClass::Legacy)
+    let indexes: Vec<_> = wanted.iter().filter_map(answering).collect();
+    let together = wanted.len() <= 1 || indexes.iter().all(|index| IndexClass::of(index) != IndexClass::Legacy);
+    match indexes.len() {
+        answered if answered == wanted.len() && is_whole && together => Answered::All,
+        0 => Answered::Nothing,
+        _ => Answered::Part,
+    }
 }
 
 /// The index to read, and the filters that it answers: equality before ranges, then in the order of WHERE.
@@ -90,7 +111,10 @@ pub(super) fn check_like(table: &Table, column: &Column, pattern: &ast::Term) ->
 
 /// What is missing where restrictions filter, and nobody has allowed that.
 pub(super) fn needed(statement: &ast::Select, table: &Table, draft: &Draft, reads: &Reads) -> CqlError {
-    if statement.order_by.iter().any(|part| matches!(part.ordering, ast::Ordering::NearestTo(_))) {
+    if let Some(nearest) = statement.order_by.iter().find(|part| matches!(part.ordering, ast::Ordering::NearestTo(_))) {
+        if nearest.direction == ast::OrderDirection::Descending {
+            return CqlError::invalid(DESCENDING_ANN);
+        }
         return CqlError::invalid("ANN ordering by vector requires all restricted column(s) to be indexed");
     }
     let is_of_vectors = |filter: &Filter| {
@@ -127,6 +151,7 @@ pub(super) fn nearest(
     let vector_of = |part: &ast::OrderBy| if let ast::Ordering::NearestTo(term) = &part.ordering { Some(term.clone()) } else { None };
     let Some((part, vector)) = statement.order_by.iter().find_map(|part| Some((part, vector_of(part)?))) else { return Ok(None) };
     let (position, column) = find_column(table, &part.column)?;
+    let vector = planner.term(&vector, &column.data_type, &column.name)?;
     let is_of_floats = matches!(&column.data_type, DataType::Vector(element, _) if **element == DataType::Float);
     if !is_of_floats {
         return Err(CqlError::invalid("ANN ordering is only supported on float vector indexes"));
@@ -143,14 +168,13 @@ pub(super) fn nearest(
         return Err(CqlError::invalid(what));
     }
     if part.direction == ast::OrderDirection::Descending {
-        return Err(CqlError::invalid("Descending ANN ordering is not supported"));
+        return Err(CqlError::invalid(DESCENDING_ANN));
     }
     if statement.distinct {
         return Err(CqlError::invalid(
             "SELECT DISTINCT with WHERE clause only supports restriction by partition key and/or static columns.",
         ));
     }
-    let vector = planner.term(&vector, &column.data_type, &column.name)?;
     Ok(Some(Nearest { source: reads.column(position), similarity: Similarity::of(index), vector, name: column.name.clone() }))
 }
 

@@ -4,14 +4,14 @@
 //! first columns and one range after them are read directly; what comes later filters. What filters needs ALLOW FILTERING, except where
 //! the filter only narrows what a contiguous range of keys gives anyway (slices over columns with mixed orders, IN in the middle).
 
-use super::clustering::{clustering, clustering_filters, clustering_gap};
-use super::draft::{Draft, NEEDS_FILTERING, Restrictions, column_filter, key_filter, slice_filter};
+use super::clustering::{check_contains, clustering, clustering_filters, clustering_gap};
+use super::draft::{Draft, NEEDS_FILTERING, Restrictions, TupleIn, column_filter, key_filter, slice_filter};
 use super::indexes;
 use super::reads::Reads;
 use crate::CqlError;
 use crate::language::ast::{self, CompareOperator, Comparison, InValues, RelationTarget};
 use crate::plan::columns::{comparator, contained_type, find_column, kind_with_duration, slice_ends};
-use crate::plan::{Comparator, Filter, KeyTerm, Planner, SliceBound, Source, Subject, Term};
+use crate::plan::{Comparator, Filter, KeyTerm, Planner, SliceBound, Source, Subject, Term, TupleKeys};
 use model::{Column, DataType, Frozen, Table};
 use std::sync::Arc;
 
@@ -78,6 +78,14 @@ impl Planner<'_> {
             }
         }
         restrictions.equal = draft.keys.iter().map(|key| key.as_ref().is_some_and(|key| !key.is_in())).collect();
+        for (run, _) in draft.tuple_filters.iter().filter(|(_, filter)| filter.operator == Comparator::Equal) {
+            restrictions.equal[table.partition_key_len + run.start..table.partition_key_len + run.end].fill(true);
+        }
+        if let Some(TupleIn { columns: run, keys: TupleKeys::Terms(tuples), .. }) = &draft.tuple_in
+            && tuples.len() == 1
+        {
+            restrictions.equal[table.partition_key_len + run.start..table.partition_key_len + run.end].fill(true);
+        }
         let restricts_clustering = (table.partition_key_len..keys)
             .any(|position| draft.keys[position].is_some() || draft.lower[position].is_some() || draft.upper[position].is_some())
             || draft.tuple_in.is_some()
@@ -89,15 +97,23 @@ impl Planner<'_> {
         });
         restrictions.restricts_clustering = restricts_clustering;
         restrictions.about_rows = restricts_clustering || restricts_regular;
-        let allowed = statement.allow_filtering || indexes::answer(table, &draft, reads);
+        let answered = indexes::answer(table, &draft, reads);
+        let allowed = statement.allow_filtering || answered == indexes::Answered::All;
         partition(table, &mut draft, allowed, &mut restrictions)?;
         if restrictions.partition.is_empty() && restricts_clustering {
             if !allowed {
+                if answered == indexes::Answered::Nothing {
+                    check_contains(&draft)?;
+                }
                 clustering_gap(table, &draft)?;
                 return Err(indexes::needed(statement, table, &draft, reads));
             }
             clustering_filters(table, &mut draft, &mut restrictions);
         } else if restricts_clustering {
+            let filters = clustering_gap(table, &draft).is_err() || !draft.clustering_filters.is_empty();
+            if filters && !allowed && answered == indexes::Answered::Part {
+                return Err(indexes::needed(statement, table, &draft, reads));
+            }
             clustering(table, &mut draft, allowed, &mut restrictions)?;
         }
         if !draft.regular_filters.is_empty() && !allowed {

@@ -1,5 +1,6 @@
 //! What stands before FROM: selectors become expressions over sources.
 
+use super::literal::may_be;
 use super::reads::Reads;
 use crate::language::ast::{self, CellAttribute, NativeType, Selection, Selector};
 use crate::plan::columns::find_column;
@@ -297,7 +298,7 @@ impl Planner<'_> {
         for argument in arguments {
             operands.push((argument, self.operand(argument, reads, aggregates)?));
         }
-        let types: Vec<Argument<'_>> = operands.iter().map(|(_, operand)| argument(operand)).collect();
+        let types: Vec<Argument<'_>> = operands.iter().map(|(selector, operand)| argument_of(selector, operand)).collect();
         let found = function::resolve(name.name.as_str(), &types, receiver).map_err(invalid)?;
         if found.aggregate().is_some() && aggregates.len() > aggregates_before {
             return Err(CqlError::invalid("aggregate functions cannot be used as arguments of aggregate functions"));
@@ -314,7 +315,13 @@ impl Planner<'_> {
         aggregates: &mut Vec<Aggregate>,
     ) -> Result<(Expression, DataType), CqlError> {
         let mut arguments = Vec::with_capacity(operands.len());
-        for ((selector, operand), argument_type) in operands.into_iter().zip(function.arguments()) {
+        for (position, ((selector, operand), argument_type)) in operands.into_iter().zip(function.arguments()).enumerate() {
+            if !may_be(selector, argument_type) {
+                return Err(CqlError::Invalid(format!(
+                    "Type error: {selector} cannot be passed as argument {position} of function system.{} of type {argument_type}",
+                    function.signature().name
+                )));
+            }
             arguments.push(match operand {
                 Operand::Planned(expression, _) => expression,
                 Operand::Literal(_) | Operand::Untyped => self.selector(selector, Some(argument_type), reads, aggregates)?.0,
@@ -337,6 +344,15 @@ fn argument<'a>(operand: &'a Operand<'_>) -> Argument<'a> {
         Operand::Planned(_, data_type) => Argument::Type(data_type),
         Operand::Literal(literal) => neutral(literal).map_or(Argument::Unknown, Argument::Literal),
         Operand::Untyped => Argument::Unknown,
+    }
+}
+
+/// The same of a function, of which a list literal may be a vector.
+fn argument_of<'a>(selector: &Selector, operand: &'a Operand<'_>) -> Argument<'a> {
+    match (operand, selector) {
+        (Operand::Untyped, Selector::List(elements)) => Argument::List(elements.len()),
+        (Operand::Untyped, Selector::Set(_) | Selector::Map(_) | Selector::Tuple(_)) => Argument::Composed,
+        _ => argument(operand),
     }
 }
 
@@ -387,6 +403,7 @@ fn native(name: NativeType) -> DataType {
 fn result_name(selector: &Selector) -> String {
     let all = |parts: &[Selector]| parts.iter().map(result_name).collect::<Vec<_>>().join(", ");
     match selector {
+        Selector::Literal(ast::Literal::Null) => "NULL".to_owned(),
         Selector::Function { name, arguments } => format!("system.{}({})", name.name.as_str(), all(arguments)),
         Selector::CellAttribute { attribute, of } => format!("{}({})", attribute.text(), result_name(of)),
         Selector::Cast { value, type_name } => format!("cast({} as {})", result_name(value), type_name.text()),

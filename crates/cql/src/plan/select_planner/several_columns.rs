@@ -84,7 +84,7 @@ impl Planner<'_> {
             ast::Term::Tuple(terms) => {
                 if terms.len() != run.len() {
                     return Err(CqlError::Invalid(format!(
-                        "Expected {} elements in value for tuple {marker_name}, but got {}: {term}",
+                        "Expected {} elements in value tuple, but got {}: {term}",
                         run.len(),
                         terms.len()
                     )));
@@ -111,6 +111,9 @@ impl Planner<'_> {
                     "The token() function must be applied to all partition key components or none of them, and not to {}",
                     column.name
                 )));
+            }
+            if positions.contains(&position) {
+                return Err(CqlError::invalid("The token() function contains duplicate partition key components"));
             }
             positions.push(position);
         }

@@ -79,6 +79,20 @@ pub enum FunctionError {
         /// How many there are.
         provided: usize,
     },
+    /// A function that takes any type of a kind takes another number of arguments.
+    #[error("Invalid number of arguments for function system.{name}({parameters})")]
+    GenericArgumentCount {
+        /// The name.
+        name: Box<str>,
+        /// The kinds of its arguments.
+        parameters: &'static str,
+    },
+    /// A function of vectors has a literal that is none.
+    #[error("Function system.{name} requires a float vector argument, but found a literal of another type")]
+    RequiresVector {
+        /// The name.
+        name: Box<str>,
+    },
     /// The only function of this name takes another type.
     #[error("Type error: {argument} cannot be passed as argument {position} of function system.{name} of type {expected}")]
     ArgumentType {

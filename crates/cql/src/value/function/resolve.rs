@@ -19,7 +19,11 @@ pub enum Argument<'a> {
     Type(&'a DataType),
     /// A literal of a native type.
     Literal(Literal<'a>),
-    /// Nothing: a marker, null, or a literal of a collection.
+    /// A list literal of so many elements: a vector literal looks the same.
+    List(usize),
+    /// Another literal of a collection or tuple.
+    Composed,
+    /// Nothing: a marker or null.
     Unknown,
 }
 
@@ -35,7 +39,7 @@ impl Argument<'_> {
             Self::Type(ty) => ty.to_string().into(),
             Self::Literal(Literal::String(text)) => format!("'{}'", Excerpt::new(text)).into(),
             Self::Literal(literal) => Excerpt::new(literal.text()).to_string().into(),
-            Self::Unknown => "?".into(),
+            Self::List(_) | Self::Composed | Self::Unknown => "?".into(),
         }
     }
 
@@ -44,7 +48,7 @@ impl Argument<'_> {
         match self {
             Self::Type(ty) => Some((*ty).clone()),
             Self::Literal(literal) => Some(literal.natural_type()),
-            Self::Unknown => None,
+            Self::List(_) | Self::Composed | Self::Unknown => None,
         }
     }
 
@@ -54,7 +58,7 @@ impl Argument<'_> {
             Self::Type(own) if assignable(own, ty) => Fit::Convertible,
             Self::Type(_) => Fit::None,
             Self::Literal(literal) => literal.fit(ty),
-            Self::Unknown => Fit::Convertible,
+            Self::List(_) | Self::Composed | Self::Unknown => Fit::Convertible,
         }
     }
 }
@@ -74,7 +78,7 @@ fn assignable(from: &DataType, to: &DataType) -> bool {
                 | (DataType::TimeUuid, DataType::Uuid)
                 | (DataType::BigInt, DataType::Timestamp)
                 | (DataType::Timestamp, DataType::BigInt)
-                | (DataType::Int | DataType::BigInt, DataType::Varint)
+                | (DataType::Int | DataType::BigInt | DataType::Timestamp, DataType::Varint)
         )
 }
 
@@ -245,16 +249,19 @@ fn overloads(name: &str) -> Vec<FunctionSpec> {
 
 /// The functions that take any type of a kind.
 fn generic(name: &str, arguments: &[Argument<'_>], receiver: Option<&DataType>) -> Result<Option<FunctionSpec>, FunctionError> {
-    let parameters = match name {
-        "min" | "max" | "map_keys" | "map_values" | "collection_count" | "collection_min" | "collection_max" | "collection_sum"
-        | "collection_avg" | "to_json" | "tojson" | "from_json" | "fromjson" => 1,
-        "similarity_cosine" | "similarity_euclidean" | "similarity_dot_product" => 2,
+    let (count, parameters) = match name {
+        "min" | "max" | "to_json" | "tojson" => (1, "any"),
+        "map_keys" | "map_values" => (1, "map"),
+        "collection_count" => (1, "collection"),
+        "collection_min" | "collection_max" | "collection_sum" | "collection_avg" => (1, "numeric_set_or_list"),
+        "from_json" | "fromjson" => (1, "text"),
+        "similarity_cosine" | "similarity_euclidean" | "similarity_dot_product" => (2, "vector<float, n>, vector<float, n>"),
         _ => return Ok(None),
     };
-    if arguments.len() != parameters {
-        return Err(FunctionError::ArgumentCount { name: name.into(), required: parameters, provided: arguments.len() });
+    if arguments.len() != count {
+        return Err(FunctionError::GenericArgumentCount { name: name.into(), parameters });
     }
-    if parameters == 2 {
+    if count == 2 {
         return similarity(name, arguments).map(Some);
     }
     let argument = &arguments[0];
@@ -312,20 +319,24 @@ fn similarity(name: &str, arguments: &[Argument<'_>]) -> Result<FunctionSpec, Fu
     };
     let mut vector: Option<DataType> = None;
     for argument in arguments {
-        match (argument.own_type(), &vector) {
-            (None, _) => {}
-            (Some(DataType::Vector(element, dimension)), known) if *element == DataType::Float => {
-                if matches!(known, Some(DataType::Vector(_, other)) if *other != dimension) {
-                    return Err(FunctionError::Dimensions);
-                }
-                vector = Some(DataType::Vector(element, dimension));
-            }
+        let dimension = match (argument, argument.own_type()) {
+            (Argument::Unknown, _) => continue,
+            (Argument::List(elements), _) => u16::try_from(*elements).map_err(|_| FunctionError::Dimensions)?,
+            (_, Some(DataType::Vector(element, dimension))) if *element == DataType::Float => dimension,
+            (Argument::Composed, _) => return Err(FunctionError::RequiresVector { name: name.into() }),
             _ => return Err(requires(name, "float vector", argument)),
+        };
+        if matches!(vector, Some(DataType::Vector(_, other)) if other != dimension) {
+            return Err(FunctionError::Dimensions);
         }
+        vector = Some(DataType::Vector(Arc::new(DataType::Float), dimension));
     }
     match vector {
         Some(vector) => Ok(spec(name, &[vector.clone(), vector], DataType::Float, Operation::Similarity(measure))),
-        None => Err(FunctionError::CannotInfer { argument: arguments[0].shown(), name: name.into() }),
+        None => {
+            let name = format!("{name}(vector<float, n>, vector<float, n>)");
+            Err(FunctionError::CannotInfer { argument: arguments[0].shown(), name: name.into() })
+        }
     }
 }
 
@@ -395,8 +406,8 @@ fn operation(operator: Operator, left: &DataType, right: &DataType) -> Option<Fu
 /// When the operand does not say its type, or is not a number.
 pub fn negation(operand: Argument<'_>, receiver: Option<&DataType>) -> Result<FunctionSpec, FunctionError> {
     let ty = match (operand, receiver) {
-        (Argument::Unknown, None) => return Err(FunctionError::AmbiguousNegation),
-        (Argument::Unknown, Some(receiver)) => receiver.clone(),
+        (Argument::List(_) | Argument::Composed | Argument::Unknown, None) => return Err(FunctionError::AmbiguousNegation),
+        (Argument::List(_) | Argument::Composed | Argument::Unknown, Some(receiver)) => receiver.clone(),
         (Argument::Literal(literal), Some(receiver)) if literal.fit(receiver) != Fit::None => receiver.clone(),
         (Argument::Literal(literal), _) => literal.natural_type(),
         (Argument::Type(ty), _) => ty.clone(),

@@ -41,7 +41,8 @@ impl Similarity {
                 if first == 0.0 || second == 0.0 {
                     return Err(FunctionError::ZeroVector);
                 }
-                (1.0 + dot() / (f64::sqrt(first) * f64::sqrt(second))) / 2.0
+                // One root of the product: it is exact for parallel vectors of the same length.
+                (1.0 + dot() / f64::sqrt(first * second)) / 2.0
             }
             Self::Euclidean => 1.0 / (1.0 + pairs().map(|(a, b)| (a - b) * (a - b)).sum::<f64>()),
             Self::DotProduct => (1.0 + dot()) / 2.0,

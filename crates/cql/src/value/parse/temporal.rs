@@ -101,7 +101,7 @@ fn zone(text: &str) -> Option<i64> {
     let name = text.strip_prefix(' ').unwrap_or(text);
     match name {
         "" if text.is_empty() => return Some(0),
-        "Z" => return Some(0),
+        "Z" | "z" => return Some(0),
         "UTC" | "GMT" | "UT" if text.len() > name.len() => return Some(0),
         _ => {}
     }
