@@ -25,6 +25,16 @@ impl Planner<'_> {
             ast::Term::UserType(fields) => self.user_type(fields, receiver, name)?,
             ast::Term::Tuple(elements) => match (receiver, elements.as_slice()) {
                 (DataType::Tuple(types), _) => self.tuple(elements, types, name)?,
+                (DataType::Udt(user, _), [_, _, ..]) => {
+                    // Cassandra looks at the components first: a user type is a tuple to it.
+                    let misfit = |(part, (_, wanted)): (&ast::Term, &(String, DataType))| !self.may_be(part, wanted);
+                    if let Some(position) = elements.iter().zip(&user.fields).position(misfit) {
+                        let wanted = &user.fields[position].1;
+                        let mistake = format!("Invalid tuple literal for {name}: component {position} is not of type {wanted}");
+                        return Err(CqlError::Invalid(mistake));
+                    }
+                    return Err(literal_error("tuple type", name, receiver));
+                }
                 // Parentheses around one term only group it.
                 (_, [single]) => return self.term(single, receiver, name),
                 _ => return Err(literal_error("tuple type", name, receiver)),
