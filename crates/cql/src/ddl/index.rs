@@ -57,6 +57,9 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateIndex) -> Res
     let keyspace = context.existing_keyspace(statement.table.keyspace.as_ref())?;
     let table_name = statement.table.name.as_str();
     let table = keyspace.tables.get(table_name).ok_or_else(|| DdlError::IndexUnknownTable(table_name.to_owned()))?;
+    if table.is_container() {
+        return Err(DdlError::Container { keyspace: table.keyspace.clone(), table: table.name.clone() });
+    }
     if table.records.is_some() {
         return Err(DdlError::RecordSet { keyspace: table.keyspace.clone(), table: table.name.clone() });
     }

@@ -190,6 +190,9 @@ impl Planner<'_> {
 
 /// Refuses to write what only clients of another protocol may.
 pub(super) fn check_writable(table: &Table) -> Result<(), CqlError> {
+    if table.is_container() {
+        return Err(CqlError::Invalid(format!("{}.{} is a container: CQL reads it, GridDB clients write it", table.keyspace, table.name)));
+    }
     if table.records.is_none() {
         return Ok(());
     }
