@@ -102,6 +102,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn tokens_are_those_of_cql() {
+        let tokens = [
+            (0, -3_485_513_579_396_041_028),
+            (1, -4_069_959_284_402_364_209),
+            (2, -3_248_873_570_005_575_792),
+            (3, 9_010_454_139_840_013_625),
+            (5, -7_509_452_495_886_106_294),
+        ];
+        for (partition, token) in tokens {
+            assert_eq!(token_of_partition(partition), Token(token));
+        }
+    }
+
+    #[test]
     fn keys_come_back_and_sort_like_their_values() {
         let mut last = Vec::new();
         for value in [i32::MIN, -256, -1, 0, 1, 255, i32::MAX] {
