@@ -12,6 +12,7 @@ mod types;
 pub use column_id::ColumnId;
 pub use permission::{Permission, Permissions, Resource};
 pub use schema::{
-    Column, ColumnKind, DroppedColumn, Index, IndexPart, KeptOption, Keyspace, Order, Replication, Role, Schema, Table, TableOptions, View,
+    CONTAINER_OPTION, Column, ColumnKind, DroppedColumn, Index, IndexPart, KeptOption, Keyspace, Order, Replication, Role, Schema, Table,
+    TableOptions, View,
 };
 pub use types::{DataType, Frozen, TYPE_DEPTH_MAX, TYPE_PARTS_MAX, UserType};

@@ -199,6 +199,9 @@ pub struct TableOptions {
     pub kept: BTreeMap<String, KeptOption>,
 }
 
+/// The option in [`TableOptions::kept`] that makes a table a GridDB container, and says what CQL cannot: the `griddb` crate reads and writes it.
+pub const CONTAINER_OPTION: &str = "griddb";
+
 /// The value of an option in [`TableOptions::kept`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeptOption {
@@ -260,6 +263,12 @@ impl Table {
     /// The engine's tables that hold what is stored of it: its rows, then the entries of its indexes.
     pub fn stored(&self) -> impl Iterator<Item = TableId> + '_ {
         std::iter::once(self.id).chain(self.indexes.values().map(|index| index.id))
+    }
+
+    /// Whether it is a container of GridDB: its clients write it, CQL reads it.
+    #[must_use]
+    pub fn is_container(&self) -> bool {
+        self.options.kept.contains_key(CONTAINER_OPTION)
     }
 
     /// Whether its columns are counters.

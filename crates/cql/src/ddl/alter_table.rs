@@ -66,6 +66,9 @@ pub(super) fn drop(context: &Context<'_>, statement: &ast::DropTable) -> Result<
 }
 
 fn check_declared(table: &Table) -> Result<(), DdlError> {
+    if table.is_container() {
+        return Err(DdlError::Container { keyspace: table.keyspace.clone(), table: table.name.clone() });
+    }
     if table.records.is_none() {
         return Ok(());
     }

@@ -153,6 +153,8 @@ pub enum DdlError {
     SystemKeyspace(String),
     #[error("{keyspace}.{table} is a record set: Aerospike clients make and change it")]
     RecordSet { keyspace: String, table: String },
+    #[error("{keyspace}.{table} is a container: GridDB clients make, change and drop it")]
+    Container { keyspace: String, table: String },
     #[error("Keyspace {0} has record sets of Aerospike clients: truncate them and leave it, or use another keyspace")]
     HasRecordSets(String),
 

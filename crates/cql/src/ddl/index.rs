@@ -60,6 +60,9 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateIndex) -> Res
     if table.view.is_some() {
         return Err(DdlError::IndexOnView);
     }
+    if table.is_container() {
+        return Err(DdlError::Container { keyspace: table.keyspace.clone(), table: table.name.clone() });
+    }
     if table.records.is_some() {
         return Err(DdlError::RecordSet { keyspace: table.keyspace.clone(), table: table.name.clone() });
     }

@@ -193,6 +193,9 @@ fn check_base(base: &Table, view: &str) -> Result<(), DdlError> {
     if base.is_counter() {
         return Err(DdlError::ViewOfCounters);
     }
+    if base.is_container() {
+        return Err(DdlError::Container { keyspace: base.keyspace.clone(), table: base.name.clone() });
+    }
     if base.records.is_some() {
         return Err(DdlError::RecordSet { keyspace: base.keyspace.clone(), table: base.name.clone() });
     }

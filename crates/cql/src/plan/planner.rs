@@ -231,6 +231,9 @@ pub(super) fn check_writable(table: &Table) -> Result<(), CqlError> {
     if table.view.is_some() {
         return Err(CqlError::invalid("Cannot directly modify a materialized view"));
     }
+    if table.is_container() {
+        return Err(CqlError::Invalid(format!("{}.{} is a container: CQL reads it, GridDB clients write it", table.keyspace, table.name)));
+    }
     if table.records.is_none() {
         return Ok(());
     }

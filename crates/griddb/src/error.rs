@@ -1,0 +1,148 @@
+//! Why a statement fails, in GridDB's numbers and names.
+
+use std::borrow::Cow;
+
+/// A number as GridDB's clients show it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ErrorCode(pub i32);
+
+/// Declares the codes with the names that clients show.
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $number:literal;)*) => {
+        impl ErrorCode {
+            $($(#[$doc])* pub const $name: Self = Self($number);)*
+
+            /// The code's name; empty if it has none.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self.0 {
+                    $($number => stringify!($name),)*
+                    _ => "",
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// No memory for it.
+    CM_NO_MEMORY = 1001;
+    /// More than the server takes or gives.
+    CM_LIMITS_EXCEEDED = 1008;
+    /// Wrong name or password.
+    TXN_AUTH_FAILED = 10_005;
+    /// Not logged in.
+    TXN_AUTH_REQUIRED = 10_006;
+    /// The partition has no owner now.
+    TXN_PARTITION_STATE_UNMATCH = 10_010;
+    /// No such statement.
+    TXN_STATEMENT_TYPE_UNKNOWN = 10_013;
+    /// Not done in time.
+    TXN_STATEMENT_TIMEOUT = 10_014;
+    /// No transaction has begun.
+    TXN_TRANSACTION_NOT_BEGIN = 10_015;
+    /// The container is gone.
+    TXN_CONTAINER_NOT_FOUND = 10_016;
+    /// The client knows another schema of the container.
+    TXN_CONTAINER_SCHEMA_UNMATCH = 10_017;
+    /// A collection was asked for and it is a time series, or the other way round.
+    TXN_CONTAINER_TYPE_INVALID = 10_018;
+    /// The write may have been done, or not.
+    TXN_REPLICATION_ACK_TIMEOUT = 10_020;
+    /// The request cannot be read.
+    TXN_DECODE_FAILED = 10_038;
+    /// The client expects another cluster.
+    TXN_CLUSTER_NAME_INVALID = 10_053;
+    /// The client speaks a version that is not served.
+    TXN_CLIENT_VERSION_NOT_ACCEPTABLE = 10_054;
+    /// A statement that is not served.
+    TXN_STATEMENT_TYPE_UNSUPPORTED = 10_055;
+    /// No such partition.
+    TXN_PARTITION_ID_INVALID = 10_065;
+    /// Not allowed.
+    TXN_OPERATION_NOT_ALLOWED = 10_079;
+    /// No such database.
+    TXN_DATABASE_NOT_EXIST = 10_087;
+    /// The server could not do it.
+    DS_DS_STATEMENT_FAILED = 60_001;
+    /// A schema that cannot be.
+    DS_DS_SCHEMA_INVALID = 60_015;
+    /// The container exists with another schema.
+    DS_DS_CHANGE_SCHEMA_DISABLE = 60_016;
+    /// A container cannot have such a name.
+    DS_DS_CONTAINER_NAME_INVALID = 60_025;
+    /// A row that cannot be stored.
+    DS_COL_ROWDATA_INVALID = 60_046;
+    /// A row key that cannot be.
+    DS_COL_ROWKEY_INVALID = 60_049;
+    /// The container has no row key.
+    DS_COL_ROWKEY_UNDEFINED = 60_050;
+    /// No such row set.
+    DS_DS_RESULT_ID_INVALID = 60_132;
+    /// No such session.
+    TM_SESSION_NOT_FOUND = 110_003;
+    /// Transactions are not served.
+    TM_TRANSACTION_BEGIN_NOT_ALLOWED = 110_007;
+    /// There is nothing to commit.
+    TM_TRANSACTION_COMMIT_NOT_ALLOWED = 110_008;
+    /// There is nothing to abort.
+    TM_TRANSACTION_ABORT_NOT_ALLOWED = 110_009;
+    /// Queries for update are not served.
+    TQ_FOR_UPDATE_INVALID = 150_002;
+    /// The query names another container.
+    TQ_INVALID_COLLECTION_NAME = 150_010;
+    /// No such column.
+    TQ_COLUMN_NOT_FOUND = 150_012;
+    /// No such function.
+    TQ_FUNCTION_NOT_FOUND = 150_014;
+    /// Division by zero.
+    TQ_DIVIDE_BY_ZERO = 150_016;
+    /// Operator and operands do not fit.
+    TQ_OPERATION_NOT_DEFINED = 150_018;
+    /// Such a column has no such aggregation.
+    TQ_COLUMN_CANNOT_AGGREGATE = 150_020;
+    /// The query is no TQL.
+    TQ_SYNTAX_ERROR_EXECUTION = 151_001;
+    /// Aggregations have no order.
+    TQ_SYNTAX_ERROR_ORDERBY_WITH_AGGREGATION = 151_005;
+    /// A value of another type is needed.
+    TQ_CONSTRAINT_CANNOT_CAST = 152_001;
+    /// TQL that is not served.
+    TQ_INTERNAL_NOT_IMPLEMENTED = 152_502;
+}
+
+impl std::fmt::Debug for ErrorCode {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "ErrorCode({} {})", self.0, self.name())
+    }
+}
+
+/// Why a statement fails.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {message}", code.name())]
+pub struct GridError {
+    /// For programs.
+    pub code: ErrorCode,
+    /// For people.
+    pub message: Cow<'static, str>,
+}
+
+impl GridError {
+    /// An error with a text of its own.
+    #[must_use]
+    pub fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { code, message: message.into() }
+    }
+
+    /// A request that ends too early or says what cannot be.
+    #[must_use]
+    pub fn malformed(what: &'static str) -> Self {
+        Self::new(ErrorCode::TXN_DECODE_FAILED, what)
+    }
+
+    /// What this server does not do.
+    #[must_use]
+    pub fn unsupported(what: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(ErrorCode::TXN_STATEMENT_TYPE_UNSUPPORTED, what)
+    }
+}

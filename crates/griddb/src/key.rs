@@ -1,0 +1,141 @@
+//! Where rows are: the token of a partition, and row keys as bytes that sort like their values.
+//!
+//! Both are what CQL computes for the table, so that CQL finds the rows: the token is the Murmur3 hash of the partition column, a row key has
+//! `40` before each value (`20` if it is an empty text), integers as big-endian with the sign bit flipped, texts with `00` as `00 FF` and
+//! `00 00` at the end.
+
+use crate::schema::ElementType;
+use crate::{ErrorCode, GridError};
+use base::Token;
+
+const EMPTY: u8 = 0x20;
+const VALUE: u8 = 0x40;
+
+/// The longest row key, encoded.
+const KEY_BYTES_MAX: usize = 60_000;
+
+const C1: u64 = 0x87C3_7B91_1142_53D5;
+const C2: u64 = 0x4CF5_AD43_2745_937F;
+
+/// The token of a partition column: Murmur3 of four bytes that are not negative.
+#[must_use]
+pub fn token_of_partition(partition: u32) -> Token {
+    debug_assert!(partition < 128);
+    let word = u64::from(u32::from_le_bytes(partition.to_be_bytes()));
+    let length = 4_u64;
+    let (mut h1, mut h2) = (word.wrapping_mul(C1).rotate_left(31).wrapping_mul(C2) ^ length, length);
+    h1 = h1.wrapping_add(h2);
+    h2 = h2.wrapping_add(h1);
+    Token(finish(h1).wrapping_add(finish(h2)) as i64)
+}
+
+fn finish(mut word: u64) -> u64 {
+    word ^= word >> 33;
+    word = word.wrapping_mul(0xFF51_AFD7_ED55_8CCD);
+    word ^= word >> 33;
+    word = word.wrapping_mul(0xC4CE_B9FE_1A85_EC53);
+    word ^ (word >> 33)
+}
+
+/// Appends a value of a row key, given as a cell has it.
+///
+/// # Errors
+/// The key is too long by now.
+#[inline]
+pub fn encode_key(element: ElementType, cell: &[u8], out: &mut Vec<u8>) -> Result<(), GridError> {
+    if cell.is_empty() {
+        out.push(EMPTY);
+        return Ok(());
+    }
+    out.push(VALUE);
+    if element == ElementType::String {
+        for byte in cell {
+            out.push(*byte);
+            if *byte == 0 {
+                out.push(0xFF);
+            }
+        }
+        out.extend_from_slice(&[0, 0]);
+    } else {
+        let start = out.len();
+        out.extend_from_slice(cell);
+        out[start] ^= 0x80;
+    }
+    if out.len() > KEY_BYTES_MAX {
+        return Err(GridError::new(ErrorCode::DS_COL_ROWKEY_INVALID, format!("a row key has at most {KEY_BYTES_MAX} bytes")));
+    }
+    Ok(())
+}
+
+/// Takes a value off the front of a row key and appends it to `out` as a cell has it. Nothing of a key that was not made here.
+#[inline]
+pub fn decode_key(element: ElementType, input: &mut &[u8], out: &mut Vec<u8>) {
+    let Some((marker, rest)) = input.split_first() else { return };
+    *input = rest;
+    if *marker != VALUE {
+        return;
+    }
+    if let Some(bytes) = element.fixed_bytes() {
+        let Some((value, rest)) = rest.split_at_checked(bytes) else { return };
+        *input = rest;
+        let start = out.len();
+        out.extend_from_slice(value);
+        out[start] ^= 0x80;
+        return;
+    }
+    let mut at = 0;
+    while let Some(byte) = rest.get(at) {
+        at += 1;
+        if *byte == 0 {
+            at += 1;
+            if rest.get(at - 1) != Some(&0xFF) {
+                break;
+            }
+        }
+        out.push(*byte);
+    }
+    *input = rest.get(at..).unwrap_or_default();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_those_of_cql() {
+        let tokens = [
+            (0, -3_485_513_579_396_041_028),
+            (1, -4_069_959_284_402_364_209),
+            (2, -3_248_873_570_005_575_792),
+            (3, 9_010_454_139_840_013_625),
+            (5, -7_509_452_495_886_106_294),
+        ];
+        for (partition, token) in tokens {
+            assert_eq!(token_of_partition(partition), Token(token));
+        }
+    }
+
+    #[test]
+    fn keys_come_back_and_sort_like_their_values() {
+        let mut last = Vec::new();
+        for value in [i32::MIN, -256, -1, 0, 1, 255, i32::MAX] {
+            let mut key = Vec::new();
+            encode_key(ElementType::Integer, &value.to_be_bytes(), &mut key).expect("it is short");
+            assert!(key > last);
+            let (mut input, mut cell) = (&key[..], Vec::new());
+            decode_key(ElementType::Integer, &mut input, &mut cell);
+            assert_eq!((cell, input), (value.to_be_bytes().to_vec(), &[][..]));
+            last = key;
+        }
+        let mut last = Vec::new();
+        for text in ["", "\0", "\0a", "a", "a\0", "a\0b", "aa", "b"] {
+            let mut key = Vec::new();
+            encode_key(ElementType::String, text.as_bytes(), &mut key).expect("it is short");
+            assert!(key > last, "{text:?}");
+            let (mut input, mut cell) = (&key[..], Vec::new());
+            decode_key(ElementType::String, &mut input, &mut cell);
+            assert_eq!((cell, input), (text.as_bytes().to_vec(), &[][..]));
+            last = key;
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Values that were sent, as cells have them.
+
+use crate::schema::ElementType;
+use crate::{ErrorCode, GridError};
+
+/// The largest timestamp: the end of the year 9999.
+const TIMESTAMP_MAX_MS: i64 = 253_402_300_799_999;
+
+/// Appends the cell of a value that was sent.
+#[inline]
+pub(super) fn put_cell(element: ElementType, sent: &[u8], out: &mut Vec<u8>) -> Result<(), GridError> {
+    let invalid = |message: &'static str| Err(GridError::new(ErrorCode::DS_COL_ROWDATA_INVALID, message));
+    match element {
+        ElementType::Blob => out.extend_from_slice(sent),
+        ElementType::String if std::str::from_utf8(sent).is_err() => return invalid("a STRING is not UTF-8"),
+        ElementType::String => out.extend_from_slice(sent),
+        ElementType::Bool => out.push(u8::from(sent.first().is_some_and(|byte| *byte != 0))),
+        ElementType::Timestamp => {
+            let time_ms = sent.first_chunk().map_or(-1, |bytes| i64::from_le_bytes(*bytes));
+            if !(0..=TIMESTAMP_MAX_MS).contains(&time_ms) {
+                return invalid("a TIMESTAMP is not between the years 1970 and 9999");
+            }
+            out.extend_from_slice(&time_ms.to_be_bytes());
+        }
+        _ => out.extend(sent.iter().rev()),
+    }
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! Rows that clients send.
+
+use super::cell::put_cell;
+use super::{Layout, array};
+use crate::schema::ColumnDefinition;
+use crate::wire::Reader;
+use crate::{ErrorCode, GridError};
+
+/// Rows of one request, one after the other.
+pub struct RowReader<'a> {
+    columns: &'a [ColumnDefinition],
+    layout: Layout,
+    fixed: Reader<'a>,
+    variable: &'a [u8],
+    left: usize,
+}
+
+/// A row that a client has sent: what each column holds, as on the wire; none where it is null.
+pub struct SentRow<'a> {
+    values: Vec<Option<&'a [u8]>>,
+}
+
+impl<'a> RowReader<'a> {
+    /// Reads `count` rows of these columns from all that is left.
+    ///
+    /// # Errors
+    /// There cannot be so many.
+    pub fn new(columns: &'a [ColumnDefinition], count: i64, reader: &mut Reader<'a>) -> Result<Self, GridError> {
+        let layout = Layout::of(columns);
+        let left = usize::try_from(count).map_err(|_| GridError::malformed("a negative number of rows"))?;
+        let bytes = left.checked_mul(layout.fixed_bytes).ok_or(GridError::malformed("more rows than there are"))?;
+        let fixed = Reader::new(reader.take(bytes)?);
+        Ok(Self { columns, layout, fixed, variable: reader.rest(), left })
+    }
+
+    /// How many rows are left.
+    pub fn left(&self) -> usize {
+        self.left
+    }
+
+    /// The next row.
+    ///
+    /// # Errors
+    /// It is not whole, or no row of these columns.
+    pub fn next_row(&mut self) -> Result<Option<SentRow<'a>>, GridError> {
+        let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
+        self.left = left;
+        let mut variable = Reader::new(&[]);
+        if self.layout.variable_columns > 0 {
+            let offset = usize::try_from(self.fixed.i64()?).map_err(|_| GridError::malformed("a negative offset"))?;
+            let rest = self.variable.get(offset..).ok_or(GridError::malformed("an offset beyond the end"))?;
+            variable = Reader::new(rest);
+            if variable.var_size()? != self.layout.variable_columns as u64 {
+                return Err(GridError::malformed("a row with another number of variable columns"));
+            }
+        }
+        let nulls = self.fixed.take(self.layout.null_bytes)?;
+        let mut values = Vec::with_capacity(self.columns.len());
+        for (position, column) in self.columns.iter().enumerate() {
+            let value = match column.fixed_bytes() {
+                Some(bytes) => self.fixed.take(bytes)?,
+                None => variable.var_bytes()?,
+            };
+            let is_null = nulls[position / 8] >> (position % 8) & 1 == 1;
+            if is_null && column.is_not_null {
+                return Err(GridError::new(ErrorCode::DS_COL_ROWDATA_INVALID, format!("the column {} cannot be null", column.name)));
+            }
+            values.push((!is_null).then_some(value));
+        }
+        Ok(Some(SentRow { values }))
+    }
+}
+
+impl SentRow<'_> {
+    /// Appends the cell of a column; false if it is null.
+    ///
+    /// # Errors
+    /// A value that cannot be.
+    pub fn cell(&self, column: &ColumnDefinition, position: usize, out: &mut Vec<u8>) -> Result<bool, GridError> {
+        let Some(value) = self.values.get(position).copied().flatten() else { return Ok(false) };
+        if column.is_array {
+            array::to_cell(column.element, value, out)?;
+        } else {
+            put_cell(column.element, value, out)?;
+        }
+        Ok(true)
+    }
+}

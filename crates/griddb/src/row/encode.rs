@@ -1,0 +1,102 @@
+//! Rows that clients get.
+
+use super::{Layout, StoredRow, array};
+use crate::container::Container;
+use crate::key::decode_key;
+use crate::schema::ColumnDefinition;
+use crate::wire::{put_var_bytes, put_var_size};
+use crate::{ErrorCode, GridError};
+
+/// Rows in the making.
+pub struct RowSet {
+    layout: Layout,
+    has_numbers: bool,
+    fixed: Vec<u8>,
+    variable: Vec<u8>,
+    rows: u64,
+    bytes_max: usize,
+}
+
+impl RowSet {
+    /// Rows of a container, at most so many bytes; with numbers unless it is a time series or `has_numbers` is false.
+    pub fn new(container: &Container, has_numbers: bool, bytes_max: usize) -> Self {
+        let layout = Layout::of(&container.definition.columns);
+        let has_numbers = has_numbers && !container.is_time_series();
+        Self { layout, has_numbers, fixed: Vec::new(), variable: Vec::new(), rows: 0, bytes_max }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Appends a row.
+    ///
+    /// # Errors
+    /// There is no room.
+    pub fn push(&mut self, row: &StoredRow<'_>) -> Result<(), GridError> {
+        self.rows += 1;
+        if self.has_numbers {
+            // Only transactions have a use for it.
+            self.fixed.extend_from_slice(&self.rows.to_le_bytes());
+        }
+        if self.layout.variable_columns > 0 {
+            self.fixed.extend_from_slice(&(self.variable.len() as u64).to_le_bytes());
+            put_var_size(&mut self.variable, self.layout.variable_columns);
+        }
+        let nulls = self.fixed.len();
+        self.fixed.resize(nulls + self.layout.null_bytes, 0);
+        let (mut key, mut cell) = (row.clustering, Vec::new());
+        let key_len = row.container.definition.key_len;
+        let mut cells = row.view.cells().peekable();
+        for (position, column) in row.container.definition.columns.iter().enumerate() {
+            if position < key_len {
+                cell.clear();
+                decode_key(column.element, &mut key, &mut cell);
+                self.put(column, Some(&cell));
+                continue;
+            }
+            let id = Container::column_id(position);
+            while cells.next_if(|cell| cell.column < id).is_some() {}
+            let value = cells.next_if(|cell| cell.column == id).and_then(|cell| cell.live_value(0));
+            if value.is_none() {
+                self.fixed[nulls + position / 8] |= 1 << (position % 8);
+            }
+            self.put(column, value);
+        }
+        if self.fixed.len() + self.variable.len() > self.bytes_max {
+            let message = format!("the rows take more than {} bytes: ask for fewer with LIMIT", self.bytes_max);
+            return Err(GridError::new(ErrorCode::CM_LIMITS_EXCEEDED, message));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn put(&mut self, column: &ColumnDefinition, cell: Option<&[u8]>) {
+        match (column.fixed_bytes(), cell) {
+            (Some(bytes), None) => self.fixed.resize(self.fixed.len() + bytes, 0),
+            (Some(bytes), Some(cell)) => {
+                let start = self.fixed.len();
+                self.fixed.extend(cell.iter().rev());
+                self.fixed.resize(start + bytes, 0);
+            }
+            (None, Some(cell)) if column.is_array => array::to_wire(column.element, cell, &mut self.variable),
+            // An array without elements: one byte that says so.
+            (None, None) if column.is_array => put_var_bytes(&mut self.variable, &[1]),
+            (None, cell) => put_var_bytes(&mut self.variable, cell.unwrap_or_default()),
+        }
+    }
+
+    /// Appends all of them.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.fixed);
+        out.extend_from_slice(&self.variable);
+    }
+
+    /// Appends their number, then all of them.
+    pub fn write_with_count(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.rows.to_le_bytes());
+        self.write(out);
+    }
+}

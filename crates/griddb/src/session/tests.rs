@@ -1,0 +1,164 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::wire::{MAGIC, put_string};
+use base::Rng;
+
+#[derive(Default)]
+struct Fake {
+    requires_login: bool,
+    served: Vec<(i32, String)>,
+    waits: bool,
+}
+
+impl Server for Fake {
+    fn cluster_name(&self) -> &str {
+        "TarnDB"
+    }
+
+    fn requires_login(&self) -> bool {
+        self.requires_login
+    }
+
+    fn database(&self, name: &str) -> Option<i64> {
+        (name == PUBLIC_DATABASE).then_some(0)
+    }
+
+    fn address(&self) -> SocketAddr {
+        "127.0.0.1:10001".parse().unwrap()
+    }
+
+    fn statement(&mut self, statement: &Statement<'_>, _: &[u8], database: &str, out: &mut Vec<u8>) -> Progress {
+        self.served.push((statement.number(), database.to_owned()));
+        if self.waits {
+            return Progress::Waiting;
+        }
+        statement.reply.write_done(out);
+        Progress::Replied
+    }
+}
+
+fn session() -> Session {
+    Session::new("127.0.0.1:5000".parse().unwrap(), 1 << 16)
+}
+
+fn frame(number: i32, arguments: &[u8]) -> Vec<u8> {
+    let mut body = [number.to_le_bytes(), 0_i32.to_le_bytes()].concat();
+    if number == statement::CONNECT {
+        put_i32(&mut body, 9);
+    } else {
+        put_i64(&mut body, 9);
+    }
+    body.extend_from_slice(arguments);
+    let mut frame = MAGIC.to_le_bytes().to_vec();
+    frame.extend_from_slice(&[0; 12]);
+    put_i32(&mut frame, body.len() as i32);
+    frame.extend_from_slice(&body);
+    frame
+}
+
+fn connect_frame(version: i32) -> Vec<u8> {
+    frame(statement::CONNECT, &[&version.to_le_bytes()[..], &2_i32.to_le_bytes(), &[1, 0]].concat())
+}
+
+fn login_frame(cluster_name: &str) -> Vec<u8> {
+    let mut arguments = 0_i32.to_le_bytes().to_vec();
+    put_string(&mut arguments, "admin");
+    put_string(&mut arguments, "digest");
+    put_i32(&mut arguments, 15);
+    arguments.push(1);
+    put_string(&mut arguments, cluster_name);
+    arguments.push(0);
+    frame(statement::LOGIN, &arguments)
+}
+
+/// The results of the one reply in `out`, or the number of its error.
+fn results(out: &[u8]) -> Result<&[u8], i32> {
+    let header = FrameHeader::read(out, false, 1 << 20).unwrap().unwrap();
+    assert_eq!(header.bytes + header.body_bytes, out.len());
+    let body = &out[header.bytes..];
+    let head = if body[..4] == statement::CONNECT.to_le_bytes() { 8 } else { 12 };
+    let (status, results) = body[head..].split_first().unwrap();
+    if *status == 0 { Ok(results) } else { Err(i32::from_le_bytes(*results[4..].first_chunk().unwrap())) }
+}
+
+fn ask(session: &mut Session, server: &mut Fake, bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    assert_eq!(session.receive(bytes, &mut out, 1 << 20, server), Verdict::Continue);
+    out
+}
+
+#[test]
+fn a_client_connects_logs_in_and_learns_where_partitions_are() {
+    let (mut session, mut server) = (session(), Fake::default());
+    assert_eq!(results(&ask(&mut session, &mut server, &connect_frame(15))), Ok(&[0, 15, 0, 0, 0, 0, 2, 0, 0, 0, 1, 0][..]));
+    assert_eq!(results(&ask(&mut session, &mut server, &frame(statement::GET_ROW, &[]))), Err(10_006));
+    assert_eq!(results(&ask(&mut session, &mut server, &login_frame("other"))), Err(10_053));
+    assert_eq!(results(&ask(&mut session, &mut server, &login_frame("TarnDB"))), Ok(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0][..]));
+    let address = [127, 0, 0, 1, 0x11, 0x27, 0, 0];
+    let master = frame(statement::GET_PARTITION_ADDRESS, &[0, 0, 0, 0, 1]);
+    let expected = [&[128, 0, 0, 0, 0, 0, 1, 0][..], &address].concat();
+    assert_eq!(results(&ask(&mut session, &mut server, &master)), Ok(&expected[..]));
+    let owner = frame(statement::GET_PARTITION_ADDRESS, &[0, 0, 0, 0]);
+    let expected = [&[128, 0, 0, 0, 1][..], &address, &[0]].concat();
+    assert_eq!(results(&ask(&mut session, &mut server, &owner)), Ok(&expected[..]));
+    assert_eq!(results(&ask(&mut session, &mut server, &frame(statement::GET_ROW, &[]))), Ok(&[][..]));
+    assert_eq!(server.served, [(statement::GET_ROW, PUBLIC_DATABASE.to_owned())]);
+    assert_eq!(results(&ask(&mut session, &mut server, &frame(statement::LOGOUT, &[0; 4]))), Ok(&[][..]));
+    assert_eq!(results(&ask(&mut session, &mut server, &frame(statement::GET_ROW, &[]))), Err(10_006));
+    assert_eq!(session.receive(&frame(statement::DISCONNECT, &[0; 4]), &mut Vec::new(), 1 << 20, &mut server), Verdict::Close);
+}
+
+#[test]
+fn what_is_not_served_is_refused() {
+    let (mut session, mut server) = (session(), Fake::default());
+    assert_eq!(results(&ask(&mut session, &mut server, &connect_frame(13))), Err(10_054));
+    server.requires_login = true;
+    assert_eq!(results(&ask(&mut session, &mut server, &login_frame(""))), Err(10_005));
+    server.requires_login = false;
+    ask(&mut session, &mut server, &login_frame(""));
+    assert_eq!(results(&ask(&mut session, &mut server, &frame(500, &[]))), Err(10_013));
+    let long = frame(statement::PUT_ROW, &vec![0; 1 << 17]);
+    let (head, tail) = long.split_at(1_000);
+    assert_eq!(results(&ask(&mut session, &mut server, head)), Err(1_008));
+    assert!(ask(&mut session, &mut server, tail).is_empty());
+    assert_eq!(results(&ask(&mut session, &mut server, &frame(statement::GET_ROW, &[]))), Ok(&[][..]));
+    assert_eq!(session.receive(b"GET / HTTP/1.1", &mut Vec::new(), 1 << 20, &mut server), Verdict::Close);
+}
+
+#[test]
+fn a_heartbeat_is_answered_while_a_statement_is_in_flight() {
+    let (mut session, mut server) = (session(), Fake { waits: true, ..Fake::default() });
+    ask(&mut session, &mut server, &login_frame(""));
+    assert!(ask(&mut session, &mut server, &frame(statement::GET_ROW, &[])).is_empty());
+    assert_eq!(session.in_flight(), 1);
+    assert!(results(&ask(&mut session, &mut server, &connect_frame(15))).is_ok());
+    let mut out = Vec::new();
+    assert_eq!(session.receive(&frame(statement::GET_ROW, &[]), &mut out, 1 << 20, &mut server), Verdict::Pause);
+    assert_eq!((out.len(), server.served.len()), (0, 1));
+    session.append_late_reply(b"late", &mut out);
+    assert_eq!(session.receive(&[], &mut out, 1 << 20, &mut server), Verdict::Continue);
+    assert_eq!((&out[..], server.served.len()), (&b"late"[..], 2));
+}
+
+#[test]
+fn arbitrary_bytes_end_in_replies_or_the_end() {
+    let mut random = Rng::new(3);
+    let whole =
+        [connect_frame(15), login_frame(""), frame(statement::GET_PARTITION_ADDRESS, &[0, 0, 0, 0, 1]), frame(121, &[7; 40])].concat();
+    for _ in 0..20_000 {
+        let mut bytes = whole.clone();
+        for _ in 0..=random.below(4) {
+            let at = random.below(bytes.len() as u64) as usize;
+            bytes[at] = random.next_u64() as u8;
+        }
+        let (mut session, mut server) = (session(), Fake::default());
+        let mut out = Vec::new();
+        for piece in bytes.chunks(1 + random.below(60) as usize) {
+            if session.receive(piece, &mut out, 1 << 20, &mut server) != Verdict::Continue {
+                break;
+            }
+        }
+        assert!(session.buffered_bytes() <= 1 << 10);
+    }
+}

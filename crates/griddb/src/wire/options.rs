@@ -1,0 +1,65 @@
+//! The block of options that most statements have: a size, then numbers with values whose types the numbers give.
+
+use super::Reader;
+use crate::GridError;
+
+/// From here up options come in groups with a size, so that those that are not known can be skipped.
+const GROUPED_FROM: i16 = 11_000;
+
+/// The options that mean something here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options<'a> {
+    /// Rows are to be locked for an update.
+    pub for_update: bool,
+    /// The container is to be locked.
+    pub container_lock: bool,
+    /// The database that the connection is for.
+    pub database: Option<&'a str>,
+    /// The version of features that the schema in the statement needs: what follows the schema depends on it.
+    pub feature_version: Option<i32>,
+}
+
+impl<'a> Options<'a> {
+    /// Reads a block.
+    ///
+    /// # Errors
+    /// A block that ends too early, or an option whose length is not known.
+    pub fn read(reader: &mut Reader<'a>) -> Result<Self, GridError> {
+        let mut block = Reader::new(reader.bytes()?);
+        let mut options = Self::default();
+        while !block.rest().is_empty() {
+            let id = block.i16()?;
+            if id >= GROUPED_FROM {
+                let mut group = Reader::new(block.bytes()?);
+                options.read_group(&mut group)?;
+                continue;
+            }
+            match id {
+                2 => options.for_update = block.bool()?,
+                3 => options.container_lock = block.bool()?,
+                0 | 4 | 8 => drop(block.u8()?),
+                5 => options.database = Some(block.string()?),
+                1 | 6 | 7 | 10_001 => drop(block.i32()?),
+                10_002 | 10_003 => drop(block.i64()?),
+                _ => return Err(GridError::malformed("an option that is not known")),
+            }
+        }
+        Ok(options)
+    }
+
+    /// Options of later versions. What follows one that is not known is skipped.
+    fn read_group(&mut self, group: &mut Reader<'a>) -> Result<(), GridError> {
+        while !group.rest().is_empty() {
+            match group.i16()? {
+                11_001 => drop(group.take(24)?),
+                11_004 => self.feature_version = Some(group.i32()?),
+                11_002 | 11_005 | 11_006 => drop(group.i32()?),
+                11_003 | 11_010 | 11_011 => drop(group.i64()?),
+                11_007 | 11_012 | 11_013 => drop(group.u8()?),
+                11_009 => drop(group.string()?),
+                _ => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+}

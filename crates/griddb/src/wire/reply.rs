@@ -1,0 +1,85 @@
+//! Replies: the head that every one has, and errors.
+
+use super::frame::FrameHeader;
+use super::statement;
+use super::writer::{put_i32, put_i64, put_string};
+use crate::GridError;
+
+/// How a statement ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Status {
+    /// Done.
+    Success = 0,
+    /// The statement is wrong.
+    StatementError = 1,
+    /// The node cannot do it now: the client connects again and asks again.
+    NodeError = 2,
+}
+
+/// What of a statement its reply repeats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplyHeader {
+    /// Which statement.
+    pub statement: i32,
+    /// The client's number of it.
+    pub id: i64,
+    /// Whether frames of the connection have addresses of IPv6.
+    pub is_ipv6: bool,
+}
+
+/// A reply in the making.
+pub struct Reply {
+    start: usize,
+    body: usize,
+}
+
+impl ReplyHeader {
+    /// Begins a reply; its results are appended, then [`Reply::end`].
+    pub fn begin(self, status: Status, out: &mut Vec<u8>) -> Reply {
+        let start = out.len();
+        let body = FrameHeader::begin(out, self.is_ipv6);
+        put_i32(out, self.statement);
+        if self.statement == statement::CONNECT {
+            put_i32(out, self.id as i32);
+        } else {
+            put_i64(out, self.id);
+        }
+        out.push(status as u8);
+        Reply { start, body }
+    }
+
+    /// Appends a whole reply that tells of an error.
+    pub fn write_error(self, status: Status, error: &GridError, out: &mut Vec<u8>) {
+        let reply = self.begin(status, out);
+        put_i32(out, 1);
+        put_i32(out, error.code.0);
+        put_string(out, &error.message);
+        // Type, file and function: a server's own matter.
+        for text in ["UserException", "", ""] {
+            put_string(out, text);
+        }
+        put_i32(out, 0);
+        put_string(out, error.code.name());
+        put_i32(out, 0);
+        reply.end(out);
+    }
+
+    /// Appends a whole reply without results.
+    pub fn write_done(self, out: &mut Vec<u8>) {
+        self.begin(Status::Success, out).end(out);
+    }
+}
+
+impl Reply {
+    /// Fills in the length.
+    pub fn end(self, out: &mut [u8]) {
+        let length = (out.len() - self.body) as u32;
+        out[self.body - 4..self.body].copy_from_slice(&length.to_le_bytes());
+    }
+
+    /// Forgets the reply.
+    pub fn abandon(self, out: &mut Vec<u8>) {
+        out.truncate(self.start);
+    }
+}

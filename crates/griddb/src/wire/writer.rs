@@ -1,0 +1,36 @@
+//! Writing what a client reads.
+
+pub(crate) fn put_i16(out: &mut Vec<u8>, value: i16) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+pub(crate) fn put_i32(out: &mut Vec<u8>, value: i32) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+pub(crate) fn put_i64(out: &mut Vec<u8>, value: i64) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+pub(crate) fn put_string(out: &mut Vec<u8>, text: &str) {
+    put_i32(out, text.len() as i32);
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// A size in one byte below 128, else in four, or in eight from 2³⁰ on.
+#[inline]
+pub(crate) fn put_var_size(out: &mut Vec<u8>, size: usize) {
+    if size < 1 << 7 {
+        out.push((size as u8) << 1 | 1);
+    } else if size < 1 << 30 {
+        out.extend_from_slice(&((size as u32) << 2).to_le_bytes());
+    } else {
+        out.extend_from_slice(&((size as u64) << 2 | 2).to_le_bytes());
+    }
+}
+
+#[inline]
+pub(crate) fn put_var_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_var_size(out, bytes.len());
+    out.extend_from_slice(bytes);
+}
