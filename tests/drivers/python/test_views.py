@@ -102,6 +102,17 @@ def test_who_has_written_reads_it_in_the_view(shared_session, viewed):
         assert not list(shared_session.execute(f"SELECT v FROM {by_v} WHERE v = {999 + number}"))
 
 
+def test_a_refused_condition_is_told_as_without_views(shared_session, viewed, table):
+    plain = table("p int, c int, v int, PRIMARY KEY (p, c)")
+    answers = []
+    for name in (viewed[0], plain):
+        shared_session.execute(f"INSERT INTO {name} (p, c, v) VALUES (2, 2, 2)")
+        row = shared_session.execute(f"UPDATE {name} SET v = 4 WHERE p = 2 AND c = 2 IF v = 3").one()
+        batch = shared_session.execute(f"BEGIN BATCH UPDATE {name} SET v = 4 WHERE p = 2 AND c = 2 IF v = 3; APPLY BATCH").one()
+        answers.append((row, row._fields, batch, batch._fields))
+    assert answers[0] == answers[1] and not answers[0][0].applied
+
+
 def test_a_row_goes_when_the_column_of_its_key_expires(shared_session, viewed):
     name, by_v, _ = viewed
     shared_session.execute(f"INSERT INTO {name} (p, c, w) VALUES (1, 1, 'stays')")

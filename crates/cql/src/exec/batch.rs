@@ -16,7 +16,7 @@ use crate::CqlError;
 use crate::plan::{BatchKind, Modify, Statement};
 use crate::wire::Reader;
 use model::operation::{Context, Operation};
-use operation::{BatchItem, Described, LOGGED_STATEMENTS, ModifyMany};
+use operation::{BatchItem, Conditions, Described, LOGGED_STATEMENTS, ModifyMany};
 use std::sync::Arc;
 
 /// A statement of a BATCH message: what was prepared, and its values.
@@ -34,7 +34,7 @@ pub(super) fn start(execution: &Execution<'_>, context: &Context) -> Result<Box<
         Statement::Modify(plan) => {
             let statements = vec![BatchStatement { plan: Arc::clone(plan), bindings: execution.bindings.clone() }];
             let kind = if plan.table.is_counter() { BatchKind::Counter } else { BatchKind::Unlogged };
-            start_many(statements, None, kind, execution.options, context)
+            start_items(statements, None, kind, execution.options, context, Conditions::OfStatement)
         }
         Statement::Batch(batch) => {
             let timestamp = modify::timestamp(batch.timestamp.as_ref(), &environment)?;
@@ -60,10 +60,24 @@ pub fn start_many(
     options: Options,
     context: &Context,
 ) -> Result<Box<BatchCoordinator>, CqlError> {
+    start_items(statements, timestamp, kind, options, context, Conditions::OfBatch)
+}
+
+/// As [`start_many`]; `of` says whose the conditions are, if there are any.
+fn start_items(
+    statements: Vec<BatchStatement<'_>>,
+    timestamp: Option<i64>,
+    kind: BatchKind,
+    options: Options,
+    context: &Context,
+    of: Conditions,
+) -> Result<Box<BatchCoordinator>, CqlError> {
     kind.check(statements.iter().filter(|statement| statement.plan.table.is_counter()).count(), statements.len())?;
-    let conditional = statements.iter().any(|statement| statement.plan.is_conditional());
+    let conditions = conditions(&statements, of);
     let items = items(&statements, &options, context)?;
-    if conditional && let Some(first) = items.first() {
+    if conditions != Conditions::None
+        && let Some(first) = items.first()
+    {
         if items.iter().any(|item| item.plan.table.id != first.plan.table.id) {
             return Err(CqlError::invalid("Batch with conditions cannot span multiple tables"));
         }
@@ -71,7 +85,11 @@ pub fn start_many(
             return Err(CqlError::invalid("Batch with conditions cannot span multiple partitions"));
         }
     }
-    Ok(Box::new(BatchCoordinator::new(items, kind, timestamp, options, conditional)))
+    Ok(Box::new(BatchCoordinator::new(items, kind, timestamp, options, conditions)))
+}
+
+fn conditions(statements: &[BatchStatement<'_>], of: Conditions) -> Conditions {
+    if statements.iter().any(|statement| statement.plan.is_conditional()) { of } else { Conditions::None }
 }
 
 /// The statements, each for each of its partitions.
@@ -95,10 +113,21 @@ fn items(statements: &[BatchStatement<'_>], options: &Options, context: &Context
 /// Values that cannot be keys, and descriptions that are of no part of it.
 pub fn part_of_batch(
     statements: &[BatchStatement<'_>],
+    options: Options,
+    description: &[u8],
+    request: &[u8],
+    context: &Context,
+) -> Result<Box<dyn Operation>, CqlError> {
+    part_of_items(statements, options, description, request, context, Conditions::OfBatch)
+}
+
+fn part_of_items(
+    statements: &[BatchStatement<'_>],
     mut options: Options,
     description: &[u8],
     request: &[u8],
     context: &Context,
+    of: Conditions,
 ) -> Result<Box<dyn Operation>, CqlError> {
     let damaged = || CqlError::Protocol("a part of a batch cannot be read".to_owned());
     let mut reader = Reader::new(description);
@@ -116,9 +145,9 @@ pub fn part_of_batch(
     if let Some(logged) = &described.logged {
         options = logged.batch.fix(options);
     }
-    let conditional = statements.iter().any(|statement| statement.plan.is_conditional());
+    let conditions = conditions(statements, of);
     let items = items(statements, &options, context)?.into_iter().filter(|item| described.numbers.contains(&item.number)).collect();
-    Ok(Box::new(ModifyMany { items, timestamp: described.timestamp, options, conditional, logged: described.logged }))
+    Ok(Box::new(ModifyMany { items, timestamp: described.timestamp, options, conditions, logged: described.logged }))
 }
 
 /// As [`part_of_batch`], of one statement's text: a BATCH, or one with IN on its partition key.
@@ -132,10 +161,10 @@ pub fn part_of_modification(
     context: &Context,
 ) -> Result<Box<dyn Operation>, CqlError> {
     let statement = |plan: &Arc<Modify>| BatchStatement { plan: Arc::clone(plan), bindings: execution.bindings.clone() };
-    let statements = match &execution.prepared.statement {
-        Statement::Modify(plan) => vec![statement(plan)],
-        Statement::Batch(batch) => batch.statements.iter().map(statement).collect(),
+    let (statements, of): (Vec<_>, _) = match &execution.prepared.statement {
+        Statement::Modify(plan) => (vec![statement(plan)], Conditions::OfStatement),
+        Statement::Batch(batch) => (batch.statements.iter().map(statement).collect(), Conditions::OfBatch),
         _ => return Err(CqlError::Server("not a statement that writes".to_owned())),
     };
-    part_of_batch(&statements, execution.options, description, request, context)
+    part_of_items(&statements, execution.options, description, request, context, of)
 }

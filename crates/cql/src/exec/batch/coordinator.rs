@@ -3,7 +3,7 @@
 use super::super::batch_log::{DeleteEntry, LoggedBatch};
 use super::super::execution::Options;
 use super::super::view::{self, Delivery, Progress, Shapes};
-use super::operation::{BatchItem, Logged, ModifyMany, Run};
+use super::operation::{BatchItem, Conditions, Logged, ModifyMany, Run};
 use crate::plan::BatchKind;
 use crate::wire::{FRAME_HEADER_BYTES, Opcode};
 use crate::{CqlError, reply};
@@ -19,7 +19,7 @@ pub struct BatchCoordinator {
     kind: BatchKind,
     timestamp: Option<i64>,
     options: Options,
-    conditional: bool,
+    conditions: Conditions,
     log: Option<Log>,
     stage: Stage,
     /// The tables with views that it writes.
@@ -57,7 +57,7 @@ enum Stage {
 }
 
 impl BatchCoordinator {
-    pub(super) fn new(items: Vec<BatchItem>, kind: BatchKind, timestamp: Option<i64>, options: Options, conditional: bool) -> Self {
+    pub(super) fn new(items: Vec<BatchItem>, kind: BatchKind, timestamp: Option<i64>, options: Options, conditions: Conditions) -> Self {
         let mut parts: BTreeMap<(u16, Option<String>), Vec<BatchItem>> = BTreeMap::new();
         let by_keyspace = u32::from(options.cores) == SLOT_COUNT;
         let mut views = BTreeMap::new();
@@ -70,7 +70,7 @@ impl BatchCoordinator {
         }
         let parts = parts.into_values().map(Arc::from).collect();
         let delivery = Delivery::new(options.cores);
-        Self { parts, kind, timestamp, options, conditional, log: None, stage: Stage::Start, views, delivery, answer: Vec::new() }
+        Self { parts, kind, timestamp, options, conditions, log: None, stage: Stage::Start, views, delivery, answer: Vec::new() }
     }
 
     /// Whether it has to be given a log to be done as a whole.
@@ -98,7 +98,7 @@ impl BatchCoordinator {
                 items: Arc::clone(items),
                 timestamp: self.timestamp,
                 options: self.options,
-                conditional: self.conditional,
+                conditions: self.conditions,
                 logged: self.log.as_ref().map(|log| Logged { batch: log.batch, run: run.clone() }),
             }),
         };

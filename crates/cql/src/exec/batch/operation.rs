@@ -47,8 +47,19 @@ pub(super) struct ModifyMany {
     /// USING TIMESTAMP of the batch.
     pub(super) timestamp: Option<i64>,
     pub(super) options: Options,
-    pub(super) conditional: bool,
+    pub(super) conditions: Conditions,
     pub(super) logged: Option<Logged>,
+}
+
+/// Whether statements that run together have conditions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Conditions {
+    /// None has.
+    None,
+    /// The only one has, which is no batch.
+    OfStatement,
+    /// Some of a batch have.
+    OfBatch,
 }
 
 /// What a part of a logged batch goes by.
@@ -147,7 +158,7 @@ impl ModifyMany {
         if let Some(logged) = &self.logged {
             return self.run_logged(logged, context, store, writes, out);
         }
-        let conditional_timestamp = if self.conditional {
+        let conditional_timestamp = if self.conditions != Conditions::None {
             match self.check_conditions(context, store, writes, out)? {
                 Some(timestamp) => Some(timestamp),
                 None => return Ok(()),
@@ -161,7 +172,7 @@ impl ModifyMany {
             writes.clear();
             self.write(context, store, writes, conditional_timestamp, least)?;
         }
-        if !self.conditional {
+        if self.conditions == Conditions::None {
             reply::write_void(out, self.options.version, self.options.stream);
         }
         Ok(())
@@ -258,7 +269,7 @@ impl ModifyMany {
         let statements: Vec<_> = plans.into_iter().zip(&rows).collect();
         if let Some(item) = self.items.first() {
             let plans: Vec<&Modify> = self.items.iter().map(|item| &*item.plan).collect();
-            let outcome = Outcome { applied, is_batch: true, plans: &plans, conditional: &statements };
+            let outcome = Outcome { applied, is_batch: self.conditions == Conditions::OfBatch, plans: &plans, conditional: &statements };
             outcome::write(&writer, out, &self.options, &item.key(), &outcome)?;
         }
         Ok(applied.then(|| condition::next_timestamp(&writer, &rows)))
