@@ -111,9 +111,10 @@ impl<'a> Updates<'a> {
         }
     }
 
-    /// Adds the end of a view's row, unless a row is there now.
+    /// Adds the end of a view's row, unless a row is there now, or the view is not any more.
     fn gone(&mut self, key: ViewKey) {
-        if !self.found.contains_key(&key) {
+        let is_shown = self.shapes.views.iter().any(|shape| shape.view().id == key.view);
+        if is_shown && !self.found.contains_key(&key) {
             let mut row = Vec::new();
             let purge_after_s = write_deleted(self.version, self.now_s, &mut row);
             self.add(ViewUpdate { key, version: self.version, row, purge_after_s });
@@ -333,5 +334,42 @@ impl PendingEntries {
     pub fn read(reply: &[u8]) -> Option<Self> {
         let mut reader = Reader::new(reply);
         Some(Self { first: reader.long().ok()?, last: reader.long().ok()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ddl;
+    use crate::plan::view_plans;
+    use model::Schema;
+
+    fn schema() -> Schema {
+        let environment =
+            ddl::Environment { table_uuid: 1, now_us: 0, data_center: "datacenter1", nodes: 1, role: None, checks_permissions: false };
+        let mut schema = Schema::empty();
+        for text in [
+            "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+            "CREATE TABLE k.t (p int PRIMARY KEY, v int)",
+            "CREATE MATERIALIZED VIEW k.by_v AS SELECT * FROM k.t WHERE v IS NOT NULL AND p IS NOT NULL PRIMARY KEY (v, p)",
+        ] {
+            let statement = crate::language::parse(text).expect("a statement").statement;
+            let outcome = ddl::apply(&schema, None, &statement, &environment).expect("it can be done");
+            schema = Schema::clone(&outcome.change.expect("it changes something").schema);
+        }
+        schema
+    }
+
+    #[test]
+    fn a_view_that_is_gone_gets_no_updates() {
+        let schema = schema();
+        let (base, view) = (schema.table("k", "t").expect("the table"), schema.table("k", "by_v").expect("the view"));
+        let shapes = Shapes::new(base, &view_plans(&schema, base));
+        let mut updates = Updates::new(&shapes, 7, 0);
+        for id in [view.id, TableId(view.id.0 + 1)] {
+            updates.gone(ViewKey { view: id, partition: vec![1], clustering: vec![2] });
+        }
+        let updates = updates.into_vec();
+        assert!(matches!(updates.as_slice(), [update] if update.key.view == view.id && update.version == 7), "{updates:?}");
     }
 }
