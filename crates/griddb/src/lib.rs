@@ -1,11 +1,12 @@
 //! The GridDB protocol: bytes to statements to operations on containers, without I/O.
 //!
-//! [`session`] cuts a connection's bytes into statements, [`wire`] reads frames and writes replies, [`name`] and [`schema`] what is in them about containers, [`row`] the rows. A container is a table
+//! [`session`] cuts a connection's bytes into statements, [`wire`] reads frames and writes replies, [`name`] and [`schema`] what is in them about containers, [`row`] the rows; [`exec`] runs statements. A container is a table
 //! with one partition, whose rows are ordered by their row key: [`container`], and `docs/decisions/0028-griddb-containers.md`, which says why.
-//! [`GridError`] is how everything here says no. What runs statements is not there yet, and no node listens.
+//! [`GridError`] is how everything here says no.
 
 pub mod container;
 mod error;
+pub mod exec;
 mod key;
 pub mod name;
 pub mod row;

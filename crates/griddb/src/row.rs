@@ -18,6 +18,7 @@ mod decode;
 mod encode;
 mod stored;
 
+pub(crate) use cell::put_cell;
 pub use decode::{RowReader, SentRow};
 pub use encode::RowSet;
 pub use stored::{StoredRow, live};

@@ -49,7 +49,7 @@ impl ElementType {
     ///
     /// # Errors
     /// One that is not served, or none.
-    fn of_wire(number: u8) -> Result<Self, GridError> {
+    pub(crate) fn of_wire(number: u8) -> Result<Self, GridError> {
         match Self::ALL.iter().find(|(element, _)| *element as u8 == number) {
             Some((element, _)) => Ok(*element),
             None if number == 9 => Err(GridError::unsupported("columns of type GEOMETRY are not supported yet")),
@@ -126,6 +126,12 @@ impl ColumnDefinition {
         if self.is_array { DataType::List(Arc::new(element), Frozen::Yes) } else { element }
     }
 
+    /// Whether another column is declared as this one is.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.name.eq_ignore_ascii_case(&other.name)
+            && (self.element, self.is_array, self.is_not_null) == (other.element, other.is_array, other.is_not_null)
+    }
+
     /// Bytes in the fixed part of a row.
     #[must_use]
     pub fn fixed_bytes(&self) -> Option<usize> {
@@ -171,6 +177,8 @@ pub struct Definition {
     pub columns: Vec<ColumnDefinition>,
     /// How many columns, from the first, make the row key.
     pub key_len: usize,
+    /// How often its columns have changed.
+    pub version: i32,
 }
 
 /// Columns and the number of those that make the key.
@@ -226,17 +234,18 @@ pub fn write_columns<'a>(columns: impl ExactSizeIterator<Item = &'a ColumnDefini
 }
 
 impl Definition {
-    /// Whether another definition is of the same columns, in whatever order, with the same key.
+    /// Whether these are its columns, in whatever order, with the same key.
     #[must_use]
-    pub fn is_same(&self, kind: Kind, columns: &[ColumnDefinition], key_len: usize) -> bool {
-        let same = |one: &ColumnDefinition, other: &ColumnDefinition| {
-            one.name.eq_ignore_ascii_case(&other.name)
-                && (one.element, one.is_array, one.is_not_null) == (other.element, other.is_array, other.is_not_null)
-        };
+    pub fn has_columns(&self, kind: Kind, columns: &[ColumnDefinition], key_len: usize) -> bool {
         self.kind == kind
-            && self.key_len == key_len
+            && self.has_key(columns, key_len)
             && self.columns.len() == columns.len()
-            && self.columns[..key_len].iter().zip(columns).all(|(one, other)| same(one, other))
-            && self.columns.iter().all(|one| columns.iter().any(|other| same(one, other)))
+            && self.columns.iter().all(|own| columns.iter().any(|other| own.is_same(other)))
+    }
+
+    /// Whether the first of these columns make its row key.
+    pub(crate) fn has_key(&self, columns: &[ColumnDefinition], key_len: usize) -> bool {
+        let keys = self.columns.iter().zip(columns).take(self.key_len);
+        self.key_len == key_len && keys.len() == key_len && keys.into_iter().all(|(own, other)| own.is_same(other))
     }
 }

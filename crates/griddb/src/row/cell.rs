@@ -8,7 +8,7 @@ const TIMESTAMP_MAX_MS: i64 = 253_402_300_799_999;
 
 /// Appends the cell of a value that was sent.
 #[inline]
-pub(super) fn put_cell(element: ElementType, sent: &[u8], out: &mut Vec<u8>) -> Result<(), GridError> {
+pub(crate) fn put_cell(element: ElementType, sent: &[u8], out: &mut Vec<u8>) -> Result<(), GridError> {
     let invalid = |message: &'static str| Err(GridError::new(ErrorCode::DS_COL_ROWDATA_INVALID, message));
     match element {
         ElementType::Blob => out.extend_from_slice(sent),

@@ -6,9 +6,12 @@ use crate::schema::ColumnDefinition;
 use crate::wire::Reader;
 use crate::{ErrorCode, GridError};
 
+/// Room for so many rows is made at once.
+const ROWS_AT_ONCE: usize = 4_096;
+
 /// Rows of one request, one after the other.
-pub struct RowReader<'a> {
-    columns: &'a [ColumnDefinition],
+pub struct RowReader<'c, 'a> {
+    columns: &'c [ColumnDefinition],
     layout: Layout,
     fixed: Reader<'a>,
     variable: &'a [u8],
@@ -20,12 +23,12 @@ pub struct SentRow<'a> {
     values: Vec<Option<&'a [u8]>>,
 }
 
-impl<'a> RowReader<'a> {
+impl<'c, 'a> RowReader<'c, 'a> {
     /// Reads `count` rows of these columns from all that is left.
     ///
     /// # Errors
     /// There cannot be so many.
-    pub fn new(columns: &'a [ColumnDefinition], count: i64, reader: &mut Reader<'a>) -> Result<Self, GridError> {
+    pub fn new(columns: &'c [ColumnDefinition], count: i64, reader: &mut Reader<'a>) -> Result<Self, GridError> {
         let layout = Layout::of(columns);
         let left = usize::try_from(count).map_err(|_| GridError::malformed("a negative number of rows"))?;
         let bytes = left.checked_mul(layout.fixed_bytes).ok_or(GridError::malformed("more rows than there are"))?;
@@ -33,9 +36,16 @@ impl<'a> RowReader<'a> {
         Ok(Self { columns, layout, fixed, variable: reader.rest(), left })
     }
 
-    /// How many rows are left.
-    pub fn left(&self) -> usize {
-        self.left
+    /// All rows that are left.
+    ///
+    /// # Errors
+    /// One of them is not whole, or no row of these columns.
+    pub fn read_all(mut self) -> Result<Vec<SentRow<'a>>, GridError> {
+        let mut rows = Vec::with_capacity(self.left.min(ROWS_AT_ONCE));
+        while let Some(row) = self.next_row()? {
+            rows.push(row);
+        }
+        Ok(rows)
     }
 
     /// The next row.
@@ -72,6 +82,11 @@ impl<'a> RowReader<'a> {
 }
 
 impl SentRow<'_> {
+    /// Brings its values into another order: the first is the one that was at the first of `positions`.
+    pub(crate) fn reorder(&mut self, positions: &[usize]) {
+        self.values = positions.iter().map(|position| self.values.get(*position).copied().flatten()).collect();
+    }
+
     /// Appends the cell of a column; false if it is null.
     ///
     /// # Errors

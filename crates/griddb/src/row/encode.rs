@@ -6,6 +6,7 @@ use crate::key::decode_key;
 use crate::schema::ColumnDefinition;
 use crate::wire::{put_var_bytes, put_var_size};
 use crate::{ErrorCode, GridError};
+use model::ColumnId;
 
 /// Rows in the making.
 pub struct RowSet {
@@ -49,7 +50,7 @@ impl RowSet {
         self.fixed.resize(nulls + self.layout.null_bytes, 0);
         let (mut key, mut cell) = (row.clustering, Vec::new());
         let key_len = row.container.definition.key_len;
-        let mut cells = row.view.cells().peekable();
+        let (mut cells, mut former) = (row.view.cells().peekable(), ColumnId(0));
         for (position, column) in row.container.definition.columns.iter().enumerate() {
             if position < key_len {
                 cell.clear();
@@ -57,10 +58,15 @@ impl RowSet {
                 self.put(column, Some(&cell));
                 continue;
             }
-            let id = Container::column_id(position);
+            let id = row.container.column_id(position);
+            if id < former {
+                cells = row.view.cells().peekable();
+            }
+            former = id;
             while cells.next_if(|cell| cell.column < id).is_some() {}
             let value = cells.next_if(|cell| cell.column == id).and_then(|cell| cell.live_value(0));
-            if value.is_none() {
+            // A column that was added later may have no value where it needs one: its type's zero stands for it.
+            if value.is_none() && !column.is_not_null {
                 self.fixed[nulls + position / 8] |= 1 << (position % 8);
             }
             self.put(column, value);

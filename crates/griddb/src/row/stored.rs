@@ -35,7 +35,7 @@ impl<'a> StoredRow<'a> {
             }
             return Some(Cow::Owned(cell));
         }
-        self.regular(Container::column_id(position)).map(Cow::Borrowed)
+        self.regular(self.container.column_id(position)).map(Cow::Borrowed)
     }
 
     fn regular(&self, column: ColumnId) -> Option<&'a [u8]> {

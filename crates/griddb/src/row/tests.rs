@@ -28,8 +28,11 @@ fn container() -> Arc<Container> {
         column("at", ElementType::Timestamp, false),
     ];
     columns[0].is_not_null = true;
-    let definition = Definition { name: ContainerName::parse("T"), partition: 5, kind: Kind::Collection, columns, key_len: 1 };
-    let changed = ContainerChange::Put(definition.clone()).apply(&Schema::empty(), PUBLIC_DATABASE, 1).unwrap().unwrap();
+    let definition = Definition { name: ContainerName::parse("T"), partition: 5, kind: Kind::Collection, columns, key_len: 1, version: 0 };
+    let changed = ContainerChange::Put { definition: definition.clone(), is_modifiable: false }
+        .apply(&Schema::empty(), PUBLIC_DATABASE, 1, 1)
+        .unwrap()
+        .unwrap();
     let mut catalog = Catalog::default();
     catalog.follow(&changed.schema);
     let container = catalog.by_name(&changed.schema, PUBLIC_DATABASE, &definition.name).unwrap();
@@ -78,7 +81,7 @@ fn a_row_comes_back_as_it_was_sent() {
             if position == 0 {
                 crate::encode_key(column.element, &cell, &mut key).unwrap();
             } else if has_value {
-                writer.value(Container::column_id(position), Stamp::at(1), &cell);
+                writer.value(container.column_id(position), Stamp::at(1), &cell);
             }
         }
         writer.finish();

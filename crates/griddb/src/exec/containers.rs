@@ -1,0 +1,187 @@
+//! Statements about containers.
+
+use super::Work;
+use super::operation::Request;
+use crate::container::{Container, ContainerChange};
+use crate::schema::{Definition, Kind, read_columns, write_columns};
+use crate::wire::{Options, Reader, Statement, Status, put_i32, put_i64, put_string};
+use crate::{ContainerName, ErrorCode, GridError, PARTITION_COUNT};
+
+/// How many names a reply has at most.
+const NAMES_MAX: usize = 10_000;
+/// How many containers' properties are asked for at once, at most.
+const PROPERTIES_MAX: usize = 1_024;
+
+/// A container that is no part of another.
+const ATTRIBUTE_SINGLE: i32 = 0x10;
+
+mod property {
+    pub(super) const ID: u8 = 0;
+    pub(super) const SCHEMA: u8 = 1;
+    pub(super) const INDEX: u8 = 2;
+    pub(super) const EVENT_NOTIFICATION: u8 = 3;
+    pub(super) const TRIGGER: u8 = 4;
+    pub(super) const ATTRIBUTE: u8 = 5;
+    pub(super) const INDEX_DETAIL: u8 = 6;
+}
+
+/// PUT_CONTAINER.
+pub(super) fn put<'a>(
+    request: &Request<'a>,
+    statement: &Statement<'_>,
+    is_changed: bool,
+    out: &mut Vec<u8>,
+) -> Result<Work<'a>, GridError> {
+    let (definition, is_modifiable) = read_definition(statement)?;
+    if let Some(container) = request.find(&definition.name) {
+        if container.accepts(&definition, is_modifiable)? {
+            let reply = statement.reply.begin(Status::Success, out);
+            write_identity(container, out);
+            write_columns(container.definition.columns.iter(), container.definition.key_len, out);
+            reply.end(out);
+            return Ok(Work::Answered);
+        }
+    } else if is_changed {
+        return Err(GridError::new(ErrorCode::TXN_CONTAINER_NOT_FOUND, "the container was dropped while it was being made"));
+    }
+    Ok(Work::Change { change: ContainerChange::Put { definition, is_modifiable }, starts_again: true })
+}
+
+/// DROP_CONTAINER.
+pub(super) fn drop_container<'a>(request: &Request<'a>, statement: &Statement<'_>, out: &mut Vec<u8>) -> Result<Work<'a>, GridError> {
+    let mut reader = statement.arguments;
+    Options::read(&mut reader)?;
+    let name = ContainerName::read(&mut reader)?;
+    let kind = Kind::of_wire(reader.u8()?)?;
+    if request.find(&name).is_none() {
+        statement.reply.write_done(out);
+        return Ok(Work::Answered);
+    }
+    Ok(Work::Change { change: ContainerChange::Drop(name, kind), starts_again: false })
+}
+
+/// GET_CONTAINER.
+pub(super) fn get(request: &Request<'_>, statement: &Statement<'_>, out: &mut Vec<u8>) -> Result<(), GridError> {
+    let mut reader = statement.arguments;
+    Options::read(&mut reader)?;
+    let name = ContainerName::read(&mut reader)?;
+    let kind = Kind::of_wire(reader.u8()?)?;
+    let container = request.find(&name);
+    out.push(u8::from(container.is_some()));
+    if let Some(container) = container {
+        if kind.is_some_and(|kind| kind != container.definition.kind) {
+            let message = format!("the container {} is of the other type", container.definition.name);
+            return Err(GridError::new(ErrorCode::TXN_CONTAINER_TYPE_INVALID, message));
+        }
+        write_identity(container, out);
+        write_columns(container.definition.columns.iter(), container.definition.key_len, out);
+    }
+    Ok(())
+}
+
+/// GET_CONTAINER_PROPERTIES: of one container, or of several.
+pub(super) fn properties(request: &Request<'_>, statement: &Statement<'_>, out: &mut Vec<u8>) -> Result<(), GridError> {
+    let mut reader = statement.arguments;
+    Options::read(&mut reader)?;
+    let first = ContainerName::read(&mut reader)?;
+    let count = reader.count()?;
+    let wanted = reader.take(count)?;
+    write_properties(request.find(&first).map(AsRef::as_ref), wanted, out);
+    if reader.rest().is_empty() {
+        return Ok(());
+    }
+    let names = reader.i32()?;
+    if !(1..=PROPERTIES_MAX as i32).contains(&names) {
+        return Err(GridError::malformed("a number of containers that cannot be"));
+    }
+    put_i32(out, names - 1);
+    for _ in 1..names {
+        let name = ContainerName::read(&mut reader)?;
+        write_properties(request.find(&name).map(AsRef::as_ref), wanted, out);
+    }
+    Ok(())
+}
+
+/// GET_PARTITION_CONTAINER_NAMES: how many there are, and the names from one position on.
+pub(super) fn names(request: &Request<'_>, statement: &Statement<'_>, out: &mut Vec<u8>) -> Result<(), GridError> {
+    let mut reader = statement.arguments;
+    Options::read(&mut reader)?;
+    let size = |value: i64| usize::try_from(value).map_err(|_| GridError::malformed("a negative position or limit"));
+    let (start, limit) = (size(reader.i64()?)?, size(reader.i64()?)?);
+    let partition = partition(statement)?;
+    let containers = request.catalog.of_partition(request.schema, request.database, partition);
+    let names: Vec<&ContainerName> = containers.map(|container| &container.definition.name).collect();
+    let listed = names.iter().skip(start).take(limit.min(NAMES_MAX));
+    put_i64(out, names.len() as i64);
+    put_i32(out, listed.len() as i32);
+    listed.for_each(|name| name.write(out));
+    Ok(())
+}
+
+fn partition(statement: &Statement<'_>) -> Result<u32, GridError> {
+    let partition = u32::try_from(statement.partition).ok().filter(|partition| *partition < PARTITION_COUNT);
+    let unknown = || GridError::new(ErrorCode::TXN_PARTITION_ID_INVALID, format!("there is no partition {}", statement.partition));
+    partition.ok_or_else(unknown)
+}
+
+/// The definition that PUT_CONTAINER sends, and whether a container that is there may be changed to it.
+fn read_definition(statement: &Statement<'_>) -> Result<(Definition, bool), GridError> {
+    let mut reader = statement.arguments;
+    Options::read(&mut reader)?;
+    let name = ContainerName::read(&mut reader)?;
+    if name.is_system() {
+        return Err(GridError::new(ErrorCode::DS_DS_CONTAINER_NAME_INVALID, format!("{name} is a name of the system's own")));
+    }
+    let kind = Kind::of_wire(reader.u8()?)?.ok_or(GridError::malformed("a container without a type"))?;
+    let is_modifiable = reader.bool()?;
+    let (columns, key_len) = read_columns(&mut reader)?;
+    if kind == Kind::TimeSeries && (key_len != 1 || columns[0].element != crate::ElementType::Timestamp) {
+        return Err(GridError::new(ErrorCode::DS_DS_SCHEMA_INVALID, "a time series has a row key of one TIMESTAMP"));
+    }
+    let _affinity = reader.string()?;
+    check_time_series_properties(kind, &mut reader)?;
+    Ok((Definition { name, partition: partition(statement)?, kind, columns, key_len, version: 0 }, is_modifiable))
+}
+
+/// Refuses rows that expire.
+fn check_time_series_properties(kind: Kind, reader: &mut Reader<'_>) -> Result<(), GridError> {
+    if kind == Kind::TimeSeries && reader.bool()? && reader.i32()? > 0 {
+        return Err(GridError::unsupported("the expiry of rows of a time series is not supported yet"));
+    }
+    Ok(())
+}
+
+/// Version, number and name.
+fn write_identity(container: &Container, out: &mut Vec<u8>) {
+    put_i32(out, container.definition.version);
+    put_i64(out, container.id());
+    container.definition.name.write(out);
+}
+
+fn write_properties(container: Option<&Container>, wanted: &[u8], out: &mut Vec<u8>) {
+    out.push(u8::from(container.is_some()));
+    let Some(container) = container else { return };
+    put_i32(out, wanted.len() as i32);
+    for key in wanted {
+        out.push(*key);
+        let start = out.len();
+        put_i32(out, 0);
+        match *key {
+            property::ID => write_identity(container, out),
+            property::SCHEMA => {
+                out.push(container.definition.kind as u8);
+                write_columns(container.definition.columns.iter(), container.definition.key_len, out);
+                put_string(out, "");
+                if container.is_time_series() {
+                    out.push(0);
+                }
+            }
+            property::ATTRIBUTE => put_i32(out, ATTRIBUTE_SINGLE),
+            // There are none.
+            property::INDEX | property::EVENT_NOTIFICATION | property::TRIGGER | property::INDEX_DETAIL => put_i32(out, 0),
+            _ => {}
+        }
+        let length = (out.len() - start - 4) as u32;
+        out[start..start + 4].copy_from_slice(&length.to_le_bytes());
+    }
+}

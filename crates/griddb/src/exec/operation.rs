@@ -1,0 +1,199 @@
+//! A statement about rows as an operation, whose reply is the whole reply.
+
+use super::{Failure, by_key, many, query};
+use crate::container::{Catalog, Container};
+use crate::wire::{ReplyHeader, Statement, Status, statement};
+use crate::{ContainerName, ErrorCode, GridError, token_of_partition};
+use base::{TableId, Token};
+use model::Schema;
+use model::operation::{Context, Operation, RowStore, Stop, WriteSet};
+use std::sync::Arc;
+
+/// A statement, and what it is understood by.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// The containers.
+    pub catalog: &'a Arc<Catalog>,
+    /// The schema that they are of.
+    pub schema: &'a Arc<Schema>,
+    /// The database that its client has logged in to.
+    pub database: &'a str,
+    /// The frame's body.
+    pub body: &'a [u8],
+    /// Whether the connection's frames have addresses of IPv6.
+    pub is_ipv6: bool,
+}
+
+impl<'a> Request<'a> {
+    /// The database's container of a number.
+    pub(super) fn container(&self, id: i64) -> Result<&'a Arc<Container>, GridError> {
+        let container = self.catalog.by_id(id)?;
+        if container.table.keyspace == self.database { Ok(container) } else { Err(Catalog::unknown(id)) }
+    }
+
+    /// The database's container of a name, if there is one.
+    pub(super) fn find(&self, name: &ContainerName) -> Option<&'a Arc<Container>> {
+        self.catalog.by_name(self.schema, self.database, name)
+    }
+
+    /// The database's container of a name.
+    pub(super) fn named(&self, name: &ContainerName) -> Result<&'a Arc<Container>, GridError> {
+        self.find(name).ok_or_else(|| GridError::new(ErrorCode::TXN_CONTAINER_NOT_FOUND, format!("there is no container {name}")))
+    }
+}
+
+/// A decoded statement about rows of one partition.
+enum Plan<'a> {
+    Put(by_key::Put<'a>),
+    PutMany(by_key::PutMany<'a>),
+    Get(by_key::Key<'a>),
+    Delete(by_key::Key<'a>),
+    Append(by_key::Put<'a>),
+    PutContainers(many::PutContainers<'a>),
+    GetContainers(many::GetContainers<'a>),
+    Query(query::Query<'a>),
+    Queries(Vec<query::Query<'a>>),
+    Related(query::Related<'a>),
+}
+
+/// A statement about rows: runs on the core that owns its partition, and appends the whole reply.
+pub struct Execution<'a> {
+    request: Request<'a>,
+    reply: ReplyHeader,
+    partition: u32,
+    table: TableId,
+    plan: Plan<'a>,
+}
+
+impl<'a> Execution<'a> {
+    /// Decodes a statement.
+    ///
+    /// # Errors
+    /// It cannot be read, or cannot be done.
+    pub(super) fn new(request: Request<'a>, statement: &Statement<'a>) -> Result<Self, GridError> {
+        let arguments = statement.arguments;
+        let plan = match statement.number() {
+            statement::PUT_ROW => Plan::Put(by_key::Put::read(&request, arguments)?),
+            statement::APPEND_TIME_SERIES_ROW => Plan::Append(by_key::Put::read(&request, arguments)?),
+            statement::PUT_MULTIPLE_ROWS => Plan::PutMany(by_key::PutMany::read(&request, arguments)?),
+            statement::GET_ROW => Plan::Get(by_key::Key::read(&request, arguments)?),
+            statement::DELETE_ROW => Plan::Delete(by_key::Key::read(&request, arguments)?),
+            statement::PUT_MULTIPLE_CONTAINER_ROWS => Plan::PutContainers(many::PutContainers::read(&request, arguments)?),
+            statement::GET_MULTIPLE_CONTAINER_ROWS => Plan::GetContainers(many::GetContainers::read(&request, arguments)?),
+            statement::EXECUTE_MULTIPLE_QUERIES => Plan::Queries(query::Query::read_many(&request, arguments)?),
+            statement::GET_TIME_SERIES_ROW_RELATED => Plan::Related(query::Related::read(&request, arguments)?),
+            number if query::STATEMENTS.contains(&number) => Plan::Query(query::Query::read(number, &request, arguments)?),
+            number => return Err(GridError::unsupported(format!("statement {number} is not supported yet"))),
+        };
+        let first = plan.first_container();
+        let partition = first.map_or(0, |container| container.definition.partition);
+        if plan.containers().any(|container| container.definition.partition != partition) {
+            return Err(GridError::new(ErrorCode::TXN_PARTITION_ID_INVALID, "a statement is about containers of several partitions"));
+        }
+        let table = first.map_or(TableId(0), |container| container.table.id);
+        Ok(Self { request, reply: statement.reply, partition, table, plan })
+    }
+
+    /// Where it runs.
+    #[must_use]
+    pub fn token(&self) -> Token {
+        token_of_partition(self.partition)
+    }
+
+    /// The first container's table; none if it is about no container, so that it may run anywhere.
+    #[must_use]
+    pub fn table(&self) -> Option<TableId> {
+        (self.table != TableId(0)).then_some(self.table)
+    }
+
+    /// Whether it changes rows.
+    #[must_use]
+    pub fn is_write(&self) -> bool {
+        matches!(self.plan, Plan::Put(_) | Plan::PutMany(_) | Plan::Delete(_) | Plan::Append(_) | Plan::PutContainers(_))
+    }
+
+    /// A copy that owns its bytes, to be sent to another core or kept while a row is read.
+    #[must_use]
+    pub fn to_operation(&self) -> Box<dyn Operation> {
+        let Request { catalog, schema, database, body, is_ipv6 } = self.request;
+        let (catalog, schema) = (Arc::clone(catalog), Arc::clone(schema));
+        Box::new(OwnedExecution { catalog, schema, database: database.into(), body: body.into(), is_ipv6 })
+    }
+}
+
+impl<'a> Plan<'a> {
+    fn containers(&self) -> Box<dyn Iterator<Item = &'a Arc<Container>> + '_> {
+        match self {
+            Self::Put(put) | Self::Append(put) => Box::new(std::iter::once(put.container)),
+            Self::PutMany(put) => Box::new(std::iter::once(put.container)),
+            Self::Get(key) | Self::Delete(key) => Box::new(std::iter::once(key.container)),
+            Self::PutContainers(put) => Box::new(put.containers()),
+            Self::GetContainers(get) => Box::new(get.containers()),
+            Self::Query(query) => Box::new(std::iter::once(query.container)),
+            Self::Queries(queries) => Box::new(queries.iter().map(|query| query.container)),
+            Self::Related(related) => Box::new(std::iter::once(related.container)),
+        }
+    }
+
+    #[inline]
+    fn first_container(&self) -> Option<&'a Arc<Container>> {
+        match self {
+            Self::Put(put) => Some(put.container),
+            Self::Get(key) => Some(key.container),
+            _ => self.containers().next(),
+        }
+    }
+
+    fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, out: &mut Vec<u8>) -> Result<(), Failure> {
+        match self {
+            Self::Put(put) => put.run(context, store, writes, out),
+            Self::PutMany(put) => put.run(context, store, writes, out),
+            Self::Get(key) => key.get(store, out),
+            Self::Delete(key) => key.delete(context, store, writes, out),
+            Self::Append(put) => put.append(context, store, writes, out),
+            Self::PutContainers(put) => put.run(context, store, writes),
+            Self::GetContainers(get) => get.run(store, out),
+            Self::Query(query) => query.run(context, store, out),
+            Self::Queries(queries) => query::Query::run_many(queries, context, store, out),
+            Self::Related(related) => related.run(store, out),
+        }
+    }
+}
+
+impl Operation for Execution<'_> {
+    fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, out: &mut Vec<u8>) -> Result<(), Stop> {
+        let start = out.len();
+        let reply = self.reply.begin(Status::Success, out);
+        match self.plan.run(context, store, writes, out) {
+            Ok(()) => reply.end(out),
+            Err(failure) => {
+                writes.clear();
+                out.truncate(start);
+                match failure {
+                    Failure::Refused(error) => self.reply.write_error(Status::StatementError, &error, out),
+                    Failure::Stop(stop) => return Err(stop),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An [`Execution`] that owns what it needs.
+struct OwnedExecution {
+    catalog: Arc<Catalog>,
+    schema: Arc<Schema>,
+    database: Box<str>,
+    body: Box<[u8]>,
+    is_ipv6: bool,
+}
+
+impl Operation for OwnedExecution {
+    fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, out: &mut Vec<u8>) -> Result<(), Stop> {
+        let Self { catalog, schema, database, body, is_ipv6 } = self;
+        let request = Request { catalog, schema, database, body, is_ipv6: *is_ipv6 };
+        let statement = Statement::read(body, *is_ipv6).expect("the same bytes were decoded before");
+        let execution = Execution::new(request, &statement).expect("the same bytes were decoded before");
+        execution.run(context, store, writes, out)
+    }
+}

@@ -1,0 +1,32 @@
+//! Sessions. A client makes one before it writes to a container without a row key or to several containers; nothing is kept of it.
+
+use super::head::{check_options, skip_uuid};
+use super::operation::Request;
+use crate::wire::{Options, Statement, put_i32, put_i64};
+use crate::{ContainerName, GridError};
+
+pub(super) fn create(request: &Request<'_>, statement: &Statement<'_>, _: &mut Vec<u8>) -> Result<(), GridError> {
+    let mut reader = statement.arguments;
+    request.container(reader.i64()?).map(drop)
+}
+
+/// CREATE_MULTIPLE_SESSIONS: the containers' numbers.
+pub(super) fn create_many(request: &Request<'_>, statement: &Statement<'_>, out: &mut Vec<u8>) -> Result<(), GridError> {
+    let mut reader = statement.arguments;
+    skip_uuid(&mut reader)?;
+    Options::read(&mut reader)?;
+    let with_number = reader.bool()?;
+    let count = reader.count()?;
+    put_i32(out, count as i32);
+    for _ in 0..count {
+        let container = if with_number {
+            request.container(reader.i64()?)?
+        } else {
+            check_options(&Options::read(&mut reader)?)?;
+            request.named(&ContainerName::read(&mut reader)?)?
+        };
+        let _session = reader.i64()?;
+        put_i64(out, container.id());
+    }
+    Ok(())
+}
