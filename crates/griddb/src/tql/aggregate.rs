@@ -1,7 +1,6 @@
 //! One value from a column of many rows.
 
-use super::select::is_number;
-use super::value::Value;
+use super::value::{Value, is_number};
 use crate::schema::{ColumnDefinition, ElementType};
 use crate::{ErrorCode, GridError};
 use std::cmp::Ordering;

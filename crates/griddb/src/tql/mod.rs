@@ -5,6 +5,7 @@
 
 mod aggregate;
 mod collect;
+mod condition;
 mod evaluate;
 mod execution;
 mod expression;

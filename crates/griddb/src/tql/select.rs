@@ -3,9 +3,9 @@
 use super::aggregate::Aggregation;
 use super::expression::Node;
 use super::time::TimeUnit;
-use super::value::Value;
+use super::value::{Value, is_number};
 use crate::container::Container;
-use crate::schema::{ColumnDefinition, ElementType};
+use crate::schema::ColumnDefinition;
 use crate::{ErrorCode, GridError};
 
 /// What is asked of a container.
@@ -221,11 +221,6 @@ impl Select {
         }
         self.order = order;
     }
-}
-
-pub(super) fn is_number(element: ElementType) -> bool {
-    use ElementType::{Byte, Double, Float, Integer, Long, Short};
-    matches!(element, Byte | Short | Integer | Long | Float | Double)
 }
 
 fn column_of(container: &Container, position: usize) -> Result<&ColumnDefinition, GridError> {

@@ -97,6 +97,12 @@ impl<'a> Value<'a> {
     }
 }
 
+/// Whether a type is of numbers.
+pub(super) fn is_number(element: ElementType) -> bool {
+    use ElementType::{Byte, Double, Float, Integer, Long, Short};
+    matches!(element, Byte | Short | Integer | Long | Float | Double)
+}
+
 /// An integer and a number, without loss.
 fn compare_long(one: i64, other: f64) -> Ordering {
     const EDGE: f64 = 9_223_372_036_854_775_808.0;
