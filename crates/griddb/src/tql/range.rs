@@ -1,7 +1,7 @@
 //! Which row keys a statement needs: from comparisons of the first key columns that all hold.
 
 use super::expression::{Comparison, Node};
-use super::select::{Select, TimeOperator, What};
+use super::select::{Interpolation, Select, TimeOperator, What};
 use super::value::Value;
 use crate::container::Container;
 use crate::key::encode_key;
@@ -160,6 +160,9 @@ impl Select {
     #[must_use]
     pub fn row_before(&self) -> Option<Vec<u8>> {
         let (What::Sampling(sampling), None) = (&self.what, &self.filter) else { return None };
+        if sampling.interpolation == Interpolation::Empty {
+            return None;
+        }
         let mut key = Vec::new();
         encode(ElementType::Timestamp, &Value::Time(sampling.start_ms), &mut key).then_some(key)
     }

@@ -8,6 +8,7 @@ use crate::container::Container;
 use crate::key::encode_key;
 use crate::row::StoredRow;
 use crate::schema::ElementType;
+use model::row::{RowWriter, Stamp};
 use std::ops::ControlFlow;
 
 /// A sampling under way: the next time, and the row before it.
@@ -69,22 +70,34 @@ impl Sampler {
         if self.next_ms >= until_ms {
             return Ok(ControlFlow::Continue(()));
         }
-        let is_line = !self.sampling.columns.is_empty();
-        let Some((last_ms, last)) = self.last.take() else { return Ok(self.skip(until_ms)) };
-        if after.is_none() && is_line && self.sampling.interpolation == Interpolation::LinearOrPrevious {
-            return Ok(self.skip(until_ms));
+        let container = collector.container;
+        if self.sampling.interpolation == Interpolation::Empty {
+            return self.emit(until_ms, collector, |next_ms| empty_row(container, next_ms));
         }
+        // A line needs both ends.
+        let has_ends = after.is_some() || self.sampling.columns.is_empty();
+        let Some((last_ms, last)) = self.last.take().filter(|_| has_ends) else { return Ok(self.skip(until_ms)) };
+        let columns = self.sampling.columns.clone();
+        let interpolate = |next_ms| interpolate(next_ms, (last_ms, &last.view(container)), after, &columns);
+        let flow = self.emit(until_ms, collector, interpolate)?;
+        self.last = Some((last_ms, last));
+        Ok(flow)
+    }
+
+    /// Adds a row for each time before `until_ms`.
+    fn emit(
+        &mut self,
+        until_ms: i64,
+        collector: &mut Collector<'_>,
+        row: impl Fn(i64) -> Result<OwnedRow, GridError>,
+    ) -> Result<ControlFlow<()>, GridError> {
         while self.next_ms < until_ms {
-            let row = self.interpolate(last_ms, &last.view(collector.container), after)?;
+            let row = row(self.next_ms)?;
             if collector.push(&row.view(collector.container))?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            if self.next_ms == i64::MAX {
-                break;
-            }
             self.advance(1);
         }
-        self.last = Some((last_ms, last));
         Ok(ControlFlow::Continue(()))
     }
 
@@ -94,28 +107,40 @@ impl Sampler {
         self.advance(i64::try_from(intervals).unwrap_or(i64::MAX));
         ControlFlow::Continue(())
     }
-
-    fn interpolate(&self, last_ms: i64, last: &StoredRow<'_>, after: Option<&StoredRow<'_>>) -> Result<OwnedRow, GridError> {
-        let mut clustering = Vec::new();
-        encode_key(ElementType::Timestamp, &self.next_ms.to_be_bytes(), &mut clustering)?;
-        let columns = &last.container.definition.columns;
-        let changed: Vec<_> = match (self.sampling.interpolation, after) {
-            (Interpolation::Empty, _) => (1..columns.len()).map(|position| (position, empty(last.container, position))).collect(),
-            (_, None) => Vec::new(),
-            (_, Some(after)) => {
-                let part = (self.next_ms - last_ms) as f64 / (time_of_row(after) - last_ms) as f64;
-                let line = |position: &usize| (*position, on_line(last, after, *position, part));
-                self.sampling.columns.iter().filter(|position| **position > 0).map(line).collect()
-            }
-        };
-        Ok(OwnedRow::copy(last, clustering, &changed))
-    }
 }
 
-/// The value of a column without one: zero, no characters, no elements; null if it may be.
-fn empty(container: &Container, position: usize) -> Option<Vec<u8>> {
-    let column = container.definition.columns.get(position).filter(|column| column.is_not_null)?;
-    Some(if column.is_array { vec![0; 4] } else { vec![0; column.element.fixed_bytes().unwrap_or(0)] })
+fn key_of(time_ms: i64) -> Result<Vec<u8>, GridError> {
+    let mut clustering = Vec::new();
+    encode_key(ElementType::Timestamp, &time_ms.to_be_bytes(), &mut clustering)?;
+    Ok(clustering)
+}
+
+/// The row at a time after `last`: as that one, but with `columns` on the line to `after`.
+fn interpolate(
+    next_ms: i64,
+    (last_ms, last): (i64, &StoredRow<'_>),
+    after: Option<&StoredRow<'_>>,
+    columns: &[usize],
+) -> Result<OwnedRow, GridError> {
+    let line = |after: &StoredRow<'_>| {
+        let part = (next_ms - last_ms) as f64 / (time_of_row(after) - last_ms) as f64;
+        let cell = |position: &usize| (*position, on_line(last, after, *position, part));
+        columns.iter().filter(|position| **position > 0).map(cell).collect()
+    };
+    let changed: Vec<_> = after.map_or_else(Vec::new, line);
+    Ok(OwnedRow::copy(last, key_of(next_ms)?, &changed))
+}
+
+/// A row of zeros, without characters and elements.
+fn empty_row(container: &Container, time_ms: i64) -> Result<OwnedRow, GridError> {
+    let (stamp, mut bytes) = (Stamp::at(0), Vec::new());
+    let mut writer = RowWriter::new(&mut bytes, stamp, true, None);
+    for (position, column) in container.definition.columns.iter().enumerate().skip(1) {
+        let size = if column.is_array { 4 } else { column.element.fixed_bytes().unwrap_or(0) };
+        writer.value(Container::column_id(position), stamp, &[0; 8][..size]);
+    }
+    writer.finish();
+    Ok(OwnedRow { clustering: key_of(time_ms)?, bytes })
 }
 
 /// The cell on the line between two rows; null if one of them is.

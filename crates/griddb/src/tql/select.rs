@@ -183,13 +183,18 @@ impl Select {
     pub fn time_sampling(container: &Container, sampling: Sampling) -> Result<Self, GridError> {
         time_series(container)?;
         sampling.interval_ms()?;
+        let is_empty = sampling.interpolation == Interpolation::Empty;
+        if is_empty && !sampling.columns.is_empty() {
+            return Err(abuse("a sampling with empty values has no columns on a line"));
+        }
         for column in &sampling.columns {
             let definition = column_of(container, *column)?;
             if definition.is_array || !is_number(definition.element) {
                 return Err(abuse("only columns of numbers are on a line"));
             }
         }
-        Ok(Self::new(What::Sampling(sampling)))
+        let times = if is_empty { (Some(sampling.start_ms), Some(sampling.end_ms)) } else { (None, None) };
+        Ok(Self { times, ..Self::new(What::Sampling(sampling)) })
     }
 
     /// Whether the answer is rows, not one value.

@@ -50,10 +50,11 @@ fn interpolated_values_are_on_the_line() {
 fn samples_may_be_empty_between_rows() {
     let (container, rows) = plant();
     let (unit, interpolation) = (TimeUnit::Second, Interpolation::Empty);
-    let sampling = Sampling { start_ms: i64::MIN, end_ms: i64::MAX, interval: 1, unit, columns: vec![1, 3], interpolation };
+    let sampling = Sampling { start_ms: 0, end_ms: i64::MAX, interval: 1, unit, columns: vec![], interpolation };
     assert!(run(&container, &rows, Select::time_sampling(&container, sampling.clone()).unwrap()).is_err());
     let sampling = Sampling { start_ms: 5_000, end_ms: 20_000, interval: 5, ..sampling };
     assert_eq!(keys_of(&container, &rows, Select::time_sampling(&container, sampling.clone()).unwrap()), [5, 10, 15, 20]);
+    assert_eq!(keys_of(&container, &Rows::new(), Select::time_sampling(&container, sampling.clone()).unwrap()), [5, 10, 15, 20]);
     for (interval, unit) in [(0, TimeUnit::Second), (-1, TimeUnit::Second), (1, TimeUnit::Month), (i64::MAX, TimeUnit::Day)] {
         let sampling = Sampling { interval, unit, ..sampling.clone() };
         assert!(Select::time_sampling(&container, sampling).is_err());
