@@ -107,6 +107,16 @@ codes! {
     TQ_SYNTAX_ERROR_ORDERBY_WITH_AGGREGATION = 151_005;
     /// A value of another type is needed.
     TQ_CONSTRAINT_CANNOT_CAST = 152_001;
+    /// A selection that the container does not allow.
+    TQ_CONSTRAINT_SELECTION_ABUSE = 152_003;
+    /// An array has no such element.
+    TQ_CONSTRAINT_ARRAY_OUT_OF_RANGE = 152_009;
+    /// An argument of another type is needed.
+    TQ_CONSTRAINT_INVALID_ARGUMENT_TYPE = 152_010;
+    /// Another number of arguments is needed.
+    TQ_CONSTRAINT_INVALID_ARGUMENT_COUNT = 152_011;
+    /// An argument that cannot be.
+    TQ_CONSTRAINT_INVALID_ARGUMENT_RANGE = 152_012;
     /// TQL that is not served.
     TQ_INTERNAL_NOT_IMPLEMENTED = 152_502;
 }

@@ -1,6 +1,6 @@
 //! The GridDB protocol: bytes to statements to operations on containers, without I/O.
 //!
-//! [`session`] cuts a connection's bytes into statements, [`wire`] reads frames and writes replies, [`name`] and [`schema`] what is in them about containers, [`row`] the rows; [`exec`] runs statements. A container is a table
+//! [`session`] cuts a connection's bytes into statements, [`wire`] reads frames and writes replies, [`name`] and [`schema`] what is in them about containers, [`row`] the rows, [`tql`] queries; [`exec`] runs statements. A container is a table
 //! with one partition, whose rows are ordered by their row key: [`container`], and `docs/decisions/0028-griddb-containers.md`, which says why.
 //! [`GridError`] is how everything here says no.
 
@@ -12,6 +12,7 @@ pub mod name;
 pub mod row;
 pub mod schema;
 pub mod session;
+pub mod tql;
 pub mod wire;
 
 pub use container::{Catalog, Container, ContainerChange, PARTITION_COUNT, PUBLIC_DATABASE};

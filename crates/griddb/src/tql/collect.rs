@@ -1,0 +1,153 @@
+//! Rows of an answer: as they come, or sorted. Sorted rows are kept until the end, with a limit only the first ones.
+
+use super::value::Value;
+use crate::container::Container;
+use crate::row::{RowSet, StoredRow};
+use crate::{ErrorCode, GridError};
+use model::row::{RowView, RowWriter, Stamp};
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::ops::ControlFlow;
+
+/// Bytes that a kept row takes beyond its own.
+const KEPT_BYTES: usize = 160;
+
+/// A row's own copy.
+#[derive(Debug)]
+pub(super) struct OwnedRow {
+    pub(super) clustering: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl OwnedRow {
+    /// A copy of a row, with other cells for columns in `changed`, which is by position.
+    pub(super) fn copy(row: &StoredRow<'_>, clustering: Vec<u8>, changed: &[(usize, Option<Vec<u8>>)]) -> Self {
+        let (container, stamp) = (row.container, Stamp::at(0));
+        let mut bytes = Vec::new();
+        let mut writer = RowWriter::new(&mut bytes, stamp, true, None);
+        for position in container.definition.key_len..container.definition.columns.len() {
+            let own = row.cell(position);
+            let cell = match changed.iter().find(|(column, _)| *column == position) {
+                Some((_, cell)) => cell.as_deref(),
+                None => own.as_deref(),
+            };
+            if let Some(cell) = cell {
+                writer.value(Container::column_id(position), stamp, cell);
+            }
+        }
+        writer.finish();
+        Self { clustering, bytes }
+    }
+
+    pub(super) fn view<'a>(&'a self, container: &'a Container) -> StoredRow<'a> {
+        StoredRow { container, clustering: &self.clustering, view: RowView::new(&self.bytes) }
+    }
+}
+
+struct Kept {
+    values: Vec<(Value<'static>, bool)>,
+    sequence: u64,
+    row: OwnedRow,
+    size: usize,
+}
+
+impl Ord for Kept {
+    fn cmp(&self, other: &Self) -> Ordering {
+        for ((one, is_descending), (other, _)) in self.values.iter().zip(&other.values) {
+            let order = one.order(other);
+            if order.is_ne() {
+                return if *is_descending { order.reverse() } else { order };
+            }
+        }
+        self.sequence.cmp(&other.sequence)
+    }
+}
+
+impl PartialOrd for Kept {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Kept {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Kept {}
+
+/// Rows of an answer in the making.
+pub(super) struct Collector<'c> {
+    pub(super) container: &'c Container,
+    order: Vec<(usize, bool)>,
+    limit: u64,
+    offset: u64,
+    skipped: u64,
+    rows: RowSet,
+    kept: BinaryHeap<Kept>,
+    kept_bytes: usize,
+    memory_max: usize,
+    sequence: u64,
+}
+
+impl<'c> Collector<'c> {
+    pub(super) fn new(container: &'c Container, order: Vec<(usize, bool)>, limit: Option<u64>, offset: u64, memory_max: usize) -> Self {
+        let (limit, rows) = (limit.unwrap_or(u64::MAX), RowSet::new(container, true, memory_max));
+        Self { container, order, limit, offset, skipped: 0, rows, kept: BinaryHeap::new(), kept_bytes: 0, memory_max, sequence: 0 }
+    }
+
+    /// Forgets all rows.
+    pub(super) fn clear(&mut self) {
+        self.rows = RowSet::new(self.container, true, self.memory_max);
+        self.kept.clear();
+        (self.kept_bytes, self.skipped) = (0, 0);
+    }
+
+    /// Adds a row; breaks when no other one can be in the answer.
+    pub(super) fn push(&mut self, row: &StoredRow<'_>) -> Result<ControlFlow<()>, GridError> {
+        if self.limit == 0 {
+            return Ok(ControlFlow::Break(()));
+        }
+        if !self.order.is_empty() {
+            self.keep(row)?;
+            return Ok(ControlFlow::Continue(()));
+        }
+        if self.skipped < self.offset {
+            self.skipped += 1;
+        } else if self.rows.rows() < self.limit {
+            self.rows.push(row)?;
+        }
+        Ok(if self.rows.rows() < self.limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+    }
+
+    fn keep(&mut self, row: &StoredRow<'_>) -> Result<(), GridError> {
+        let columns = &self.container.definition.columns;
+        let value = |(position, is_descending): &(usize, bool)| {
+            (Value::of_cell(&columns[*position], row.cell(*position)).into_owned(), *is_descending)
+        };
+        let values: Vec<_> = self.order.iter().map(value).collect();
+        self.sequence += 1;
+        let row = OwnedRow::copy(row, row.clustering.to_vec(), &[]);
+        let values_bytes: usize = values.iter().map(|(value, _)| value.heap_bytes() + size_of::<Value<'_>>()).sum();
+        let size = KEPT_BYTES + values_bytes + row.clustering.len() + row.bytes.len();
+        self.kept_bytes += size;
+        self.kept.push(Kept { values, sequence: self.sequence, row, size });
+        if self.kept.len() as u64 > self.limit.saturating_add(self.offset) {
+            self.kept_bytes -= self.kept.pop().map_or(0, |kept| kept.size);
+        }
+        if self.kept_bytes > self.memory_max {
+            let message = format!("the rows to sort take more than {} bytes: ask for fewer with LIMIT", self.memory_max);
+            return Err(GridError::new(ErrorCode::CM_LIMITS_EXCEEDED, message));
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> Result<RowSet, GridError> {
+        let offset = usize::try_from(self.offset).unwrap_or(usize::MAX);
+        for kept in std::mem::take(&mut self.kept).into_sorted_vec().into_iter().skip(offset) {
+            self.rows.push(&kept.row.view(self.container))?;
+        }
+        Ok(self.rows)
+    }
+}

@@ -1,0 +1,163 @@
+//! Functions of a condition.
+
+use super::time::{self, TimeUnit, check_time};
+use super::value::Value;
+use crate::{ErrorCode, GridError};
+use std::borrow::Cow;
+use std::ops::RangeInclusive;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Function {
+    CharLength,
+    Lower,
+    Upper,
+    Substring,
+    Concat,
+    Round,
+    Ceiling,
+    Floor,
+    ArrayLength,
+    Element,
+    Timestamp,
+    ToTimestampMs,
+    ToEpochMs,
+    TimestampAdd(TimeUnit),
+    TimestampDiff(TimeUnit),
+}
+
+fn wrong_type(message: &'static str) -> GridError {
+    GridError::new(ErrorCode::TQ_CONSTRAINT_INVALID_ARGUMENT_TYPE, message)
+}
+
+fn out_of_range(message: &'static str) -> GridError {
+    GridError::new(ErrorCode::TQ_CONSTRAINT_INVALID_ARGUMENT_RANGE, message)
+}
+
+impl Function {
+    /// The function of a name, with how many arguments it takes. The first argument of some is a unit.
+    pub(super) fn of_name(name: &str, unit: Option<TimeUnit>) -> Option<(Self, RangeInclusive<usize>)> {
+        Some(match (name, unit) {
+            ("CHAR_LENGTH", None) => (Self::CharLength, 1..=1),
+            ("LOWER", None) => (Self::Lower, 1..=1),
+            ("UPPER", None) => (Self::Upper, 1..=1),
+            ("SUBSTRING", None) => (Self::Substring, 2..=3),
+            ("CONCAT", None) => (Self::Concat, 2..=64),
+            ("ROUND", None) => (Self::Round, 1..=1),
+            ("CEILING", None) => (Self::Ceiling, 1..=1),
+            ("FLOOR", None) => (Self::Floor, 1..=1),
+            ("ARRAY_LENGTH", None) => (Self::ArrayLength, 1..=1),
+            ("ELEMENT", None) => (Self::Element, 2..=2),
+            ("TIMESTAMP", None) => (Self::Timestamp, 1..=1),
+            ("TO_TIMESTAMP_MS", None) => (Self::ToTimestampMs, 1..=1),
+            ("TO_EPOCH_MS", None) => (Self::ToEpochMs, 1..=1),
+            ("TIMESTAMPADD" | "TIMESTAMP_ADD", Some(unit)) => (Self::TimestampAdd(unit), 2..=2),
+            ("TIMESTAMPDIFF" | "TIMESTAMP_DIFF", Some(unit)) => (Self::TimestampDiff(unit), 2..=2),
+            _ => return None,
+        })
+    }
+
+    /// Whether the first argument of a function is a unit of time.
+    pub(super) fn takes_unit(name: &str) -> bool {
+        matches!(name, "TIMESTAMPADD" | "TIMESTAMP_ADD" | "TIMESTAMPDIFF" | "TIMESTAMP_DIFF")
+    }
+
+    /// The value for these arguments: null if one of them is, but for CONCAT.
+    pub(super) fn apply<'a>(self, arguments: &[Value<'a>]) -> Result<Value<'a>, GridError> {
+        if self == Self::Concat {
+            return concat(arguments);
+        }
+        if arguments.contains(&Value::Null) {
+            return Ok(Value::Null);
+        }
+        match self {
+            Self::CharLength | Self::Lower | Self::Upper | Self::Substring | Self::Concat => self.apply_text(arguments),
+            Self::Round | Self::Ceiling | Self::Floor => self.apply_number(arguments),
+            Self::ArrayLength | Self::Element => self.apply_array(arguments),
+            _ => self.apply_time(arguments),
+        }
+    }
+
+    fn apply_text<'a>(self, arguments: &[Value<'a>]) -> Result<Value<'a>, GridError> {
+        let Some(Value::Text(text)) = arguments.first() else { return Err(wrong_type("a function of texts needs a STRING")) };
+        Ok(match self {
+            Self::CharLength => Value::Long(text.chars().count() as i64),
+            Self::Lower => Value::Text(Cow::Owned(text.to_ascii_lowercase())),
+            Self::Upper => Value::Text(Cow::Owned(text.to_ascii_uppercase())),
+            _ => {
+                let count = |value: &Value<'_>, least: i64| match value {
+                    Value::Long(value) if *value >= least => Ok(usize::try_from(*value).unwrap_or(usize::MAX)),
+                    Value::Long(_) => Err(out_of_range("SUBSTRING starts at 1 or later and has no negative length")),
+                    _ => Err(wrong_type("SUBSTRING takes integers")),
+                };
+                let start = arguments.get(1).map_or(Ok(1), |value| count(value, 1))?;
+                let length = arguments.get(2).map_or(Ok(usize::MAX), |value| count(value, 0))?;
+                Value::Text(Cow::Owned(text.chars().skip(start - 1).take(length).collect()))
+            }
+        })
+    }
+
+    fn apply_number<'a>(self, arguments: &[Value<'a>]) -> Result<Value<'a>, GridError> {
+        match arguments.first() {
+            Some(Value::Long(value)) => Ok(Value::Long(*value)),
+            Some(Value::Double(value)) => Ok(Value::Double(match self {
+                Self::Round => value.round(),
+                Self::Ceiling => value.ceil(),
+                _ => value.floor(),
+            })),
+            _ => Err(wrong_type("ROUND, CEILING and FLOOR need a number")),
+        }
+    }
+
+    fn apply_array<'a>(self, arguments: &[Value<'a>]) -> Result<Value<'a>, GridError> {
+        let Some(Value::Array(element, cell)) = arguments.last() else { return Err(wrong_type("the function needs an array")) };
+        let count = cell.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
+        if self == Self::ArrayLength {
+            return Ok(Value::Long(i64::from(count)));
+        }
+        let outside =
+            || GridError::new(ErrorCode::TQ_CONSTRAINT_ARRAY_OUT_OF_RANGE, "the array has no such element: check ARRAY_LENGTH first");
+        let Some(Value::Long(wanted)) = arguments.first() else { return Err(wrong_type("ELEMENT needs an integer")) };
+        let wanted = u32::try_from(*wanted).ok().filter(|wanted| *wanted < count).ok_or_else(outside)?;
+        let mut rest = cell.get(4..).unwrap_or_default();
+        for position in 0..=wanted {
+            let (length, after) = rest.split_first_chunk::<4>().ok_or_else(outside)?;
+            let (value, after) = after.split_at_checked(u32::from_be_bytes(*length) as usize).ok_or_else(outside)?;
+            if position == wanted {
+                return Ok(Value::of_element(*element, Cow::Borrowed(value)).into_owned());
+            }
+            rest = after;
+        }
+        Err(outside())
+    }
+
+    fn apply_time<'a>(self, arguments: &[Value<'a>]) -> Result<Value<'a>, GridError> {
+        Ok(match (self, arguments) {
+            (Self::Timestamp, [Value::Text(text)]) => {
+                let invalid = || out_of_range("TIMESTAMP needs a time like 2024-01-31T12:00:00.000Z");
+                Value::Time(time::parse_timestamp_ms(text).ok_or_else(invalid)?)
+            }
+            (Self::ToTimestampMs, [Value::Long(time_ms)]) => Value::Time(check_time(Some(*time_ms))?),
+            (Self::ToEpochMs, [Value::Time(time_ms)]) => Value::Long(*time_ms),
+            (Self::TimestampAdd(unit), [Value::Time(time_ms), Value::Long(count)]) => {
+                Value::Time(check_time(time::add(unit, *time_ms, *count))?)
+            }
+            (Self::TimestampDiff(unit), [Value::Time(later_ms), Value::Time(earlier_ms)]) => {
+                Value::Long(time::difference(unit, *later_ms, *earlier_ms))
+            }
+            _ => return Err(wrong_type("a function of times has arguments of other types")),
+        })
+    }
+}
+
+/// Texts one after the other; nulls are left out.
+pub(super) fn concat<'a>(arguments: &[Value<'a>]) -> Result<Value<'a>, GridError> {
+    let mut text = String::new();
+    for argument in arguments {
+        match argument {
+            Value::Text(part) => text.push_str(part),
+            Value::Null => {}
+            _ => return Err(wrong_type("CONCAT needs STRINGs")),
+        }
+    }
+    Ok(Value::Text(Cow::Owned(text)))
+}
