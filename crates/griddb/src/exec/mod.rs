@@ -93,3 +93,6 @@ impl From<Stop> for Failure {
         Self::Stop(stop)
     }
 }
+
+#[cfg(test)]
+mod tests;

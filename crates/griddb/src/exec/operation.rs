@@ -53,7 +53,7 @@ enum Plan<'a> {
     GetContainers(many::GetContainers<'a>),
     Query(query::Query<'a>),
     Queries(Vec<query::Query<'a>>),
-    Related(query::Related<'a>),
+    One(query::One<'a>),
 }
 
 /// A statement about rows: runs on the core that owns its partition, and appends the whole reply.
@@ -81,9 +81,8 @@ impl<'a> Execution<'a> {
             statement::PUT_MULTIPLE_CONTAINER_ROWS => Plan::PutContainers(many::PutContainers::read(&request, arguments)?),
             statement::GET_MULTIPLE_CONTAINER_ROWS => Plan::GetContainers(many::GetContainers::read(&request, arguments)?),
             statement::EXECUTE_MULTIPLE_QUERIES => Plan::Queries(query::Query::read_many(&request, arguments)?),
-            statement::GET_TIME_SERIES_ROW_RELATED => Plan::Related(query::Related::read(&request, arguments)?),
-            number if query::STATEMENTS.contains(&number) => Plan::Query(query::Query::read(number, &request, arguments)?),
-            number => return Err(GridError::unsupported(format!("statement {number} is not supported yet"))),
+            number if query::One::STATEMENTS.contains(&number) => Plan::One(query::One::read(number, &request, arguments)?),
+            number => Plan::Query(query::Query::read(number, &request, arguments)?),
         };
         let first = plan.first_container();
         let partition = first.map_or(0, |container| container.definition.partition);
@@ -131,7 +130,7 @@ impl<'a> Plan<'a> {
             Self::GetContainers(get) => Box::new(get.containers()),
             Self::Query(query) => Box::new(std::iter::once(query.container)),
             Self::Queries(queries) => Box::new(queries.iter().map(|query| query.container)),
-            Self::Related(related) => Box::new(std::iter::once(related.container)),
+            Self::One(one) => Box::new(std::iter::once(one.container)),
         }
     }
 
@@ -155,7 +154,7 @@ impl<'a> Plan<'a> {
             Self::GetContainers(get) => get.run(store, out),
             Self::Query(query) => query.run(context, store, out),
             Self::Queries(queries) => query::Query::run_many(queries, context, store, out),
-            Self::Related(related) => related.run(store, out),
+            Self::One(one) => one.run(store, out),
         }
     }
 }

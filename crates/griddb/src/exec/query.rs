@@ -1,35 +1,55 @@
-//! Queries: ranges of time of a time series, and single rows by their time.
+//! Queries of one container: TQL, and the selections of time series that come without a text.
 
 use super::head::{self, Uuid};
 use super::operation::Request;
 use super::{Failure, REPLY_BYTES_MAX, rows};
+use crate::GridError;
 use crate::container::Container;
-use crate::row::RowSet;
+use crate::tql::{self, Aggregation, Answer, Execution, Interpolation, Sampling, Select, TimeOperator, TimeUnit};
 use crate::wire::{Options, Reader, put_i32, put_i64, statement};
-use crate::{ElementType, ErrorCode, GridError, encode_key};
 use model::operation::{Context, Direction, FIRST_ROW_BYTE, RowStore, Visit};
+use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
-
-/// The statements that are queries by themselves.
-pub(super) const STATEMENTS: [i32; 1] = [statement::QUERY_TIME_SERIES_RANGE];
 
 /// An end of a range of time that is none.
 const UNBOUNDED: i64 = i64::MAX;
-/// The kind of a result: rows.
-const ROW_SET: u8 = 0;
+/// Instead of a column's position: none.
+const NO_COLUMN: i32 = -1;
+
+/// What a result is.
+#[repr(u8)]
+enum ResultKind {
+    Rows = 0,
+    Aggregation = 1,
+}
 
 /// A query of one container.
 pub(super) struct Query<'a> {
     pub(super) container: &'a Arc<Container>,
     limit: u64,
-    what: What,
+    what: What<'a>,
 }
 
-enum What {
-    Range { from: Vec<u8>, to: Option<Vec<u8>>, direction: Direction },
+enum What<'a> {
+    /// Its text has a meaning only when it is run, as there is `NOW()`.
+    Tql(&'a str),
+    Range {
+        start_ms: Option<i64>,
+        end_ms: Option<i64>,
+        is_descending: bool,
+    },
+    Sampling {
+        start_ms: i64,
+        end_ms: i64,
+        interval: i32,
+        unit: u8,
+        columns: Vec<usize>,
+        interpolation: u8,
+    },
 }
 
 impl<'a> Query<'a> {
+    /// Reads a query by its statement's number.
     pub(super) fn read(number: i32, request: &Request<'a>, mut reader: Reader<'a>) -> Result<Self, GridError> {
         Self::read_one(number, request, &mut reader, Uuid::Own)
     }
@@ -54,22 +74,40 @@ impl<'a> Query<'a> {
         let _fetch_size = reader.i64()?;
         skip_partial_execution(reader)?;
         let what = match number {
-            statement::QUERY_TIME_SERIES_RANGE => read_range(container, reader)?,
+            statement::QUERY_TQL => What::Tql(reader.string()?),
+            statement::QUERY_TIME_SERIES_RANGE => read_range(reader)?,
+            statement::QUERY_TIME_SERIES_SAMPLING => read_sampling(reader)?,
             _ => return Err(GridError::unsupported(format!("statement {number} is no query that is supported"))),
         };
         Ok(Self { container, limit, what })
     }
 
-    pub(super) fn run(&self, _: &Context, store: &dyn RowStore, out: &mut Vec<u8>) -> Result<(), Failure> {
-        let What::Range { from, to, direction } = &self.what;
-        let mut found = RowSet::new(self.container, true, REPLY_BYTES_MAX.saturating_sub(out.len()));
-        if self.limit > 0 {
-            rows::scan(self.container, (from, to.as_deref()), *direction, store, |row| {
-                found.push(row)?;
-                Ok(if found.rows() == self.limit { Visit::Stop } else { Visit::Continue })
-            })?;
+    fn select(&self, now_ms: i64) -> Result<Select, GridError> {
+        let container = self.container;
+        let mut select = match &self.what {
+            What::Tql(text) => tql::parse(text, container, now_ms)?,
+            What::Range { start_ms, end_ms, is_descending } => Select::time_range(container, *start_ms, *end_ms, *is_descending, None)?,
+            What::Sampling { start_ms, end_ms, interval, unit, columns, interpolation } => {
+                let (unit, interpolation) = (TimeUnit::of_wire(*unit)?, Interpolation::of_wire(*interpolation)?);
+                let (start_ms, end_ms, interval, columns) = (*start_ms, *end_ms, i64::from(*interval), columns.clone());
+                Select::time_sampling(container, Sampling { start_ms, end_ms, interval, unit, columns, interpolation })?
+            }
+        };
+        if self.limit < i64::MAX as u64 && select.for_rows() {
+            select.limit_to(self.limit);
         }
-        write_result(ROW_SET, out, |out| found.write_with_count(out));
+        Ok(select)
+    }
+
+    pub(super) fn run(&self, context: &Context, store: &dyn RowStore, out: &mut Vec<u8>) -> Result<(), Failure> {
+        let select = self.select(context.now.wall_us.div_euclid(1_000))?;
+        match answer(self.container, select, REPLY_BYTES_MAX.saturating_sub(out.len()), store)? {
+            Answer::Rows(found) => write_result(ResultKind::Rows, out, |out| found.write_with_count(out)),
+            Answer::Aggregate(value) => write_result(ResultKind::Aggregation, out, |out| {
+                put_i64(out, i64::from(value.is_some()));
+                write_value(value, out);
+            }),
+        }
         Ok(())
     }
 
@@ -86,15 +124,108 @@ impl<'a> Query<'a> {
     }
 }
 
+/// A statement of a time series whose reply is one row or value, or that there is none.
+pub(super) struct One<'a> {
+    pub(super) container: &'a Arc<Container>,
+    what: OneWhat,
+}
+
+enum OneWhat {
+    Nearest { time_ms: i64, operator: u8 },
+    Interpolated { time_ms: i64, column: i32 },
+    Aggregate { start_ms: i64, end_ms: i64, column: i32, aggregation: u8 },
+}
+
+impl<'a> One<'a> {
+    pub(super) const STATEMENTS: [i32; 3] =
+        [statement::GET_TIME_SERIES_ROW_RELATED, statement::INTERPOLATE_TIME_SERIES_ROW, statement::AGGREGATE_TIME_SERIES];
+
+    pub(super) fn read(number: i32, request: &Request<'a>, mut reader: Reader<'a>) -> Result<Self, GridError> {
+        let container = head::container(request, &mut reader, Uuid::Own)?;
+        let what = match number {
+            statement::GET_TIME_SERIES_ROW_RELATED => OneWhat::Nearest { time_ms: reader.i64()?, operator: reader.u8()? },
+            statement::INTERPOLATE_TIME_SERIES_ROW => OneWhat::Interpolated { time_ms: reader.i64()?, column: reader.i32()? },
+            _ => OneWhat::Aggregate { start_ms: reader.i64()?, end_ms: reader.i64()?, column: reader.i32()?, aggregation: reader.u8()? },
+        };
+        Ok(Self { container, what })
+    }
+
+    fn select(&self) -> Result<Select, GridError> {
+        let container = self.container;
+        let position = |column: i32| usize::try_from(column).map_err(|_| GridError::malformed("a negative number of a column"));
+        match self.what {
+            OneWhat::Nearest { time_ms, operator } => Select::time_nearest(container, TimeOperator::of_wire(operator)?, time_ms),
+            OneWhat::Interpolated { time_ms, column } => Select::time_interpolated(container, time_ms, position(column)?),
+            OneWhat::Aggregate { start_ms, end_ms, column, aggregation } => {
+                let column = if column == NO_COLUMN { None } else { Some(position(column)?) };
+                Select::time_aggregate(container, start_ms, end_ms, column, Aggregation::of_wire(aggregation)?)
+            }
+        }
+    }
+
+    pub(super) fn run(&self, store: &dyn RowStore, out: &mut Vec<u8>) -> Result<(), Failure> {
+        match answer(self.container, self.select()?, REPLY_BYTES_MAX, store)? {
+            Answer::Rows(found) => {
+                out.push(u8::from(found.rows() > 0));
+                found.write(out);
+            }
+            Answer::Aggregate(value) => {
+                out.push(u8::from(value.is_some()));
+                write_value(value, out);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Scans what a selection needs.
+fn answer(container: &Container, select: Select, bytes_max: usize, store: &dyn RowStore) -> Result<Answer, Failure> {
+    let range = select.key_range(container);
+    let direction = if select.is_descending() { Direction::Reverse } else { Direction::Forward };
+    let mut from = match &range.lower {
+        Bound::Unbounded => vec![FIRST_ROW_BYTE],
+        Bound::Included(key) => key.clone(),
+        Bound::Excluded(key) => rows::after(key.clone()),
+    };
+    let to = match &range.upper {
+        Bound::Unbounded => None,
+        Bound::Included(key) => Some(rows::after(key.clone())),
+        Bound::Excluded(key) => Some(key.clone()),
+    };
+    if let Some(key) = select.row_before() {
+        let until = rows::after(key);
+        rows::scan(container, (&from.clone(), Some(&until)), Direction::Reverse, store, |row| {
+            from = row.clustering.to_vec();
+            Ok(Visit::Stop)
+        })?;
+    }
+    let is_empty = range.is_empty();
+    let mut execution = Execution::new(select, container, bytes_max)?;
+    if !is_empty {
+        rows::scan(container, (&from, to.as_deref()), direction, store, |row| {
+            Ok(if execution.push(row)? == ControlFlow::Break(()) { Visit::Stop } else { Visit::Continue })
+        })?;
+    }
+    Ok(execution.finish()?)
+}
+
 /// Appends that there is one result, and this.
-fn write_result(kind: u8, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+fn write_result(kind: ResultKind, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     put_i32(out, 1);
-    out.push(kind);
+    out.push(kind as u8);
     let start = out.len();
     put_i32(out, 0);
     write(out);
     let length = (out.len() - start - 4) as u32;
     out[start..start + 4].copy_from_slice(&length.to_le_bytes());
+}
+
+/// Appends the type of a value and the value.
+fn write_value(value: Option<tql::AggregateResult>, out: &mut Vec<u8>) {
+    if let Some(value) = value {
+        out.push(value.element() as u8);
+        out.extend_from_slice(&value.bytes());
+    }
 }
 
 /// What the client knows of a query that goes on: the whole result is given at once.
@@ -107,65 +238,21 @@ fn skip_partial_execution(reader: &mut Reader<'_>) -> Result<(), GridError> {
     Ok(())
 }
 
-fn read_range(container: &Container, reader: &mut Reader<'_>) -> Result<What, GridError> {
-    check_time_series(container)?;
-    let (from, to) = (reader.i64()?, reader.i64()?);
-    let direction = match reader.u8()? {
-        0 => Direction::Forward,
-        1 => Direction::Reverse,
+fn read_range<'a>(reader: &mut Reader<'_>) -> Result<What<'a>, GridError> {
+    let bound = |time_ms: i64| (time_ms != UNBOUNDED).then_some(time_ms);
+    let (start_ms, end_ms) = (bound(reader.i64()?), bound(reader.i64()?));
+    let is_descending = match reader.u8()? {
+        0 => false,
+        1 => true,
         _ => return Err(GridError::malformed("an order that is not known")),
     };
-    let from = if from == UNBOUNDED { vec![FIRST_ROW_BYTE] } else { time_key(from)? };
-    let to = if to == UNBOUNDED { None } else { Some(rows::after(time_key(to)?)) };
-    Ok(What::Range { from, to, direction })
+    Ok(What::Range { start_ms, end_ms, is_descending })
 }
 
-fn check_time_series(container: &Container) -> Result<(), GridError> {
-    if container.is_time_series() {
-        return Ok(());
-    }
-    let message = format!("the container {} is no time series", container.definition.name);
-    Err(GridError::new(ErrorCode::TXN_CONTAINER_TYPE_INVALID, message))
-}
-
-/// The row key of a time in milliseconds.
-fn time_key(time_ms: i64) -> Result<Vec<u8>, GridError> {
-    let mut key = Vec::new();
-    encode_key(ElementType::Timestamp, &time_ms.to_be_bytes(), &mut key)?;
-    Ok(key)
-}
-
-/// GET_TIME_SERIES_ROW_RELATED: the row at a time, or the nearest before or after it.
-pub(super) struct Related<'a> {
-    pub(super) container: &'a Arc<Container>,
-    from: Vec<u8>,
-    to: Option<Vec<u8>>,
-    direction: Direction,
-}
-
-impl<'a> Related<'a> {
-    pub(super) fn read(request: &Request<'a>, mut reader: Reader<'a>) -> Result<Self, GridError> {
-        let container = head::container(request, &mut reader, Uuid::Own)?;
-        check_time_series(container)?;
-        let key = time_key(reader.i64()?)?;
-        let (from, to, direction) = match reader.u8()? {
-            0 => (vec![FIRST_ROW_BYTE], Some(rows::after(key)), Direction::Reverse),
-            1 => (vec![FIRST_ROW_BYTE], Some(key), Direction::Reverse),
-            2 => (key, None, Direction::Forward),
-            3 => (rows::after(key), None, Direction::Forward),
-            _ => return Err(GridError::malformed("an operator on times that is not known")),
-        };
-        Ok(Self { container, from, to, direction })
-    }
-
-    pub(super) fn run(&self, store: &dyn RowStore, out: &mut Vec<u8>) -> Result<(), Failure> {
-        let mut found = RowSet::new(self.container, false, REPLY_BYTES_MAX);
-        rows::scan(self.container, (&self.from, self.to.as_deref()), self.direction, store, |row| {
-            found.push(row)?;
-            Ok(Visit::Stop)
-        })?;
-        out.push(u8::from(found.rows() > 0));
-        found.write(out);
-        Ok(())
-    }
+fn read_sampling<'a>(reader: &mut Reader<'_>) -> Result<What<'a>, GridError> {
+    let (start_ms, end_ms) = (reader.i64()?, reader.i64()?);
+    let count = reader.count()?;
+    let column = |_| usize::try_from(reader.i32()?).map_err(|_| GridError::malformed("a negative number of a column"));
+    let columns = (0..count).map(column).collect::<Result<_, _>>()?;
+    Ok(What::Sampling { start_ms, end_ms, columns, interval: reader.i32()?, unit: reader.u8()?, interpolation: reader.u8()? })
 }

@@ -25,14 +25,14 @@ impl OwnedRow {
         let (container, stamp) = (row.container, Stamp::at(0));
         let mut bytes = Vec::new();
         let mut writer = RowWriter::new(&mut bytes, stamp, true, None);
-        for position in container.definition.key_len..container.definition.columns.len() {
+        for (position, _) in container.in_order_of_ids() {
             let own = row.cell(position);
             let cell = match changed.iter().find(|(column, _)| *column == position) {
                 Some((_, cell)) => cell.as_deref(),
                 None => own.as_deref(),
             };
             if let Some(cell) = cell {
-                writer.value(Container::column_id(position), stamp, cell);
+                writer.value(container.column_id(position), stamp, cell);
             }
         }
         writer.finish();

@@ -135,9 +135,9 @@ fn interpolate(
 fn empty_row(container: &Container, time_ms: i64) -> Result<OwnedRow, GridError> {
     let (stamp, mut bytes) = (Stamp::at(0), Vec::new());
     let mut writer = RowWriter::new(&mut bytes, stamp, true, None);
-    for (position, column) in container.definition.columns.iter().enumerate().skip(1) {
+    for (position, column) in container.in_order_of_ids() {
         let size = if column.is_array { 4 } else { column.element.fixed_bytes().unwrap_or(0) };
-        writer.value(Container::column_id(position), stamp, &[0; 8][..size]);
+        writer.value(container.column_id(position), stamp, &[0; 8][..size]);
     }
     writer.finish();
     Ok(OwnedRow { clustering: key_of(time_ms)?, bytes })

@@ -29,8 +29,11 @@ fn column(name: &str, element: ElementType, is_array: bool) -> ColumnDefinition 
 
 fn container(kind: Kind, mut columns: Vec<ColumnDefinition>, key_len: usize) -> Arc<Container> {
     columns[..key_len].iter_mut().for_each(|column| column.is_not_null = true);
-    let definition = Definition { name: ContainerName::parse("Plant1"), partition: 5, kind, columns, key_len };
-    let changed = ContainerChange::Put(definition.clone()).apply(&Schema::empty(), PUBLIC_DATABASE, 1).unwrap().unwrap();
+    let definition = Definition { name: ContainerName::parse("Plant1"), partition: 5, kind, columns, key_len, version: 0 };
+    let changed = ContainerChange::Put { definition: definition.clone(), is_modifiable: false }
+        .apply(&Schema::empty(), PUBLIC_DATABASE, 1, 1)
+        .unwrap()
+        .unwrap();
     let mut catalog = Catalog::default();
     catalog.follow(&changed.schema);
     Arc::clone(catalog.by_name(&changed.schema, PUBLIC_DATABASE, &definition.name).unwrap())
@@ -43,7 +46,7 @@ fn row(container: &Container, cells: &[Option<Vec<u8>>]) -> (Vec<u8>, Vec<u8>) {
         if position < container.definition.key_len {
             encode_key(container.definition.columns[position].element, cell.as_ref().unwrap(), &mut key).unwrap();
         } else if let Some(cell) = cell {
-            writer.value(Container::column_id(position), Stamp::at(1), cell);
+            writer.value(container.column_id(position), Stamp::at(1), cell);
         }
     }
     writer.finish();

@@ -1,0 +1,344 @@
+//! Statements as clients send them, over rows in a map.
+#![allow(clippy::unwrap_used)]
+
+use super::{Request, Work, start};
+use crate::wire::{Statement, put_i16, put_i32, put_i64, put_string, put_var_bytes, put_var_size, statement};
+use crate::{Catalog, ContainerName, ElementType, PUBLIC_DATABASE};
+use base::{Now, Rng};
+use model::Schema;
+use model::operation::{Context, Direction, Operation, PartitionKey, Position, RowStore, ScannedRow, Stop, Visit, WriteSet};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+type Key = (base::TableId, Vec<u8>);
+
+/// Rows by table and clustering key: a container has one partition.
+#[derive(Default)]
+struct Rows(BTreeMap<Key, Vec<u8>>);
+
+impl RowStore for Rows {
+    fn get(&self, partition: &PartitionKey<'_>, clustering: &[u8]) -> Result<Option<&[u8]>, Stop> {
+        Ok(self.0.get(&(partition.table, clustering.to_vec())).map(Vec::as_slice))
+    }
+
+    fn scan(
+        &self,
+        partition: &PartitionKey<'_>,
+        from: &[u8],
+        to: Option<&[u8]>,
+        direction: Direction,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> Visit,
+    ) -> Result<(), Stop> {
+        let found =
+            self.0.iter().filter(|((table, key), _)| *table == partition.table && from <= &key[..] && to.is_none_or(|to| &key[..] < to));
+        let mut found: Vec<_> = found.collect();
+        if direction == Direction::Reverse {
+            found.reverse();
+        }
+        for ((_, key), row) in found {
+            if visit(key, row) == Visit::Stop {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn scan_table(
+        &self,
+        _: base::TableId,
+        _: Position<'_>,
+        _: base::Token,
+        _: &mut dyn FnMut(ScannedRow<'_>) -> Visit,
+    ) -> Result<(), Stop> {
+        unreachable!("statements are about one partition")
+    }
+}
+
+/// A node that has one client.
+struct Node {
+    schema: Arc<Schema>,
+    catalog: Arc<Catalog>,
+    rows: Rows,
+    now_us: i64,
+}
+
+impl Node {
+    fn new() -> Self {
+        Self { schema: Arc::new(Schema::empty()), catalog: Arc::default(), rows: Rows::default(), now_us: 1_000_000_000 }
+    }
+
+    /// Serves a statement; the results of its reply, or the number of its error.
+    fn serve(&mut self, number: i32, arguments: &[u8]) -> Result<Vec<u8>, i32> {
+        let mut body = [number.to_le_bytes(), 5_i32.to_le_bytes()].concat();
+        put_i64(&mut body, 77);
+        body.extend_from_slice(arguments);
+        let mut out = Vec::new();
+        for is_changed in [false, true] {
+            let (catalog, schema) = (Arc::clone(&self.catalog), Arc::clone(&self.schema));
+            let request = Request { catalog: &catalog, schema: &schema, database: PUBLIC_DATABASE, body: &body, is_ipv6: false };
+            let statement = Statement::read(&body, false).unwrap();
+            out.clear();
+            match start(request, &statement, is_changed, &mut out).map_err(|error| error.code.0)? {
+                Work::Answered => break,
+                Work::Run(execution) => {
+                    self.run(execution.to_operation().as_ref(), &mut out);
+                    break;
+                }
+                Work::Change { change, starts_again } => {
+                    self.now_us += 1;
+                    let changed = change.apply(&schema, PUBLIC_DATABASE, 9, self.now_us).map_err(|error| error.code.0)?;
+                    if let Some(changed) = changed {
+                        Arc::make_mut(&mut self.catalog).follow(&changed.schema);
+                        self.schema = Arc::new(changed.schema);
+                    }
+                    if !starts_again {
+                        return Ok(Vec::new());
+                    }
+                }
+            }
+        }
+        // Header of the frame, statement, number, status.
+        let body = &out[20..];
+        match body[12] {
+            0 => Ok(body[13..].to_vec()),
+            _ => Err(i32::from_le_bytes(body[17..21].try_into().unwrap())),
+        }
+    }
+
+    fn run(&mut self, operation: &dyn Operation, out: &mut Vec<u8>) {
+        self.now_us += 1_000;
+        let now = Now { monotonic_us: 1, wall_us: self.now_us };
+        let context = Context { now, timestamp_us: self.now_us, nonce: 0 };
+        let mut writes = WriteSet::default();
+        operation.run(&context, &self.rows, &mut writes, out).unwrap();
+        for row in writes.rows() {
+            self.rows.0.insert((row.partition.table, row.clustering.to_vec()), row.row.to_vec());
+        }
+    }
+
+    /// Makes a container; its number.
+    fn put_container(
+        &mut self,
+        name: &str,
+        kind: u8,
+        columns: &[(&str, ElementType)],
+        key_len: i16,
+        is_modifiable: bool,
+    ) -> Result<i64, i32> {
+        let mut arguments = Vec::new();
+        put_i32(&mut arguments, 0);
+        ContainerName::parse(name).write(&mut arguments);
+        arguments.extend_from_slice(&[kind, u8::from(is_modifiable)]);
+        put_columns(columns, key_len, &mut arguments);
+        put_string(&mut arguments, "");
+        arguments.push(0);
+        let reply = self.serve(statement::PUT_CONTAINER, &arguments)?;
+        Ok(i64::from_le_bytes(reply[4..12].try_into().unwrap()))
+    }
+}
+
+fn put_columns(columns: &[(&str, ElementType)], key_len: i16, out: &mut Vec<u8>) {
+    put_i32(out, columns.len() as i32);
+    for (name, element) in columns {
+        put_string(out, name);
+        out.extend_from_slice(&[*element as u8, 0]);
+    }
+    put_i16(out, key_len);
+    (0..key_len).for_each(|position| put_i16(out, position));
+}
+
+/// What statements about rows begin with.
+fn head(container: i64, version: i32, transaction_mode: u8) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_i64(&mut out, container);
+    put_i64(&mut out, 0);
+    out.extend_from_slice(&[0; 16]);
+    put_i32(&mut out, version);
+    out.extend_from_slice(&[0, transaction_mode]);
+    put_i32(&mut out, 0);
+    out
+}
+
+/// A row of LONG, STRING.
+fn row(id: i64, text: &str) -> Vec<u8> {
+    rows(&[(id, text)])
+}
+
+fn rows(of: &[(i64, &str)]) -> Vec<u8> {
+    let (mut fixed, mut variable) = (Vec::new(), Vec::new());
+    for (id, text) in of {
+        put_i64(&mut fixed, variable.len() as i64);
+        fixed.push(0);
+        put_i64(&mut fixed, *id);
+        put_var_size(&mut variable, 1);
+        put_var_bytes(&mut variable, text.as_bytes());
+    }
+    [fixed, variable].concat()
+}
+
+const COLUMNS: [(&str, ElementType); 2] = [("id", ElementType::Long), ("text", ElementType::String)];
+
+fn query(text: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_i64(&mut out, i64::MAX);
+    put_i64(&mut out, i64::MAX);
+    out.push(0);
+    put_i32(&mut out, 0);
+    put_string(&mut out, text);
+    out
+}
+
+#[test]
+fn a_row_is_put_found_and_deleted() {
+    let mut node = Node::new();
+    let id = node.put_container("Things", 0, &COLUMNS, 1, false).unwrap();
+    let by_key = |key: i64| [head(id, 0, 0), key.to_le_bytes().to_vec()].concat();
+    assert_eq!(node.serve(statement::GET_ROW, &by_key(7)), Ok(vec![0]));
+    let put = |text| [head(id, 0, 0), row(7, text)].concat();
+    assert_eq!(node.serve(statement::PUT_ROW, &put("one")), Ok(vec![0]));
+    assert_eq!(node.serve(statement::PUT_ROW, &put("two")), Ok(vec![1]), "there was one");
+    let found = node.serve(statement::GET_ROW, &by_key(7)).unwrap();
+    // Found, the row's number, the row.
+    assert_eq!((found[0], &found[9..]), (1, &row(7, "two")[..]));
+    assert_eq!(node.serve(statement::DELETE_ROW, &by_key(7)), Ok(vec![1]));
+    assert_eq!(node.serve(statement::DELETE_ROW, &by_key(7)), Ok(vec![0]));
+    assert_eq!(node.serve(statement::GET_ROW, &by_key(7)), Ok(vec![0]));
+    assert_eq!(node.serve(statement::GET_ROW, &[head(id, 1, 0), vec![0; 8]].concat()), Err(10_017), "another schema");
+    assert_eq!(node.serve(statement::GET_ROW, &[head(id + 1, 0, 0), vec![0; 8]].concat()), Err(10_016), "no such container");
+    assert_eq!(node.serve(statement::PUT_ROW, &[head(id, 0, 1), row(7, "x")].concat()), Err(110_007), "a transaction");
+}
+
+#[test]
+fn rows_are_queried_and_counted() {
+    let mut node = Node::new();
+    let id = node.put_container("Things", 0, &COLUMNS, 1, false).unwrap();
+    let many: Vec<(i64, &str)> = (0..100).map(|id| (id, if id % 2 == 0 { "even" } else { "odd" })).collect();
+    let mut arguments = head(id, 0, 0);
+    put_i64(&mut arguments, 100);
+    arguments.extend_from_slice(&rows(&many));
+    assert_eq!(node.serve(statement::PUT_MULTIPLE_ROWS, &arguments), Ok(vec![0]));
+    let mut ask = |text: &str| node.serve(statement::QUERY_TQL, &[head(id, 0, 0), query(text)].concat());
+    let rows_of = |reply: &[u8]| i64::from_le_bytes(reply[9..17].try_into().unwrap());
+    for (text, expected) in [
+        ("select *", 100),
+        ("select * where id >= 90", 10),
+        ("select * where id >= 90 and text = 'odd'", 5),
+        ("select * where id > 5 order by id desc limit 3", 3),
+        ("select * where id < 0", 0),
+    ] {
+        let reply = ask(text).unwrap();
+        assert_eq!((reply[4], rows_of(&reply)), (0, expected), "{text}");
+    }
+    let reply = ask("select count(*) where text = 'even'").unwrap();
+    let value = i64::from_le_bytes(reply[18..26].try_into().unwrap());
+    assert_eq!((reply[4], rows_of(&reply), reply[17], value), (1, 1, ElementType::Long as u8, 50));
+    assert_eq!(ask("select nothing").unwrap_err(), 151_001);
+}
+
+#[test]
+fn rows_without_a_key_are_numbered_and_a_time_series_is_appended_to() {
+    let mut node = Node::new();
+    let log = node.put_container("log", 0, &COLUMNS, 0, false).unwrap();
+    for _ in 0..2 {
+        assert_eq!(node.serve(statement::PUT_ROW, &[head(log, 0, 0), row(1, "same")].concat()), Ok(vec![0]));
+    }
+    assert_eq!(node.rows.0.len(), 2);
+    assert_eq!(node.serve(statement::GET_ROW, &[head(log, 0, 0), vec![0; 8]].concat()), Err(60_050), "there is no row key");
+    let columns = [("at", ElementType::Timestamp), ("text", ElementType::String)];
+    assert_eq!(node.put_container("bad", 1, &COLUMNS, 1, false), Err(60_015), "its key is a time");
+    let series = node.put_container("series", 1, &columns, 1, false).unwrap();
+    let append = [head(series, 0, 0), row(0, "now")].concat();
+    assert_eq!(node.serve(statement::APPEND_TIME_SERIES_ROW, &append), Ok(vec![0]));
+    let nearest = |time_ms: i64, operator: u8| [head(series, 0, 0), time_ms.to_le_bytes().to_vec(), vec![operator]].concat();
+    let newest = node.serve(statement::GET_TIME_SERIES_ROW_RELATED, &nearest(i64::from(i32::MAX), 0)).unwrap();
+    assert_eq!(newest[0], 1);
+    let time_ms = i64::from_le_bytes(newest[10..18].try_into().unwrap());
+    assert_eq!(time_ms, node.now_us / 1_000 - 1, "the server's clock, when it was appended");
+    assert_eq!(node.serve(statement::GET_TIME_SERIES_ROW_RELATED, &nearest(time_ms, 1)), Ok(vec![0]), "none is before it");
+}
+
+#[test]
+fn columns_come_and_go_and_rows_stay() {
+    let mut node = Node::new();
+    let id = node.put_container("Things", 0, &COLUMNS, 1, false).unwrap();
+    node.serve(statement::PUT_ROW, &[head(id, 0, 0), row(7, "one")].concat()).unwrap();
+    let wider = [COLUMNS[0], ("number", ElementType::Integer), COLUMNS[1]];
+    assert_eq!(node.put_container("Things", 0, &wider, 1, false), Err(60_016), "nobody has allowed it");
+    assert_eq!(node.put_container("Things", 0, &[("id", ElementType::Integer), COLUMNS[1]], 1, true), Err(60_016), "another key");
+    assert_eq!(node.put_container("Things", 0, &wider, 1, true), Ok(id));
+    let found = node.serve(statement::GET_ROW, &[head(id, 1, 0), 7_i64.to_le_bytes().to_vec()].concat()).unwrap();
+    let nulls = found[17];
+    assert_eq!((nulls, &found[found.len() - 3..]), (2, &b"one"[..]), "the new column is null, the text is where it was");
+    assert_eq!(node.put_container("Things", 0, &COLUMNS[..1], 1, true), Ok(id));
+    let found = node.serve(statement::GET_ROW, &[head(id, 2, 0), 7_i64.to_le_bytes().to_vec()].concat()).unwrap();
+    assert_eq!(found[9..], [&[0][..], &7_i64.to_le_bytes()].concat()[..], "one column is left");
+}
+
+#[test]
+fn rows_of_several_containers_are_put_and_read_at_once() {
+    let mut node = Node::new();
+    let ids = ["a", "b"].map(|name| node.put_container(name, 0, &COLUMNS, 1, false).unwrap());
+    let mut put = vec![0; 16];
+    put_i32(&mut put, 0);
+    put_i32(&mut put, 1);
+    put.push(0);
+    put_columns(&COLUMNS, 1, &mut put);
+    put_i32(&mut put, 2);
+    for id in ids {
+        put_i64(&mut put, 1);
+        put_i64(&mut put, id);
+        put_i64(&mut put, 3);
+        put.extend_from_slice(&[2, 0]);
+        put_i32(&mut put, 0);
+        put_i32(&mut put, 0);
+        let sent = rows(&[(1, "x"), (2, "y")]);
+        put_i32(&mut put, sent.len() as i32 + 8);
+        put_i64(&mut put, 2);
+        put.extend_from_slice(&sent);
+    }
+    assert_eq!(node.serve(statement::PUT_MULTIPLE_CONTAINER_ROWS, &put), Ok(Vec::new()));
+    assert_eq!(node.rows.0.len(), 4);
+    let mut get = vec![0; 16];
+    put_i32(&mut get, 0);
+    put_i32(&mut get, 1);
+    // The rows from 2 on.
+    get.extend_from_slice(&[ElementType::Long as u8, 0, 1]);
+    put_i64(&mut get, 2);
+    get.push(0);
+    put_i32(&mut get, 2);
+    for name in ["b", "missing"] {
+        put_i32(&mut get, 0);
+        ContainerName::parse(name).write(&mut get);
+        put_i32(&mut get, 0);
+    }
+    let reply = node.serve(statement::GET_MULTIPLE_CONTAINER_ROWS, &get).unwrap();
+    assert_eq!(reply[..4], 1_i32.to_le_bytes(), "what is not there has no rows");
+    assert_eq!(reply[reply.len() - row(2, "y").len()..], row(2, "y"));
+}
+
+#[test]
+fn arbitrary_statements_are_refused_or_done() {
+    let mut node = Node::new();
+    let id = node.put_container("Things", 0, &COLUMNS, 1, false).unwrap();
+    let mut random = Rng::new(11);
+    let sound = [
+        (statement::PUT_ROW, [head(id, 0, 0), row(7, "one")].concat()),
+        (statement::PUT_MULTIPLE_ROWS, [head(id, 0, 0), 1_i64.to_le_bytes().to_vec(), row(7, "one")].concat()),
+        (statement::QUERY_TQL, [head(id, 0, 0), query("select * where id > 1")].concat()),
+        (statement::GET_ROW, [head(id, 0, 0), vec![7; 8]].concat()),
+    ];
+    let mut done = 0;
+    for _ in 0..20_000 {
+        let (number, mut bytes) = sound[random.below(4) as usize].clone();
+        let number = if random.below(4) == 0 { statement::ALL.start + random.below(64) as i32 } else { number };
+        for _ in 0..random.below(4) {
+            let at = random.below(bytes.len() as u64) as usize;
+            bytes[at] = random.next_u64() as u8;
+        }
+        if random.below(4) == 0 {
+            bytes.truncate(random.below(bytes.len() as u64 + 1) as usize);
+        }
+        done += usize::from(node.serve(number, &bytes).is_ok());
+    }
+    assert!(done > 1_000, "{done} were done");
+}
