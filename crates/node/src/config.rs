@@ -83,6 +83,8 @@ pub struct Listening {
     pub shard_aware_port: u16,
     /// For Aerospike, if anybody listens.
     pub aerospike: Option<SocketAddr>,
+    /// For GridDB, if anybody listens.
+    pub griddb: Option<SocketAddr>,
     /// For other nodes, if clustering is on.
     pub node: Option<SocketAddr>,
 }
@@ -99,7 +101,7 @@ impl NodeConfig {
     }
 
     pub(crate) fn listening(&self) -> Listening {
-        let nowhere = Listening { cql: (Ipv4Addr::LOCALHOST, 0).into(), shard_aware_port: 0, aerospike: None, node: None };
+        let nowhere = Listening { cql: (Ipv4Addr::LOCALHOST, 0).into(), shard_aware_port: 0, aerospike: None, griddb: None, node: None };
         self.listening.get().copied().unwrap_or(nowhere)
     }
 }

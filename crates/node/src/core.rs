@@ -98,7 +98,7 @@ impl Core {
             Box::new(ClusterCore::new(config, name, host_id, metadata, parts.replication.as_deref()))
         });
         let mut core = Self {
-            protocols: CoreStates::new(Arc::clone(&parts.statements)),
+            protocols: CoreStates::new(Arc::clone(&parts.statements), &parts.schema),
             changes: (parts.core == CoreId(0)).then(SchemaChanges::default),
             core: parts.core,
             cores: parts.cores,

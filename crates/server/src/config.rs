@@ -75,6 +75,9 @@ pub(crate) enum ConfigError {
     /// There is no login by their protocol.
     #[error("aerospike_namespaces cannot be given with authentication: Aerospike clients cannot log in")]
     NamespacesWithLogin,
+    /// There is no login by their protocol.
+    #[error("griddb_port cannot be given with authentication: GridDB clients cannot log in yet")]
+    GridDbWithLogin,
     /// Members tell each other where they are.
     #[error("with clustering, listen must be the address at which other nodes and clients reach this node, not all addresses")]
     NoAddress,
@@ -145,6 +148,8 @@ pub(crate) struct Config {
     /// None: nobody listens on that port.
     pub(crate) aerospike_namespaces: Vec<String>,
     pub(crate) aerospike_replication_factor: u8,
+    /// `None`: nobody listens on it.
+    pub(crate) griddb_port: Option<u16>,
     pub(crate) http_port: u16,
     /// `None`: clustering is off.
     pub(crate) node_port: Option<u16>,
@@ -214,6 +219,7 @@ impl ConfigError {
             Self::Devices { .. } | Self::DeviceTwice { .. } => vec!["devices"],
             Self::Namespace(_) => vec!["aerospike_namespaces"],
             Self::NamespacesWithLogin => vec!["aerospike_namespaces", "authentication"],
+            Self::GridDbWithLogin => vec!["griddb_port", "authentication"],
             Self::PermissionsOfNobody => vec!["authorization", "authentication"],
             Self::ReplacesNobody => vec!["replaces"],
             Self::PartOfTls { given, .. } => vec![given],
@@ -263,6 +269,7 @@ impl Config {
                 Authentication::Password => namespaces.unwrap_or_default(),
             },
             aerospike_replication_factor: settings.aerospike_replication_factor.unwrap_or(2),
+            griddb_port: settings.griddb_port,
             http_port: settings.http_port.unwrap_or(8080),
             cores: settings.cores,
             memory_limit: settings.memory_limit.unwrap_or(Size(host.memory.bytes() / 2).max(MEMORY_LIMIT_LEAST)),
@@ -306,6 +313,9 @@ impl Config {
         if self.authentication != Authentication::None && !self.aerospike_namespaces.is_empty() {
             return Err(ConfigError::NamespacesWithLogin);
         }
+        if self.authentication != Authentication::None && self.griddb_port.is_some() {
+            return Err(ConfigError::GridDbWithLogin);
+        }
         if self.authentication == Authentication::None && self.authorization != Authorization::None {
             return Err(ConfigError::PermissionsOfNobody);
         }
@@ -314,6 +324,7 @@ impl Config {
         if !self.aerospike_namespaces.is_empty() {
             ports.push(("aerospike_port", self.aerospike_port));
         }
+        ports.extend(self.griddb_port.map(|port| ("griddb_port", port)));
         ports.extend(self.node_port.map(|port| ("node_port", port)));
         if self.node_port.is_some() && self.listen.is_unspecified() {
             return Err(ConfigError::NoAddress);

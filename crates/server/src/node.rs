@@ -244,8 +244,8 @@ impl NodeParts {
                         let position = config.protocols.iter().position(|known| *known == protocol)?;
                         others.get(position.checked_sub(2)?).copied()
                     };
-                    let (aerospike, node) = (of(Protocol::Aerospike), of(Protocol::Node));
-                    let _ = config.listening.set(Listening { cql: *cql, shard_aware_port, aerospike, node });
+                    let (aerospike, griddb, node) = (of(Protocol::Aerospike), of(Protocol::GridDb), of(Protocol::Node));
+                    let _ = config.listening.set(Listening { cql: *cql, shard_aware_port, aerospike, griddb, node });
                 }
                 let file = *environment.files.first().expect("a core has a file");
                 let engine_config = engine::Config {
@@ -287,6 +287,9 @@ fn protocols(config: &Config) -> Vec<Protocol> {
     let mut protocols = vec![Protocol::Cql, Protocol::Cql];
     if !config.aerospike_namespaces.is_empty() {
         protocols.push(Protocol::Aerospike);
+    }
+    if config.griddb_port.is_some() {
+        protocols.push(Protocol::GridDb);
     }
     if config.node_port.is_some() {
         protocols.push(Protocol::Node);

@@ -35,6 +35,9 @@ pub(crate) struct Settings {
     /// In a cluster: the replication factor of a namespace that is written to for the first time, 1 to 7 [default: 2].
     #[arg(long, value_name = "N", env = "TARNDB_AEROSPIKE_REPLICATION_FACTOR")]
     pub(crate) aerospike_replication_factor: Option<u8>,
+    /// The port for GridDB clients; 0 picks a free one [default: none, which leaves it off].
+    #[arg(long, value_name = "PORT", env = "TARNDB_GRIDDB_PORT")]
+    pub(crate) griddb_port: Option<u16>,
     /// The port for `tarndb status`, metrics and health checks; 0 picks a free one [default: 8080].
     #[arg(long, value_name = "PORT", env = "TARNDB_HTTP_PORT")]
     pub(crate) http_port: Option<u16>,
@@ -129,6 +132,7 @@ impl Settings {
             aerospike_port: self.aerospike_port.or(other.aerospike_port),
             aerospike_namespaces: self.aerospike_namespaces.or(other.aerospike_namespaces),
             aerospike_replication_factor: self.aerospike_replication_factor.or(other.aerospike_replication_factor),
+            griddb_port: self.griddb_port.or(other.griddb_port),
             http_port: self.http_port.or(other.http_port),
             node_port: self.node_port.or(other.node_port),
             join: self.join.or(other.join),

@@ -79,6 +79,7 @@ fn start_cores(
     if !config.aerospike_namespaces.is_empty() {
         listeners.push(spread(config.aerospike_port));
     }
+    listeners.extend(config.griddb_port.map(spread));
     if let Some(port) = config.node_port {
         listeners.push(ListenerOptions { placement: Placement::ByClientPort, ..spread(port) });
     }
@@ -104,10 +105,11 @@ fn announce(config: &Config, data_dir: &DataDir, addresses: &[SocketAddr], http:
     let [cql, shard_aware, others @ ..] = addresses else { unreachable!("at least two listeners were opened") };
     let has_aerospike = !config.aerospike_namespaces.is_empty();
     let (aerospike, others) = others.split_at(usize::from(has_aerospike));
+    let (griddb, others) = others.split_at(usize::from(config.griddb_port.is_some()));
     let named = |name, addresses: &[SocketAddr]| addresses.first().map_or(String::new(), |address| format!(" {name}={address}"));
-    let (aerospike, node) = (named("aerospike", aerospike), named("node", others));
+    let (aerospike, griddb, node) = (named("aerospike", aerospike), named("griddb", griddb), named("node", others));
     let ready = format!(
-        "tarndb ready version={} cql={cql} shard-aware={shard_aware}{aerospike}{node} http={http} data={} cores={} memory_limit={}",
+        "tarndb ready version={} cql={cql} shard-aware={shard_aware}{aerospike}{griddb}{node} http={http} data={} cores={} memory_limit={}",
         env!("CARGO_PKG_VERSION"),
         config.data_dir.display(),
         data_dir.cores,

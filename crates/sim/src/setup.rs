@@ -117,7 +117,13 @@ impl Setup {
         let listening = OnceLock::new();
         let cluster = self.cluster.as_ref().map(|cluster| {
             let [cql, shard_aware, aerospike, node] = LISTENERS.map(|(port, _)| SocketAddr::new(cluster.address, port));
-            let _ = listening.set(Listening { cql, shard_aware_port: shard_aware.port(), aerospike: Some(aerospike), node: Some(node) });
+            let _ = listening.set(Listening {
+                cql,
+                shard_aware_port: shard_aware.port(),
+                aerospike: Some(aerospike),
+                griddb: None,
+                node: Some(node),
+            });
             ClusterConfig {
                 join: cluster.join.clone(),
                 replaces: cluster.replaces,

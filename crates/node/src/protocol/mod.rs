@@ -20,6 +20,7 @@
 
 pub(crate) mod aerospike;
 pub(crate) mod cql;
+pub(crate) mod griddb;
 #[cfg(test)]
 mod ping;
 mod registry;

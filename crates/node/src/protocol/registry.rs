@@ -3,7 +3,7 @@
 //! Each enum has a variant for each protocol, and each macro an arm. The compiler finds what is missing.
 
 use super::{ClientProtocol, ClientSession, ReplyForm, RequestCoordinator, Verdict};
-use super::{aerospike::Aerospike, cql::Cql};
+use super::{aerospike::Aerospike, cql::Cql, griddb::GridDb};
 use crate::cluster::Asker;
 use crate::core::Core;
 use crate::logins::{LoginRefusal, LoginTag};
@@ -25,6 +25,8 @@ pub enum Protocol {
     Cql,
     /// Aerospike's.
     Aerospike,
+    /// GridDB's.
+    GridDb,
     /// What members of a cluster say to each other.
     Node,
     /// The tests' own.
@@ -41,6 +43,7 @@ type CoordinatorOf<P> = <P as ClientProtocol>::Coordinator;
 pub(crate) enum Session {
     Cql(Box<SessionOf<Cql>>),
     Aerospike(Box<SessionOf<Aerospike>>),
+    GridDb(Box<SessionOf<GridDb>>),
     #[cfg(test)]
     Ping(Box<SessionOf<Ping>>),
 }
@@ -50,6 +53,7 @@ pub(crate) enum Session {
 pub(crate) struct Workspaces {
     cql: WorkspaceOf<Cql>,
     aerospike: WorkspaceOf<Aerospike>,
+    griddb: WorkspaceOf<GridDb>,
     #[cfg(test)]
     ping: WorkspaceOf<Ping>,
 }
@@ -59,6 +63,7 @@ pub(crate) struct Workspaces {
 pub(crate) enum Reply {
     Cql(ReplyOf<Cql>),
     Aerospike(ReplyOf<Aerospike>),
+    GridDb(ReplyOf<GridDb>),
     #[cfg(test)]
     Ping(ReplyOf<Ping>),
 }
@@ -74,11 +79,12 @@ pub(crate) enum AnyCoordinator {
 /// What a core keeps for its protocols.
 pub(crate) struct CoreStates {
     pub(crate) cql: super::cql::CoreState,
+    pub(crate) griddb: super::griddb::CoreState,
 }
 
 impl CoreStates {
-    pub(crate) fn new(statements: Arc<super::cql::SharedStatements>) -> Self {
-        Self { cql: super::cql::CoreState::new(statements) }
+    pub(crate) fn new(statements: Arc<super::cql::SharedStatements>, schema: &model::Schema) -> Self {
+        Self { cql: super::cql::CoreState::new(statements), griddb: super::griddb::CoreState::new(schema) }
     }
 }
 
@@ -88,6 +94,7 @@ macro_rules! on_session {
         match $of {
             Session::Cql($session) => $act,
             Session::Aerospike($session) => $act,
+            Session::GridDb($session) => $act,
             #[cfg(test)]
             Session::Ping($session) => $act,
         }
@@ -96,6 +103,7 @@ macro_rules! on_session {
         match ($of, $workspaces) {
             (Session::Cql($session), Workspaces { cql: $workspace, .. }) => $act,
             (Session::Aerospike($session), Workspaces { aerospike: $workspace, .. }) => $act,
+            (Session::GridDb($session), Workspaces { griddb: $workspace, .. }) => $act,
             #[cfg(test)]
             (Session::Ping($session), Workspaces { ping: $workspace, .. }) => $act,
         }
@@ -112,6 +120,10 @@ macro_rules! on_reply {
             }
             Reply::Aerospike($reply) => {
                 type $protocol = Aerospike;
+                $act
+            }
+            Reply::GridDb($reply) => {
+                type $protocol = GridDb;
                 $act
             }
             #[cfg(test)]
@@ -146,6 +158,10 @@ macro_rules! for_each_protocol {
             type $protocol = Aerospike;
             $act
         }
+        {
+            type $protocol = GridDb;
+            $act
+        }
         #[cfg(test)]
         {
             type $protocol = Ping;
@@ -160,6 +176,7 @@ impl Session {
             // Other nodes have no session.
             Protocol::Cql | Protocol::Node => Self::Cql(Box::new(ClientSession::open(peer, message_bytes_max))),
             Protocol::Aerospike => Self::Aerospike(Box::new(ClientSession::open(peer, message_bytes_max))),
+            Protocol::GridDb => Self::GridDb(Box::new(ClientSession::open(peer, message_bytes_max))),
             #[cfg(test)]
             Protocol::Ping => Self::Ping(Box::new(ClientSession::open(peer, message_bytes_max))),
         }
@@ -244,6 +261,7 @@ impl Workspaces {
     pub(crate) fn trim(&mut self) {
         SessionOf::<Cql>::trim(&mut self.cql);
         SessionOf::<Aerospike>::trim(&mut self.aerospike);
+        SessionOf::<GridDb>::trim(&mut self.griddb);
     }
 }
 

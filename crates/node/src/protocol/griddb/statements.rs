@@ -1,0 +1,220 @@
+//! Statements of GridDB's clients: from a decoded one to work on the shard that owns its container.
+//!
+//! A statement about a container that is here and in memory runs at once. One that makes a container waits until every core has it
+//! ([`Work::Restart`]) and is then started again. In a cluster a statement goes to the primary of its container's slot.
+
+use super::declarations::Declaration;
+use super::travel::{self, Travelled};
+use super::{failure, schema_failure};
+use crate::cluster::{Asker, NOBODY, PATIENCE_US, Place, Route};
+use crate::coordination::Ticket;
+use crate::core::Core;
+use crate::message::{Message, PartId, SchemaAction, SchemaRequest};
+use crate::protocol::Reply;
+use crate::requests::{REQUEST_BYTES, Request, Work};
+use crate::schema_changes::SchemaOutcome;
+use base::CoreId;
+use cql::wire::Consistency;
+use griddb::exec::{self, Execution};
+use griddb::session::{Progress, Server};
+use griddb::wire::{ReplyHeader, Statement, Status};
+use griddb::{Catalog, ErrorCode, GridError, PUBLIC_DATABASE};
+use io::{ConnectionId, Reactor};
+use model::Schema;
+use shard::{Access, Outcome, ShardError};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// What a core keeps for GridDB's clients.
+#[derive(Default)]
+pub(crate) struct CoreState {
+    catalog: Arc<Catalog>,
+}
+
+impl CoreState {
+    pub(crate) fn new(schema: &Schema) -> Self {
+        let mut state = Self::default();
+        state.follow(schema);
+        state
+    }
+
+    /// The schema is another one now.
+    pub(super) fn follow(&mut self, schema: &Schema) {
+        Arc::make_mut(&mut self.catalog).follow(schema);
+    }
+}
+
+/// Serves one connection's statements while its bytes are being received.
+pub(crate) struct Statements<'a, R> {
+    pub(crate) core: &'a mut Core,
+    pub(crate) reactor: &'a mut R,
+    pub(crate) connection: ConnectionId,
+    /// Who has sent the statement on, if it is not the connection's own.
+    pub(crate) asker: Option<Asker>,
+}
+
+impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
+    fn cluster_name(&self) -> &str {
+        &self.core.config.cluster_name
+    }
+
+    fn requires_login(&self) -> bool {
+        self.core.config.requires_login
+    }
+
+    fn database(&self, name: &str) -> Option<i64> {
+        (name == PUBLIC_DATABASE || self.core.schema.keyspaces.contains_key(name)).then_some(0)
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.core.config.listening().griddb.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)))
+    }
+
+    #[inline]
+    fn statement(&mut self, statement: &Statement<'_>, body: &[u8], database: &str, out: &mut Vec<u8>) -> Progress {
+        let is_ipv6 = statement.reply.is_ipv6;
+        self.start(statement, Travelled { is_ipv6, database, body }, false, out)
+    }
+}
+
+impl<R: Reactor<Message = Message>> Statements<'_, R> {
+    /// Starts a statement; `is_changed`: after the change of the schema that it has asked for.
+    fn start(&mut self, statement: &Statement<'_>, travelled: Travelled<'_>, is_changed: bool, out: &mut Vec<u8>) -> Progress {
+        let start = out.len();
+        let (catalog, schema) = (Arc::clone(&self.core.protocols.griddb.catalog), Arc::clone(&self.core.schema));
+        let Travelled { is_ipv6, database, body } = travelled;
+        let request = exec::Request { catalog: &catalog, schema: &schema, database, body, is_ipv6 };
+        let outcome = match exec::start(request, statement, is_changed, out) {
+            Ok(exec::Work::Answered) => return Progress::Replied,
+            Ok(exec::Work::Run(execution)) => self.run(&execution, statement.reply, travelled, out),
+            Ok(exec::Work::Change { change, starts_again }) => self.change(change, starts_again, statement.reply, travelled),
+            Err(error) => Err((Status::StatementError, error)),
+        };
+        outcome.unwrap_or_else(|(status, error)| {
+            out.truncate(start);
+            statement.reply.write_error(status, &error, out);
+            Progress::Replied
+        })
+    }
+
+    fn change(
+        &mut self,
+        change: griddb::ContainerChange,
+        starts_again: bool,
+        reply: ReplyHeader,
+        travelled: Travelled<'_>,
+    ) -> Result<Progress, (Status, GridError)> {
+        let core = &mut *self.core;
+        check_waiting(core)?;
+        let packed = travel::pack(&travelled);
+        let single = Request::single(self.connection, Reply::GridDb(reply), REQUEST_BYTES + packed.len());
+        let request = core.requests.insert(Request { work: if starts_again { Work::Restart(packed) } else { Work::Single }, ..single });
+        let declaration = Declaration { database: travelled.database.into(), change };
+        let request = SchemaRequest { origin: core.core, request, action: SchemaAction::Change(Box::new(declaration)) };
+        self.reactor.send(CoreId(0), Message::ChangeSchema(Box::new(request)));
+        Ok(Progress::Waiting)
+    }
+
+    #[inline]
+    fn run(
+        &mut self,
+        execution: &Execution<'_>,
+        reply: ReplyHeader,
+        travelled: Travelled<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, (Status, GridError)> {
+        let context = self.core.context(self.reactor);
+        let core = &mut *self.core;
+        let (asker, connection, token) = (self.asker, self.connection, execution.token());
+        // What has come from elsewhere goes back there.
+        let table = execution.table().filter(|_| core.cluster.is_some() && asker.is_none());
+        let route = || {
+            let request = Some(travel::pack(&travelled).into());
+            let is_write = execution.is_write();
+            let route = Route { request, consistency: Consistency::One, reads_any: false, is_write, patience_us: PATIENCE_US };
+            table.map(|table| (route, vec![Place { table, token, description: None }]))
+        };
+        let waits = || Request { asker, ..Request::single(connection, Reply::GridDb(reply), REQUEST_BYTES + travelled.body.len()) };
+        let owner = token.slot().core(core.cores);
+        if owner == core.core {
+            // The hot path: this core owns the container.
+            let start = out.len();
+            match core.shard.run_with(&context, Access::Primary, execution, out) {
+                Outcome::Done => return Ok(Progress::Replied),
+                // Another member may.
+                Outcome::Failed(ShardError::NotPrimary) if core.cluster.is_some() => {}
+                Outcome::Failed(error) => return Err(refused(&error)),
+                outcome => {
+                    let is_parked = !matches!(outcome, Outcome::Unsynced(_));
+                    let request = Request { route: if is_parked { route() } else { None }, ..waits() };
+                    let part = PartId { request: core.requests.insert(request), part: PartId::WHOLE };
+                    let ticket = Ticket { origin: core.core, part }.into();
+                    match outcome {
+                        Outcome::Unsynced(sequence) => core.shard.hold(ticket, sequence, out.split_off(start)),
+                        _ => core.shard.park(ticket, execution.to_operation()),
+                    }
+                    return Ok(Progress::Waiting);
+                }
+            }
+        }
+        check_waiting(core)?;
+        let part = PartId { request: core.requests.insert(Request { route: route(), ..waits() }), part: PartId::WHOLE };
+        // What is refused here is routed then, and answered when this connection's bytes have been served.
+        self.reactor.send(owner, Message::Run { part, access: Access::Primary, operation: execution.to_operation() });
+        Ok(Progress::Waiting)
+    }
+}
+
+fn refused(error: &ShardError) -> (Status, GridError) {
+    let (status, code) = failure(error);
+    (status, GridError::new(code, error.to_string()))
+}
+
+/// Refuses what would have to wait.
+fn check_waiting(core: &Core) -> Result<(), (Status, GridError)> {
+    if !core.is_full() {
+        return Ok(());
+    }
+    let message = "too many requests wait on this core; try again later";
+    Err((Status::StatementError, GridError::new(ErrorCode::CM_NO_MEMORY, message)))
+}
+
+impl Core {
+    /// Runs a statement for another core or member.
+    pub(super) fn run_forwarded_grid_statement<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, asker: Asker, request: &[u8]) {
+        let read =
+            travel::unpack(request).and_then(|travelled| Some((travelled, Statement::read(travelled.body, travelled.is_ipv6).ok()?)));
+        let Some((travelled, statement)) = read else { return self.answer_asker(reactor, asker, Err(ShardError::Malformed)) };
+        let mut reply = Vec::new();
+        let mut statements = Statements { core: self, reactor, connection: NOBODY, asker: Some(asker) };
+        if statements.start(&statement, travelled, true, &mut reply) == Progress::Replied {
+            self.answer_asker(reactor, asker, Ok(reply));
+        }
+    }
+
+    /// Starts a statement again whose container has been made, or tells why it was not.
+    pub(super) fn start_grid_statement_again<R: Reactor<Message = Message>>(
+        &mut self,
+        reactor: &mut R,
+        connection: ConnectionId,
+        body: &[u8],
+        outcome: &SchemaOutcome,
+        reply: ReplyHeader,
+    ) {
+        let mut out = Vec::new();
+        let read = travel::unpack(body).and_then(|travelled| Some((travelled, Statement::read(travelled.body, travelled.is_ipv6).ok()?)));
+        let progress = match (read, outcome) {
+            (Some((travelled, statement)), Ok(_)) => {
+                Statements { core: self, reactor, connection, asker: None }.start(&statement, travelled, true, &mut out)
+            }
+            (_, Err(failure)) => {
+                reply.write_error(Status::StatementError, &schema_failure(failure), &mut out);
+                Progress::Replied
+            }
+            (None, Ok(_)) => unreachable!("it was packed here"),
+        };
+        if progress == Progress::Replied {
+            self.deliver(reactor, connection, &out);
+        }
+    }
+}
