@@ -54,6 +54,15 @@ pub(crate) enum ConfigError {
         /// What is wrong.
         why: String,
     },
+    /// Everybody who reaches the node would be served.
+    #[error(
+        "listen is {listen}, beyond loopback, and nobody has to log in: whoever reaches it reads, changes and deletes everything; \
+         set authentication = password, or insecure = true if the network keeps others away"
+    )]
+    Exposed {
+        /// The address.
+        listen: IpAddr,
+    },
     /// A list of devices is empty or too long.
     #[error("devices lists {count}, but must list 1 to {DEVICES_MAX}")]
     Devices {
@@ -139,6 +148,8 @@ pub(crate) struct Host {
 pub(crate) struct Config {
     pub(crate) data_dir: PathBuf,
     pub(crate) listen: IpAddr,
+    /// Whether everybody may be served beyond loopback.
+    pub(crate) insecure: bool,
     pub(crate) cql_port: u16,
     pub(crate) cql_shard_aware_port: u16,
     pub(crate) aerospike_port: u16,
@@ -211,6 +222,7 @@ impl ConfigError {
             Self::CapacityOfDevices => vec!["capacity", "devices"],
             Self::TooMuchMemory { .. } => vec!["memory_limit"],
             Self::Listen { .. } | Self::NoAddress => vec!["listen"],
+            Self::Exposed { .. } => vec!["listen", "authentication", "insecure"],
             Self::Devices { .. } | Self::DeviceTwice { .. } => vec!["devices"],
             Self::Namespace(_) => vec!["aerospike_namespaces"],
             Self::NamespacesWithLogin => vec!["aerospike_namespaces", "authentication"],
@@ -255,6 +267,7 @@ impl Config {
             rack: settings.rack.unwrap_or_else(|| "rack1".to_owned()),
             data_dir: settings.data_dir.unwrap_or_else(|| PathBuf::from("./tarndb-data")),
             listen: settings.listen.as_deref().map_or(Ok(IpAddr::V4(Ipv4Addr::LOCALHOST)), resolve_own)?,
+            insecure: settings.insecure.unwrap_or(false),
             cql_port: settings.cql_port.unwrap_or(9042),
             cql_shard_aware_port: settings.cql_shard_aware_port.unwrap_or(19042),
             aerospike_port: settings.aerospike_port.unwrap_or(3000),
@@ -317,6 +330,9 @@ impl Config {
         ports.extend(self.node_port.map(|port| ("node_port", port)));
         if self.node_port.is_some() && self.listen.is_unspecified() {
             return Err(ConfigError::NoAddress);
+        }
+        if self.authentication == Authentication::None && !self.insecure && !is_loopback(self.listen) {
+            return Err(ConfigError::Exposed { listen: self.listen });
         }
         if self.replaces.is_some() && self.join.is_empty() {
             return Err(ConfigError::ReplacesNobody);
@@ -387,6 +403,11 @@ fn resolve_own(name: &str) -> Result<IpAddr, ConfigError> {
     Ok(taken)
 }
 
+/// Whether only this machine reaches it: 127.0.0.0/8, also written as an IPv6 address, and `::1`.
+pub(crate) fn is_loopback(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
 /// An empty flag or variable is an empty list.
 fn without_empty(names: Vec<String>) -> Vec<String> {
     if names == [""] { Vec::new() } else { names }
@@ -447,6 +468,22 @@ mod tests {
         assert_eq!(listen("::1").unwrap().listen, IpAddr::V6(std::net::Ipv6Addr::LOCALHOST));
         let error = listen("no.such.name.invalid").unwrap_err().to_string();
         assert!(error.starts_with("listen is `no.such.name.invalid`, which is neither an IP address nor a name"), "{error}");
+    }
+
+    #[test]
+    fn beyond_loopback_somebody_has_to_log_in_or_the_operator_says_otherwise() {
+        let settings = |listen: &str| Settings { listen: Some(listen.to_owned()), ..Settings::default() };
+        for listen in ["127.0.0.1", "127.77.0.3", "::1", "::ffff:127.0.0.1"] {
+            Config::new(settings(listen), HOST).unwrap();
+        }
+        for listen in ["0.0.0.0", "::", "10.0.0.1", "192.0.2.1", "::ffff:10.0.0.1", "fe80::1"] {
+            let error = Config::new(settings(listen), HOST).unwrap_err();
+            assert!(matches!(error, ConfigError::Exposed { .. }), "{listen}: {error}");
+            let no = Settings { insecure: Some(false), ..settings(listen) };
+            assert!(matches!(Config::new(no, HOST), Err(ConfigError::Exposed { .. })), "{listen}");
+            Config::new(Settings { insecure: Some(true), ..settings(listen) }, HOST).unwrap();
+            Config::new(Settings { authentication: Some(Authentication::Password), ..settings(listen) }, HOST).unwrap();
+        }
     }
 
     #[test]

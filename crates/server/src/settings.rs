@@ -20,6 +20,9 @@ pub(crate) struct Settings {
     /// The address to listen on, or a name that has one [default: 127.0.0.1].
     #[arg(long, value_name = "ADDRESS", env = "TARNDB_LISTEN")]
     pub(crate) listen: Option<String>,
+    /// Listen beyond loopback although nobody has to log in: whoever reaches this node reads, changes and deletes everything [default: false].
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", env = "TARNDB_INSECURE")]
+    pub(crate) insecure: Option<bool>,
     /// The port for Cassandra drivers; 0 picks a free one [default: 9042].
     #[arg(long, value_name = "PORT", env = "TARNDB_CQL_PORT")]
     pub(crate) cql_port: Option<u16>,
@@ -124,6 +127,7 @@ impl Settings {
         Self {
             data_dir: self.data_dir.or(other.data_dir),
             listen: self.listen.or(other.listen),
+            insecure: self.insecure.or(other.insecure),
             cql_port: self.cql_port.or(other.cql_port),
             cql_shard_aware_port: self.cql_shard_aware_port.or(other.cql_shard_aware_port),
             aerospike_port: self.aerospike_port.or(other.aerospike_port),
