@@ -81,6 +81,9 @@ pub(crate) enum ConfigError {
     /// Permissions are those of roles.
     #[error("authorization = permissions needs authentication = password: who does not log in has no role to have permissions")]
     PermissionsOfNobody,
+    /// Who does not log in has no password.
+    #[error("superuser_password_file needs authentication = password: without it nobody logs in")]
+    PasswordOfNobody,
     /// There is no login by their protocol.
     #[error("aerospike_namespaces cannot be given with authentication: Aerospike clients cannot log in")]
     NamespacesWithLogin,
@@ -164,6 +167,8 @@ pub(crate) struct Config {
     /// `None`: links between nodes are not encrypted.
     pub(crate) node_tls: Option<TlsFiles>,
     pub(crate) authentication: Authentication,
+    /// `None`: a password is made.
+    pub(crate) superuser_password_file: Option<PathBuf>,
     pub(crate) authorization: Authorization,
     pub(crate) client_tls: Option<ClientTlsFiles>,
     pub(crate) cluster_name: String,
@@ -227,6 +232,7 @@ impl ConfigError {
             Self::Namespace(_) => vec!["aerospike_namespaces"],
             Self::NamespacesWithLogin => vec!["aerospike_namespaces", "authentication"],
             Self::PermissionsOfNobody => vec!["authorization", "authentication"],
+            Self::PasswordOfNobody => vec!["superuser_password_file", "authentication"],
             Self::ReplacesNobody => vec!["replaces"],
             Self::PartOfTls { given, .. } => vec![given],
             Self::PartOfClientTls { given, .. } => vec![given],
@@ -253,6 +259,7 @@ impl Config {
                 ("node_ca", settings.node_ca),
             ])?,
             authentication,
+            superuser_password_file: settings.superuser_password_file,
             authorization: settings.authorization.unwrap_or(match authentication {
                 Authentication::None => Authorization::None,
                 Authentication::Password => Authorization::Permissions,
@@ -321,6 +328,9 @@ impl Config {
         }
         if self.authentication == Authentication::None && self.authorization != Authorization::None {
             return Err(ConfigError::PermissionsOfNobody);
+        }
+        if self.authentication == Authentication::None && self.superuser_password_file.is_some() {
+            return Err(ConfigError::PasswordOfNobody);
         }
         let mut ports =
             vec![("cql_port", self.cql_port), ("cql_shard_aware_port", self.cql_shard_aware_port), ("http_port", self.http_port)];
@@ -538,6 +548,8 @@ mod tests {
         assert_eq!(Config::new(with_login(), HOST).unwrap().authorization, Authorization::Permissions);
         assert_eq!(Config::new(Settings::default(), HOST).unwrap().authorization, Authorization::None);
         let error = refused(Settings { authorization: Some(Authorization::Permissions), ..Settings::default() });
+        assert!(error.contains("needs authentication = password"), "{error}");
+        let error = refused(Settings { superuser_password_file: file(), ..Settings::default() });
         assert!(error.contains("needs authentication = password"), "{error}");
         let error = refused(Settings { aerospike_namespaces: namespaces(&["test"]), ..with_login() });
         assert!(error.contains("Aerospike clients cannot log in"), "{error}");

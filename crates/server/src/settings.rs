@@ -71,6 +71,9 @@ pub(crate) struct Settings {
     /// Whether clients have to log in as a role; Aerospike clients cannot, and their port is off then [default: none].
     #[arg(long, value_enum, value_name = "HOW", env = "TARNDB_AUTHENTICATION")]
     pub(crate) authentication: Option<Authentication>,
+    /// A file with the password of the first superuser, `cassandra`, for a database that has no roles yet [default: one is made, in DATA_DIR/superuser-password].
+    #[arg(long, value_name = "FILE", env = "TARNDB_SUPERUSER_PASSWORD_FILE")]
+    pub(crate) superuser_password_file: Option<PathBuf>,
     /// What a role that has logged in may do [default: permissions with authentication, else none].
     #[arg(long, value_enum, value_name = "HOW", env = "TARNDB_AUTHORIZATION")]
     pub(crate) authorization: Option<Authorization>,
@@ -144,6 +147,7 @@ impl Settings {
             data_center: self.data_center.or(other.data_center),
             rack: self.rack.or(other.rack),
             authentication: self.authentication.or(other.authentication),
+            superuser_password_file: self.superuser_password_file.or(other.superuser_password_file),
             authorization: self.authorization.or(other.authorization),
             tls_certificate: self.tls_certificate.or(other.tls_certificate),
             tls_key: self.tls_key.or(other.tls_key),

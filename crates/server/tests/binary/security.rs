@@ -1,0 +1,111 @@
+//! Who gets in, and what is left lying about.
+
+use crate::client::Client;
+use crate::harness::{Folder, Server, end, kill, refused, start};
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+const LOGIN: [&str; 2] = ["--authentication", "password"];
+
+fn password_left(folder: &Folder) -> PathBuf {
+    folder.0.join("data/superuser-password")
+}
+
+fn logs_in(server: &Server, role: &str, password: &str) -> bool {
+    Client::connect(server.field("cql")).log_in(role, password).is_ok()
+}
+
+/// Everything that the node has written to its log; it has ended.
+fn log_of(server: &mut Server) -> String {
+    let mut log = String::new();
+    server.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+    log
+}
+
+fn modes(directory: &Path, found: &mut Vec<(PathBuf, u32)>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        found.push((path.clone(), path.metadata().unwrap().permissions().mode() & 0o777));
+        if path.is_dir() {
+            modes(&path, found);
+        }
+    }
+}
+
+#[test]
+fn the_first_superusers_password_is_made_left_in_a_file_and_said_nowhere() {
+    let folder = Folder::new("superuser");
+    let mut server = Server::start(start(&folder, &LOGIN));
+    let file = password_left(&folder);
+    let password = std::fs::read_to_string(&file).unwrap().trim_end().to_owned();
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(!logs_in(&server, "cassandra", "cassandra") && logs_in(&server, "cassandra", &password));
+    let arguments = std::fs::read(format!("/proc/{}/cmdline", server.child.id())).unwrap();
+    let environment = std::fs::read(format!("/proc/{}/environ", server.child.id())).unwrap();
+    server.child.kill().unwrap();
+    server.wait();
+    let log = log_of(&mut server);
+    assert!(log.contains("superuser-password") && !log.contains(&password), "{log}");
+    for shown in [arguments, environment] {
+        assert!(!String::from_utf8_lossy(&shown).contains(&password));
+    }
+    // It stays as long as the role has it, whatever kills the node.
+    let server = Server::start(start(&folder, &LOGIN));
+    assert!(logs_in(&server, "cassandra", &password));
+    let mut client = Client::connect(server.field("cql"));
+    client.log_in("cassandra", &password).unwrap();
+    client.must("ALTER ROLE cassandra WITH PASSWORD = 'another one'");
+    end(server);
+    let server = Server::start(start(&folder, &LOGIN));
+    assert!(!file.exists() && logs_in(&server, "cassandra", "another one") && !logs_in(&server, "cassandra", &password));
+}
+
+#[test]
+fn the_first_superusers_password_is_that_of_a_file_until_there_are_roles() {
+    let folder = Folder::new("superuser-file");
+    let file = folder.0.join("secret");
+    let given = [LOGIN[0], LOGIN[1], "--superuser-password-file", file.to_str().unwrap()];
+    let (code, message) = refused(start(&folder, &given));
+    assert!(code == 2 && message.contains("secret cannot be read"), "{message}");
+    std::fs::write(&file, "\n").unwrap();
+    let (code, message) = refused(start(&folder, &given));
+    assert!(code == 2 && message.contains("has 0 bytes: a password has 1 to 72"), "{message}");
+    std::fs::write(&file, "pass word\r\n").unwrap();
+    let server = Server::start(start(&folder, &given));
+    assert!(logs_in(&server, "cassandra", "pass word") && !logs_in(&server, "cassandra", "cassandra"));
+    kill(server);
+    std::fs::remove_file(&file).unwrap();
+    let server = Server::start(start(&folder, &given));
+    assert!(logs_in(&server, "cassandra", "pass word") && !password_left(&folder).exists());
+}
+
+#[test]
+fn files_are_their_owners_alone_also_those_of_a_program_before() {
+    let folder = Folder::new("modes");
+    let is_private = |when: &str| {
+        let mut found = Vec::new();
+        modes(&folder.0.join("data"), &mut found);
+        assert!(found.len() > 4, "{found:?}");
+        for (path, mode) in found {
+            assert_eq!(mode, if path.is_dir() { 0o700 } else { 0o600 }, "{} {when}", path.display());
+        }
+    };
+    let server = Server::start(start(&folder, &[]));
+    Client::connect(server.field("cql"))
+        .must("CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
+    is_private("of a new directory");
+    end(server);
+    is_private("after the end");
+    let mut found = Vec::new();
+    modes(&folder.0.join("data"), &mut found);
+    for (path, mode) in found {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode | 0o055)).unwrap();
+    }
+    let server = Server::start(start(&folder, &[]));
+    for name in ["blobs", "blobs/schema.json", "shard-0.data", "shard-0.buffer", "layout.toml"] {
+        let mode = folder.0.join("data").join(name).metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{name}");
+    }
+    end(server);
+}
