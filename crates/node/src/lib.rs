@@ -7,6 +7,7 @@ mod config;
 mod connections;
 mod coordination;
 mod core;
+mod failed_logins;
 mod first_superuser;
 mod handler;
 mod lifecycle;
@@ -27,6 +28,7 @@ pub use crate::cluster::{
 pub use crate::core::{Core, CoreParts};
 pub use ::cluster::{LOG_BLOB, SNAPSHOT_BLOB, Versions};
 pub use config::{AerospikeConfig, Listening, NodeConfig, SCHEMA_BLOB, replication_blob, truncations_blob};
+pub use failed_logins::{FailedLogins, TooManyFailures, is_worth_a_line};
 pub use first_superuser::{FirstSuperuser, NoPassword, is_password_of_first_superuser};
 pub use lifecycle::{OnFailure, OnReady};
 pub use message::Message;

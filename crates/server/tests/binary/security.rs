@@ -5,6 +5,7 @@ use crate::harness::{Folder, Server, end, kill, refused, start};
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 const LOGIN: [&str; 2] = ["--authentication", "password"];
 
@@ -108,4 +109,40 @@ fn files_are_their_owners_alone_also_those_of_a_program_before() {
         assert_eq!(mode & 0o077, 0, "{name}");
     }
     end(server);
+}
+
+#[test]
+fn who_guesses_is_slowed_and_named_and_others_are_served() {
+    let folder = Folder::new("guesses");
+    let file = folder.0.join("secret");
+    std::fs::write(&file, "right").unwrap();
+    let mut server = Server::start(start(&folder, &[LOGIN[0], LOGIN[1], "--superuser-password-file", file.to_str().unwrap(), "--cores", "1"]));
+    let mut boss = Client::connect(server.field("cql"));
+    boss.log_in("cassandra", "right").unwrap();
+    let mut guesser = Client::connect(server.field("cql"));
+    let mut times = Vec::new();
+    for number in 0..9 {
+        let began = Instant::now();
+        let refusal = guesser.log_in("cassandra", &format!("gu3ss{number}")).unwrap_err();
+        assert!(refusal.contains("incorrect"), "{refusal}");
+        times.push(began.elapsed());
+    }
+    assert!(times[8] >= Duration::from_millis(700), "{times:?}");
+    // Side by side it goes no faster: most are not even heard.
+    let mut waiting: Vec<Client> = (0..20).map(|_| Client::connect(server.field("cql"))).collect();
+    let threads: Vec<_> = waiting
+        .drain(..)
+        .enumerate()
+        .map(|(number, mut client)| std::thread::spawn(move || client.log_in("cassandra", &format!("gu3ss{}", 100 + number)).unwrap_err()))
+        .collect();
+    let began = Instant::now();
+    boss.must("SELECT release_version FROM system.local");
+    assert!(logs_in(&server, "cassandra", "right"), "whose password is known passes");
+    assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
+    let refusals: Vec<String> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+    assert!(refusals.iter().filter(|refusal| refusal.contains("too many log-ins")).count() > 10, "{refusals:?}");
+    server.child.kill().unwrap();
+    server.wait();
+    let log = log_of(&mut server);
+    assert!(log.contains("refused to log in") && log.contains("127.0.0.1") && !log.contains("gu3ss"), "{log}");
 }
