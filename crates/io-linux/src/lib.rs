@@ -63,6 +63,6 @@ pub use mapped::{MappedMemory, MappedMemoryError};
 pub use process::{ProcessFigures, network_namespace, process_figures, process_open_files, process_start_s};
 pub use reactor::LinuxReactor;
 pub use signals::exit_now;
-pub use umask::make_files_private;
 pub use stripes::{Extent, Stripes};
+pub use umask::make_files_private;
 pub use volume::FileLayout;

@@ -78,12 +78,8 @@ struct Making {
 impl SchemaChange for Making {
     fn resolve(&self, schema: &Arc<Schema>, environment: &mut SchemaEnvironment<'_>) -> Result<ResolvedChange, SchemaFailure> {
         let made = roles::with_first_superuser(schema, &self.hash).filter(|_| environment.knows_roles);
-        let update = made.map(|schema| SchemaUpdate {
-            schema: Arc::new(schema),
-            dropped: Vec::new(),
-            truncated: Vec::new(),
-            events: Vec::new(),
-        });
+        let update =
+            made.map(|schema| SchemaUpdate { schema: Arc::new(schema), dropped: Vec::new(), truncated: Vec::new(), events: Vec::new() });
         Ok(ResolvedChange { update, warnings: Vec::new() })
     }
 }

@@ -38,6 +38,9 @@ pub(crate) struct NodeArguments {
     /// The HTTP port of a node that runs; in a cluster, of any member.
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080", env = "TARNDB_HTTP")]
     pub(crate) http: String,
+    /// A file with ROLE:PASSWORD, for nodes that ask for a login: orders take a superuser.
+    #[arg(long, value_name = "FILE", env = "TARNDB_LOGIN_FILE")]
+    pub(crate) login_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -139,7 +139,8 @@ fn read_or_make(path: &Path) -> std::io::Result<String> {
     {
         return Ok(password);
     }
-    let password: String = random::<RANDOM_BYTES>().into_iter().map(|byte| char::from(LETTERS[usize::from(byte) % LETTERS.len()])).collect();
+    let password: String =
+        random::<RANDOM_BYTES>().into_iter().map(|byte| char::from(LETTERS[usize::from(byte) % LETTERS.len()])).collect();
     // One that was cut short may be there.
     let _ = fs::remove_file(path);
     let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;

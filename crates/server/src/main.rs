@@ -18,6 +18,7 @@ mod metrics;
 mod node;
 mod node_tls;
 mod operate;
+mod operator_logins;
 mod private_files;
 mod settings;
 mod settings_file;

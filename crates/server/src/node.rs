@@ -11,8 +11,8 @@ use io_linux::{CoreEnv, FileLayout, MappedMemory, MappedMemoryError};
 use model::Schema;
 use model::schema_blob::{self, SchemaBlobError};
 use node::{
-    AerospikeConfig, Board, ClientTlsConfig, ClusterConfig, Core, CoreParts, FirstSuperuser, LOG_BLOB, Listening, MetadataBlobs, NodeConfig, Protocol,
-    SCHEMA_BLOB, SNAPSHOT_BLOB, SharedStatements, Versions, replication_blob, truncations_blob,
+    AerospikeConfig, Board, ClientTlsConfig, ClusterConfig, Core, CoreParts, FirstSuperuser, LOG_BLOB, Listening, MetadataBlobs,
+    NodeConfig, Protocol, SCHEMA_BLOB, SNAPSHOT_BLOB, SharedStatements, Versions, replication_blob, truncations_blob,
 };
 use shard::{Durability, Shard, decode_truncations};
 use std::collections::{BTreeMap, BTreeSet};

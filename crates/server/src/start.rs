@@ -13,7 +13,7 @@ use crate::logging;
 use crate::node::{NodeParts, Secrets};
 use crate::node_tls;
 use crate::private_files;
-use crate::settings::Pin;
+use crate::settings::{Authentication, Pin};
 use crate::settings_file;
 use ::node::Board;
 use io::Placement;
@@ -51,8 +51,8 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
     cpus.warn(data_dir.cores);
     let superuser = Superuser::prepare(&config, &data_dir.blobs)?;
     let board = Arc::new(Board::new(config.node_port.is_some()));
-    let http =
-        Http::start(SocketAddr::new(config.listen, config.http_port), Arc::clone(&board), limits::http_connections(descriptors_max))?;
+    let (http_address, requires_login) = (SocketAddr::new(config.listen, config.http_port), config.authentication != Authentication::None);
+    let http = Http::start(http_address, Arc::clone(&board), limits::http_connections(descriptors_max), requires_login)?;
     let (ready, is_ready) = channel();
     let secrets = Secrets { tls, client_tls: client_tls.as_ref().map(ClientTlsSource::config), superuser: superuser.first.clone() };
     let machine = start_cores(&config, &data_dir, losses, board, secrets, ready)?;

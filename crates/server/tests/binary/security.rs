@@ -1,7 +1,7 @@
 //! Who gets in, and what is left lying about.
 
 use crate::client::Client;
-use crate::harness::{Folder, Server, end, kill, refused, start};
+use crate::harness::{Folder, Server, end, kill, refused, start, tarndb};
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -93,8 +93,7 @@ fn files_are_their_owners_alone_also_those_of_a_program_before() {
         }
     };
     let server = Server::start(start(&folder, &[]));
-    Client::connect(server.field("cql"))
-        .must("CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
+    Client::connect(server.field("cql")).must("CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
     is_private("of a new directory");
     end(server);
     is_private("after the end");
@@ -116,7 +115,8 @@ fn who_guesses_is_slowed_and_named_and_others_are_served() {
     let folder = Folder::new("guesses");
     let file = folder.0.join("secret");
     std::fs::write(&file, "right").unwrap();
-    let mut server = Server::start(start(&folder, &[LOGIN[0], LOGIN[1], "--superuser-password-file", file.to_str().unwrap(), "--cores", "1"]));
+    let mut server =
+        Server::start(start(&folder, &[LOGIN[0], LOGIN[1], "--superuser-password-file", file.to_str().unwrap(), "--cores", "1"]));
     let mut boss = Client::connect(server.field("cql"));
     boss.log_in("cassandra", "right").unwrap();
     let mut guesser = Client::connect(server.field("cql"));
@@ -145,4 +145,39 @@ fn who_guesses_is_slowed_and_named_and_others_are_served() {
     server.wait();
     let log = log_of(&mut server);
     assert!(log.contains("refused to log in") && log.contains("127.0.0.1") && !log.contains("gu3ss"), "{log}");
+}
+
+#[test]
+fn operators_log_in_as_clients_do() {
+    let folder = Folder::new("operators");
+    let (file, login) = (folder.0.join("secret"), folder.0.join("login"));
+    std::fs::write(&file, "right").unwrap();
+    let server = Server::start(start(&folder, &[LOGIN[0], LOGIN[1], "--superuser-password-file", file.to_str().unwrap()]));
+    let http = server.field("http").to_owned();
+    let run = |command: &str, with: &[&str]| {
+        let output = tarndb(&[&[command][..], with, &["--http", &http]].concat()).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, said) = run("status", &[]);
+    assert!(code == 2 && said.contains("asks for a login") && said.contains("--login-file"), "{said}");
+    let with = ["--login-file", login.to_str().unwrap()];
+    std::fs::write(&login, "cassandra:cassandra\n").unwrap();
+    let (code, said) = run("status", &with);
+    assert!(code == 2 && said.contains("wrong role or password"), "{said}");
+    std::fs::write(&login, "no login").unwrap();
+    let (code, said) = run("status", &with);
+    assert!(code == 2 && said.contains("ROLE:PASSWORD"), "{said}");
+    std::fs::write(&login, "cassandra:right\n").unwrap();
+    assert_eq!(run("status", &with).0, 0);
+    let (code, said) = run("drain", &["1", with[0], with[1]]);
+    assert!(code == 1 && said.contains("this node is by itself"), "{said}");
+    let mut boss = Client::connect(server.field("cql"));
+    boss.log_in("cassandra", "right").unwrap();
+    boss.must("CREATE ROLE reader WITH PASSWORD = 'eyes' AND LOGIN = true");
+    std::fs::write(&login, "reader:eyes").unwrap();
+    assert_eq!(run("status", &with).0, 0);
+    let (code, said) = run("drain", &["1", with[0], with[1]]);
+    assert!(code == 1 && said.contains("orders are for superusers"), "{said}");
+    boss.must("DROP ROLE reader");
+    assert_eq!(run("status", &with).0, 2, "whoever is dropped is out at once");
 }
