@@ -19,6 +19,7 @@ mod request_id;
 mod requests;
 mod schema_changes;
 mod serving;
+mod superuser_making;
 mod transport;
 
 pub use crate::cluster::{

@@ -9,6 +9,8 @@
 //!
 //! Where clients have to log in, all but `/health` asks for a role's name and password (HTTP's Basic), and orders for a superuser's.
 //!
+//! Where clients can speak TLS, so can operators: the first byte tells. Where clients have to, plaintext gets `/health` alone.
+//!
 //! A few connections at a time, each with one small request and a deadline: a node's own port, not a web server. Who connects and says nothing is
 //! cut for those who come later.
 
@@ -16,7 +18,8 @@ use crate::exit::Failure;
 use crate::metrics;
 use crate::operator_logins::{OperatorLogins, OperatorRefusal, OperatorRights};
 use crate::status::{Status, is_removed};
-use ::node::{Answer, Board, Order};
+use crate::tls_stream::TlsStream;
+use ::node::{Answer, Board, ClientTlsConfig, Order};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::collections::VecDeque;
@@ -48,7 +51,19 @@ struct Served {
     board: Arc<Board>,
     /// None where nobody has to log in.
     logins: Option<OperatorLogins>,
+    tls: Option<ClientTlsConfig>,
 }
+
+/// Who is answered, and how.
+pub(crate) struct HttpOptions {
+    pub(crate) address: SocketAddr,
+    pub(crate) connections_max: usize,
+    pub(crate) requires_login: bool,
+    pub(crate) tls: Option<ClientTlsConfig>,
+}
+
+/// A record of TLS that begins a handshake. No request does.
+const HANDSHAKE: u8 = 0x16;
 
 /// Connections that are being served, the oldest first. When there are too many the oldest is cut that does not wait for an order: who asks
 /// now is answered, whoever has been connected and silent for longer.
@@ -59,11 +74,12 @@ struct Connections {
 
 impl Http {
     /// Listens; the node's health is 503 until it is ready.
-    pub(crate) fn start(address: SocketAddr, board: Arc<Board>, connections_max: usize, requires_login: bool) -> Result<Self, Failure> {
+    pub(crate) fn start(options: HttpOptions, board: Arc<Board>) -> Result<Self, Failure> {
+        let HttpOptions { address, connections_max, requires_login, tls } = options;
         let failed = |source| Failure::Http { address, source };
         let listener = TcpListener::bind(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let served = Arc::new(Served::new(board, connections_max, requires_login));
+        let served = Arc::new(Served { tls, ..Served::new(board, connections_max, requires_login) });
         let shared = Arc::clone(&served);
         let accept = move || {
             for stream in listener.incoming() {
@@ -91,7 +107,7 @@ impl Served {
     fn new(board: Arc<Board>, connections_max: usize, requires_login: bool) -> Self {
         let connections = Connections { most: connections_max.max(1), served: Mutex::default() };
         let logins = requires_login.then(|| OperatorLogins::new(Arc::clone(&board)));
-        Self { ready: AtomicBool::new(false), connections, orders: AtomicUsize::new(0), board, logins }
+        Self { ready: AtomicBool::new(false), connections, orders: AtomicUsize::new(0), board, logins, tls: None }
     }
 }
 
@@ -153,21 +169,49 @@ fn serve(served: &Arc<Served>, stream: TcpStream) {
 }
 
 fn converse(served: &Served, connection: &Conversation) -> std::io::Result<()> {
-    let mut stream = &connection.stream;
+    let stream = &connection.stream;
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
-    let Some(head) = read_head(stream)? else { return Ok(()) };
+    let deadline = Instant::now() + REQUEST_TIMEOUT;
+    let mut first = [0];
+    let is_tls = stream.peek(&mut first)? == 1 && first[0] == HANDSHAKE;
+    match &served.tls {
+        Some(config) if is_tls => {
+            let session = tls::Session::with_operator(&config.tls).map_err(std::io::Error::other)?;
+            let mut stream = TlsStream::new(stream, session, Some(deadline));
+            reply_to(served, connection, &mut stream, Transport::Tls, deadline)?;
+            stream.close()
+        }
+        _ => reply_to(served, connection, &mut &*stream, Transport::Plain, deadline),
+    }
+}
+
+/// What a request has come over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Transport {
+    Plain,
+    Tls,
+}
+
+fn reply_to(
+    served: &Served,
+    connection: &Conversation,
+    stream: &mut (impl Read + Write),
+    transport: Transport,
+    deadline: Instant,
+) -> std::io::Result<()> {
+    let Some(head) = read_head(stream, deadline)? else { return Ok(()) };
     let head = String::from_utf8_lossy(&head);
     connection.waits.store(head.starts_with("POST "), Ordering::Release);
-    let Reply { status, kind, body } = answer(served, stream.peer_addr()?.ip(), &head);
+    let Reply { status, kind, body } = answer(served, transport, connection.stream.peer_addr()?.ip(), &head);
     let length = body.len();
     let asks = if status == UNAUTHORIZED { "WWW-Authenticate: Basic realm=\"TarnDB\", charset=\"UTF-8\"\r\n" } else { "" };
-    write!(stream, "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n{asks}Connection: close\r\n\r\n{body}")
+    write!(stream, "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n{asks}Connection: close\r\n\r\n{body}")?;
+    stream.flush()
 }
 
 /// A request up to its empty line; `None` if it does not come.
-fn read_head(mut stream: &TcpStream) -> std::io::Result<Option<Vec<u8>>> {
-    let deadline = Instant::now() + REQUEST_TIMEOUT;
+fn read_head(stream: &mut impl Read, deadline: Instant) -> std::io::Result<Option<Vec<u8>>> {
     let mut request = vec![0; REQUEST_BYTES_MAX];
     let mut length = 0;
     while !request[..length].windows(4).any(|window| window == b"\r\n\r\n") {
@@ -198,11 +242,14 @@ impl Reply {
     }
 }
 
-fn answer(served: &Served, address: IpAddr, head: &str) -> Reply {
+fn answer(served: &Served, transport: Transport, address: IpAddr, head: &str) -> Reply {
     let mut words = head.lines().next().unwrap_or("").split(' ');
     let (method, target) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let ready = served.ready.load(Ordering::Acquire);
+    if path != "/health" && transport == Transport::Plain && served.tls.as_ref().is_some_and(|tls| tls.is_required) {
+        return Reply::text("426 Upgrade Required", "this port is to be spoken to by TLS: https:// (setting `tls`)");
+    }
     if path != "/health"
         && let Err(refusal) = admit(served, address, method, head)
     {
@@ -315,7 +362,7 @@ mod tests {
     }
 
     fn ask(served: &Served, head: &str) -> Reply {
-        answer(served, [127, 0, 0, 1].into(), head)
+        answer(served, Transport::Plain, [127, 0, 0, 1].into(), head)
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod small_files;
 mod start;
 mod status;
 mod tls_files;
+mod tls_stream;
 
 use clap::{CommandFactory, FromArgMatches};
 use cli::{Cli, Command};

@@ -2,6 +2,8 @@
 
 use crate::cli::{DrainArguments, NodeArguments, RemoveArguments, StatusArguments};
 use crate::status::Status;
+use crate::tls_files::{TlsFileError, now, read_file};
+use crate::tls_stream::TlsStream;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::io::{IsTerminal, Read, Write};
@@ -9,6 +11,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+use tls::{Session, Trust};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Longer than a node waits for its cluster.
@@ -21,7 +24,7 @@ const DEGRADED: u8 = 1;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OperateError {
     /// Nobody answers, or not a node.
-    #[error("no answer from http://{http}: {source}; name the HTTP port of a node that runs with --http")]
+    #[error("no answer from {http}: {source}; name the HTTP port of a node that runs with --http")]
     Unreachable {
         /// Who was asked.
         http: String,
@@ -29,12 +32,18 @@ pub(crate) enum OperateError {
         source: std::io::Error,
     },
     /// What answers is no node of this program.
-    #[error("what answers at http://{http} is no TarnDB node of this version: {why}")]
+    #[error("what answers at {http} is no TarnDB node of this version: {why}")]
     Strange {
         /// Who was asked.
         http: String,
         /// What is strange.
         why: String,
+    },
+    /// The node refuses plaintext.
+    #[error("{http} is to be spoken to by TLS: give --http https://HOST:PORT, and --http-ca")]
+    Plaintext {
+        /// Who was asked.
+        http: String,
     },
     /// The node wants to know who asks.
     #[error("{http} asks for a login: {text}; name a file with ROLE:PASSWORD with --login-file, for orders that of a superuser")]
@@ -52,6 +61,12 @@ pub(crate) enum OperateError {
         /// What is wrong.
         why: String,
     },
+    /// Nobody is trusted.
+    #[error("https:// needs --http-ca, a file with certificates of the authorities that sign those of nodes")]
+    NoAuthority,
+    /// That file.
+    #[error(transparent)]
+    Authority(#[from] TlsFileError),
     /// The node says no.
     #[error("{text}")]
     Refused {
@@ -62,12 +77,21 @@ pub(crate) enum OperateError {
 
 /// Which node is asked, and by whom.
 struct Asked {
+    /// HOST:PORT.
     address: String,
+    /// Whose certificates are trusted, if it is spoken to by TLS.
+    trust: Option<Trust>,
     /// A header with its end of line, or nothing.
     authorization: String,
 }
 
 impl Asked {
+    /// For messages.
+    fn url(&self) -> String {
+        let scheme = if self.trust.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.address)
+    }
+
     fn new(arguments: &NodeArguments) -> Result<Self, OperateError> {
         let authorization = match &arguments.login_file {
             None => String::new(),
@@ -81,8 +105,22 @@ impl Asked {
                 format!("Authorization: Basic {}\r\n", STANDARD.encode(line))
             }
         };
-        Ok(Self { address: arguments.http.clone(), authorization })
+        let (address, is_tls) = match arguments.http.strip_prefix("https://") {
+            Some(address) => (address, true),
+            None => (arguments.http.strip_prefix("http://").unwrap_or(&arguments.http), false),
+        };
+        let trust = if is_tls { Some(trust(arguments)?) } else { None };
+        Ok(Self { address: address.trim_end_matches('/').to_owned(), trust, authorization })
     }
+}
+
+fn trust(arguments: &NodeArguments) -> Result<Trust, OperateError> {
+    let path = arguments.http_ca.as_ref().ok_or(OperateError::NoAuthority)?;
+    Ok(Trust::new(&read_file("http-ca", path)?, now()).map_err(|why| TlsFileError::Useless {
+        setting: "http-ca",
+        path: path.clone(),
+        why,
+    })?)
 }
 
 /// Shows a node and its cluster.
@@ -160,33 +198,33 @@ fn order(http: &Asked, target: &str) -> Result<String, OperateError> {
     let (code, body) = ask(http, "POST", target)?;
     match code {
         200 => Ok(body),
-        401 | 429 => Err(OperateError::Login { http: http.address.clone(), text: body.trim_end().to_owned() }),
         _ => Err(OperateError::Refused { text: body.trim_end().to_owned() }),
     }
 }
 
 fn get_status(http: &Asked) -> Result<String, OperateError> {
     let (code, body) = ask(http, "GET", "/status")?;
-    if matches!(code, 401 | 429) {
-        return Err(OperateError::Login { http: http.address.clone(), text: body.trim_end().to_owned() });
-    }
     if code != 200 {
-        return Err(OperateError::Strange { http: http.address.clone(), why: format!("it answers {code}") });
+        return Err(OperateError::Strange { http: http.url(), why: format!("it answers {code}") });
     }
     Ok(body)
 }
 
 fn parse(http: &Asked, body: &str) -> Result<Status, OperateError> {
-    serde_json::from_str(body).map_err(|error| OperateError::Strange { http: http.address.clone(), why: error.to_string() })
+    serde_json::from_str(body).map_err(|error| OperateError::Strange { http: http.url(), why: error.to_string() })
 }
 
 /// One request; the answer's code and body.
 fn ask(http: &Asked, method: &str, target: &str) -> Result<(u16, String), OperateError> {
-    let answer = exchange(http, method, target).map_err(|source| OperateError::Unreachable { http: http.address.clone(), source })?;
-    let strange = |why: &str| OperateError::Strange { http: http.address.clone(), why: why.to_owned() };
+    let answer = exchange(http, method, target).map_err(|source| OperateError::Unreachable { http: http.url(), source })?;
+    let strange = |why: &str| OperateError::Strange { http: http.url(), why: why.to_owned() };
     let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(|| strange("it does not speak HTTP"))?;
     let code = head.split(' ').nth(1).and_then(|code| code.parse().ok()).ok_or_else(|| strange("it does not speak HTTP"))?;
-    Ok((code, body.to_owned()))
+    match code {
+        401 | 429 => Err(OperateError::Login { http: http.url(), text: body.trim_end().to_owned() }),
+        426 => Err(OperateError::Plaintext { http: http.url() }),
+        _ => Ok((code, body.to_owned())),
+    }
 }
 
 fn exchange(http: &Asked, method: &str, target: &str) -> std::io::Result<String> {
@@ -203,13 +241,28 @@ fn exchange(http: &Asked, method: &str, target: &str) -> std::io::Result<String>
         stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
         // Version 1.0: the body ends with the connection and is not chunked.
         // In one piece: a server that answers at once and closes must not have left anything unread.
-        let Asked { address, authorization } = http;
-        stream.write_all(format!("{method} {target} HTTP/1.0\r\nHost: {address}\r\n{authorization}\r\n").as_bytes())?;
+        let Asked { address, trust, authorization } = http;
+        let request = format!("{method} {target} HTTP/1.0\r\nHost: {address}\r\n{authorization}\r\n");
         let mut answer = Vec::new();
-        stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
+        match trust {
+            None => talk(&mut stream, &request, &mut answer)?,
+            Some(trust) => {
+                let name = address.rsplit_once(':').map_or(&**address, |(host, _)| host).trim_start_matches('[').trim_end_matches(']');
+                let session = Session::to_server(trust, name).map_err(std::io::Error::other)?;
+                talk(&mut TlsStream::new(&stream, session, None), &request, &mut answer)?;
+            }
+        }
         return Ok(String::from_utf8_lossy(&answer).into_owned());
     }
     Err(last)
+}
+
+/// Says something and hears the answer to its end.
+fn talk(stream: &mut (impl Read + Write), request: &str, answer: &mut Vec<u8>) -> std::io::Result<()> {
+    stream.write_all(request.as_bytes())?;
+    stream.flush()?;
+    stream.take(ANSWER_BYTES_MAX).read_to_end(answer)?;
+    Ok(())
 }
 
 fn print(text: &str) {
@@ -227,7 +280,11 @@ mod tests {
     /// Answers one request with `answer`; gives where, and the request that came.
     fn server(answer: &'static str) -> (Asked, std::thread::JoinHandle<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let http = Asked { address: listener.local_addr().unwrap().to_string(), authorization: "Authorization: Basic eDp5\r\n".to_owned() };
+        let http = Asked {
+            address: listener.local_addr().unwrap().to_string(),
+            trust: None,
+            authorization: "Authorization: Basic eDp5\r\n".to_owned(),
+        };
         let served = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let mut request = [0; 1024];
@@ -262,7 +319,7 @@ mod tests {
             served.join().unwrap();
         }
         let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-        let closed = Asked { address: closed, authorization: String::new() };
+        let closed = Asked { address: closed, trust: None, authorization: String::new() };
         assert!(matches!(get_status(&closed), Err(OperateError::Unreachable { .. })));
     }
 

@@ -6,7 +6,7 @@ use crate::config::{Config, Host};
 use crate::data_dir::DataDir;
 use crate::exit::Failure;
 use crate::first_superuser::Superuser;
-use crate::http::Http;
+use crate::http::{Http, HttpOptions};
 use crate::layout::Losses;
 use crate::limits::{self, Cpus};
 use crate::logging;
@@ -51,8 +51,13 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
     cpus.warn(data_dir.cores);
     let superuser = Superuser::prepare(&config, &data_dir.blobs)?;
     let board = Arc::new(Board::new(config.node_port.is_some()));
-    let (http_address, requires_login) = (SocketAddr::new(config.listen, config.http_port), config.authentication != Authentication::None);
-    let http = Http::start(http_address, Arc::clone(&board), limits::http_connections(descriptors_max), requires_login)?;
+    let http = HttpOptions {
+        address: SocketAddr::new(config.listen, config.http_port),
+        connections_max: limits::http_connections(descriptors_max),
+        requires_login: config.authentication != Authentication::None,
+        tls: client_tls.as_ref().map(ClientTlsSource::config),
+    };
+    let http = Http::start(http, Arc::clone(&board))?;
     let (ready, is_ready) = channel();
     let secrets = Secrets { tls, client_tls: client_tls.as_ref().map(ClientTlsSource::config), superuser: superuser.first.clone() };
     let machine = start_cores(&config, &data_dir, losses, board, secrets, ready)?;

@@ -30,7 +30,7 @@ fn wait_for_line(log: &mut impl BufRead, text: &str) -> String {
     }
 }
 
-fn get_health(address: &str) -> String {
+pub(crate) fn get_health(address: &str) -> String {
     let mut http = TcpStream::connect(address).unwrap();
     http.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     http.write_all(b"GET /health HTTP/1.1\r\n\r\n").unwrap();

@@ -2,9 +2,10 @@
 
 use crate::client::Client;
 use crate::harness::{Folder, Server, end, kill, refused, start, tarndb};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 const LOGIN: [&str; 2] = ["--authentication", "password"];
@@ -180,4 +181,62 @@ fn operators_log_in_as_clients_do() {
     assert!(code == 1 && said.contains("orders are for superusers"), "{said}");
     boss.must("DROP ROLE reader");
     assert_eq!(run("status", &with).0, 2, "whoever is dropped is out at once");
+}
+
+/// A certificate for this machine and its key, signed by themselves.
+fn certificate(folder: &Folder) -> Option<[String; 2]> {
+    let [certificate, key] = ["server.pem", "server.key"].map(|name| folder.0.join(name).to_str().unwrap().to_owned());
+    let mut command = Command::new("openssl");
+    command.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30", "-subj", "/CN=server"]);
+    command.args([
+        "-addext",
+        "subjectAltName=IP:127.0.0.1,DNS:localhost",
+        "-addext",
+        "basicConstraints=critical,CA:FALSE",
+        "-keyout",
+        &key,
+        "-out",
+        &certificate,
+    ]);
+    let Ok(output) = command.output() else {
+        eprintln!("skipped: openssl is missing");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some([certificate, key])
+}
+
+#[test]
+fn operators_speak_tls_where_clients_have_to() {
+    let folder = Folder::new("operators-tls");
+    let Some([certificate, key]) = certificate(&folder) else { return };
+    let server = Server::start(start(&folder, &["--tls-certificate", &certificate, "--tls-key", &key]));
+    let http = server.field("http").to_owned();
+    let status = |http: &str, with: &[&str]| {
+        let output = tarndb(&[&["status", "--http", http][..], with].concat()).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap())
+    };
+    let trusted = ["--http-ca", certificate.as_str()];
+    let by_name = format!("https://localhost:{}", http.rsplit_once(':').unwrap().1);
+    for address in [format!("https://{http}"), format!("https://{http}/"), by_name] {
+        let (code, said) = status(&address, &trusted);
+        assert_eq!(code, 0, "{address}: {said}");
+    }
+    let (code, said) = status(&http, &[]);
+    assert!(code == 2 && said.contains("https://"), "{said}");
+    let (code, said) = status(&format!("https://{http}"), &[]);
+    assert!(code == 2 && said.contains("--http-ca"), "{said}");
+    let others = Folder::new("operators-tls-others");
+    let Some([other, _]) = self::certificate(&others) else { return };
+    let (code, said) = status(&format!("https://{http}"), &["--http-ca", &other]);
+    assert!(code == 2 && said.contains("certificate is refused"), "{said}");
+    // Probes know nothing of certificates, and a handshake that stops keeps nobody waiting.
+    let _half: Vec<_> = (0..40)
+        .map(|_| {
+            let mut stream = std::net::TcpStream::connect(&http).unwrap();
+            stream.write_all(&[0x16, 3, 1]).unwrap();
+            stream
+        })
+        .collect();
+    assert!(crate::limits::get_health(&http).starts_with("HTTP/1.1 200 OK"));
 }
