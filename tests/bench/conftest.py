@@ -98,7 +98,7 @@ def private_server(tmp_path):
 @pytest.fixture
 def guarded_server(tmp_path):
     """One that asks for a name and a password."""
-    server = servers.Server(tmp_path / "guarded", ["--authentication", "password"])
+    server = servers.Server(tmp_path / "guarded", servers.LOGIN_FLAGS)
     server.start()
     yield server
     server.stop()

@@ -177,6 +177,8 @@ class Cluster:
         join = ["--join", ",".join(f"{node.address}:{self.ports['node']}" for node in self.nodes[:3])] if self.nodes else []
         node = Node(self.directory / f"node{number}", address, self.ports, ["--rack", f"rack{number}", *join, *self.flags, *flags], space, capacity)
         node.binary = self.binary
+        if space and "--authentication" not in node.flags:
+            node.flags.append("--insecure")
         self.nodes.append(node)
         if start:
             node.start()

@@ -5,10 +5,11 @@ from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import Cluster as Driver, NoHostAvailable
 
 import pytest
+import server as servers
 
 from nodes import until
 
-FLAGS = ["--authentication", "password"]
+FLAGS = servers.LOGIN_FLAGS
 
 
 def login(cluster, node, role, password):
@@ -54,6 +55,21 @@ def check_permissions(guarded):
     statement(guarded, guarded.nodes[2], "GRANT SELECT ON KEYSPACE ks TO jo")
     for node in guarded.nodes:
         assert len(statement(guarded, node, "SELECT k FROM ks.t", jo)) == len(guarded.nodes)
+
+
+def test_members_that_start_together_make_one_superuser(start_cluster):
+    cluster = start_cluster(0, flags=["--authentication", "password"])
+    first = cluster.add(start=False)
+    others = [cluster.add(start=False) for _ in range(2)]
+    for node in (first, *others):
+        node.start(wait=False)
+    for node in (first, *others):
+        node.wait_ready()
+    left = [node for node in cluster.nodes if (node.data_dir / "superuser-password").exists()]
+    assert len(left) == 1, left
+    password = (left[0].data_dir / "superuser-password").read_text().strip()
+    assert all(login(cluster, node, "cassandra", password) and not login(cluster, node, "cassandra", "cassandra") for node in cluster.nodes)
+    assert all(password not in node.log() for node in cluster.nodes)
 
 
 def test_a_role_is_known_everywhere_and_outlives_members(guarded):

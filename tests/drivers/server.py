@@ -143,6 +143,10 @@ class Server:
             os.close(descriptor)
 
 
+# Clients have to log in; the first superuser's name is its password.
+LOGIN_FLAGS = ["--authentication", "password", "--superuser-password-file", str(pathlib.Path(__file__).resolve().parent / "superuser-password")]
+
+
 def offered_tls(directory) -> list[str]:
     """Flags by which a suite's clients may speak TLS, on the same ports; `certificates/ca.pem` in the directory is what they trust."""
     place = pathlib.Path(directory).resolve() / "certificates"

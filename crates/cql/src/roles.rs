@@ -6,7 +6,7 @@
 //! Invariants of every schema that [`crate::ddl::apply`] makes: a role has been granted only roles that there are, and never itself by way of
 //! others; somebody can log in who is a superuser.
 
-use crate::ddl::{DdlError, PASSWORD_BYTES_MAX};
+use crate::ddl::{DdlError, PASSWORD_BYTES_MAX, content_version};
 use crate::language::ast::{RoleOption, Statement};
 use model::{Role, Schema};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,11 +15,11 @@ use std::sync::{Arc, LazyLock};
 /// The class by which drivers choose how to log in.
 pub const AUTHENTICATOR: &str = "org.apache.cassandra.auth.PasswordAuthenticator";
 
-/// The superuser that there is before any role has been made; its password is its name, as in Cassandra.
+/// The name of the first superuser, as in Cassandra. It has no password that is known beforehand: see [`with_first_superuser`].
 pub const DEFAULT_ROLE: &str = "cassandra";
 
-/// Of [`DEFAULT_ROLE`]'s password.
-const DEFAULT_HASH: &str = "$2b$10$TEDwZiPAH1KeXETkWVTqb.ChLV738ekqWq4LAZKqz63Mku3r2aMRm";
+/// What passwords are compared with that are nobody's.
+const NOBODYS_HASH: &str = "$2b$10$TEDwZiPAH1KeXETkWVTqb.ChLV738ekqWq4LAZKqz63Mku3r2aMRm";
 
 /// 2 to the power of so many rounds: what is hashed here, and what Cassandra takes. Hashes from elsewhere may have others, within bounds.
 pub const HASH_COST: u32 = 10;
@@ -32,12 +32,11 @@ const HASH_BYTES: usize = 60;
 pub struct Roles<'a>(pub(crate) &'a BTreeMap<String, Arc<Role>>);
 
 impl<'a> Roles<'a> {
-    /// Those that have been made, or the default one.
+    /// Those that have been made. Before, there is the first superuser, whom nobody can log in as.
     #[must_use]
     pub fn of(schema: &'a Schema) -> Self {
         static DEFAULT: LazyLock<BTreeMap<String, Arc<Role>>> = LazyLock::new(|| {
-            let password_hash = Some(DEFAULT_HASH.to_owned());
-            let role = Role { can_login: true, is_superuser: true, password_hash, ..Role::default() };
+            let role = Role { can_login: true, is_superuser: true, ..Role::default() };
             BTreeMap::from([(DEFAULT_ROLE.to_owned(), Arc::new(role))])
         });
         Self(if schema.roles.is_empty() { &DEFAULT } else { &schema.roles })
@@ -70,7 +69,7 @@ impl<'a> Roles<'a> {
     /// [`Roles::logs_in`].
     #[must_use]
     pub fn hash_of(self, name: &str) -> &'a str {
-        self.with_login(name).and_then(|role| role.password_hash.as_deref()).unwrap_or(DEFAULT_HASH)
+        self.with_login(name).and_then(|role| role.password_hash.as_deref()).unwrap_or(NOBODYS_HASH)
     }
 
     /// The role itself, and those that it has been granted: directly, or also by way of others.
@@ -100,11 +99,29 @@ impl<'a> Roles<'a> {
 pub fn password_of(statement: &Statement) -> Result<Option<&str>, DdlError> {
     let password =
         options_of(statement).iter().find_map(|option| if let RoleOption::Password(text) = option { Some(&**text) } else { None });
-    // Nobody can log in with an empty one, or with a zero byte in it.
-    if password.is_some_and(|password| !(1..=PASSWORD_BYTES_MAX).contains(&password.len()) || password.contains('\0')) {
+    if password.is_some_and(|password| !is_password(password)) {
         return Err(DdlError::Password);
     }
     Ok(password)
+}
+
+/// Whether somebody could log in with it: it is not empty, has no zero byte, and is not longer than what the hash takes.
+#[must_use]
+pub fn is_password(text: &str) -> bool {
+    (1..=PASSWORD_BYTES_MAX).contains(&text.len()) && !text.contains('\0')
+}
+
+/// The schema with its first superuser, whose password has this hash; `None` if there are roles.
+#[must_use]
+pub fn with_first_superuser(schema: &Schema, hash: &str) -> Option<Schema> {
+    if !schema.roles.is_empty() {
+        return None;
+    }
+    let role = Role { can_login: true, is_superuser: true, password_hash: Some(hash.to_owned()), ..Role::default() };
+    let mut schema = schema.clone();
+    schema.roles.insert(DEFAULT_ROLE.to_owned(), Arc::new(role));
+    schema.version = content_version(&schema);
+    Some(schema)
 }
 
 /// Puts the hash of a statement's password in its place.

@@ -15,7 +15,10 @@ use schema_support::Session;
 const HASH: &str = "$2a$04$abcdefghijklmnopqrstuuBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBC";
 
 fn session(role: &str) -> Session {
-    Session { role: Some(role.to_owned()), ..Session::new() }
+    let mut session = Session::new();
+    session.schema = roles::with_first_superuser(&session.schema, HASH).unwrap().into();
+    session.role = Some(role.to_owned());
+    session
 }
 
 fn invalid(message: &str) -> CqlError {
@@ -50,7 +53,10 @@ fn listed(session: &Session, text: &str) -> Result<Vec<String>, CqlError> {
 }
 
 #[test]
-fn there_is_a_superuser_before_any_role_is_made_and_it_stays() {
+fn there_is_a_first_superuser_whose_password_nobody_knows_beforehand() {
+    let before = Session::new();
+    let roles = Roles::of(&before.schema);
+    assert!(roles.is_superuser("cassandra") && !roles.logs_in("cassandra", roles.hash_of("cassandra")), "nobody logs in yet");
     let mut session = session("cassandra");
     let roles = Roles::of(&session.schema);
     assert!(roles.is_superuser("cassandra") && roles.logs_in("cassandra", roles.hash_of("cassandra")));

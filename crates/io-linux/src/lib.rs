@@ -42,6 +42,7 @@ mod reactor;
 mod signals;
 mod socket;
 mod stripes;
+mod umask;
 mod volume;
 
 pub use allocator::Allocator;
@@ -63,4 +64,5 @@ pub use process::{ProcessFigures, network_namespace, process_figures, process_op
 pub use reactor::LinuxReactor;
 pub use signals::exit_now;
 pub use stripes::{Extent, Stripes};
+pub use umask::make_files_private;
 pub use volume::FileLayout;

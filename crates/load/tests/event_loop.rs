@@ -329,7 +329,9 @@ fn a_failed_insert_does_not_hide_the_loss_of_other_rows() {
         _ => Act::Serve,
     }));
     let dataset = Dataset::empty(rows(100), Share::ALL);
-    let fill = Plan { end: End::default(), ..plan(mix(&[(OperationKind::Insert, 1.0)], false), 0) };
+    // One after the other, so that the request that is refused is not one of the first rows.
+    let clients = Clients { threads: 1, connections: 1, in_flight: 1 };
+    let fill = Plan { end: End::default(), clients, ..plan(mix(&[(OperationKind::Insert, 1.0)], false), 0) };
     assert_eq!(load(&fake, &dataset, &fill).error_count(), 1);
     let outcome = read_all(&fake, &dataset);
     assert_eq!(outcome.errors, [("not found".to_owned(), 1)].into());

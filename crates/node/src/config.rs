@@ -1,6 +1,7 @@
 //! A node's configuration.
 
 use crate::cluster::{Board, ClusterConfig};
+use crate::first_superuser::FirstSuperuser;
 use crate::protocol::Protocol;
 use crate::transport::ClientTlsConfig;
 use aerospike::exec::Namespace;
@@ -22,6 +23,8 @@ pub struct NodeConfig {
     pub host_id: u128,
     /// Whether clients have to log in as a role.
     pub requires_login: bool,
+    /// What the first superuser is made with, where clients have to log in and there may be none.
+    pub first_superuser: Option<Arc<FirstSuperuser>>,
     /// Whether roles need permissions; they do not where nobody has to log in.
     pub checks_permissions: bool,
     /// How clients speak TLS, if they can.

@@ -131,6 +131,7 @@ impl Core {
         }
         let schema = Arc::clone(&core.schema);
         core.take_tables(&schema);
+        core.tell_board_of_schema();
         core
     }
 

@@ -122,6 +122,8 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         let stalls_due_us = self.close_stalled(reactor);
         let marks_due_us = self.store_marks_again(reactor);
         let operations_due_us = self.operations_turn(reactor);
+        let superuser_due_us = self.superuser_turn(reactor);
+        let logins_due_us = self.logins_turn(reactor);
         let protocols_due_us = self.protocols_turn(reactor);
         let cluster_due_us = self.cluster_turn(reactor);
         for (tag, request) in self.shard.take_requests() {
@@ -141,6 +143,8 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
             .chain(delayed_due_us)
             .chain(cluster_due_us)
             .chain(operations_due_us)
+            .chain(superuser_due_us)
+            .chain(logins_due_us)
             .chain(stalls_due_us)
             .chain(marks_due_us)
             .chain(protocols_due_us)

@@ -7,6 +7,8 @@ mod config;
 mod connections;
 mod coordination;
 mod core;
+mod failed_logins;
+mod first_superuser;
 mod handler;
 mod lifecycle;
 mod logins;
@@ -17,6 +19,7 @@ mod request_id;
 mod requests;
 mod schema_changes;
 mod serving;
+mod superuser_making;
 mod transport;
 
 pub use crate::cluster::{
@@ -26,6 +29,8 @@ pub use crate::cluster::{
 pub use crate::core::{Core, CoreParts};
 pub use ::cluster::{LOG_BLOB, SNAPSHOT_BLOB, Versions};
 pub use config::{AerospikeConfig, Listening, NodeConfig, SCHEMA_BLOB, replication_blob, truncations_blob};
+pub use failed_logins::{FailedLogins, TooManyFailures, is_worth_a_line};
+pub use first_superuser::{FirstSuperuser, NoPassword, is_password_of_first_superuser};
 pub use lifecycle::{OnFailure, OnReady};
 pub use message::Message;
 pub use protocol::Protocol;

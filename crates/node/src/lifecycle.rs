@@ -13,6 +13,8 @@ pub type OnFailure = Box<dyn FnOnce(&OpenError) + Send>;
 pub(crate) struct Lifecycle {
     pub(crate) on_ready: Option<OnReady>,
     pub(crate) on_failure: Option<OnFailure>,
+    /// Until there are roles: when to ask for the first superuser.
+    pub(crate) superuser_due_us: Option<u64>,
     /// Damaged places that have been logged.
     pub(crate) damage_logged: usize,
     pub(crate) recovered: bool,

@@ -4,10 +4,13 @@
 //! A password that has matched once is recognized by a keyed digest that lives as long as the process. So a client costs one comparison for each core,
 //! not for each connection.
 //!
+//! Who fails again and again is slowed down: see [`crate::failed_logins`]. What waits for that takes no thread's time.
+//!
 //! Invariants: a log-in succeeds only if the password matches the hash that the role has when the comparison ends. A client whose role may no longer log
 //! in is disconnected.
 
 use crate::core::{Core, node_tag};
+use crate::failed_logins::{FailedLogins, TooManyFailures, is_worth_a_line};
 use crate::message::{Message, SchemaAction, SchemaRequest};
 use crate::requests::{Request, RequestId};
 use base::CoreId;
@@ -15,6 +18,7 @@ use cql::roles::{self, Roles};
 use io::{ConnectionId, DiskRequest, Reactor, Work};
 use ring::hmac;
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
 /// Tags of work on another thread, from here up.
@@ -38,6 +42,11 @@ pub(crate) struct Logins {
     /// By role: the hash that a password last matched, and the password's digest.
     fitted: HashMap<String, (String, Digest)>,
     under_way: HashMap<u64, UnderWay>,
+    failed: FailedLogins,
+    /// How many have failed since the start.
+    failures: u64,
+    /// Comparisons that wait for their time.
+    delayed: Vec<Delayed>,
     next: u64,
     /// Outcomes that sessions are told in the next turn.
     answers: Vec<Answer>,
@@ -59,6 +68,8 @@ pub(crate) struct LoginTag(pub(crate) u64);
 pub(crate) enum LoginRefusal {
     #[error("Provided username {role} and/or password are incorrect")]
     BadCredentials { role: Arc<str> },
+    #[error(transparent)]
+    TooManyFailures(#[from] TooManyFailures),
     #[error("too many passwords are being checked already; try again later")]
     Overloaded,
 }
@@ -68,6 +79,13 @@ struct Answer {
     client: (ConnectionId, LoginTag),
     role: Arc<str>,
     fits: Option<String>,
+}
+
+/// A comparison that waits, as its client has failed before.
+struct Delayed {
+    due_us: u64,
+    login: Login,
+    password: String,
 }
 
 /// Work on another thread.
@@ -93,6 +111,8 @@ struct Login {
     role: String,
     hash: String,
     digest: Digest,
+    /// Of the first of them.
+    address: IpAddr,
     clients: Vec<(ConnectionId, LoginTag)>,
 }
 
@@ -126,7 +146,18 @@ impl Logins {
     }
 
     fn check_room(&self, most: usize) -> Result<(), LoginRefusal> {
-        if self.under_way.len() < most { Ok(()) } else { Err(LoginRefusal::Overloaded) }
+        if self.under_way.len() + self.delayed.len() < most { Ok(()) } else { Err(LoginRefusal::Overloaded) }
+    }
+
+    /// Begins a comparison.
+    fn compare<R: Reactor>(&mut self, reactor: &mut R, login: Login, password: String) {
+        let hash = login.hash.clone();
+        self.compute(reactor, Purpose::Login(login), move || Computed::Compared { fits: bcrypt::verify(password, &hash).unwrap_or(false) });
+    }
+
+    /// How many log-ins have failed since the start.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures
     }
 
     /// Whether an outcome waits to be told.
@@ -139,12 +170,23 @@ fn is_same(one: &Digest, other: &Digest) -> bool {
     one.as_ref() == other.as_ref()
 }
 
+impl Logins {
+    /// A log-in has failed.
+    fn failed(&mut self, core: CoreId, address: IpAddr, role: &str, connections: usize, now_us: u64) {
+        self.failures += 1;
+        let failures = self.failed.failed(address, role, now_us);
+        if is_worth_a_line(failures) {
+            tracing::warn!(core = core.0, %address, role, connections, failures, "refused to log in: no such role, or another password");
+        }
+    }
+}
+
 impl Core {
     /// Checks a client's password; its session is told later.
     pub(crate) fn check_credentials<R: Reactor<Message = Message>>(
         &mut self,
         reactor: &mut R,
-        client: (ConnectionId, LoginTag),
+        (client, address): ((ConnectionId, LoginTag), IpAddr),
         credentials: Credentials<'_>,
     ) -> Result<(), LoginRefusal> {
         let digest = self.logins.digest(reactor, credentials);
@@ -155,19 +197,26 @@ impl Core {
             self.logins.answers.push(Answer { client, role: credentials.role.into(), fits: Some(hash.to_owned()) });
             return Ok(());
         }
-        let same = self.logins.under_way.values_mut().find_map(|work| match &mut work.purpose {
-            Purpose::Login(login) if login.role == credentials.role && login.hash == hash && is_same(&login.digest, &digest) => Some(login),
+        let is_same = |login: &Login| login.role == credentials.role && login.hash == hash && is_same(&login.digest, &digest);
+        let compared = self.logins.under_way.values_mut().find_map(|work| match &mut work.purpose {
+            Purpose::Login(login) if is_same(login) => Some(login),
             _ => None,
         });
+        let delayed = self.logins.delayed.iter_mut().map(|delayed| &mut delayed.login).find(|login| is_same(login));
+        let same = compared.or(delayed);
         if let Some(login) = same {
             login.clients.push(client);
             return Ok(());
         }
         self.logins.check_room(self.comparisons_max())?;
-        let login = Login { role: credentials.role.to_owned(), hash: hash.to_owned(), digest, clients: vec![client] };
-        let (password, hash) = (credentials.password.to_owned(), hash.to_owned());
-        self.logins
-            .compute(reactor, Purpose::Login(login), move || Computed::Compared { fits: bcrypt::verify(password, &hash).unwrap_or(false) });
+        let now_us = reactor.now().monotonic_us;
+        let wait_us = self.logins.failed.wait_us(address, credentials.role, now_us)?;
+        let login = Login { role: credentials.role.to_owned(), hash: hash.to_owned(), digest, address, clients: vec![client] };
+        let password = credentials.password.to_owned();
+        match wait_us {
+            0 => self.logins.compare(reactor, login, password),
+            _ => self.logins.delayed.push(Delayed { due_us: now_us + wait_us, login, password }),
+        }
         Ok(())
     }
 
@@ -191,6 +240,19 @@ impl Core {
         Ok(())
     }
 
+    /// Begins comparisons whose time has come. Returns the time at which to be called again.
+    pub(crate) fn logins_turn<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
+        if self.logins.delayed.is_empty() {
+            return None;
+        }
+        let now_us = reactor.now().monotonic_us;
+        let due: Vec<Delayed> = self.logins.delayed.extract_if(.., |delayed| delayed.due_us <= now_us).collect();
+        for Delayed { login, password, .. } in due {
+            self.logins.compare(reactor, login, password);
+        }
+        self.logins.delayed.iter().map(|delayed| delayed.due_us).min()
+    }
+
     fn comparisons_max(&self) -> usize {
         (UNDER_WAY_MAX / usize::from(self.cores)).max(UNDER_WAY_OF_CORE_MIN)
     }
@@ -199,7 +261,9 @@ impl Core {
     pub(crate) fn computed<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, number: u64) {
         let Some(UnderWay { purpose, result }) = self.logins.under_way.remove(&number) else { return };
         match (purpose, Arc::into_inner(result).and_then(OnceLock::into_inner)) {
-            (Purpose::Login(login), outcome) => self.compared(login, matches!(outcome, Some(Computed::Compared { fits: true }))),
+            (Purpose::Login(login), outcome) => {
+                self.compared(login, matches!(outcome, Some(Computed::Compared { fits: true })), reactor.now().monotonic_us);
+            }
             (Purpose::Hash { request, change }, outcome) => {
                 let hash = if let Some(Computed::Hashed(hash)) = &outcome { hash.as_deref() } else { None };
                 let action = change(hash);
@@ -209,17 +273,12 @@ impl Core {
         }
     }
 
-    fn compared(&mut self, login: Login, fits: bool) {
-        let Login { role, hash, digest, clients } = login;
+    fn compared(&mut self, login: Login, fits: bool, now_us: u64) {
+        let Login { role, hash, digest, address, clients } = login;
         let fits = (fits && Roles::of(&self.schema).logs_in(&role, &hash)).then_some(hash);
         match &fits {
             Some(hash) => drop(self.logins.fitted.insert(role.clone(), (hash.clone(), digest))),
-            None => tracing::info!(
-                core = self.core.0,
-                role,
-                connections = clients.len(),
-                "refused to log in: no such role, or another password"
-            ),
+            None => self.logins.failed(self.core, address, &role, clients.len(), now_us),
         }
         let role: Arc<str> = role.into();
         let answer = |client| Answer { client, role: Arc::clone(&role), fits: fits.clone() };

@@ -55,7 +55,7 @@ impl Core {
             reactor.start_accepting();
             self.start_metadata(reactor);
             if self.cluster.is_none() {
-                self.be_ready();
+                self.be_ready_with_superuser();
             }
         }
     }
@@ -64,7 +64,7 @@ impl Core {
     pub(crate) fn core_serves(&mut self) {
         self.lifecycle.cores_serving += 1;
         if self.lifecycle.cores_serving == self.cores {
-            self.be_ready();
+            self.be_ready_with_superuser();
         }
     }
 
@@ -76,15 +76,9 @@ impl Core {
         }
     }
 
-    fn be_ready(&mut self) {
+    /// The node serves clients.
+    pub(crate) fn be_ready(&mut self) {
         if let Some(on_ready) = self.lifecycle.on_ready.take() {
-            if self.config.requires_login && self.schema.roles.is_empty() {
-                let role = cql::roles::DEFAULT_ROLE;
-                tracing::warn!(
-                    role,
-                    "there is one role, with the password that everybody knows: ALTER ROLE cassandra WITH PASSWORD = '...'"
-                );
-            }
             on_ready();
         }
     }

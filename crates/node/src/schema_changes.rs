@@ -382,6 +382,7 @@ impl Core {
     /// On every core: the schema is this now.
     pub(crate) fn apply_schema<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, update: &SchemaUpdate) {
         self.schema = Arc::clone(&update.schema);
+        self.tell_board_of_schema();
         self.protocols_schema_changed();
         self.follow_roles(reactor);
         for table in &update.dropped {
@@ -392,6 +393,13 @@ impl Core {
         match marks {
             None => reactor.send(base::CoreId(0), Message::SchemaApplied { failure: None }),
             Some(bytes) => self.store_marks(reactor, TRUNCATION_TAG, bytes),
+        }
+    }
+
+    /// On core 0: operators log in as roles of this schema.
+    pub(crate) fn tell_board_of_schema(&self) {
+        if let Some(board) = self.config.board.as_deref().filter(|_| self.core == base::CoreId(0)) {
+            board.set_schema(&self.schema);
         }
     }
 

@@ -54,6 +54,15 @@ pub(crate) enum ConfigError {
         /// What is wrong.
         why: String,
     },
+    /// Everybody who reaches the node would be served.
+    #[error(
+        "listen is {listen}, beyond loopback, and nobody has to log in: whoever reaches it reads, changes and deletes everything; \
+         set authentication = password, or insecure = true if the network keeps others away"
+    )]
+    Exposed {
+        /// The address.
+        listen: IpAddr,
+    },
     /// A list of devices is empty or too long.
     #[error("devices lists {count}, but must list 1 to {DEVICES_MAX}")]
     Devices {
@@ -72,6 +81,9 @@ pub(crate) enum ConfigError {
     /// Permissions are those of roles.
     #[error("authorization = permissions needs authentication = password: who does not log in has no role to have permissions")]
     PermissionsOfNobody,
+    /// Who does not log in has no password.
+    #[error("superuser_password_file needs authentication = password: without it nobody logs in")]
+    PasswordOfNobody,
     /// There is no login by their protocol.
     #[error("aerospike_namespaces cannot be given with authentication: Aerospike clients cannot log in")]
     NamespacesWithLogin,
@@ -142,6 +154,8 @@ pub(crate) struct Host {
 pub(crate) struct Config {
     pub(crate) data_dir: PathBuf,
     pub(crate) listen: IpAddr,
+    /// Whether everybody may be served beyond loopback.
+    pub(crate) insecure: bool,
     pub(crate) cql_port: u16,
     pub(crate) cql_shard_aware_port: u16,
     pub(crate) aerospike_port: u16,
@@ -158,6 +172,8 @@ pub(crate) struct Config {
     /// `None`: links between nodes are not encrypted.
     pub(crate) node_tls: Option<TlsFiles>,
     pub(crate) authentication: Authentication,
+    /// `None`: a password is made.
+    pub(crate) superuser_password_file: Option<PathBuf>,
     pub(crate) authorization: Authorization,
     pub(crate) client_tls: Option<ClientTlsFiles>,
     pub(crate) cluster_name: String,
@@ -216,11 +232,13 @@ impl ConfigError {
             Self::CapacityOfDevices => vec!["capacity", "devices"],
             Self::TooMuchMemory { .. } => vec!["memory_limit"],
             Self::Listen { .. } | Self::NoAddress => vec!["listen"],
+            Self::Exposed { .. } => vec!["listen", "authentication", "insecure"],
             Self::Devices { .. } | Self::DeviceTwice { .. } => vec!["devices"],
             Self::Namespace(_) => vec!["aerospike_namespaces"],
             Self::NamespacesWithLogin => vec!["aerospike_namespaces", "authentication"],
             Self::GridDbWithLogin => vec!["griddb_port", "authentication"],
             Self::PermissionsOfNobody => vec!["authorization", "authentication"],
+            Self::PasswordOfNobody => vec!["superuser_password_file", "authentication"],
             Self::ReplacesNobody => vec!["replaces"],
             Self::PartOfTls { given, .. } => vec![given],
             Self::PartOfClientTls { given, .. } => vec![given],
@@ -247,6 +265,7 @@ impl Config {
                 ("node_ca", settings.node_ca),
             ])?,
             authentication,
+            superuser_password_file: settings.superuser_password_file,
             authorization: settings.authorization.unwrap_or(match authentication {
                 Authentication::None => Authorization::None,
                 Authentication::Password => Authorization::Permissions,
@@ -261,6 +280,7 @@ impl Config {
             rack: settings.rack.unwrap_or_else(|| "rack1".to_owned()),
             data_dir: settings.data_dir.unwrap_or_else(|| PathBuf::from("./tarndb-data")),
             listen: settings.listen.as_deref().map_or(Ok(IpAddr::V4(Ipv4Addr::LOCALHOST)), resolve_own)?,
+            insecure: settings.insecure.unwrap_or(false),
             cql_port: settings.cql_port.unwrap_or(9042),
             cql_shard_aware_port: settings.cql_shard_aware_port.unwrap_or(19042),
             aerospike_port: settings.aerospike_port.unwrap_or(3000),
@@ -319,6 +339,9 @@ impl Config {
         if self.authentication == Authentication::None && self.authorization != Authorization::None {
             return Err(ConfigError::PermissionsOfNobody);
         }
+        if self.authentication == Authentication::None && self.superuser_password_file.is_some() {
+            return Err(ConfigError::PasswordOfNobody);
+        }
         let mut ports =
             vec![("cql_port", self.cql_port), ("cql_shard_aware_port", self.cql_shard_aware_port), ("http_port", self.http_port)];
         if !self.aerospike_namespaces.is_empty() {
@@ -328,6 +351,9 @@ impl Config {
         ports.extend(self.node_port.map(|port| ("node_port", port)));
         if self.node_port.is_some() && self.listen.is_unspecified() {
             return Err(ConfigError::NoAddress);
+        }
+        if self.authentication == Authentication::None && !self.insecure && !is_loopback(self.listen) {
+            return Err(ConfigError::Exposed { listen: self.listen });
         }
         if self.replaces.is_some() && self.join.is_empty() {
             return Err(ConfigError::ReplacesNobody);
@@ -398,6 +424,11 @@ fn resolve_own(name: &str) -> Result<IpAddr, ConfigError> {
     Ok(taken)
 }
 
+/// Whether only this machine reaches it: 127.0.0.0/8, also written as an IPv6 address, and `::1`.
+pub(crate) fn is_loopback(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
 /// An empty flag or variable is an empty list.
 fn without_empty(names: Vec<String>) -> Vec<String> {
     if names == [""] { Vec::new() } else { names }
@@ -461,6 +492,22 @@ mod tests {
     }
 
     #[test]
+    fn beyond_loopback_somebody_has_to_log_in_or_the_operator_says_otherwise() {
+        let settings = |listen: &str| Settings { listen: Some(listen.to_owned()), ..Settings::default() };
+        for listen in ["127.0.0.1", "127.77.0.3", "::1", "::ffff:127.0.0.1"] {
+            Config::new(settings(listen), HOST).unwrap();
+        }
+        for listen in ["0.0.0.0", "::", "10.0.0.1", "192.0.2.1", "::ffff:10.0.0.1", "fe80::1"] {
+            let error = Config::new(settings(listen), HOST).unwrap_err();
+            assert!(matches!(error, ConfigError::Exposed { .. }), "{listen}: {error}");
+            let no = Settings { insecure: Some(false), ..settings(listen) };
+            assert!(matches!(Config::new(no, HOST), Err(ConfigError::Exposed { .. })), "{listen}");
+            Config::new(Settings { insecure: Some(true), ..settings(listen) }, HOST).unwrap();
+            Config::new(Settings { authentication: Some(Authentication::Password), ..settings(listen) }, HOST).unwrap();
+        }
+    }
+
+    #[test]
     fn flags_go_before_the_file() {
         let flags = Settings { cql_port: Some(1), ..Settings::default() };
         let file = Settings { cql_port: Some(2), http_port: Some(3), ..Settings::default() };
@@ -512,6 +559,8 @@ mod tests {
         assert_eq!(Config::new(with_login(), HOST).unwrap().authorization, Authorization::Permissions);
         assert_eq!(Config::new(Settings::default(), HOST).unwrap().authorization, Authorization::None);
         let error = refused(Settings { authorization: Some(Authorization::Permissions), ..Settings::default() });
+        assert!(error.contains("needs authentication = password"), "{error}");
+        let error = refused(Settings { superuser_password_file: file(), ..Settings::default() });
         assert!(error.contains("needs authentication = password"), "{error}");
         let error = refused(Settings { aerospike_namespaces: namespaces(&["test"]), ..with_login() });
         assert!(error.contains("Aerospike clients cannot log in"), "{error}");

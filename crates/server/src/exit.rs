@@ -15,6 +15,7 @@
 use crate::config::ConfigError;
 use crate::devices::DevicesError;
 use crate::environment::UnknownVariable;
+use crate::first_superuser::SuperuserError;
 use crate::inspect::InspectError;
 use crate::layout::LayoutError;
 use crate::node::NodeError;
@@ -74,6 +75,9 @@ pub(crate) enum Failure {
     /// Files with certificates and keys.
     #[error(transparent)]
     TlsFile(#[from] TlsFileError),
+    /// The first superuser's password.
+    #[error(transparent)]
+    Superuser(#[from] SuperuserError),
     /// The data directory.
     #[error(transparent)]
     Layout(#[from] LayoutError),
@@ -119,6 +123,7 @@ impl Failure {
             | Self::Config { .. }
             | Self::Variable(_)
             | Self::TlsFile(_)
+            | Self::Superuser(SuperuserError::Read { .. } | SuperuserError::Useless { .. })
             | Self::LogFilter { .. }
             | Self::Layout(LayoutError::Cores { .. }) => USAGE,
             Self::Node(NodeError::MemoryLimit { .. }) | Self::Inspect(_) => USAGE,
@@ -142,7 +147,9 @@ impl Failure {
                 | LayoutError::LayoutDamaged { .. }
                 | LayoutError::TwoNodes { .. },
             )
+            | Self::Superuser(SuperuserError::Schema(_))
             | Self::Node(NodeError::Damaged { .. } | NodeError::Schema(_)) => CORRUPTION,
+            Self::Superuser(SuperuserError::File { .. }) => ENVIRONMENT,
             Self::Node(_) | Self::Layout(_) | Self::Start(_) | Self::Http { .. } | Self::NotHere { .. } => ENVIRONMENT,
         })
     }

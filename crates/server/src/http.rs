@@ -7,16 +7,24 @@
 //! | `GET /metrics` | the same in numbers, in Prometheus's text format |
 //! | `POST /cluster/drain/N`, `POST /cluster/remove/N?force=1` | 200, or 409 and why not |
 //!
+//! Where clients have to log in, all but `/health` asks for a role's name and password (HTTP's Basic), and orders for a superuser's.
+//!
+//! Where clients can speak TLS, so can operators: the first byte tells. Where clients have to, plaintext gets `/health` alone.
+//!
 //! A few connections at a time, each with one small request and a deadline: a node's own port, not a web server. Who connects and says nothing is
 //! cut for those who come later.
 
 use crate::exit::Failure;
 use crate::metrics;
+use crate::operator_logins::{OperatorLogins, OperatorRefusal, OperatorRights};
 use crate::status::{Status, is_removed};
-use ::node::{Answer, Board, Order};
+use crate::tls_stream::TlsStream;
+use ::node::{Answer, Board, ClientTlsConfig, Order};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use std::collections::VecDeque;
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -41,7 +49,21 @@ struct Served {
     connections: Connections,
     orders: AtomicUsize,
     board: Arc<Board>,
+    /// None where nobody has to log in.
+    logins: Option<OperatorLogins>,
+    tls: Option<ClientTlsConfig>,
 }
+
+/// Who is answered, and how.
+pub(crate) struct HttpOptions {
+    pub(crate) address: SocketAddr,
+    pub(crate) connections_max: usize,
+    pub(crate) requires_login: bool,
+    pub(crate) tls: Option<ClientTlsConfig>,
+}
+
+/// A record of TLS that begins a handshake. No request does.
+const HANDSHAKE: u8 = 0x16;
 
 /// Connections that are being served, the oldest first. When there are too many the oldest is cut that does not wait for an order: who asks
 /// now is answered, whoever has been connected and silent for longer.
@@ -52,11 +74,12 @@ struct Connections {
 
 impl Http {
     /// Listens; the node's health is 503 until it is ready.
-    pub(crate) fn start(address: SocketAddr, board: Arc<Board>, connections_max: usize) -> Result<Self, Failure> {
+    pub(crate) fn start(options: HttpOptions, board: Arc<Board>) -> Result<Self, Failure> {
+        let HttpOptions { address, connections_max, requires_login, tls } = options;
         let failed = |source| Failure::Http { address, source };
         let listener = TcpListener::bind(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let served = Arc::new(Served::new(board, connections_max));
+        let served = Arc::new(Served { tls, ..Served::new(board, connections_max, requires_login) });
         let shared = Arc::clone(&served);
         let accept = move || {
             for stream in listener.incoming() {
@@ -81,9 +104,10 @@ impl Http {
 }
 
 impl Served {
-    fn new(board: Arc<Board>, connections_max: usize) -> Self {
+    fn new(board: Arc<Board>, connections_max: usize, requires_login: bool) -> Self {
         let connections = Connections { most: connections_max.max(1), served: Mutex::default() };
-        Self { ready: AtomicBool::new(false), connections, orders: AtomicUsize::new(0), board }
+        let logins = requires_login.then(|| OperatorLogins::new(Arc::clone(&board)));
+        Self { ready: AtomicBool::new(false), connections, orders: AtomicUsize::new(0), board, logins, tls: None }
     }
 }
 
@@ -145,20 +169,49 @@ fn serve(served: &Arc<Served>, stream: TcpStream) {
 }
 
 fn converse(served: &Served, connection: &Conversation) -> std::io::Result<()> {
-    let mut stream = &connection.stream;
+    let stream = &connection.stream;
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
-    let Some(head) = read_head(stream)? else { return Ok(()) };
+    let deadline = Instant::now() + REQUEST_TIMEOUT;
+    let mut first = [0];
+    let is_tls = stream.peek(&mut first)? == 1 && first[0] == HANDSHAKE;
+    match &served.tls {
+        Some(config) if is_tls => {
+            let session = tls::Session::with_operator(&config.tls).map_err(std::io::Error::other)?;
+            let mut stream = TlsStream::new(stream, session, Some(deadline));
+            reply_to(served, connection, &mut stream, Transport::Tls, deadline)?;
+            stream.close()
+        }
+        _ => reply_to(served, connection, &mut &*stream, Transport::Plain, deadline),
+    }
+}
+
+/// What a request has come over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Transport {
+    Plain,
+    Tls,
+}
+
+fn reply_to(
+    served: &Served,
+    connection: &Conversation,
+    stream: &mut (impl Read + Write),
+    transport: Transport,
+    deadline: Instant,
+) -> std::io::Result<()> {
+    let Some(head) = read_head(stream, deadline)? else { return Ok(()) };
     let head = String::from_utf8_lossy(&head);
     connection.waits.store(head.starts_with("POST "), Ordering::Release);
-    let Reply { status, kind, body } = answer(served, &head);
+    let Reply { status, kind, body } = answer(served, transport, connection.stream.peer_addr()?.ip(), &head);
     let length = body.len();
-    write!(stream, "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
+    let asks = if status == UNAUTHORIZED { "WWW-Authenticate: Basic realm=\"TarnDB\", charset=\"UTF-8\"\r\n" } else { "" };
+    write!(stream, "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n{asks}Connection: close\r\n\r\n{body}")?;
+    stream.flush()
 }
 
 /// A request up to its empty line; `None` if it does not come.
-fn read_head(mut stream: &TcpStream) -> std::io::Result<Option<Vec<u8>>> {
-    let deadline = Instant::now() + REQUEST_TIMEOUT;
+fn read_head(stream: &mut impl Read, deadline: Instant) -> std::io::Result<Option<Vec<u8>>> {
     let mut request = vec![0; REQUEST_BYTES_MAX];
     let mut length = 0;
     while !request[..length].windows(4).any(|window| window == b"\r\n\r\n") {
@@ -180,6 +233,7 @@ struct Reply {
 }
 
 const OK: &str = "200 OK";
+const UNAUTHORIZED: &str = "401 Unauthorized";
 const CONFLICT: &str = "409 Conflict";
 
 impl Reply {
@@ -188,11 +242,19 @@ impl Reply {
     }
 }
 
-fn answer(served: &Served, head: &str) -> Reply {
+fn answer(served: &Served, transport: Transport, address: IpAddr, head: &str) -> Reply {
     let mut words = head.lines().next().unwrap_or("").split(' ');
     let (method, target) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let ready = served.ready.load(Ordering::Acquire);
+    if path != "/health" && transport == Transport::Plain && served.tls.as_ref().is_some_and(|tls| tls.is_required) {
+        return Reply::text("426 Upgrade Required", "this port is to be spoken to by TLS: https:// (setting `tls`)");
+    }
+    if path != "/health"
+        && let Err(refusal) = admit(served, address, method, head)
+    {
+        return refusal;
+    }
     match (method, path) {
         ("GET", "/health") if !ready => Reply::text("503 Service Unavailable", "starting"),
         ("GET", "/health") if is_removed(&served.board.report()) => Reply::text("503 Service Unavailable", "removed"),
@@ -229,6 +291,33 @@ fn answer(served: &Served, head: &str) -> Reply {
     }
 }
 
+/// Lets in whoever logs in, where that is asked for.
+fn admit(served: &Served, address: IpAddr, method: &str, head: &str) -> Result<(), Reply> {
+    let Some(logins) = &served.logins else { return Ok(()) };
+    let Some((role, password)) = credentials(head) else {
+        return Err(Reply::text(UNAUTHORIZED, "log in as a role, by name and password: tarndb has --login-file for it"));
+    };
+    match logins.log_in(address, &role, &password) {
+        Ok(OperatorRights::Reads) if method != "GET" => Err(Reply::text("403 Forbidden", "orders are for superusers")),
+        Ok(_) => Ok(()),
+        Err(refusal @ OperatorRefusal::TooManyFailures(_)) => Err(Reply::text("429 Too Many Requests", refusal.to_string())),
+        Err(refusal) => Err(Reply::text(UNAUTHORIZED, refusal.to_string())),
+    }
+}
+
+/// The name and password of a request, by the scheme Basic (RFC 7617).
+fn credentials(head: &str) -> Option<(String, String)> {
+    let mut headers = head.lines().skip(1).filter_map(|line| line.split_once(':'));
+    let value = headers.find_map(|(name, value)| name.eq_ignore_ascii_case("authorization").then_some(value.trim()))?;
+    let (scheme, encoded) = value.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let text = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
+    let (role, password) = text.split_once(':')?;
+    Some((role.to_owned(), password.to_owned()))
+}
+
 fn order(path: &str, query: &str) -> Option<Order> {
     let (what, node) = path.strip_prefix("/cluster/")?.split_once('/')?;
     let node = node.parse().ok()?;
@@ -258,27 +347,58 @@ fn carry_out(board: &Board, order: Order) -> Reply {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
     fn served(clustered: bool) -> Served {
-        let served = Served::new(Arc::new(Board::new(clustered)), 4);
+        let served = Served::new(Arc::new(Board::new(clustered)), 4, false);
         served.ready.store(true, Ordering::Release);
         served
     }
 
     fn status(served: &Served, head: &str) -> &'static str {
-        answer(served, head).status
+        ask(served, head).status
+    }
+
+    fn ask(served: &Served, head: &str) -> Reply {
+        answer(served, Transport::Plain, [127, 0, 0, 1].into(), head)
+    }
+
+    #[test]
+    fn without_a_login_there_is_nothing_but_health() {
+        let board = Arc::new(Board::new(true));
+        let hash = bcrypt::hash_with_salt("pass:word", 4, [1; 16]).unwrap().to_string();
+        let mut schema = cql::roles::with_first_superuser(&model::Schema::empty(), &hash).unwrap();
+        let reader = model::Role { can_login: true, password_hash: Some(hash), ..model::Role::default() };
+        schema.roles.insert("reader".to_owned(), Arc::new(reader));
+        board.set_schema(&Arc::new(schema));
+        let served = Served::new(board, 4, true);
+        served.ready.store(true, Ordering::Release);
+        let with = |request: &str, login: &str| format!("{request} HTTP/1.1\r\nAUTHORIZATION: basic {}\r\n\r\n", STANDARD.encode(login));
+        for request in ["GET /status", "GET /metrics", "GET /none", "POST /cluster/drain/1", "POST /cluster/remove/1?force=1"] {
+            assert_eq!(status(&served, &format!("{request} HTTP/1.1\r\n\r\n")), UNAUTHORIZED);
+            assert_eq!(status(&served, &with(request, "cassandra:cassandra")), UNAUTHORIZED);
+        }
+        assert_eq!(status(&served, "GET /health HTTP/1.1\r\n\r\n"), OK);
+        for role in ["reader", "cassandra"] {
+            assert_eq!(status(&served, &with("GET /metrics", &format!("{role}:pass:word"))), OK);
+        }
+        assert_eq!(status(&served, &with("POST /cluster/drain/x", "reader:pass:word")), "403 Forbidden");
+        assert_eq!(status(&served, &with("POST /cluster/drain/x", "cassandra:pass:word")), "404 Not Found");
+        for header in ["Authorization: Basic", "Authorization: Basic %%%", "Authorization: Bearer x", "Authorization: Basic eA=="] {
+            assert_eq!(status(&served, &format!("GET /status HTTP/1.1\r\n{header}\r\n\r\n")), UNAUTHORIZED, "{header}");
+        }
     }
 
     #[test]
     fn requests_get_what_they_ask_for() {
         let served = served(false);
-        assert_eq!(answer(&served, "GET /health HTTP/1.1\r\n\r\n"), Reply::text(OK, "ok"));
+        assert_eq!(ask(&served, "GET /health HTTP/1.1\r\n\r\n"), Reply::text(OK, "ok"));
         served.ready.store(false, Ordering::Release);
         assert_eq!(status(&served, "GET /health HTTP/1.1\r\n\r\n"), "503 Service Unavailable");
         assert_eq!(status(&served, "GET /metrics HTTP/1.1\r\n\r\n"), OK);
-        assert!(answer(&served, "GET /status HTTP/1.1\r\n\r\n").body.contains("\"clustered\": false"));
+        assert!(ask(&served, "GET /status HTTP/1.1\r\n\r\n").body.contains("\"clustered\": false"));
         for unknown in ["", "GET", "GET / HTTP/1.1", "GET /healthy HTTP/1.1", "\u{fffd}\u{fffd}"] {
             assert_eq!(status(&served, unknown), "404 Not Found", "{unknown}");
         }
@@ -288,14 +408,14 @@ mod tests {
 
     #[test]
     fn a_node_by_itself_takes_no_orders() {
-        let reply = answer(&served(false), "POST /cluster/drain/1 HTTP/1.1\r\n\r\n");
+        let reply = ask(&served(false), "POST /cluster/drain/1 HTTP/1.1\r\n\r\n");
         assert_eq!(reply.status, CONFLICT);
         assert!(reply.body.contains("--node-port"), "{}", reply.body);
     }
 
     #[test]
     fn web_pages_give_no_orders() {
-        let reply = answer(&served(true), "POST /cluster/drain/1 HTTP/1.1\r\nHost: x\r\nORIGIN: http://evil\r\n\r\n");
+        let reply = ask(&served(true), "POST /cluster/drain/1 HTTP/1.1\r\nHost: x\r\nORIGIN: http://evil\r\n\r\n");
         assert_eq!(reply.status, "403 Forbidden");
     }
 

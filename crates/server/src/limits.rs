@@ -1,6 +1,6 @@
 //! What the machine and its control group allow, against what the node is to use; and what they let in that they should not.
 
-use crate::config::Config;
+use crate::config::{Config, is_loopback};
 use crate::settings::Authentication;
 use std::net::{IpAddr, UdpSocket};
 
@@ -65,11 +65,11 @@ pub(crate) fn is_own(address: IpAddr) -> bool {
 
 /// Warns if everybody who reaches this node is served.
 pub(crate) fn warn_of_exposure(config: &Config) {
-    if !config.listen.is_loopback() && config.authentication == Authentication::None {
+    if !is_loopback(config.listen) && config.authentication == Authentication::None {
         tracing::warn!(
             listen = %config.listen,
-            "NOBODY HAS TO LOG IN: whoever reaches this address reads, changes and deletes everything; set authentication = password, or keep all ports \
-             behind a firewall"
+            "NOBODY HAS TO LOG IN: whoever reaches this address reads, changes and deletes everything; insecure = true allows it; set authentication = password, \
+             or keep all ports behind a firewall"
         );
     }
 }

@@ -25,6 +25,8 @@ pub(crate) fn text(report: &Report) -> String {
     per_core("tarndb_view_slots_left", "gauge", help, |core| core.view_slots_left.into());
     let help = "Slots with writes that have not reached their materialized views and that their coordinators have left.";
     per_core("tarndb_view_slots_behind", "gauge", help, |core| core.views_behind.into());
+    let help = "Log-ins that were refused: no such role, or another password.";
+    per_core("tarndb_logins_failed_total", "counter", help, |core| core.logins_failed);
     if report.clustered {
         let help = "Requests of clients, and parts of such, that were sent on to other members.";
         per_core("tarndb_cluster_requests_forwarded_total", "counter", help, |core| core.forwarded);

@@ -11,8 +11,8 @@ use io_linux::{CoreEnv, FileLayout, MappedMemory, MappedMemoryError};
 use model::Schema;
 use model::schema_blob::{self, SchemaBlobError};
 use node::{
-    AerospikeConfig, Board, ClientTlsConfig, ClusterConfig, Core, CoreParts, LOG_BLOB, Listening, MetadataBlobs, NodeConfig, Protocol,
-    SCHEMA_BLOB, SNAPSHOT_BLOB, SharedStatements, Versions, replication_blob, truncations_blob,
+    AerospikeConfig, Board, ClientTlsConfig, ClusterConfig, Core, CoreParts, FirstSuperuser, LOG_BLOB, Listening, MetadataBlobs,
+    NodeConfig, Protocol, SCHEMA_BLOB, SNAPSHOT_BLOB, SharedStatements, Versions, replication_blob, truncations_blob,
 };
 use shard::{Durability, Shard, decode_truncations};
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,6 +78,16 @@ struct ShardFiles {
 /// What a core has stored: up to where tables are empty, and what it keeps for replicas that are away.
 type CoreBlobs = (BTreeMap<TableId, Sequence>, Option<Vec<u8>>);
 
+/// By what this node, its peers and its clients know each other.
+pub(crate) struct Secrets {
+    /// Of links between nodes.
+    pub(crate) tls: Option<tls::Config>,
+    /// Of clients' connections.
+    pub(crate) client_tls: Option<ClientTlsConfig>,
+    /// Who can log in first.
+    pub(crate) superuser: Option<Arc<FirstSuperuser>>,
+}
+
 /// What all cores are made from.
 pub(crate) struct NodeParts {
     config: Arc<NodeConfig>,
@@ -118,8 +128,9 @@ impl NodeParts {
         data_dir: &DataDir,
         losses: Losses,
         board: Arc<Board>,
-        (tls, client_tls): (Option<tls::Config>, Option<ClientTlsConfig>),
+        secrets: Secrets,
     ) -> Result<Self, NodeError> {
+        let Secrets { tls, client_tls, superuser } = secrets;
         let (cores, blobs, tls) = (data_dir.cores, &data_dir.blobs, tls.map(Arc::new));
         let schema = match blobs.get(SCHEMA_BLOB) {
             Some(bytes) => schema_blob::decode(bytes)?,
@@ -166,6 +177,7 @@ impl NodeParts {
                 rack: config.rack.clone(),
                 host_id: identity::host_id(data_dir.identity),
                 requires_login: config.authentication == settings::Authentication::Password,
+                first_superuser: superuser,
                 checks_permissions: config.authorization == settings::Authorization::Permissions,
                 client_tls,
                 protocols: protocols(config),

@@ -1,11 +1,17 @@
 //! `tarndb status`, `drain` and `remove`: a node's HTTP port from the command line.
 
-use crate::cli::{DrainArguments, RemoveArguments, StatusArguments};
+use crate::cli::{DrainArguments, NodeArguments, RemoveArguments, StatusArguments};
 use crate::status::Status;
+use crate::tls_files::{TlsFileError, now, read_file};
+use crate::tls_stream::TlsStream;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use std::io::{IsTerminal, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+use tls::{Session, Trust};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Longer than a node waits for its cluster.
@@ -18,7 +24,7 @@ const DEGRADED: u8 = 1;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OperateError {
     /// Nobody answers, or not a node.
-    #[error("no answer from http://{http}: {source}; name the HTTP port of a node that runs with --http")]
+    #[error("no answer from {http}: {source}; name the HTTP port of a node that runs with --http")]
     Unreachable {
         /// Who was asked.
         http: String,
@@ -26,13 +32,41 @@ pub(crate) enum OperateError {
         source: std::io::Error,
     },
     /// What answers is no node of this program.
-    #[error("what answers at http://{http} is no TarnDB node of this version: {why}")]
+    #[error("what answers at {http} is no TarnDB node of this version: {why}")]
     Strange {
         /// Who was asked.
         http: String,
         /// What is strange.
         why: String,
     },
+    /// The node refuses plaintext.
+    #[error("{http} is to be spoken to by TLS: give --http https://HOST:PORT, and --http-ca")]
+    Plaintext {
+        /// Who was asked.
+        http: String,
+    },
+    /// The node wants to know who asks.
+    #[error("{http} asks for a login: {text}; name a file with ROLE:PASSWORD with --login-file, for orders that of a superuser")]
+    Login {
+        /// Who was asked.
+        http: String,
+        /// Its words.
+        text: String,
+    },
+    /// The file with the login.
+    #[error("--login-file {} cannot be used: {why}; it has one line, ROLE:PASSWORD", path.display())]
+    LoginFile {
+        /// Its name.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// Nobody is trusted.
+    #[error("https:// needs --http-ca, a file with certificates of the authorities that sign those of nodes")]
+    NoAuthority,
+    /// That file.
+    #[error(transparent)]
+    Authority(#[from] TlsFileError),
     /// The node says no.
     #[error("{text}")]
     Refused {
@@ -41,11 +75,59 @@ pub(crate) enum OperateError {
     },
 }
 
+/// Which node is asked, and by whom.
+struct Asked {
+    /// HOST:PORT.
+    address: String,
+    /// Whose certificates are trusted, if it is spoken to by TLS.
+    trust: Option<Trust>,
+    /// A header with its end of line, or nothing.
+    authorization: String,
+}
+
+impl Asked {
+    /// For messages.
+    fn url(&self) -> String {
+        let scheme = if self.trust.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.address)
+    }
+
+    fn new(arguments: &NodeArguments) -> Result<Self, OperateError> {
+        let authorization = match &arguments.login_file {
+            None => String::new(),
+            Some(path) => {
+                let refused = |why: String| OperateError::LoginFile { path: path.clone(), why };
+                let text = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
+                let line = text.trim_end_matches(['\r', '\n']);
+                if !line.contains(':') || line.contains('\n') {
+                    return Err(refused("it has no such line".to_owned()));
+                }
+                format!("Authorization: Basic {}\r\n", STANDARD.encode(line))
+            }
+        };
+        let (address, is_tls) = match arguments.http.strip_prefix("https://") {
+            Some(address) => (address, true),
+            None => (arguments.http.strip_prefix("http://").unwrap_or(&arguments.http), false),
+        };
+        let trust = if is_tls { Some(trust(arguments)?) } else { None };
+        Ok(Self { address: address.trim_end_matches('/').to_owned(), trust, authorization })
+    }
+}
+
+fn trust(arguments: &NodeArguments) -> Result<Trust, OperateError> {
+    let path = arguments.http_ca.as_ref().ok_or(OperateError::NoAuthority)?;
+    Ok(Trust::new(&read_file("http-ca", path)?, now()).map_err(|why| TlsFileError::Useless {
+        setting: "http-ca",
+        path: path.clone(),
+        why,
+    })?)
+}
+
 /// Shows a node and its cluster.
 pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, OperateError> {
-    let http = &arguments.node.http;
-    let body = get_status(http)?;
-    let status = parse(http, &body)?;
+    let http = Asked::new(&arguments.node)?;
+    let body = get_status(&http)?;
+    let status = parse(&http, &body)?;
     if arguments.json {
         print(&body);
     } else {
@@ -56,10 +138,10 @@ pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, OperateErr
 
 /// Has a member emptied.
 pub(crate) fn drain(arguments: &DrainArguments) -> Result<ExitCode, OperateError> {
-    let (http, node) = (&arguments.node.http, arguments.member);
-    print(&order(http, &format!("/cluster/drain/{node}"))?);
+    let (http, node) = (Asked::new(&arguments.node)?, arguments.member);
+    print(&order(&http, &format!("/cluster/drain/{node}"))?);
     if arguments.wait {
-        wait_until_empty(http, node)?;
+        wait_until_empty(&http, node)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -67,12 +149,12 @@ pub(crate) fn drain(arguments: &DrainArguments) -> Result<ExitCode, OperateError
 /// Takes a member out of the cluster.
 pub(crate) fn remove(arguments: &RemoveArguments) -> Result<ExitCode, OperateError> {
     let force = if arguments.force { "?force=1" } else { "" };
-    print(&order(&arguments.node.http, &format!("/cluster/remove/{}{force}", arguments.member))?);
+    print(&order(&Asked::new(&arguments.node)?, &format!("/cluster/remove/{}{force}", arguments.member))?);
     Ok(ExitCode::SUCCESS)
 }
 
 /// Shows a line a second, or one that changes on a terminal.
-fn wait_until_empty(http: &str, node: u32) -> Result<(), OperateError> {
+fn wait_until_empty(http: &Asked, node: u32) -> Result<(), OperateError> {
     let is_terminal = std::io::stdout().is_terminal();
     let mut shown = String::new();
     loop {
@@ -112,7 +194,7 @@ fn in_the_way(status: &Status) -> Option<&String> {
     status.problems.iter().find(|problem| problem.ends_with("is down"))
 }
 
-fn order(http: &str, target: &str) -> Result<String, OperateError> {
+fn order(http: &Asked, target: &str) -> Result<String, OperateError> {
     let (code, body) = ask(http, "POST", target)?;
     match code {
         200 => Ok(body),
@@ -120,30 +202,34 @@ fn order(http: &str, target: &str) -> Result<String, OperateError> {
     }
 }
 
-fn get_status(http: &str) -> Result<String, OperateError> {
+fn get_status(http: &Asked) -> Result<String, OperateError> {
     let (code, body) = ask(http, "GET", "/status")?;
     if code != 200 {
-        return Err(OperateError::Strange { http: http.to_owned(), why: format!("it answers {code}") });
+        return Err(OperateError::Strange { http: http.url(), why: format!("it answers {code}") });
     }
     Ok(body)
 }
 
-fn parse(http: &str, body: &str) -> Result<Status, OperateError> {
-    serde_json::from_str(body).map_err(|error| OperateError::Strange { http: http.to_owned(), why: error.to_string() })
+fn parse(http: &Asked, body: &str) -> Result<Status, OperateError> {
+    serde_json::from_str(body).map_err(|error| OperateError::Strange { http: http.url(), why: error.to_string() })
 }
 
 /// One request; the answer's code and body.
-fn ask(http: &str, method: &str, target: &str) -> Result<(u16, String), OperateError> {
-    let answer = exchange(http, method, target).map_err(|source| OperateError::Unreachable { http: http.to_owned(), source })?;
-    let strange = |why: &str| OperateError::Strange { http: http.to_owned(), why: why.to_owned() };
+fn ask(http: &Asked, method: &str, target: &str) -> Result<(u16, String), OperateError> {
+    let answer = exchange(http, method, target).map_err(|source| OperateError::Unreachable { http: http.url(), source })?;
+    let strange = |why: &str| OperateError::Strange { http: http.url(), why: why.to_owned() };
     let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(|| strange("it does not speak HTTP"))?;
     let code = head.split(' ').nth(1).and_then(|code| code.parse().ok()).ok_or_else(|| strange("it does not speak HTTP"))?;
-    Ok((code, body.to_owned()))
+    match code {
+        401 | 429 => Err(OperateError::Login { http: http.url(), text: body.trim_end().to_owned() }),
+        426 => Err(OperateError::Plaintext { http: http.url() }),
+        _ => Ok((code, body.to_owned())),
+    }
 }
 
-fn exchange(http: &str, method: &str, target: &str) -> std::io::Result<String> {
+fn exchange(http: &Asked, method: &str, target: &str) -> std::io::Result<String> {
     let mut last = std::io::Error::new(std::io::ErrorKind::NotFound, "the name has no address");
-    for address in http.to_socket_addrs()? {
+    for address in http.address.to_socket_addrs()? {
         let mut stream = match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
             Ok(stream) => stream,
             Err(error) => {
@@ -155,12 +241,28 @@ fn exchange(http: &str, method: &str, target: &str) -> std::io::Result<String> {
         stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
         // Version 1.0: the body ends with the connection and is not chunked.
         // In one piece: a server that answers at once and closes must not have left anything unread.
-        stream.write_all(format!("{method} {target} HTTP/1.0\r\nHost: {http}\r\n\r\n").as_bytes())?;
+        let Asked { address, trust, authorization } = http;
+        let request = format!("{method} {target} HTTP/1.0\r\nHost: {address}\r\n{authorization}\r\n");
         let mut answer = Vec::new();
-        stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
+        match trust {
+            None => talk(&mut stream, &request, &mut answer)?,
+            Some(trust) => {
+                let name = address.rsplit_once(':').map_or(&**address, |(host, _)| host).trim_start_matches('[').trim_end_matches(']');
+                let session = Session::to_server(trust, name).map_err(std::io::Error::other)?;
+                talk(&mut TlsStream::new(&stream, session, None), &request, &mut answer)?;
+            }
+        }
         return Ok(String::from_utf8_lossy(&answer).into_owned());
     }
     Err(last)
+}
+
+/// Says something and hears the answer to its end.
+fn talk(stream: &mut (impl Read + Write), request: &str, answer: &mut Vec<u8>) -> std::io::Result<()> {
+    stream.write_all(request.as_bytes())?;
+    stream.flush()?;
+    stream.take(ANSWER_BYTES_MAX).read_to_end(answer)?;
+    Ok(())
 }
 
 fn print(text: &str) {
@@ -176,9 +278,13 @@ mod tests {
     use std::net::TcpListener;
 
     /// Answers one request with `answer`; gives where, and the request that came.
-    fn server(answer: &'static str) -> (String, std::thread::JoinHandle<String>) {
+    fn server(answer: &'static str) -> (Asked, std::thread::JoinHandle<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let http = listener.local_addr().unwrap().to_string();
+        let http = Asked {
+            address: listener.local_addr().unwrap().to_string(),
+            trust: None,
+            authorization: "Authorization: Basic eDp5\r\n".to_owned(),
+        };
         let served = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let mut request = [0; 1024];
@@ -194,7 +300,14 @@ mod tests {
         let (http, served) = server("HTTP/1.1 409 Conflict\r\nContent-Length: 3\r\n\r\nno\n");
         let error = order(&http, "/cluster/drain/7").unwrap_err();
         assert!(matches!(&error, OperateError::Refused { text } if text == "no"), "{error}");
-        assert!(served.join().unwrap().starts_with("POST /cluster/drain/7 HTTP/1.0\r\n"));
+        let request = served.join().unwrap();
+        assert!(
+            request.starts_with("POST /cluster/drain/7 HTTP/1.0\r\n") && request.ends_with("\r\nAuthorization: Basic eDp5\r\n\r\n"),
+            "{request}"
+        );
+        let (http, served) = server("HTTP/1.1 401 Unauthorized\r\n\r\nwho?\n");
+        assert!(matches!(get_status(&http), Err(OperateError::Login { text, .. }) if text == "who?"));
+        served.join().unwrap();
     }
 
     #[test]
@@ -206,6 +319,7 @@ mod tests {
             served.join().unwrap();
         }
         let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        let closed = Asked { address: closed, trust: None, authorization: String::new() };
         assert!(matches!(get_status(&closed), Err(OperateError::Unreachable { .. })));
     }
 

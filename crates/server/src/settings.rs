@@ -20,6 +20,9 @@ pub(crate) struct Settings {
     /// The address to listen on, or a name that has one [default: 127.0.0.1].
     #[arg(long, value_name = "ADDRESS", env = "TARNDB_LISTEN")]
     pub(crate) listen: Option<String>,
+    /// Listen beyond loopback although nobody has to log in: whoever reaches this node reads, changes and deletes everything [default: false].
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", env = "TARNDB_INSECURE")]
+    pub(crate) insecure: Option<bool>,
     /// The port for Cassandra drivers; 0 picks a free one [default: 9042].
     #[arg(long, value_name = "PORT", env = "TARNDB_CQL_PORT")]
     pub(crate) cql_port: Option<u16>,
@@ -71,6 +74,9 @@ pub(crate) struct Settings {
     /// Whether clients have to log in as a role; Aerospike clients cannot, and their port is off then [default: none].
     #[arg(long, value_enum, value_name = "HOW", env = "TARNDB_AUTHENTICATION")]
     pub(crate) authentication: Option<Authentication>,
+    /// A file with the password of the first superuser, `cassandra`, for a database that has no roles yet [default: one is made, in DATA_DIR/superuser-password].
+    #[arg(long, value_name = "FILE", env = "TARNDB_SUPERUSER_PASSWORD_FILE")]
+    pub(crate) superuser_password_file: Option<PathBuf>,
     /// What a role that has logged in may do [default: permissions with authentication, else none].
     #[arg(long, value_enum, value_name = "HOW", env = "TARNDB_AUTHORIZATION")]
     pub(crate) authorization: Option<Authorization>,
@@ -127,6 +133,7 @@ impl Settings {
         Self {
             data_dir: self.data_dir.or(other.data_dir),
             listen: self.listen.or(other.listen),
+            insecure: self.insecure.or(other.insecure),
             cql_port: self.cql_port.or(other.cql_port),
             cql_shard_aware_port: self.cql_shard_aware_port.or(other.cql_shard_aware_port),
             aerospike_port: self.aerospike_port.or(other.aerospike_port),
@@ -144,6 +151,7 @@ impl Settings {
             data_center: self.data_center.or(other.data_center),
             rack: self.rack.or(other.rack),
             authentication: self.authentication.or(other.authentication),
+            superuser_password_file: self.superuser_password_file.or(other.superuser_password_file),
             authorization: self.authorization.or(other.authorization),
             tls_certificate: self.tls_certificate.or(other.tls_certificate),
             tls_key: self.tls_key.or(other.tls_key),

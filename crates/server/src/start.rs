@@ -5,13 +5,15 @@ use crate::client_tls::ClientTlsSource;
 use crate::config::{Config, Host};
 use crate::data_dir::DataDir;
 use crate::exit::Failure;
-use crate::http::Http;
+use crate::first_superuser::Superuser;
+use crate::http::{Http, HttpOptions};
 use crate::layout::Losses;
 use crate::limits::{self, Cpus};
 use crate::logging;
-use crate::node::NodeParts;
+use crate::node::{NodeParts, Secrets};
 use crate::node_tls;
-use crate::settings::Pin;
+use crate::private_files;
+use crate::settings::{Authentication, Pin};
 use crate::settings_file;
 use ::node::Board;
 use io::Placement;
@@ -43,19 +45,29 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
     let client_tls = config.client_tls.clone().map(ClientTlsSource::open).transpose()?;
     let tls = config.node_tls.as_ref().map(|files| node_tls::read(files, config.listen)).transpose()?;
     let losses = if accept_data_loss { Losses::Accepted } else { Losses::Refused };
+    io_linux::make_files_private();
     let data_dir = DataDir::open(&config, losses, cpus.cores())?;
+    private_files::take_from_others(&config.data_dir);
     cpus.warn(data_dir.cores);
+    let superuser = Superuser::prepare(&config, &data_dir.blobs)?;
     let board = Arc::new(Board::new(config.node_port.is_some()));
-    let http =
-        Http::start(SocketAddr::new(config.listen, config.http_port), Arc::clone(&board), limits::http_connections(descriptors_max))?;
+    let http = HttpOptions {
+        address: SocketAddr::new(config.listen, config.http_port),
+        connections_max: limits::http_connections(descriptors_max),
+        requires_login: config.authentication != Authentication::None,
+        tls: client_tls.as_ref().map(ClientTlsSource::config),
+    };
+    let http = Http::start(http, Arc::clone(&board))?;
     let (ready, is_ready) = channel();
-    let machine = start_cores(&config, &data_dir, losses, board, (tls, client_tls.as_ref()), ready)?;
+    let secrets = Secrets { tls, client_tls: client_tls.as_ref().map(ClientTlsSource::config), superuser: superuser.first.clone() };
+    let machine = start_cores(&config, &data_dir, losses, board, secrets, ready)?;
     if let Some(source) = client_tls {
         source.follow();
     }
     // A member of a cluster listens before it is taken in: others have to reach it.
     if machine.wait_accepting()? && is_ready.recv().is_ok() {
         http.ready();
+        superuser.ready();
         announce(&config, &data_dir, &machine.addresses(), http.address);
     }
     machine.join();
@@ -69,7 +81,7 @@ fn start_cores(
     data_dir: &DataDir,
     losses: Losses,
     board: Arc<Board>,
-    (tls, client_tls): (Option<tls::Config>, Option<&ClientTlsSource>),
+    secrets: Secrets,
     ready: Sender<()>,
 ) -> Result<Machine, Failure> {
     tracing::info!(cores = data_dir.cores, capacity = %data_dir.capacity, memory_limit = %config.memory_limit, blobs = data_dir.blobs.len(), "starting");
@@ -96,7 +108,7 @@ fn start_cores(
         signals: Signals::Drain,
         ..Options::default()
     };
-    let parts = NodeParts::open(config, data_dir, losses, board, (tls, client_tls.map(ClientTlsSource::config)))?;
+    let parts = NodeParts::open(config, data_dir, losses, board, secrets)?;
     Ok(io_linux::start(options, parts.into_factories(ready))?)
 }
 

@@ -138,6 +138,7 @@ impl Setup {
         });
         NodeConfig {
             requires_login: false,
+            first_superuser: None,
             checks_permissions: false,
             client_tls: None,
             cluster_name: "machine".to_owned(),

@@ -8,7 +8,7 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::server::WebPkiClientVerifier;
 use rustls::time_provider::TimeProvider;
-use rustls::{RootCertStore, ServerConfig, version};
+use rustls::{ClientConfig, RootCertStore, ServerConfig, version};
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,8 +27,16 @@ pub struct ClientFiles<'a> {
 /// The same for all sessions of a node with its clients: TLS 1.2 and 1.3.
 pub struct ClientTls {
     /// Of sessions that begin now.
-    current: Mutex<Arc<ServerConfig>>,
+    current: Mutex<Configs>,
     pub(crate) clock: Arc<Clock>,
+}
+
+/// By who connects.
+#[derive(Clone)]
+struct Configs {
+    clients: Arc<ServerConfig>,
+    /// Nobody asks them for a certificate.
+    operators: Arc<ServerConfig>,
 }
 
 impl ClientTls {
@@ -38,7 +46,7 @@ impl ClientTls {
     /// When nothing can be made of one, or they do not belong together.
     pub fn new(files: &ClientFiles<'_>, now: Now) -> Result<Self, SetupError> {
         let clock = Arc::new(Clock(AtomicU64::new(unix_time(now).as_secs())));
-        let current = Mutex::new(server_config(files, &clock)?);
+        let current = Mutex::new(configs(files, &clock)?);
         Ok(Self { current, clock })
     }
 
@@ -47,13 +55,17 @@ impl ClientTls {
     /// # Errors
     /// As [`ClientTls::new`]; nothing is changed then.
     pub fn replace(&self, files: &ClientFiles<'_>) -> Result<(), SetupError> {
-        let config = server_config(files, &self.clock)?;
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = config;
+        let configs = configs(files, &self.clock)?;
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = configs;
         Ok(())
     }
 
     pub(crate) fn current(&self) -> Arc<ServerConfig> {
-        Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner).clients)
+    }
+
+    pub(crate) fn for_operators(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner).operators)
     }
 }
 
@@ -61,6 +73,50 @@ impl fmt::Debug for ClientTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientTls").finish_non_exhaustive()
     }
+}
+
+fn configs(files: &ClientFiles<'_>, clock: &Arc<Clock>) -> Result<Configs, SetupError> {
+    let operators = server_config(&ClientFiles { authority: None, ..*files }, clock)?;
+    let clients = if files.authority.is_some() { server_config(files, clock)? } else { Arc::clone(&operators) };
+    Ok(Configs { clients, operators })
+}
+
+/// Whom a program trusts that connects to a node as an operator.
+pub struct Trust {
+    pub(crate) client: Arc<ClientConfig>,
+    pub(crate) clock: Arc<Clock>,
+}
+
+impl Trust {
+    /// Trusts servers whose certificates one of these authorities has signed, PEM.
+    ///
+    /// # Errors
+    /// When nothing can be made of the file.
+    pub fn new(authority: &[u8], now: Now) -> Result<Self, SetupError> {
+        let clock = Arc::new(Clock(AtomicU64::new(unix_time(now).as_secs())));
+        let (provider, source) = (Arc::new(ring::default_provider()), Arc::<Clock>::clone(&clock) as Arc<dyn TimeProvider>);
+        let client = ClientConfig::builder_with_details(provider, source)
+            .with_protocol_versions(&[&version::TLS13, &version::TLS12])
+            .map_err(|error| SetupError::Authority { why: format!("cannot be used: {error}") })?
+            .with_root_certificates(roots(authority)?)
+            .with_no_client_auth();
+        Ok(Self { client: Arc::new(client), clock })
+    }
+}
+
+impl fmt::Debug for Trust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trust").finish_non_exhaustive()
+    }
+}
+
+/// Certificates of authorities, PEM.
+fn roots(authority: &[u8]) -> Result<RootCertStore, SetupError> {
+    let mut roots = RootCertStore::empty();
+    for root in certificates(authority).map_err(|why| SetupError::Authority { why })? {
+        roots.add(root).map_err(|error| SetupError::Authority { why: format!("holds what is no certificate: {error}") })?;
+    }
+    Ok(roots)
 }
 
 fn server_config(files: &ClientFiles<'_>, clock: &Arc<Clock>) -> Result<Arc<ServerConfig>, SetupError> {
@@ -75,11 +131,7 @@ fn server_config(files: &ClientFiles<'_>, clock: &Arc<Clock>) -> Result<Arc<Serv
     let builder = match files.authority {
         None => builder.with_no_client_auth(),
         Some(authority) => {
-            let mut roots = RootCertStore::empty();
-            for root in certificates(authority).map_err(|why| SetupError::Authority { why })? {
-                roots.add(root).map_err(|error| SetupError::Authority { why: format!("holds what is no certificate: {error}") })?;
-            }
-            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots(authority)?), provider).build();
             builder.with_client_cert_verifier(verifier.map_err(|error| unusable(&error))?)
         }
     };

@@ -19,7 +19,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 
-pub use clients::{ClientFiles, ClientTls};
+pub use clients::{ClientFiles, ClientTls, Trust};
 pub use config::{Config, Files};
 pub use error::{LinkError, SetupError};
 pub use session::Session;

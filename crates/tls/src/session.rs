@@ -1,6 +1,6 @@
 //! TLS on one connection.
 
-use crate::clients::ClientTls;
+use crate::clients::{ClientTls, Trust};
 use crate::config::{Clock, Config};
 use crate::error::LinkError;
 use base::Now;
@@ -54,6 +54,25 @@ impl Session {
     pub fn with_client(tls: &ClientTls) -> Result<Self, LinkError> {
         let connection = ServerConnection::new(tls.current())?;
         Ok(Self::new(&tls.clock, connection.into()))
+    }
+
+    /// On a connection that an operator has made: no certificate is asked for.
+    ///
+    /// # Errors
+    /// When the operating system gives no entropy.
+    pub fn with_operator(tls: &ClientTls) -> Result<Self, LinkError> {
+        let connection = ServerConnection::new(tls.for_operators())?;
+        Ok(Self::new(&tls.clock, connection.into()))
+    }
+
+    /// On a connection to a node, whose certificate must be for `name`, a DNS name or an IP address. There is something to send at once.
+    ///
+    /// # Errors
+    /// When it is no such name, or the operating system gives no entropy.
+    pub fn to_server(trust: &Trust, name: &str) -> Result<Self, LinkError> {
+        let name = ServerName::try_from(name.to_owned()).map_err(|error| LinkError::Certificate { why: format!("`{name}`: {error}") })?;
+        let connection = ClientConnection::new(Arc::clone(&trust.client), name)?;
+        Ok(Self::new(&trust.clock, connection.into()))
     }
 
     fn new(clock: &Arc<Clock>, mut connection: Connection) -> Self {

@@ -64,7 +64,7 @@ def guarded():
     """Host and port of a server of its own, which asks for a name and a password."""
     runs = server.ROOT / ".cache" / "run"
     runs.mkdir(parents=True, exist_ok=True)
-    private = server.Server(tempfile.mkdtemp(prefix="cqlsh-", dir=runs), ["--authentication", "password"])
+    private = server.Server(tempfile.mkdtemp(prefix="cqlsh-", dir=runs), server.LOGIN_FLAGS)
     yield private.start().rsplit(":", 1)
     private.stop()
 

@@ -22,7 +22,7 @@ names = (f"role{number}" for number in itertools.count())
 @pytest.fixture(scope="module")
 def guarded():
     """A server on which roles need permissions, with table `ks.t` of 100 rows."""
-    private = server.Server(tempfile.mkdtemp(prefix="permissions-", dir=run_directory()), ["--authentication", "password"])
+    private = server.Server(tempfile.mkdtemp(prefix="permissions-", dir=run_directory()), server.LOGIN_FLAGS)
     private.start()
     with login(private, "cassandra") as boss:
         boss.execute(KEYSPACE.format("ks"))
@@ -137,7 +137,7 @@ def test_grants_survive_kill_and_are_listed_as_cassandra_lists_them(guarded, bos
 
 
 def test_without_authorization_roles_use_all_data(boss, tmp_path):
-    free = server.Server(tmp_path, ["--authentication", "password", "--authorization", "none"])
+    free = server.Server(tmp_path, [*server.LOGIN_FLAGS, "--authorization", "none"])
     free.start()
     try:
         with login(free, "cassandra") as session:

@@ -18,7 +18,7 @@ from conftest import PEER, run_directory, when_back
 
 pytestmark = pytest.mark.skipif(bool(PEER), reason="the server under test is not TarnDB")
 
-FLAGS = ["--authentication", "password"]
+FLAGS = server.LOGIN_FLAGS
 SUPERUSER = ("cassandra", "cassandra")
 names = (f"role{number}" for number in itertools.count())
 

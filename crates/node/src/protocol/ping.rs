@@ -375,6 +375,7 @@ mod tests {
             let now = Now { monotonic_us: 1, wall_us: 1_700_000_000_000_000 };
             let config = Arc::new(NodeConfig {
                 requires_login: false,
+                first_superuser: None,
                 checks_permissions: false,
                 client_tls: None,
                 cluster_name: "ping".to_owned(),

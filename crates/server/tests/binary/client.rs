@@ -8,6 +8,8 @@ const STARTUP: u8 = 1;
 const QUERY: u8 = 7;
 const ERROR: u8 = 0;
 const RESULT: u8 = 8;
+const AUTH_RESPONSE: u8 = 0x0F;
+const AUTH_SUCCESS: u8 = 0x10;
 const RESULT_ROWS: i32 = 2;
 
 /// A connection that has been started up.
@@ -26,6 +28,16 @@ impl Client {
         client.send(STARTUP, &body).unwrap();
         client.receive().unwrap();
         client
+    }
+
+    /// Says who it is; why it is refused.
+    pub(crate) fn log_in(&mut self, role: &str, password: &str) -> Result<(), String> {
+        let token = format!("\0{role}\0{password}");
+        let mut body = (token.len() as u32).to_be_bytes().to_vec();
+        body.extend(token.as_bytes());
+        self.send(AUTH_RESPONSE, &body).map_err(|error| error.to_string())?;
+        let (opcode, body) = self.receive().map_err(|error| error.to_string())?;
+        if opcode == AUTH_SUCCESS { Ok(()) } else { Err(String::from_utf8_lossy(&body[6..]).into_owned()) }
     }
 
     /// Runs a query. The cells of all rows, one after the other; or why there are none.

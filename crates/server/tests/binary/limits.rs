@@ -30,7 +30,7 @@ fn wait_for_line(log: &mut impl BufRead, text: &str) -> String {
     }
 }
 
-fn get_health(address: &str) -> String {
+pub(crate) fn get_health(address: &str) -> String {
     let mut http = TcpStream::connect(address).unwrap();
     http.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     http.write_all(b"GET /health HTTP/1.1\r\n\r\n").unwrap();
@@ -118,15 +118,29 @@ fn a_name_is_listened_on_and_an_address_of_another_machine_is_named() {
     let server = Server::start(start(&folder, &["--listen", "localhost"]));
     assert!(server.field("cql").starts_with("127.0.0.1:"));
     drop(server);
-    let (code, message) = refused(start(&folder, &["--listen", "192.0.2.1"]));
+    let (code, message) = refused(start(&folder, &["--listen", "192.0.2.1", "--insecure"]));
     assert!(code == 3 && message.contains("address 192.0.2.1 is not an address of this machine"), "{message}");
     assert!(!message.contains("-port"), "{message}");
 }
 
 #[test]
-fn who_listens_to_all_without_a_login_is_warned() {
+fn who_listens_to_all_without_a_login_has_to_say_so_and_is_warned() {
     let folder = Folder::new("exposed");
-    let mut server = Server::start(start(&folder, &["--listen", "0.0.0.0"]));
+    let (code, message) = refused(start(&folder, &["--listen", "0.0.0.0"]));
+    assert!(code == 2 && message.contains("set authentication = password, or insecure = true"), "{message}");
+    let mut by_variable = start(&folder, &["--listen", "0.0.0.0"]);
+    let (code, message) = refused({
+        by_variable.env("TARNDB_INSECURE", "false");
+        by_variable
+    });
+    assert!(code == 2 && message.contains("TARNDB_INSECURE"), "{message}");
+    assert!(!folder.0.join("data").exists(), "nothing is made before");
+    let mut server = Server::start(start(&folder, &["--listen", "0.0.0.0", "--insecure"]));
+    wait_for_log(&mut server, "NOBODY HAS TO LOG IN");
+    drop(server);
+    let mut by_variable = start(&folder, &["--listen", "0.0.0.0"]);
+    by_variable.env("TARNDB_INSECURE", "true");
+    let mut server = Server::start(by_variable);
     wait_for_log(&mut server, "NOBODY HAS TO LOG IN");
 }
 

@@ -9,4 +9,5 @@ mod inspect;
 mod limits;
 mod operator;
 mod rows;
+mod security;
 mod small_files;

@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::reactor::FakeReactor;
 use crate::stable::PlainMemory;
 use base::CoreId;
+use cql::roles::with_first_superuser;
 use cql::wire::ProtocolVersion;
 use engine::Engine;
 use io::{ConnectionId, Handler, ListenerId, Now};
@@ -31,6 +32,9 @@ pub(crate) struct Machine {
     pub(crate) disk_time: Duration,
 }
 
+/// Of the password `cassandra`.
+const BOSS_HASH: &str = "$2b$10$TEDwZiPAH1KeXETkWVTqb.ChLV738ekqWq4LAZKqz63Mku3r2aMRm";
+
 impl Machine {
     /// A node with empty data and so many connections.
     pub(crate) fn start(connections: u16, capacity_bytes: u64, memory_bytes: usize, login: bool) -> Result<Self, Failure> {
@@ -39,11 +43,13 @@ impl Machine {
         let reactor = FakeReactor::new(connections);
         let engine = Engine::open(config, Box::new(stable), &BTreeMap::new(), io::Reactor::now(&reactor))?;
         let shard = Shard::new(engine, Durability::Memory, BTreeSet::new(), BTreeMap::new(), 1);
+        let schema = Schema::empty();
+        let schema = if login { with_first_superuser(&schema, BOSS_HASH).unwrap_or(schema) } else { schema };
         let core = Core::new(CoreParts {
             core: CoreId(0),
             cores: 1,
             config: Arc::new(node_config(io::Reactor::now(&reactor), login)),
-            schema: Arc::new(Schema::empty()),
+            schema: Arc::new(schema),
             shard,
             statements: Arc::new(SharedStatements::new(8 << 20)),
             replication: None,
@@ -152,6 +158,7 @@ fn connection(index: u16) -> ConnectionId {
 fn node_config(now: Now, login: bool) -> NodeConfig {
     NodeConfig {
         requires_login: login,
+        first_superuser: None,
         checks_permissions: login,
         client_tls: None,
         cluster_name: "microbench".to_owned(),

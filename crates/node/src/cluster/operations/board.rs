@@ -10,10 +10,11 @@
 use crate::cluster::membership::orders::{Answer, Order};
 use crate::cluster::operations::reports::{ClusterReport, CoreReport, Report};
 use base::TableId;
+use model::Schema;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Orders that wait to be taken up, at most.
 const ORDERS_MAX: usize = 64;
@@ -24,6 +25,8 @@ pub struct Board {
     clustered: bool,
     has_orders: AtomicBool,
     inner: Mutex<Inner>,
+    /// Whose roles operators log in as.
+    schema: Mutex<Option<Arc<Schema>>>,
 }
 
 #[derive(Debug, Default)]
@@ -45,6 +48,17 @@ impl Board {
     pub fn report(&self) -> Report {
         let inner = self.lock();
         Report { clustered: self.clustered, cluster: inner.cluster.clone(), cores: inner.cores.values().cloned().collect() }
+    }
+
+    /// The schema as core 0 knows it; an empty one before it does.
+    #[must_use]
+    pub fn schema(&self) -> Arc<Schema> {
+        self.schema.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_else(|| Arc::new(Schema::empty()))
+    }
+
+    /// For core 0: the schema is this from now on. Whoever reads holds the lock for a copy of the pointer.
+    pub fn set_schema(&self, schema: &Arc<Schema>) {
+        *self.schema.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(schema));
     }
 
     /// Asks core 0 for something; the answer comes when the cluster has decided. `None` if too many wait.

@@ -98,6 +98,9 @@ pub struct CoreReport {
     /// Logged batches that their coordinators have not brought to an end, and that are not at one yet.
     #[serde(default)]
     pub unfinished_batches: u64,
+    /// Log-ins that have failed since the start.
+    #[serde(default)]
+    pub logins_failed: u64,
     /// Indexes that all its slots with rows have completely, by number.
     #[serde(default)]
     pub indexes_built: BTreeSet<u32>,

@@ -103,6 +103,7 @@ impl Core {
             memory_bytes: stats.memory_bytes,
             is_full: self.shard.engine().has_no_room(),
             damaged_records: stats.damaged_records,
+            logins_failed: self.logins.failures(),
             unfinished_batches: self.unfinished_batches(),
             indexes_built: self
                 .protocols

@@ -192,7 +192,7 @@ fn login_tag(stream: StreamId) -> LoginTag {
 fn login_failure(refusal: &LoginRefusal) -> CqlError {
     match refusal {
         LoginRefusal::BadCredentials { .. } => CqlError::BadCredentials(refusal.to_string()),
-        LoginRefusal::Overloaded => CqlError::Overloaded(refusal.to_string()),
+        LoginRefusal::TooManyFailures(_) | LoginRefusal::Overloaded => CqlError::Overloaded(refusal.to_string()),
     }
 }
 

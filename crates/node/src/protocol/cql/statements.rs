@@ -23,6 +23,7 @@ use cql::{CqlError, reply, roles, system};
 use io::{ConnectionId, Reactor};
 use model::operation::Context;
 use shard::{Outcome, ShardError};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Serves one connection's statements while its bytes are being received.
@@ -61,8 +62,8 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
         self.core.config.requires_login.then_some(roles::AUTHENTICATOR)
     }
 
-    fn authenticate(&mut self, stream: StreamId, credentials: Credentials<'_>) -> Result<(), CqlError> {
-        let client = (self.connection, login_tag(stream));
+    fn authenticate(&mut self, stream: StreamId, address: IpAddr, credentials: Credentials<'_>) -> Result<(), CqlError> {
+        let client = ((self.connection, login_tag(stream)), address);
         let credentials = logins::Credentials { role: credentials.role, password: credentials.password };
         self.core.check_credentials(self.reactor, client, credentials).map_err(|refusal| login_failure(&refusal))
     }

@@ -1,0 +1,139 @@
+//! Log-ins of operators over HTTP: the same roles, passwords and delays as clients have, asked on threads that are no core's.
+//!
+//! Invariant: one password is compared at a time, so that guesses take
+//! no more than one CPU.
+
+use cql::roles::Roles;
+use node::{Board, FailedLogins, TooManyFailures, is_worth_a_line};
+use ring::hmac;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Roles whose password is known again; beyond, all are forgotten.
+const FITTED_MAX: usize = 64;
+
+/// What an operator may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OperatorRights {
+    /// See figures.
+    Reads,
+    /// Give orders, too: a superuser.
+    Orders,
+}
+
+/// Why an operator is not let in.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum OperatorRefusal {
+    /// No such role, or another password.
+    #[error("wrong role or password")]
+    BadCredentials,
+    /// Too many have failed.
+    #[error(transparent)]
+    TooManyFailures(#[from] TooManyFailures),
+    /// Nobody can log in yet.
+    #[error("there are no roles yet: this node is starting, or has not been taken in by its cluster")]
+    NoRoles,
+}
+
+/// What the HTTP port asks.
+pub(crate) struct OperatorLogins {
+    board: Arc<Board>,
+    failed: Mutex<FailedLogins>,
+    /// By role: the hash that a password has matched, and the password's digest.
+    fitted: Mutex<HashMap<String, (String, hmac::Tag)>>,
+    comparing: Mutex<()>,
+    key: hmac::Key,
+    started: Instant,
+}
+
+impl OperatorLogins {
+    pub(crate) fn new(board: Arc<Board>) -> Self {
+        let mut key = [0; 32];
+        io_linux::fill_with_entropy(&mut key);
+        Self {
+            board,
+            failed: Mutex::default(),
+            fitted: Mutex::default(),
+            comparing: Mutex::new(()),
+            key: hmac::Key::new(hmac::HMAC_SHA256, &key),
+            started: Instant::now(),
+        }
+    }
+
+    /// Checks a password; takes tens of milliseconds, and seconds if many have failed.
+    pub(crate) fn log_in(&self, address: IpAddr, role: &str, password: &str) -> Result<OperatorRights, OperatorRefusal> {
+        let schema = self.board.schema();
+        if schema.roles.is_empty() {
+            return Err(OperatorRefusal::NoRoles);
+        }
+        let roles = Roles::of(&schema);
+        let hash = roles.hash_of(role);
+        let digest = hmac::sign(&self.key, &[role.as_bytes(), b"\0", password.as_bytes()].concat());
+        let is_known = lock(&self.fitted).get(role).is_some_and(|(fitted, known)| fitted == hash && known.as_ref() == digest.as_ref());
+        if !(is_known && roles.logs_in(role, hash)) {
+            let wait_us = lock(&self.failed).wait_us(address, role, self.now_us())?;
+            std::thread::sleep(Duration::from_micros(wait_us));
+            let fits = {
+                let _one_at_a_time = lock(&self.comparing);
+                bcrypt::verify(password, hash).unwrap_or(false) && roles.logs_in(role, hash)
+            };
+            if !fits {
+                self.note_failure(address, role);
+                return Err(OperatorRefusal::BadCredentials);
+            }
+            let mut fitted = lock(&self.fitted);
+            if fitted.len() >= FITTED_MAX {
+                fitted.clear();
+            }
+            fitted.insert(role.to_owned(), (hash.to_owned(), digest));
+        }
+        Ok(if roles.is_superuser(role) { OperatorRights::Orders } else { OperatorRights::Reads })
+    }
+
+    fn note_failure(&self, address: IpAddr, role: &str) {
+        let failures = lock(&self.failed).failed(address, role, self.now_us());
+        if is_worth_a_line(failures) {
+            tracing::warn!(%address, role, failures, "refused to log in over HTTP: no such role, or another password");
+        }
+    }
+
+    fn now_us(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+}
+
+fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use cql::roles::with_first_superuser;
+    use model::{Role, Schema};
+
+    #[test]
+    fn roles_of_the_schema_log_in_and_superusers_give_orders() {
+        let board = Arc::new(Board::new(false));
+        let logins = OperatorLogins::new(Arc::clone(&board));
+        let address: IpAddr = [127, 0, 0, 1].into();
+        assert_eq!(logins.log_in(address, "cassandra", "cassandra"), Err(OperatorRefusal::NoRoles));
+        let hash = bcrypt::hash_with_salt("s3cret", 4, [1; 16]).unwrap().to_string();
+        let mut schema = with_first_superuser(&Schema::empty(), &hash).unwrap();
+        let reader = Role { can_login: true, password_hash: Some(hash.clone()), ..Role::default() };
+        schema.roles.insert("reader".to_owned(), Arc::new(reader));
+        board.set_schema(&Arc::new(schema.clone()));
+        for _ in 0..2 {
+            assert_eq!(logins.log_in(address, "cassandra", "s3cret"), Ok(OperatorRights::Orders));
+            assert_eq!(logins.log_in(address, "reader", "s3cret"), Ok(OperatorRights::Reads));
+            assert_eq!(logins.log_in(address, "reader", "other"), Err(OperatorRefusal::BadCredentials));
+            assert_eq!(logins.log_in(address, "nobody", "cassandra"), Err(OperatorRefusal::BadCredentials));
+        }
+        schema.roles.remove("reader");
+        board.set_schema(&Arc::new(schema));
+        assert_eq!(logins.log_in(address, "reader", "s3cret"), Err(OperatorRefusal::BadCredentials), "whoever is dropped is out at once");
+    }
+}
