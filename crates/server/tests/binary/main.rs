@@ -4,6 +4,7 @@
 mod client;
 mod devices;
 mod durability;
+mod griddb;
 mod harness;
 mod inspect;
 mod limits;

@@ -1,0 +1,111 @@
+//! Frames of GridDB's protocol against the binary, byte by byte as its clients send them.
+
+use crate::harness::{Folder, Server, end, kill, refused, start};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+const MAGIC: u32 = 65_021_048;
+const PARTITION: i32 = 5;
+
+/// A connection that has logged in.
+struct Client {
+    stream: TcpStream,
+    statement: i64,
+}
+
+impl Client {
+    fn connect(server: &Server) -> Self {
+        let mut client = Self { stream: TcpStream::connect(server.field("griddb")).unwrap(), statement: 0 };
+        let connect = [&15_i32.to_le_bytes()[..], &2_i32.to_le_bytes(), &[1, 0]].concat();
+        assert_eq!(client.send(100, &9_i32.to_le_bytes(), &connect).map(|results| results[1..5].to_vec()), Ok(15_i32.to_le_bytes().to_vec()));
+        let login = [&0_i32.to_le_bytes()[..], &text("admin"), &text("digest"), &15_i32.to_le_bytes(), &[1], &text("TarnDB"), &[0]].concat();
+        client.ask(102, &login).unwrap();
+        client
+    }
+
+    /// The results of a statement, or the number of its error.
+    fn ask(&mut self, number: i32, arguments: &[u8]) -> Result<Vec<u8>, i32> {
+        self.statement += 1;
+        self.send(number, &self.statement.to_le_bytes(), arguments)
+    }
+
+    fn send(&mut self, number: i32, id: &[u8], arguments: &[u8]) -> Result<Vec<u8>, i32> {
+        let body = [&number.to_le_bytes()[..], &PARTITION.to_le_bytes(), id, arguments].concat();
+        let head = [&MAGIC.to_le_bytes()[..], &[0; 12], &(body.len() as i32).to_le_bytes()].concat();
+        self.stream.write_all(&[head, body].concat()).unwrap();
+        let mut head = [0; 20];
+        self.stream.read_exact(&mut head).unwrap();
+        let mut body = vec![0; i32::from_le_bytes(head[16..].try_into().unwrap()) as usize];
+        self.stream.read_exact(&mut body).unwrap();
+        let results = &body[4 + id.len()..];
+        match results[0] {
+            0 => Ok(results[1..].to_vec()),
+            _ => Err(i32::from_le_bytes(results[5..9].try_into().unwrap())),
+        }
+    }
+
+    /// Makes the container `t` of LONG, STRING; its number.
+    fn put_container(&mut self) -> i64 {
+        // Size of the name, flags, size of the base, base, capitals.
+        let name = [9, 0, 3, b't', 0];
+        let column = |name: &str, element: u8| [&text(name)[..], &[element, 0]].concat();
+        let columns = [&2_i32.to_le_bytes()[..], &column("id", 5), &column("text", 0), &[1, 0, 0, 0]].concat();
+        let reply = self.ask(107, &[&0_i32.to_le_bytes()[..], &name, &[0, 0], &columns, &text("")].concat()).unwrap();
+        i64::from_le_bytes(reply[4..12].try_into().unwrap())
+    }
+
+    fn get(&mut self, container: i64, id: i64) -> Vec<u8> {
+        self.ask(120, &[head(container), id.to_le_bytes().to_vec()].concat()).unwrap()
+    }
+}
+
+fn text(of: &str) -> Vec<u8> {
+    [&(of.len() as i32).to_le_bytes()[..], of.as_bytes()].concat()
+}
+
+/// What statements about rows begin with.
+fn head(container: i64) -> Vec<u8> {
+    [&container.to_le_bytes()[..], &[0; 8 + 16 + 4 + 2 + 4]].concat()
+}
+
+/// A row of the container, with a text of three bytes.
+fn row(id: i64, text: &str) -> Vec<u8> {
+    [&[0; 8][..], &[0], &id.to_le_bytes(), &[3, 7], text.as_bytes()].concat()
+}
+
+#[test]
+fn rows_outlive_a_kill() {
+    let folder = Folder::new("griddb");
+    let command = || start(&folder, &["--griddb-port", "0", "--cores", "2", "--capacity", "64MiB", "--memory-limit", "256MiB"]);
+    let server = Server::start(command());
+    let mut client = Client::connect(&server);
+    let container = client.put_container();
+    for id in 0..50 {
+        assert_eq!(client.ask(124, &[head(container), row(id, "one")].concat()), Ok(vec![0]));
+    }
+    assert_eq!(client.ask(124, &[head(container), row(7, "two")].concat()), Ok(vec![1]), "it replaces a row");
+    assert_eq!(client.ask(127, &[head(container), 8_i64.to_le_bytes().to_vec()].concat()), Ok(vec![1]));
+    kill(server);
+    let server = Server::start(command());
+    let mut client = Client::connect(&server);
+    assert_eq!(client.put_container(), container, "it is there");
+    for id in 0..50 {
+        let found = client.get(container, id);
+        match id {
+            8 => assert_eq!(found, [0]),
+            7 => assert_eq!((found[0], &found[9..]), (1, &row(7, "two")[..])),
+            _ => assert_eq!((found[0], &found[9..]), (1, &row(id, "one")[..])),
+        }
+    }
+    assert_eq!(client.ask(124, &[head(container + 1), row(1, "one")].concat()), Err(10_016), "there is no such container");
+    assert_eq!(client.ask(163, &[]), Err(10_055), "what is not served is refused");
+    end(server);
+}
+
+#[test]
+fn clients_that_cannot_log_in_have_no_port() {
+    let folder = Folder::new("griddb-login");
+    let (code, said) = refused(start(&folder, &["--griddb-port", "0", "--authentication", "password"]));
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("griddb_port cannot be given with authentication"), "{said}");
+}
