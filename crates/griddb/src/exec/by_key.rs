@@ -1,9 +1,9 @@
 //! Rows of one container by key.
 
+use super::failure::Failure;
 use super::head::{self, Uuid};
-use super::operation::Request;
+use super::request::Request;
 use super::rows;
-use super::{Failure, REPLY_BYTES_MAX};
 use crate::container::Container;
 use crate::row::{self, RowReader, RowSet, SentRow, StoredRow};
 use crate::wire::Reader;
@@ -128,7 +128,7 @@ impl<'a> Key<'a> {
         let row = store.get(&self.container.partition(), &self.key)?.and_then(row::live);
         out.push(u8::from(row.is_some()));
         if let Some(view) = row {
-            let mut rows = RowSet::new(self.container, true, REPLY_BYTES_MAX);
+            let mut rows = RowSet::new(self.container, true, rows::REPLY_BYTES_MAX);
             rows.push(&StoredRow { container: self.container, clustering: &self.key, view })?;
             rows.write(out);
         }

@@ -1,7 +1,7 @@
 //! Statements about containers.
 
-use super::Work;
-use super::operation::Request;
+use super::request::Request;
+use super::work::Work;
 use crate::container::{Container, ContainerChange};
 use crate::schema::{Definition, Kind, read_columns, write_columns};
 use crate::wire::{Options, Reader, Statement, Status, put_i32, put_i64, put_string};

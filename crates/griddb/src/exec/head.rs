@@ -1,6 +1,6 @@
 //! What statements about rows begin with: the container, its session, its transaction.
 
-use super::operation::Request;
+use super::request::Request;
 use crate::wire::{Options, Reader};
 use crate::{Container, ErrorCode, GridError};
 use std::sync::Arc;

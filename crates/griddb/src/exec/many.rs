@@ -1,8 +1,9 @@
 //! Rows of several containers of one partition: put as one atomic group, read as of one moment.
 
+use super::failure::Failure;
 use super::head::{self, check_options, check_transaction};
-use super::operation::Request;
-use super::{Failure, REPLY_BYTES_MAX, by_key, rows};
+use super::request::Request;
+use super::{by_key, rows};
 use crate::container::Container;
 use crate::row::{RowReader, RowSet, SentRow, StoredRow, live};
 use crate::schema::{ColumnDefinition, Kind, read_columns, write_columns};
@@ -144,7 +145,7 @@ impl<'a> GetContainers<'a> {
         for (index, (container, wanted)) in self.parts.iter().enumerate() {
             container.definition.name.write(out);
             put_i32(out, index as i32);
-            let mut found = RowSet::new(container, true, REPLY_BYTES_MAX.saturating_sub(out.len()));
+            let mut found = RowSet::new(container, true, rows::REPLY_BYTES_MAX.saturating_sub(out.len()));
             match wanted {
                 Wanted::Range { from, to } => {
                     rows::scan(container, (from, to.as_deref()), Direction::Forward, store, |row| {

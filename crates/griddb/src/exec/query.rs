@@ -1,8 +1,9 @@
 //! Queries of one container: TQL, and the selections of time series that come without a text.
 
+use super::failure::Failure;
 use super::head::{self, Uuid};
-use super::operation::Request;
-use super::{Failure, REPLY_BYTES_MAX, rows};
+use super::request::Request;
+use super::rows;
 use crate::GridError;
 use crate::container::Container;
 use crate::tql::{self, Aggregation, Answer, Execution, Interpolation, Sampling, Select, TimeOperator, TimeUnit};
@@ -101,7 +102,7 @@ impl<'a> Query<'a> {
 
     pub(super) fn run(&self, context: &Context, store: &dyn RowStore, out: &mut Vec<u8>) -> Result<(), Failure> {
         let select = self.select(context.now.wall_us.div_euclid(1_000))?;
-        match answer(self.container, select, REPLY_BYTES_MAX.saturating_sub(out.len()), store)? {
+        match answer(self.container, select, rows::REPLY_BYTES_MAX.saturating_sub(out.len()), store)? {
             Answer::Rows(found) => write_result(ResultKind::Rows, out, |out| found.write_with_count(out)),
             Answer::Aggregate(value) => write_result(ResultKind::Aggregation, out, |out| {
                 put_i64(out, i64::from(value.is_some()));
@@ -164,7 +165,7 @@ impl<'a> One<'a> {
     }
 
     pub(super) fn run(&self, store: &dyn RowStore, out: &mut Vec<u8>) -> Result<(), Failure> {
-        match answer(self.container, self.select()?, REPLY_BYTES_MAX, store)? {
+        match answer(self.container, self.select()?, rows::REPLY_BYTES_MAX, store)? {
             Answer::Rows(found) => {
                 out.push(u8::from(found.rows() > 0));
                 found.write(out);

@@ -1,6 +1,6 @@
 //! Rows of a partition: staged, found, scanned.
 
-use super::Failure;
+use super::failure::Failure;
 use crate::container::Container;
 use crate::row::RowReader;
 use crate::row::{self, SentRow, StoredRow};
@@ -8,6 +8,9 @@ use crate::wire::Reader;
 use crate::{GridError, encode_key};
 use model::operation::{Context, Direction, FIRST_ROW_BYTE, RowStore, Stop, Visit, WriteSet, purge_after_s};
 use model::row::{Deletion, RowWriter, Stamp};
+
+/// How many bytes of rows a reply has at most.
+pub(super) const REPLY_BYTES_MAX: usize = 32 << 20;
 
 /// How long what is deleted is remembered: writes bring no time of their own, so none comes late.
 const GRACE_S: u32 = 0;

@@ -1,7 +1,7 @@
 //! Sessions. A client makes one before it writes to a container without a row key or to several containers; nothing is kept of it.
 
 use super::head::{check_options, skip_uuid};
-use super::operation::Request;
+use super::request::Request;
 use crate::wire::{Options, Statement, put_i32, put_i64};
 use crate::{ContainerName, GridError};
 

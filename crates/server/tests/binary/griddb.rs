@@ -17,8 +17,12 @@ impl Client {
     fn connect(server: &Server) -> Self {
         let mut client = Self { stream: TcpStream::connect(server.field("griddb")).unwrap(), statement: 0 };
         let connect = [&15_i32.to_le_bytes()[..], &2_i32.to_le_bytes(), &[1, 0]].concat();
-        assert_eq!(client.send(100, &9_i32.to_le_bytes(), &connect).map(|results| results[1..5].to_vec()), Ok(15_i32.to_le_bytes().to_vec()));
-        let login = [&0_i32.to_le_bytes()[..], &text("admin"), &text("digest"), &15_i32.to_le_bytes(), &[1], &text("TarnDB"), &[0]].concat();
+        assert_eq!(
+            client.send(100, &9_i32.to_le_bytes(), &connect).map(|results| results[1..5].to_vec()),
+            Ok(15_i32.to_le_bytes().to_vec())
+        );
+        let login =
+            [&0_i32.to_le_bytes()[..], &text("admin"), &text("digest"), &15_i32.to_le_bytes(), &[1], &text("TarnDB"), &[0]].concat();
         client.ask(102, &login).unwrap();
         client
     }

@@ -1,0 +1,38 @@
+//! From a statement to what must happen for it.
+
+use super::operation::Execution;
+use super::request::Request;
+use super::work::Work;
+use super::{containers, sessions};
+use crate::wire::{Statement, Status, statement};
+use crate::{ErrorCode, GridError};
+
+/// Decodes a statement, and answers it if that needs no rows. `is_changed`: the change of the schema that it asked for has been made.
+///
+/// # Errors
+/// Why it cannot be done. What was appended to `out` is to be dropped.
+pub fn start<'a>(request: Request<'a>, statement: &Statement<'a>, is_changed: bool, out: &mut Vec<u8>) -> Result<Work<'a>, GridError> {
+    let answered = |answer: fn(&Request<'a>, &Statement<'a>, &mut Vec<u8>) -> Result<(), GridError>, out: &mut Vec<u8>| {
+        let reply = statement.reply.begin(Status::Success, out);
+        answer(&request, statement, out)?;
+        reply.end(out);
+        Ok(Work::Answered)
+    };
+    match statement.number() {
+        statement::PUT_CONTAINER => containers::put(&request, statement, is_changed, out),
+        statement::DROP_CONTAINER => containers::drop_container(&request, statement, out),
+        statement::GET_CONTAINER => answered(containers::get, out),
+        statement::GET_CONTAINER_PROPERTIES => answered(containers::properties, out),
+        statement::GET_PARTITION_CONTAINER_NAMES => answered(containers::names, out),
+        statement::CREATE_SESSION => answered(sessions::create, out),
+        statement::CREATE_MULTIPLE_SESSIONS => answered(sessions::create_many, out),
+        statement::CLOSE_SESSION | statement::CLOSE_MULTIPLE_SESSIONS | statement::FLUSH_LOG => answered(|_, _, _| Ok(()), out),
+        statement::COMMIT_TRANSACTION => Err(no_transaction(ErrorCode::TM_TRANSACTION_COMMIT_NOT_ALLOWED)),
+        statement::ABORT_TRANSACTION => Err(no_transaction(ErrorCode::TM_TRANSACTION_ABORT_NOT_ALLOWED)),
+        _ => Execution::new(request, statement).map(Work::Run),
+    }
+}
+
+fn no_transaction(code: ErrorCode) -> GridError {
+    GridError::new(code, "no transaction has begun: every statement commits what it does")
+}
