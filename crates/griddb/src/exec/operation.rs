@@ -51,7 +51,8 @@ impl<'a> Execution<'a> {
             statement::GET_MULTIPLE_CONTAINER_ROWS => Plan::GetContainers(many::GetContainers::read(&request, arguments)?),
             statement::EXECUTE_MULTIPLE_QUERIES => Plan::Queries(query::Query::read_many(&request, arguments)?),
             number if query::One::STATEMENTS.contains(&number) => Plan::One(query::One::read(number, &request, arguments)?),
-            number => Plan::Query(query::Query::read(number, &request, arguments)?),
+            number if query::Query::STATEMENTS.contains(&number) => Plan::Query(query::Query::read(number, &request, arguments)?),
+            number => return Err(GridError::unsupported(format!("statement {number} is not supported yet"))),
         };
         let first = plan.first_container();
         let partition = first.map_or(0, |container| container.definition.partition);

@@ -50,6 +50,9 @@ enum What<'a> {
 }
 
 impl<'a> Query<'a> {
+    pub(super) const STATEMENTS: [i32; 3] =
+        [statement::QUERY_TQL, statement::QUERY_TIME_SERIES_RANGE, statement::QUERY_TIME_SERIES_SAMPLING];
+
     /// Reads a query by its statement's number.
     pub(super) fn read(number: i32, request: &Request<'a>, mut reader: Reader<'a>) -> Result<Self, GridError> {
         Self::read_one(number, request, &mut reader, Uuid::Own)

@@ -80,7 +80,7 @@ fn row(id: i64, text: &str) -> Vec<u8> {
 #[test]
 fn rows_outlive_a_kill() {
     let folder = Folder::new("griddb");
-    let command = || start(&folder, &["--griddb-port", "0", "--cores", "2", "--capacity", "64MiB", "--memory-limit", "256MiB"]);
+    let command = || start(&folder, &["--griddb-port", "0", "--cores", "2", "--capacity", "300MiB"]);
     let server = Server::start(command());
     let mut client = Client::connect(&server);
     let container = client.put_container();
