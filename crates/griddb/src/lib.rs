@@ -12,6 +12,8 @@ pub mod name;
 pub mod row;
 pub mod schema;
 pub mod session;
+#[cfg(test)]
+mod testing;
 pub mod tql;
 pub mod wire;
 

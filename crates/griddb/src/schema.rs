@@ -9,6 +9,9 @@ use std::sync::Arc;
 const ARRAY: u8 = 1;
 const NOT_NULL: u8 = 4;
 
+/// An array's cell begins with the number of its elements.
+const ARRAY_COUNT_BYTES: usize = 4;
+
 /// How many columns a container may have.
 const COLUMNS_MAX: usize = 1_024;
 /// The longest name of a column.
@@ -124,6 +127,12 @@ impl ColumnDefinition {
     pub fn data_type(&self) -> DataType {
         let element = self.element.data_type();
         if self.is_array { DataType::List(Arc::new(element), Frozen::Yes) } else { element }
+    }
+
+    /// The cell that stands for none where there has to be one: a zero, or nothing in a text or array.
+    pub(crate) fn zero_cell(&self) -> &'static [u8] {
+        let bytes = if self.is_array { ARRAY_COUNT_BYTES } else { self.element.fixed_bytes().unwrap_or(0) };
+        &[0; 8][..bytes]
     }
 
     /// Whether another column is declared as this one is.

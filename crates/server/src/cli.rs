@@ -4,7 +4,7 @@ use crate::settings::Settings;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
-/// TarnDB is a NoSQL database in one binary: Cassandra, ScyllaDB and Aerospike clients connect to it.
+/// TarnDB is a NoSQL database in one binary: Cassandra, ScyllaDB, Aerospike and GridDB clients connect to it.
 #[derive(Debug, Parser)]
 #[command(name = "tarndb", version = env!("TARNDB_BUILD"), max_term_width = 120)]
 pub(crate) struct Cli {

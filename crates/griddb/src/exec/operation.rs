@@ -30,7 +30,7 @@ pub struct Execution<'a> {
     request: Request<'a>,
     reply: ReplyHeader,
     partition: u32,
-    table: TableId,
+    table: Option<TableId>,
     plan: Plan<'a>,
 }
 
@@ -54,12 +54,9 @@ impl<'a> Execution<'a> {
             number if query::Query::STATEMENTS.contains(&number) => Plan::Query(query::Query::read(number, &request, arguments)?),
             number => return Err(GridError::unsupported(format!("statement {number} is not supported yet"))),
         };
-        let first = plan.first_container();
-        let partition = first.map_or(0, |container| container.definition.partition);
-        if plan.containers().any(|container| container.definition.partition != partition) {
-            return Err(GridError::new(ErrorCode::TXN_PARTITION_ID_INVALID, "a statement is about containers of several partitions"));
-        }
-        let table = first.map_or(TableId(0), |container| container.table.id);
+        let container = plan.container()?;
+        let partition = container.map_or(0, |container| container.definition.partition);
+        let table = container.map(|container| container.table.id);
         Ok(Self { request, reply: statement.reply, partition, table, plan })
     }
 
@@ -72,7 +69,7 @@ impl<'a> Execution<'a> {
     /// The first container's table; none if it is about no container, so that it may run anywhere.
     #[must_use]
     pub fn table(&self) -> Option<TableId> {
-        (self.table != TableId(0)).then_some(self.table)
+        self.table
     }
 
     /// Whether it changes rows.
@@ -91,25 +88,18 @@ impl<'a> Execution<'a> {
 }
 
 impl<'a> Plan<'a> {
-    fn containers(&self) -> Box<dyn Iterator<Item = &'a Arc<Container>> + '_> {
-        match self {
-            Self::Put(put) | Self::Append(put) => Box::new(std::iter::once(put.container)),
-            Self::PutMany(put) => Box::new(std::iter::once(put.container)),
-            Self::Get(key) | Self::Delete(key) => Box::new(std::iter::once(key.container)),
-            Self::PutContainers(put) => Box::new(put.containers()),
-            Self::GetContainers(get) => Box::new(get.containers()),
-            Self::Query(query) => Box::new(std::iter::once(query.container)),
-            Self::Queries(queries) => Box::new(queries.iter().map(|query| query.container)),
-            Self::One(one) => Box::new(std::iter::once(one.container)),
-        }
-    }
-
+    /// A container that it is about, if there is one: all are in its partition.
     #[inline]
-    fn first_container(&self) -> Option<&'a Arc<Container>> {
+    fn container(&self) -> Result<Option<&'a Arc<Container>>, GridError> {
         match self {
-            Self::Put(put) => Some(put.container),
-            Self::Get(key) => Some(key.container),
-            _ => self.containers().next(),
+            Self::Put(put) | Self::Append(put) => Ok(Some(put.container)),
+            Self::PutMany(put) => Ok(Some(put.container)),
+            Self::Get(key) | Self::Delete(key) => Ok(Some(key.container)),
+            Self::Query(query) => Ok(Some(query.container)),
+            Self::One(one) => Ok(Some(one.container)),
+            Self::PutContainers(put) => first_of_one_partition(put.containers()),
+            Self::GetContainers(get) => first_of_one_partition(get.containers()),
+            Self::Queries(queries) => first_of_one_partition(queries.iter().map(|query| query.container)),
         }
     }
 
@@ -127,6 +117,14 @@ impl<'a> Plan<'a> {
             Self::One(one) => one.run(store, out),
         }
     }
+}
+
+fn first_of_one_partition<'a>(mut containers: impl Iterator<Item = &'a Arc<Container>>) -> Result<Option<&'a Arc<Container>>, GridError> {
+    let first = containers.next();
+    if containers.any(|other| first.is_some_and(|first| first.definition.partition != other.definition.partition)) {
+        return Err(GridError::new(ErrorCode::TXN_PARTITION_ID_INVALID, "a statement is about containers of several partitions"));
+    }
+    Ok(first)
 }
 
 impl Operation for Execution<'_> {

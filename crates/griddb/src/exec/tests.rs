@@ -141,11 +141,14 @@ fn put_columns(columns: &[(&str, ElementType)], key_len: i16, out: &mut Vec<u8>)
     put_i32(out, columns.len() as i32);
     for (name, element) in columns {
         put_string(out, name);
-        out.extend_from_slice(&[*element as u8, 0]);
+        out.extend_from_slice(&[*element as u8, if name.starts_with("must") { NOT_NULL } else { 0 }]);
     }
     put_i16(out, key_len);
     (0..key_len).for_each(|position| put_i16(out, position));
 }
+
+/// A column may not be null.
+const NOT_NULL: u8 = 4;
 
 /// What statements about rows begin with.
 fn head(container: i64, version: i32, transaction_mode: u8) -> Vec<u8> {
@@ -255,6 +258,10 @@ fn rows_without_a_key_are_numbered_and_a_time_series_is_appended_to() {
     let time_ms = i64::from_le_bytes(newest[10..18].try_into().unwrap());
     assert_eq!(time_ms, node.now_us / 1_000 - 1, "the server's clock, when it was appended");
     assert_eq!(node.serve(statement::GET_TIME_SERIES_ROW_RELATED, &nearest(time_ms, 1)), Ok(vec![0]), "none is before it");
+    let endless =
+        "select time_sampling(*, TO_TIMESTAMP_MS(0), TIMESTAMP('9999-01-01T00:00:00.000Z'), 1, MILLISECOND) limit 1 offset 9000000000000";
+    let endless = [head(series, 0, 0), query(endless)].concat();
+    assert_eq!(node.serve(statement::QUERY_TQL, &endless), Err(1_008), "rows that nobody sees are counted");
 }
 
 #[test]
@@ -269,8 +276,14 @@ fn columns_come_and_go_and_rows_stay() {
     let found = node.serve(statement::GET_ROW, &[head(id, 1, 0), 7_i64.to_le_bytes().to_vec()].concat()).unwrap();
     let nulls = found[17];
     assert_eq!((nulls, &found[found.len() - 3..]), (2, &b"one"[..]), "the new column is null, the text is where it was");
-    assert_eq!(node.put_container("Things", 0, &COLUMNS[..1], 1, true), Ok(id));
+    let turned = [COLUMNS[0], COLUMNS[1], ("must_have", ElementType::Integer)];
+    assert_eq!(node.put_container("Things", 0, &turned, 1, true), Ok(id));
     let found = node.serve(statement::GET_ROW, &[head(id, 2, 0), 7_i64.to_le_bytes().to_vec()].concat()).unwrap();
+    assert_eq!(found[17..], [&[0][..], &7_i64.to_le_bytes(), &[0; 4], &[3, 7], b"one"].concat()[..], "in the new order, with a zero");
+    let zeros = node.serve(statement::QUERY_TQL, &[head(id, 2, 0), query("select * where must_have = 0")].concat()).unwrap();
+    assert_eq!(zeros[9..17], 1_i64.to_le_bytes(), "a query sees the zero, too");
+    assert_eq!(node.put_container("Things", 0, &COLUMNS[..1], 1, true), Ok(id));
+    let found = node.serve(statement::GET_ROW, &[head(id, 3, 0), 7_i64.to_le_bytes().to_vec()].concat()).unwrap();
     assert_eq!(found[9..], [&[0][..], &7_i64.to_le_bytes()].concat()[..], "one column is left");
 }
 

@@ -65,8 +65,8 @@ impl RowSet {
             former = id;
             while cells.next_if(|cell| cell.column < id).is_some() {}
             let value = cells.next_if(|cell| cell.column == id).and_then(|cell| cell.live_value(0));
-            // A column that was added later may have no value where it needs one: its type's zero stands for it.
-            if value.is_none() && !column.is_not_null {
+            let value = value.or(column.is_not_null.then(|| column.zero_cell()));
+            if value.is_none() {
                 self.fixed[nulls + position / 8] |= 1 << (position % 8);
             }
             self.put(column, value);

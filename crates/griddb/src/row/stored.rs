@@ -24,7 +24,7 @@ pub fn live(row: &[u8]) -> Option<RowView<'_>> {
 }
 
 impl<'a> StoredRow<'a> {
-    /// The cell of a column; none if it is null.
+    /// The cell of a column; none if it is null. A column that was added later has its type's zero where it may not be null.
     pub fn cell(&self, position: usize) -> Option<Cow<'a, [u8]>> {
         let keys = self.container.key_columns();
         if position < keys.len() {
@@ -35,7 +35,9 @@ impl<'a> StoredRow<'a> {
             }
             return Some(Cow::Owned(cell));
         }
-        self.regular(self.container.column_id(position)).map(Cow::Borrowed)
+        let column = &self.container.definition.columns[position];
+        let value = self.regular(self.container.column_id(position));
+        value.or(column.is_not_null.then(|| column.zero_cell())).map(Cow::Borrowed)
     }
 
     fn regular(&self, column: ColumnId) -> Option<&'a [u8]> {

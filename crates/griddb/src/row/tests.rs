@@ -1,22 +1,16 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::container::{Catalog, ContainerChange};
-use crate::name::ContainerName;
-use crate::schema::{Definition, ElementType, Kind};
+use crate::Container;
+use crate::schema::{ElementType, Kind};
+use crate::testing::{self, column};
 use crate::wire::{Reader, put_var_bytes, put_var_size};
-use crate::{Container, PUBLIC_DATABASE};
 use base::Rng;
-use model::Schema;
 use model::row::{RowView, RowWriter, Stamp};
 use std::sync::Arc;
 
-fn column(name: &str, element: ElementType, is_array: bool) -> ColumnDefinition {
-    ColumnDefinition { name: name.to_owned(), element, is_array, is_not_null: false }
-}
-
 fn container() -> Arc<Container> {
-    let mut columns = vec![
+    let columns = vec![
         column("Id", ElementType::Long, false),
         column("flag", ElementType::Bool, false),
         column("small", ElementType::Short, false),
@@ -27,17 +21,7 @@ fn container() -> Arc<Container> {
         column("texts", ElementType::String, true),
         column("at", ElementType::Timestamp, false),
     ];
-    columns[0].is_not_null = true;
-    let definition = Definition { name: ContainerName::parse("T"), partition: 5, kind: Kind::Collection, columns, key_len: 1, version: 0 };
-    let changed = ContainerChange::Put { definition: definition.clone(), is_modifiable: false }
-        .apply(&Schema::empty(), PUBLIC_DATABASE, 1, 1)
-        .unwrap()
-        .unwrap();
-    let mut catalog = Catalog::default();
-    catalog.follow(&changed.schema);
-    let container = catalog.by_name(&changed.schema, PUBLIC_DATABASE, &definition.name).unwrap();
-    assert_eq!(container.definition, definition);
-    Arc::clone(container)
+    testing::container("T", Kind::Collection, columns, 1)
 }
 
 /// A row as a client sends it: fixed parts, variable parts.

@@ -3,13 +3,16 @@
 use super::collect::{Collector, OwnedRow};
 use super::select::{Interpolation, Sampling};
 use super::value::Value;
-use crate::GridError;
 use crate::container::Container;
 use crate::key::encode_key;
 use crate::row::StoredRow;
 use crate::schema::ElementType;
+use crate::{ErrorCode, GridError};
 use model::row::{RowWriter, Stamp};
 use std::ops::ControlFlow;
+
+/// How many rows a sampling makes up for times without one.
+const MADE_UP_MAX: u32 = 1_000_000;
 
 /// A sampling under way: the next time, and the row before it.
 pub(super) struct Sampler {
@@ -17,6 +20,8 @@ pub(super) struct Sampler {
     interval_ms: i64,
     next_ms: i64,
     last: Option<(i64, OwnedRow)>,
+    /// How many rows may still be made up, those under an OFFSET too.
+    left: u32,
 }
 
 /// The time of a row of a time series.
@@ -27,7 +32,7 @@ pub(super) fn time_of_row(row: &StoredRow<'_>) -> i64 {
 impl Sampler {
     pub(super) fn new(sampling: Sampling) -> Result<Self, GridError> {
         let (interval_ms, next_ms) = (sampling.interval_ms()?, sampling.start_ms);
-        Ok(Self { sampling, interval_ms, next_ms, last: None })
+        Ok(Self { sampling, interval_ms, next_ms, last: None, left: MADE_UP_MAX })
     }
 
     /// Adds what is between the last row and this one; breaks when all times are past.
@@ -92,6 +97,7 @@ impl Sampler {
         row: impl Fn(i64) -> Result<OwnedRow, GridError>,
     ) -> Result<ControlFlow<()>, GridError> {
         while self.next_ms < until_ms {
+            self.left = self.left.checked_sub(1).ok_or_else(too_many)?;
             let row = row(self.next_ms)?;
             if collector.push(&row.view(collector.container))?.is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -107,6 +113,10 @@ impl Sampler {
         self.advance(i64::try_from(intervals).unwrap_or(i64::MAX));
         ControlFlow::Continue(())
     }
+}
+
+fn too_many() -> GridError {
+    GridError::new(ErrorCode::CM_LIMITS_EXCEEDED, format!("a sampling makes up at most {MADE_UP_MAX} rows: take longer intervals"))
 }
 
 fn key_of(time_ms: i64) -> Result<Vec<u8>, GridError> {
@@ -136,8 +146,7 @@ fn empty_row(container: &Container, time_ms: i64) -> Result<OwnedRow, GridError>
     let (stamp, mut bytes) = (Stamp::at(0), Vec::new());
     let mut writer = RowWriter::new(&mut bytes, stamp, true, None);
     for (position, column) in container.in_order_of_ids() {
-        let size = if column.is_array { 4 } else { column.element.fixed_bytes().unwrap_or(0) };
-        writer.value(container.column_id(position), stamp, &[0; 8][..size]);
+        writer.value(container.column_id(position), stamp, column.zero_cell());
     }
     writer.finish();
     Ok(OwnedRow { clustering: key_of(time_ms)?, bytes })

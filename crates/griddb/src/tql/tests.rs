@@ -7,13 +7,12 @@ mod series;
 mod statements;
 
 use super::*;
-use crate::container::{Catalog, Container, ContainerChange};
-use crate::name::ContainerName;
+use crate::container::Container;
 use crate::row::{RowSet, StoredRow};
-use crate::schema::{ColumnDefinition, Definition, ElementType, Kind};
-use crate::{ErrorCode, GridError, PUBLIC_DATABASE, encode_key};
+use crate::schema::{ElementType, Kind};
+use crate::testing::{self, column};
+use crate::{ErrorCode, GridError, encode_key};
 use base::Rng;
-use model::Schema;
 use model::row::{RowView, RowWriter, Stamp};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -22,22 +21,6 @@ const NOW_MS: i64 = 1_700_000_000_000;
 const MEMORY_MAX: usize = 1 << 20;
 
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;
-
-fn column(name: &str, element: ElementType, is_array: bool) -> ColumnDefinition {
-    ColumnDefinition { name: name.to_owned(), element, is_array, is_not_null: false }
-}
-
-fn container(kind: Kind, mut columns: Vec<ColumnDefinition>, key_len: usize) -> Arc<Container> {
-    columns[..key_len].iter_mut().for_each(|column| column.is_not_null = true);
-    let definition = Definition { name: ContainerName::parse("Plant1"), partition: 5, kind, columns, key_len, version: 0 };
-    let changed = ContainerChange::Put { definition: definition.clone(), is_modifiable: false }
-        .apply(&Schema::empty(), PUBLIC_DATABASE, 1, 1)
-        .unwrap()
-        .unwrap();
-    let mut catalog = Catalog::default();
-    catalog.follow(&changed.schema);
-    Arc::clone(catalog.by_name(&changed.schema, PUBLIC_DATABASE, &definition.name).unwrap())
-}
 
 fn row(container: &Container, cells: &[Option<Vec<u8>>]) -> (Vec<u8>, Vec<u8>) {
     let (mut key, mut bytes) = (Vec::new(), Vec::new());
@@ -64,7 +47,7 @@ fn people() -> (Arc<Container>, Rows) {
         column("numbers", ElementType::Integer, true),
         column("select", ElementType::Short, false),
     ];
-    let container = container(Kind::Collection, columns, 1);
+    let container = testing::container("Plant1", Kind::Collection, columns, 1);
     let people = [
         (1_i32, Some("Ada"), Some(10_i64), 1.5_f64, true),
         (2, Some("bob"), Some(-3), 2.5, false),
@@ -101,7 +84,7 @@ fn plant() -> (Arc<Container>, Rows) {
         column("label", ElementType::String, false),
         column("level", ElementType::Integer, false),
     ];
-    let container = container(Kind::TimeSeries, columns, 1);
+    let container = testing::container("Plant1", Kind::TimeSeries, columns, 1);
     let of = |(second, voltage, level): (i64, f64, Option<i32>)| {
         let cells = [
             Some((second * 1_000).to_be_bytes().to_vec()),

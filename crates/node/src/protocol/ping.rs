@@ -1,4 +1,4 @@
-//! A third protocol, for tests: lines of text. It is registered as a real one would be, and shows that the seam is enough for it.
+//! A protocol for tests: lines of text. It is registered as a real one would be, and shows that the seam is enough for it.
 //!
 //! | line | what it does | reply |
 //! |---|---|---|

@@ -10,7 +10,7 @@ fn conditions_bound_the_keys() {
         column("c", ElementType::Timestamp, false),
         column("d", ElementType::Long, false),
     ];
-    let container = container(Kind::Collection, columns, 3);
+    let container = testing::container("Plant1", Kind::Collection, columns, 3);
     let texts = ["", "a", "a\0", "ab", "b"];
     let numbers = [i64::MIN, -1, 0, 1, i64::MAX];
     let mut rows = Rows::new();
