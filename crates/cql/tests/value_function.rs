@@ -423,6 +423,62 @@ fn numbers_with_huge_exponents_are_never_written_out() {
     }
 }
 
+/// What the masking functions show, as Cassandra 5.0.9 answers.
+#[test]
+fn masks_show_what_cassandras_show() {
+    let (text, int) = (DataType::Text, DataType::Int);
+    let shown = |name: &str, value: Option<&str>, begin: Option<i32>, end: Option<i32>, padding: Option<&str>| {
+        let types: Vec<Argument<'_>> = [&text, &int, &int, &text].into_iter().map(Argument::Type).collect();
+        let spec = resolve(name, &types, None).expect("such a function");
+        let (begin, end) = (begin.map(i32::to_be_bytes), end.map(i32::to_be_bytes));
+        let arguments = [
+            value.map(str::as_bytes),
+            begin.as_ref().map(<[u8; 4]>::as_slice),
+            end.as_ref().map(<[u8; 4]>::as_slice),
+            padding.map(str::as_bytes),
+        ];
+        evaluate(&spec, &arguments).map(|bytes| bytes.map(|bytes| String::from_utf8(bytes).expect("a text")))
+    };
+    let whole = Some("hello wörld");
+    for (name, begin, end, expected) in [
+        ("mask_inner", Some(1), Some(2), "h********ld"),
+        ("mask_inner", None, Some(3), "********rld"),
+        ("mask_inner", Some(3), None, "hel********"),
+        ("mask_inner", Some(100), Some(1), "hello wörld"),
+        ("mask_inner", Some(-1), Some(2), "*********ld"),
+        ("mask_inner", Some(i32::MAX), Some(i32::MAX), "hello wörld"),
+        ("mask_outer", Some(1), Some(2), "*ello wör**"),
+        ("mask_outer", Some(i32::MAX), Some(i32::MAX), "***********"),
+    ] {
+        assert_eq!(shown(name, whole, begin, end, None).expect("a mask").as_deref(), Some(expected), "{name} {begin:?} {end:?}");
+    }
+    assert_eq!(shown("mask_inner", Some("wö"), Some(0), Some(0), Some("é")).expect("a mask").as_deref(), Some("éé"));
+    assert_eq!(shown("mask_inner", None, Some(1), Some(1), None), Ok(None));
+    let error = shown("mask_outer", whole, Some(1), Some(1), Some("##")).expect_err("two characters");
+    let expected = "The padding argument for function system.mask_outer should be single-character, but '##' has 2 characters.";
+    assert_eq!(error.to_string(), expected);
+    let count = resolve("mask_default", &[], None).expect_err("no argument");
+    assert_eq!(count.to_string(), "Invalid number of arguments for function system.mask_default(any)");
+}
+
+/// `mask_default` shows a value of the type it is given, of nulls as well.
+#[test]
+fn default_masks_are_values() {
+    use DataType::*;
+    let simple = [
+        Ascii, BigInt, Blob, Boolean, Date, Decimal, Double, Duration, Float, Inet, Int, SmallInt, Text, Time, TimeUuid, Timestamp,
+        TinyInt, Uuid, Varint,
+    ];
+    let composed = simple
+        .iter()
+        .flat_map(|ty| [Vector(ty.clone().into(), 3), Tuple(vec![ty.clone(), Text].into()), List(ty.clone().into(), Frozen::Yes)]);
+    for ty in simple.iter().cloned().chain(composed) {
+        let spec = resolve("mask_default", &[Argument::Type(&ty)], None).expect("a function of any type");
+        let mask = evaluate(&spec, &[None]).expect("no error").expect("no null");
+        value::validate(&ty, &mask).unwrap_or_else(|error| panic!("{ty}: {error}"));
+    }
+}
+
 #[test]
 fn any_bytes_as_arguments_give_a_value_or_an_error() {
     let mut rng = Rng::new(seed());
