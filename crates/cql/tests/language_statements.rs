@@ -756,7 +756,6 @@ fn extensions() {
     accepted("CreateIndex", &["CREATE INDEX i ON t ((pk), v)", "CREATE INDEX ON t ((a, b), v)"]);
     accepted("CreateAggregate", &["CREATE AGGREGATE a (int) SFUNC f STYPE int REDUCEFUNC r FINALFUNC g INITCOND 0"]);
     accepted("AlterTable", &["ALTER TABLE t ADD a int, b text", "ALTER TABLE t DROP a, b"]);
-    accepted("CopyTable", &["CREATE TABLE a LIKE b", "CREATE TABLE IF NOT EXISTS ks.a LIKE ks.b WITH comment = 'x'"]);
     accepted("CreateRole", &["CREATE ROLE r WITH GENERATED PASSWORD AND LOGIN = true", "CREATE USER u WITH GENERATED PASSWORD"]);
     accepted("Describe", &["DESC SCHEMA WITH INTERNALS AND PASSWORDS", "DESC cluster.t", "DESC type"]);
     accepted(

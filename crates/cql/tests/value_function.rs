@@ -7,7 +7,7 @@ use base::Rng;
 use cql::value::function::{Argument, Environment, FunctionError, FunctionSpec, Operator, cast, negation, operator, resolve};
 use cql::value::text::to_literal;
 use cql::value::{Literal, compare, validate};
-use model::DataType;
+use model::{DataType, Frozen};
 use value_support::*;
 
 fn resolve_golden(name: &str, types: &[DataType]) -> Result<FunctionSpec, FunctionError> {
@@ -310,7 +310,7 @@ fn casts_are_those_of_the_table() {
             allowed += usize::from(cast(&from, &to).is_ok());
         }
         assert!(cast(&from, &from).is_ok());
-        assert!(from == DataType::List(DataType::Int.into(), model::Frozen::Yes) || cast(&from, &ty("list<int>")).is_err());
+        assert!(from == DataType::List(DataType::Int.into(), Frozen::Yes) || cast(&from, &ty("list<int>")).is_err());
     }
     // 72 between numbers (none to counter), 33 to text and ascii, 4 between times, 20 of a type to itself.
     assert_eq!(allowed, 64 + 33 + 4 + 20);
@@ -421,6 +421,66 @@ fn numbers_with_huge_exponents_are_never_written_out() {
             }
         }
     }
+}
+
+/// What the masking functions show, as Cassandra 5.0.9 answers.
+#[test]
+fn masks_show_what_cassandras_show() {
+    let (text, int) = (DataType::Text, DataType::Int);
+    let shown = |name: &str, value: Option<&str>, begin: Option<i32>, end: Option<i32>, padding: Option<&str>| {
+        let types: Vec<Argument<'_>> = [&text, &int, &int, &text].into_iter().map(Argument::Type).collect();
+        let spec = resolve(name, &types, None).expect("such a function");
+        let (begin, end) = (begin.map(i32::to_be_bytes), end.map(i32::to_be_bytes));
+        let arguments = [
+            value.map(str::as_bytes),
+            begin.as_ref().map(<[u8; 4]>::as_slice),
+            end.as_ref().map(<[u8; 4]>::as_slice),
+            padding.map(str::as_bytes),
+        ];
+        evaluate(&spec, &arguments).map(|bytes| bytes.map(|bytes| String::from_utf8(bytes).expect("a text")))
+    };
+    let whole = Some("hello wörld");
+    for (name, begin, end, expected) in [
+        ("mask_inner", Some(1), Some(2), "h********ld"),
+        ("mask_inner", None, Some(3), "********rld"),
+        ("mask_inner", Some(3), None, "hel********"),
+        ("mask_inner", Some(100), Some(1), "hello wörld"),
+        ("mask_inner", Some(-1), Some(2), "*********ld"),
+        ("mask_inner", Some(i32::MAX), Some(i32::MAX), "hello wörld"),
+        ("mask_outer", Some(i32::MAX), Some(i32::MAX), "***********"),
+    ] {
+        assert_eq!(shown(name, whole, begin, end, None).expect("a mask").as_deref(), Some(expected), "{name} {begin:?} {end:?}");
+    }
+    assert_eq!(shown("mask_inner", whole, Some(0), Some(0), Some("é")).expect("a mask").as_deref(), Some("ééééééééééé"));
+    assert_eq!(shown("mask_outer", Some("hello"), Some(1), Some(1), None).expect("a mask").as_deref(), Some("*ell*"));
+    assert_eq!(shown("mask_inner", None, Some(1), Some(1), None), Ok(None));
+    let error = shown("mask_outer", whole, Some(1), Some(1), Some("##")).expect_err("two characters");
+    let expected = "The padding argument for function system.mask_outer should be single-character, but '##' has 2 characters.";
+    assert_eq!(error.to_string(), expected);
+    let count = resolve("mask_default", &[], None).expect_err("no argument");
+    assert_eq!(count.to_string(), "Invalid number of arguments for function system.mask_default(any)");
+}
+
+/// `mask_default` shows a value of the type it is given, of nulls as well.
+#[test]
+fn default_masks_are_values() {
+    use DataType::*;
+    let simple = [
+        Ascii, BigInt, Blob, Boolean, Date, Decimal, Double, Duration, Float, Inet, Int, SmallInt, Text, Time, TimeUuid, Timestamp,
+        TinyInt, Uuid, Varint,
+    ];
+    let composed = simple
+        .iter()
+        .flat_map(|ty| [Vector(ty.clone().into(), 3), Tuple(vec![ty.clone(), Text].into()), List(ty.clone().into(), Frozen::Yes)]);
+    for ty in simple.iter().cloned().chain(composed) {
+        let spec = resolve("mask_default", &[Argument::Type(&ty)], None).expect("a function of any type");
+        let mask = evaluate(&spec, &[None]).expect("no error").expect("no null");
+        validate(&ty, &mask).unwrap_or_else(|error| panic!("{ty}: {error}"));
+    }
+    let nested = (0..4).fold(Int, |ty, _| Vector(ty.into(), 8192));
+    let spec = resolve("mask_default", &[Argument::Type(&nested)], None).expect("a function of any type");
+    let error = evaluate(&spec, &[None]).expect_err("petabytes");
+    assert_eq!(error.to_string(), "The default of the type has more than 1048576 bytes, the limit of mask_default");
 }
 
 #[test]

@@ -32,7 +32,8 @@ pub(super) fn alter(context: &Context<'_>, statement: &ast::AlterTable) -> Resul
         AlterTableOperation::Rename { if_exists, columns } => rename(&mut table, columns, *if_exists)?,
         AlterTableOperation::With(properties) => set_options(&mut table, properties)?,
         AlterTableOperation::AlterType { .. } => return Err(DdlError::AlterColumnType),
-        AlterTableOperation::Mask { .. } => return Err(DdlError::Unsupported("MASKED WITH")),
+        AlterTableOperation::Mask { mask: Some(_), .. } => return Err(DdlError::MaskingDisabled),
+        AlterTableOperation::Mask { if_exists, column, mask: None } => drop_mask(&table, column, *if_exists)?,
         AlterTableOperation::DropCompactStorage => return Err(DdlError::DropCompactStorage),
     }
     if table == **former {
@@ -94,9 +95,6 @@ fn add(keyspace: &Keyspace, table: &mut Table, columns: &[ast::ColumnDefinition]
             }
             return Err(DdlError::ColumnExists(name.to_owned()));
         }
-        if definition.mask.is_some() {
-            return Err(DdlError::Unsupported("MASKED WITH"));
-        }
         let data_type = resolver.column_type(&definition.type_name)?;
         let kind = if definition.is_static { ColumnKind::Static } else { ColumnKind::Regular };
         if kind == ColumnKind::Static && table.clustering_len == 0 {
@@ -120,6 +118,14 @@ fn add(keyspace: &Keyspace, table: &mut Table, columns: &[ast::ColumnDefinition]
         insert(table, Column { id, name: column, kind, order: Order::Ascending, data_type });
     }
     Ok(())
+}
+
+/// Dynamic data masking is disabled, as in Cassandra by default: no column has a mask that could be dropped.
+fn drop_mask(table: &Table, column: &Identifier, if_exists: bool) -> Result<(), DdlError> {
+    if if_exists || table.column(column.as_str()).is_some() {
+        return Ok(());
+    }
+    Err(DdlError::MaskUnknownColumn { column: column.as_str().to_owned(), table: table.name.clone() })
 }
 
 /// Puts a static or regular column where its kind and name belong.

@@ -112,7 +112,7 @@ fn build(
     let mut declared = BTreeMap::new();
     for column in &statement.columns {
         if column.mask.is_some() {
-            return Err(DdlError::Unsupported("MASKED WITH"));
+            return Err(DdlError::MaskingDisabled);
         }
         declared.insert(column.name.as_str(), (resolver.column_type(&column.type_name)?, column.is_static));
     }

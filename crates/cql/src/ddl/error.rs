@@ -257,6 +257,13 @@ pub enum DdlError {
     AlterColumnType,
     #[error("DROP COMPACT STORAGE is disabled. Enable in cassandra.yaml to use.")]
     DropCompactStorage,
+    #[error(
+        "Cannot mask columns because dynamic data masking is not enabled. You can enable it with the dynamic_data_masking_enabled property \
+         on cassandra.yaml"
+    )]
+    MaskingDisabled,
+    #[error("Column with name '{column}' doesn't exist on table '{table}'")]
+    MaskUnknownColumn { column: String, table: String },
     #[error("Non-frozen collections and UDTs are not supported with COMPACT STORAGE")]
     CompactMultiCell,
     #[error("Static columns are not supported in COMPACT STORAGE tables")]

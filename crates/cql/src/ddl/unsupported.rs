@@ -18,10 +18,6 @@ pub(super) fn answer(context: &Context<'_>, statement: &Statement) -> Result<Out
     let text = |name: &Identifier| name.as_str().to_owned();
     let is_known = context.environment.role.is_some();
     match statement {
-        S::CopyTable(copy) => {
-            keyspace(&copy.name.keyspace)?;
-            Err(DdlError::Unsupported("CREATE TABLE LIKE"))
-        }
         S::CreateFunction(create) => {
             keyspace(&create.name.keyspace)?;
             Err(DdlError::Unsupported("CREATE FUNCTION"))

@@ -6,10 +6,13 @@
 //!
 //! Nothing here has a clock or dice: what changes from call to call comes in with the [`Environment`].
 
+mod argument;
 mod collection;
 mod environment;
 mod error;
 mod exact;
+mod mask;
+mod mask_call;
 mod math;
 mod number;
 mod operator;
@@ -19,10 +22,11 @@ mod time;
 mod transcendental;
 mod vector;
 
+pub use argument::Argument;
 pub use environment::Environment;
 pub use error::{FunctionError, NumberError, Shown, Signature};
 pub use operator::Operator;
-pub use resolve::{Argument, cast, negation, operator, resolve};
+pub use resolve::{cast, negation, operator, resolve};
 pub use spec::FunctionSpec;
 pub(crate) use vector::Similarity;
 pub(super) use {exact::Exact, number::Number};

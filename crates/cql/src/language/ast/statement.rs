@@ -14,7 +14,7 @@ use super::{
     modification::{Batch, Delete, Insert, PruneView, Truncate, Update},
     name::Identifier,
     select::Select,
-    table::{AlterTable, CopyTable, CreateTable, DropTable},
+    table::{AlterTable, CreateTable, DropTable},
 };
 
 /// Any statement.
@@ -35,7 +35,6 @@ pub enum Statement {
     AlterKeyspace(AlterKeyspace),
     DropKeyspace(DropKeyspace),
     CreateTable(CreateTable),
-    CopyTable(CopyTable),
     AlterTable(AlterTable),
     DropTable(DropTable),
     CreateIndex(CreateIndex),

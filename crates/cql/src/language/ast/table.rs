@@ -70,19 +70,6 @@ pub struct TableOptions {
     pub compact_storage: bool,
 }
 
-/// `CREATE TABLE … LIKE …` (Cassandra, after 5.0)
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CopyTable {
-    /// The table to create.
-    pub name: QualifiedName,
-    /// `IF NOT EXISTS`
-    pub if_not_exists: bool,
-    /// The table to be like.
-    pub like: QualifiedName,
-    /// `WITH name = value`
-    pub properties: Vec<Property>,
-}
-
 /// `ALTER TABLE …`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlterTable {

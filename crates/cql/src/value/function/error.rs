@@ -145,6 +145,34 @@ pub enum FunctionError {
         /// What it got.
         found: DataType,
     },
+    /// An argument of a masking function is of another type.
+    #[error("Function system.{name} requires an argument of type {required}, but found argument {argument} of type {found}")]
+    RequiresType {
+        /// The name.
+        name: Box<str>,
+        /// Which types it takes.
+        required: &'static str,
+        /// The argument's type or text.
+        argument: Box<str>,
+        /// Its type.
+        found: DataType,
+    },
+    /// A mask of no character, or of several.
+    #[error("The padding argument for function system.{name} should be single-character, but '{padding}' has {characters} characters.")]
+    Padding {
+        /// The name.
+        name: Box<str>,
+        /// The beginning of what was given.
+        padding: Box<str>,
+        /// How many characters it has.
+        characters: usize,
+    },
+    /// A type whose default is too long.
+    #[error("The default of the type has more than {limit} bytes, the limit of mask_default")]
+    DefaultTooLong {
+        /// How many bytes it may have.
+        limit: usize,
+    },
     /// Vectors of different dimensions.
     #[error("All arguments must have the same vector dimensions")]
     Dimensions,

@@ -1,6 +1,8 @@
 //! Which function a call means: by its name, the types of its arguments, and the type of what takes the result.
 
+use super::argument::{Argument, assignable, same};
 use super::collection::Part;
+use super::mask_call;
 use super::math::Math;
 use super::number::{is_numeric, result_type};
 use super::spec::{FunctionSpec, Operation};
@@ -8,79 +10,8 @@ use super::vector::Similarity;
 use super::{FunctionError, Operator, Signature};
 use crate::value::aggregate::AggregateKind;
 use crate::value::literal::{Fit, Literal};
-use crate::value::parse::Excerpt;
 use model::{DataType, Frozen};
 use std::sync::Arc;
-
-/// What is known of an argument before there is a value.
-#[derive(Clone, Copy, Debug)]
-pub enum Argument<'a> {
-    /// Its type: a column, a cast, another call.
-    Type(&'a DataType),
-    /// A literal of a native type.
-    Literal(Literal<'a>),
-    /// A list literal of so many elements: a vector literal looks the same.
-    List(usize),
-    /// Another literal of a collection or tuple.
-    Composed,
-    /// Nothing: a marker or null.
-    Unknown,
-}
-
-impl<'a> From<Option<&'a DataType>> for Argument<'a> {
-    fn from(ty: Option<&'a DataType>) -> Self {
-        ty.map_or(Self::Unknown, Self::Type)
-    }
-}
-
-impl Argument<'_> {
-    fn shown(&self) -> Box<str> {
-        match self {
-            Self::Type(ty) => ty.to_string().into(),
-            Self::Literal(Literal::String(text)) => format!("'{}'", Excerpt::new(text)).into(),
-            Self::Literal(literal) => Excerpt::new(literal.text()).to_string().into(),
-            Self::List(_) | Self::Composed | Self::Unknown => "?".into(),
-        }
-    }
-
-    /// The type that the argument itself has.
-    fn own_type(&self) -> Option<DataType> {
-        match self {
-            Self::Type(ty) => Some((*ty).clone()),
-            Self::Literal(literal) => Some(literal.natural_type()),
-            Self::List(_) | Self::Composed | Self::Unknown => None,
-        }
-    }
-
-    fn fit(&self, ty: &DataType) -> Fit {
-        match self {
-            Self::Type(own) if same(own, ty) => Fit::Exact,
-            Self::Type(own) if assignable(own, ty) => Fit::Convertible,
-            Self::Type(_) => Fit::None,
-            Self::Literal(literal) => literal.fit(ty),
-            Self::List(_) | Self::Composed | Self::Unknown => Fit::Convertible,
-        }
-    }
-}
-
-/// Equal but for whether they are frozen.
-fn same(one: &DataType, two: &DataType) -> bool {
-    one == two || one.frozen() == two.frozen()
-}
-
-/// Whether every value of `from` is one of `to`, byte for byte.
-fn assignable(from: &DataType, to: &DataType) -> bool {
-    same(from, to)
-        || matches!(
-            (from, to),
-            (_, DataType::Blob)
-                | (DataType::Ascii, DataType::Text)
-                | (DataType::TimeUuid, DataType::Uuid)
-                | (DataType::BigInt, DataType::Timestamp)
-                | (DataType::Timestamp, DataType::BigInt)
-                | (DataType::Int | DataType::BigInt | DataType::Timestamp, DataType::Varint)
-        )
-}
 
 fn spec(name: &str, arguments: &[DataType], result: DataType, operation: Operation) -> FunctionSpec {
     FunctionSpec { signature: Signature { name: name.into(), arguments: arguments.to_vec(), result }, operation }
@@ -256,7 +187,7 @@ fn generic(name: &str, arguments: &[Argument<'_>], receiver: Option<&DataType>) 
         "collection_min" | "collection_max" | "collection_sum" | "collection_avg" => (1, "numeric_set_or_list"),
         "from_json" | "fromjson" => (1, "text"),
         "similarity_cosine" | "similarity_euclidean" | "similarity_dot_product" => (2, "vector<float, n>, vector<float, n>"),
-        _ => return Ok(None),
+        _ => return mask_call::resolve(name, arguments),
     };
     if arguments.len() != count {
         return Err(FunctionError::GenericArgumentCount { name: name.into(), parameters });

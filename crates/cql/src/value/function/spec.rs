@@ -3,6 +3,7 @@
 use super::collection::Part;
 use super::environment::Environment;
 use super::error::{FunctionError, Shown, Signature};
+use super::mask::Mask;
 use super::math::Math;
 use super::number::{self, Number};
 use super::operator::Operator;
@@ -36,6 +37,7 @@ pub(super) enum Operation {
     Part(Part),
     Fold(AggregateKind),
     Similarity(Similarity),
+    Mask(Mask),
     ToJson,
     FromJson,
     Aggregate(AggregateKind),
@@ -87,7 +89,7 @@ impl FunctionSpec {
 
     /// Calls the function and appends its result to `out`; false is null, and nothing was appended.
     ///
-    /// A null argument gives null (but for `toJson`), and so does an empty value of a type that is not text or blob.
+    /// A null argument gives null (but for `toJson` and the masking functions), and so does an empty value of a type that is not text or blob.
     ///
     /// # Errors
     /// When the arguments have no result, such as a division by zero; `out` may then hold a part of one.
@@ -101,6 +103,9 @@ impl FunctionSpec {
             json::write_json(&types[0], arguments[0], &mut written);
             out.extend_from_slice(written.as_bytes());
             return Ok(true);
+        }
+        if let Operation::Mask(mask) = self.operation {
+            return mask.apply(&self.signature.name, &self.signature.result, arguments, out);
         }
         let mut values: [&[u8]; ARGUMENTS_MAX] = [&[]; ARGUMENTS_MAX];
         for ((slot, argument), ty) in values.iter_mut().zip(arguments).zip(types) {
@@ -173,14 +178,14 @@ impl FunctionSpec {
                 let text = std::str::from_utf8(first).map_err(|_| FunctionError::NotAValue)?;
                 return json::from_json(result, text, out).map_err(FunctionError::Json);
             }
-            // Both are taken before.
-            Operation::ToJson | Operation::Aggregate(_) => return Err(FunctionError::NotAValue),
+            // All are taken before.
+            Operation::ToJson | Operation::Mask(_) | Operation::Aggregate(_) => return Err(FunctionError::NotAValue),
         }
         Ok(true)
     }
 }
 
-/// No function takes more arguments.
+/// No function but the masking ones takes more arguments.
 const ARGUMENTS_MAX: usize = 3;
 
 /// Whether no bytes are a value like any other of this type.
