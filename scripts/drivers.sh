@@ -12,7 +12,7 @@
 # TARNDB_TEST_CQL=host:port, TARNDB_TEST_AEROSPIKE=host:port, TARNDB_TEST_RESTART (a command that takes `kill` or `term`; empty when the server is not ours)
 # TARNDB_TEST_CA (whom clients trust that speak TLS; missing where they cannot) and TARNDB_TEST_PEER (not empty when the server is not TarnDB). Ends with 1 if any suite failed.
 #
-# Suites run side by side in TARNDB_TEST_LANES lanes (2), and their output goes to .cache/log/SUITE.log. One lane, or one suite, shows its
+# Suites run side by side in TARNDB_TEST_LANES lanes (3), and their output goes to .cache/log/SUITE.log. One lane, or one suite, shows its
 # output at once. After a failure no further suite starts; TARNDB_TEST_KEEP_GOING=1 runs them all the same.
 set -euo pipefail
 . "$(dirname "$0")/steps.sh"
@@ -175,7 +175,7 @@ run_lane() { # run_lane QUEUE...: runs suites until the queues are empty, and wr
 for name in "${suites[@]}"; do
   if is_waiting "$name"; then echo "$name" >> "$run_directory/queue-waiting"; else echo "$name" >> "$run_directory/queue-busy"; fi
 done
-lane_count=${TARNDB_TEST_LANES:-2}
+lane_count=${TARNDB_TEST_LANES:-3}
 (( ${#suites[@]} > 1 )) || lane_count=1
 queues=("$run_directory/queue-waiting" "$run_directory/queue-busy")
 if (( lane_count == 1 )); then

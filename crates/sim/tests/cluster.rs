@@ -31,11 +31,20 @@ fn a_cluster_is_upgraded_while_it_serves() {
     println!("{total:#?}");
 }
 
-/// The simulator can fail: planted bugs are found.
+// The simulator can fail: planted bugs are found. A test for each, so that they use all cores.
+
 #[test]
-fn planted_bugs_of_a_cluster_are_found() {
+fn an_acknowledgement_before_the_replicas_is_found() {
     find(Planted::EarlyAcknowledgement);
+}
+
+#[test]
+fn a_lease_that_does_not_end_is_found() {
     find(Planted::StaleLease);
+}
+
+#[test]
+fn a_missing_fence_is_found() {
     find(Planted::NoFencing);
 }
 
