@@ -6,7 +6,7 @@
 //!
 //! Files in the order in which a write passes through them: `batch`, `received`, `write`, `format`, `log`, `memory`, `index`, `segments`, `flush`,
 //! `witness`, `growth`; a read: `read`, `pages`, `scan`, `prefixes`, `prefix_filter`, `merge`, `tail`, `fetch`, `cache`, `resident`; in the background: `defrag`, `cold`, `expiry`, `purging`, `paging`, `drops`,
-//! `checkpoint`, `scrub`; at start: `recovery`; offline: `inspect`.
+//! `checkpoint`, `scrub`; for who asks: `stats`, `sizes`; at start: `recovery`; offline: `inspect`.
 
 mod batch;
 mod cache;
@@ -44,6 +44,7 @@ mod resident;
 mod scan;
 mod scrub;
 mod segments;
+mod sizes;
 mod stats;
 mod tags;
 mod tail;
@@ -69,5 +70,6 @@ pub use received::{EncodedRow, ReceivedRows};
 pub use recovery::{DamageReport, RecoveryProgress};
 pub use resident::resident_of;
 pub use scan::{Direction, PartitionCursor, PartitionScan, READ_AHEAD_MAX, TableCursor, TablePosition, TableRow, TableScan};
+pub use sizes::TableSizes;
 pub use stats::Stats;
 pub use tail::{Tail, TailPosition, TailScan};

@@ -3,7 +3,7 @@
 //! Bytes come in through [`io::Handler`]; a request runs at once when its partition is here and in memory, and its reply is written straight
 //! into the connection's output. Everything else waits in [`Requests`] and is answered later. Nothing here blocks or reads a clock.
 
-use crate::cluster::{ClusterCore, MetadataBlobs};
+use crate::cluster::{ClusterCore, Figures, MetadataBlobs};
 use crate::config::NodeConfig;
 use crate::connections::Connections;
 use crate::coordination::PartSizes;
@@ -55,12 +55,7 @@ pub struct Core {
     pub(crate) send_away_until_us: Option<u64>,
     /// When to look again for clients that do not read; only while there is too much to send.
     pub(crate) stalls_due_us: Option<u64>,
-    /// When figures are written for operators.
-    pub(crate) report_due_us: u64,
-    /// Whether the log says that there is no room for writes.
-    pub(crate) told_full: bool,
-    /// How many reports in a row have found room for writes.
-    pub(crate) looks_with_room: u32,
+    pub(crate) figures: Figures,
     pub(crate) lifecycle: Lifecycle,
     /// On core 0: whether one of them has found stored data damaged.
     pub(crate) is_damaged: bool,
@@ -119,9 +114,7 @@ impl Core {
             cluster,
             send_away_until_us: None,
             stalls_due_us: None,
-            report_due_us: 0,
-            told_full: false,
-            looks_with_room: 0,
+            figures: Figures::default(),
             lifecycle: Lifecycle::new(parts.on_ready),
             is_damaged: false,
         };

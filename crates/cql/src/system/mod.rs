@@ -11,6 +11,7 @@
 
 mod catalog;
 mod definitions;
+mod estimates;
 mod node_tables;
 mod node_view;
 mod role_tables;
@@ -20,7 +21,7 @@ mod versions;
 
 pub use catalog::{Catalog, catalog, keyspace, table};
 pub use definitions::{is_system_keyspace, is_virtual_keyspace};
-pub use node_view::{ClientView, NodeView, PeerView, RING_TOKENS, ring_tokens};
+pub use node_view::{ClientView, NodeView, PeerView, RING_TOKENS, TableSize, ring_tokens};
 pub use row::SystemRow;
 pub use versions::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION};
 
@@ -38,6 +39,8 @@ pub fn rows(table: &Table, view: &NodeView<'_>, visit: &mut dyn FnMut(SystemRow)
         ("system", "local") => node_tables::local(view, &mut rows),
         ("system", "peers") => node_tables::peers(view, &mut rows),
         ("system", "peers_v2") => node_tables::peers_v2(view, &mut rows),
+        ("system", "size_estimates") => estimates::size_estimates(view, &mut rows),
+        ("system", "table_estimates") => estimates::table_estimates(view, &mut rows),
         ("system_distributed", "view_build_status") => node_tables::view_build_status(view, &mut rows),
         ("system_auth", "roles") => role_tables::roles(view.schema, &mut rows),
         ("system_auth", "role_members") => role_tables::role_members(view.schema, &mut rows),

@@ -38,6 +38,17 @@ pub struct NodeView<'a> {
     pub settings: &'a [(&'a str, String)],
     /// Indexes and materialized views that are complete, by the engine's ids of their tables.
     pub built_indexes: &'a [TableId],
+    /// How large tables are on this node, by ascending id; in a cluster, those of their slots that it is the primary of.
+    pub table_sizes: &'a [(TableId, TableSize)],
+}
+
+/// How large a table is, nearly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableSize {
+    /// How many partitions it has.
+    pub partitions: u64,
+    /// How many bytes one of them takes on the device, on average.
+    pub partition_bytes: u64,
 }
 
 /// Another member of the cluster.

@@ -38,7 +38,7 @@ pub(crate) use partition::Partition;
 pub(crate) use recover::{Collision, Recovered};
 pub(crate) use restore::Restore;
 pub(crate) use rows::{Limits, Rows, RowsIter};
-pub(crate) use slot::{Entry, UNKNOWN_HASH};
+pub(crate) use slot::{Entry, SlotIndex, UNKNOWN_HASH};
 pub(crate) use snapshot::SnapshotCursor;
 pub(crate) use sweep::SweepCursor;
 pub(crate) use table::Table;

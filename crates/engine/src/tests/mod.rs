@@ -12,6 +12,7 @@ mod pages;
 mod prefixes;
 mod scrub;
 mod shard;
+mod sizes;
 mod tail;
 mod work;
 

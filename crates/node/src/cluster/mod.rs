@@ -49,5 +49,6 @@ pub(crate) use membership::schema_diff;
 pub use membership::view::View;
 pub use operations::board::Board;
 pub use operations::reports::{ClusterReport, CoreReport, MemberReport, PendingReport, Report};
+pub(crate) use operations::turn::Figures;
 pub use rebuild::progress::{Held, RebuildReport};
 pub(crate) use routing::requests::{Asker, NOBODY, PATIENCE_US, Place, Route};

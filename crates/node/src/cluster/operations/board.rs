@@ -10,6 +10,7 @@
 use crate::cluster::membership::orders::{Answer, Order};
 use crate::cluster::operations::reports::{ClusterReport, CoreReport, Report};
 use base::TableId;
+use engine::TableSizes;
 use model::Schema;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -82,6 +83,19 @@ impl Board {
         let others: Vec<&CoreReport> = reports.collect();
         let everywhere = |index: &&u32| others.iter().all(|report| report.indexes_built.contains(index));
         first.indexes_built.iter().filter(everywhere).map(|index| TableId(*index)).collect()
+    }
+
+    /// The sizes of tables on all cores together, as they were about a second ago.
+    pub(crate) fn table_sizes(&self) -> BTreeMap<TableId, TableSizes> {
+        let inner = self.lock();
+        let mut sums: BTreeMap<TableId, TableSizes> = BTreeMap::new();
+        for (table, sizes) in inner.cores.values().flat_map(|report| &report.tables) {
+            let sum = sums.entry(*table).or_default();
+            sum.partitions += sizes.partitions;
+            sum.sampled += sizes.sampled;
+            sum.sampled_bytes += sizes.sampled_bytes;
+        }
+        sums
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

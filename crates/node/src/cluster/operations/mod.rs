@@ -5,4 +5,5 @@
 
 pub(crate) mod board;
 pub(crate) mod reports;
+mod table_figures;
 pub(crate) mod turn;

@@ -1,8 +1,10 @@
 //! A node's figures, as they are shown and served.
 
 use crate::cluster::rebuild::progress::RebuildReport;
+use base::TableId;
+use engine::TableSizes;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A node's figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,6 +134,9 @@ pub struct CoreReport {
     /// Slots whose rows of before have to go: those of learners before they are rebuilt, and those that are another member's now.
     #[serde(default)]
     pub to_wipe: u32,
+    /// Tables of which it has something.
+    #[serde(skip)]
+    pub tables: BTreeMap<TableId, TableSizes>,
     /// What other members have not acknowledged.
     pub pending: Vec<PendingReport>,
     /// Members for whose return it keeps what they have missed.

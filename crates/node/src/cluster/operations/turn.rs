@@ -5,6 +5,7 @@ use crate::cluster::membership::group::Waiter;
 use crate::cluster::membership::orders::{Answer, Order, answer};
 use crate::cluster::membership::roles::{Role, Waits};
 use crate::cluster::operations::reports::{ClusterReport, CoreReport, MemberReport, PendingReport};
+use crate::cluster::operations::table_figures::TableFigures;
 use crate::cluster::rebuild::learner_state::Learner;
 use crate::cluster::rebuild::queue::ReplicaQueue;
 use crate::core::Core;
@@ -27,6 +28,18 @@ const CHANGED_US: u64 = 50_000;
 /// When to try again what somebody who reads was in the way of.
 const AGAIN_US: u64 = 10_000;
 
+/// What a core remembers of what it has told operators.
+#[derive(Debug, Default)]
+pub(crate) struct Figures {
+    /// When figures are written next.
+    report_due_us: u64,
+    /// Whether the log says that there is no room for writes.
+    told_full: bool,
+    /// How many reports in a row have found room for writes.
+    looks_with_room: u32,
+    tables: TableFigures,
+}
+
 impl Core {
     /// Writes the figures when they are due, and takes up orders. Returns the time at which to be called again.
     pub(crate) fn operations_turn<R: Reactor<Message = Message>>(&mut self, reactor: &R) -> Option<u64> {
@@ -37,24 +50,25 @@ impl Core {
             self.take_order(order, sender);
         }
         let now_us = reactor.now().monotonic_us;
-        if now_us < self.report_due_us {
-            return Some(self.report_due_us);
+        if now_us < self.figures.report_due_us {
+            return Some(self.figures.report_due_us);
         }
         let is_written = self.write_report(now_us);
         // A node where nothing happens sleeps; but orders may come.
-        (leads || !is_written).then_some(self.report_due_us)
+        (leads || !is_written).then_some(self.figures.report_due_us)
     }
 
     /// Writes the figures of this core and, on core 0, of the cluster. Returns whether nobody was in the way.
     pub(crate) fn write_report(&mut self, now_us: u64) -> bool {
         self.note_room();
+        self.measure_tables();
         let Some(board) = self.config.board.as_deref() else { return true };
         if let Some(cluster) = &mut self.cluster {
             cluster.sample_rebuilds(now_us);
         }
         let cluster = self.cluster.as_deref().filter(|_| self.core == CoreId(0)).and_then(|cluster| cluster.report(now_us));
         let is_written = board.write(self.core_report(), cluster);
-        self.report_due_us = now_us + if is_written { REPORT_US * self.report_weight() } else { AGAIN_US };
+        self.figures.report_due_us = now_us + if is_written { REPORT_US * self.report_weight() } else { AGAIN_US };
         is_written
     }
 
@@ -65,9 +79,9 @@ impl Core {
         let engine = self.shard.engine();
         let (full, index_is_full) = (engine.full(), engine.index_is_full());
         let is_full = full.is_some() || index_is_full;
-        self.looks_with_room = if is_full { 0 } else { self.looks_with_room.saturating_add(1) };
-        if is_full && !self.told_full {
-            self.told_full = true;
+        self.figures.looks_with_room = if is_full { 0 } else { self.figures.looks_with_room.saturating_add(1) };
+        if is_full && !self.figures.told_full {
+            self.figures.told_full = true;
             match full {
                 Some(space) => tracing::error!(core = self.core.0, %space, "device full: writes that need room are refused"),
                 None => tracing::error!(
@@ -75,21 +89,29 @@ impl Core {
                     "the index takes all that memory_limit leaves: writes of new rows are refused; delete rows or raise the limit"
                 ),
             }
-        } else if self.told_full && self.looks_with_room >= 2 {
-            self.told_full = false;
+        } else if self.figures.told_full && self.figures.looks_with_room >= 2 {
+            self.figures.told_full = false;
             tracing::info!(core = self.core.0, "there is room again: writes are taken");
         }
     }
 
     /// The cluster has changed: who looks wants to see it.
     pub(crate) fn report_soon(&mut self, now_us: u64) {
-        self.report_due_us = self.report_due_us.min(now_us + CHANGED_US * self.report_weight());
+        self.figures.report_due_us = self.figures.report_due_us.min(now_us + CHANGED_US * self.report_weight());
     }
 
     /// To count the slots of many keyspaces takes its time, and is done less often.
     fn report_weight(&self) -> u64 {
         let keyspaces = self.cluster.as_ref().map_or(0, |cluster| cluster.view.keyspaces.len() as u64);
         1 + keyspaces / REPORT_KEYSPACES
+    }
+
+    /// Looks at the sizes of some tables: those of this core, in a cluster those that it is the primary of.
+    fn measure_tables(&mut self) {
+        let (engine, cluster) = (self.shard.engine(), self.cluster.as_deref());
+        self.figures.tables.measure(self.schema.tables().map(|table| table.id), |table| {
+            engine.table_sizes(table, |slot| cluster.is_none_or(|cluster| cluster.is_primary(table, slot)))
+        });
     }
 
     fn core_report(&self) -> CoreReport {
@@ -116,6 +138,7 @@ impl Core {
             slots_to_index: self.protocols.cql.backfills.slots_left(),
             view_slots_left: self.protocols.cql.view_builds.slots_left(),
             views_behind: self.protocols.cql.view_updates.behind(),
+            tables: self.figures.tables.sizes().clone(),
             ..CoreReport::default()
         };
         if let Some(cluster) = &self.cluster {

@@ -1,10 +1,13 @@
 //! What CQL clients see of a node and its cluster: SUPPORTED and the system tables.
 
+use crate::cluster::Board;
 use crate::core::Core;
+use base::TableId;
 use cql::CqlError;
 use cql::exec::{Execution, MemoryStore};
-use cql::system::{self, NodeView};
+use cql::system::{self, NodeView, TableSize};
 use cql::wire::TABLETS_ROUTING;
+use engine::TableSizes;
 use model::Table;
 use model::operation::Context;
 use std::sync::Arc;
@@ -58,6 +61,7 @@ impl Core {
             clients: &[],
             settings: &[],
             built_indexes: &[],
+            table_sizes: &[],
         }
     }
 
@@ -70,9 +74,16 @@ impl Core {
         let indexes = |table: &Arc<Table>| {
             self.config.board.as_ref().filter(|_| tells_of_builds(&table.name)).map(|board| board.indexes_built(self.cores))
         };
+        let sizes = |table: &Arc<Table>| {
+            self.config
+                .board
+                .as_ref()
+                .filter(|_| ["size_estimates", "table_estimates"].contains(&table.name.as_str()))
+                .map(|board| sizes(board))
+        };
         for table in execution.prepared.tables() {
-            let built_indexes = indexes(table).unwrap_or_default();
-            system::rows(table, &NodeView { built_indexes: &built_indexes, ..self.view() }, &mut |row| {
+            let (built_indexes, table_sizes) = (indexes(table).unwrap_or_default(), sizes(table).unwrap_or_default());
+            system::rows(table, &NodeView { built_indexes: &built_indexes, table_sizes: &table_sizes, ..self.view() }, &mut |row| {
                 if outcome.is_ok() {
                     outcome = store.insert(table, &row.values);
                 }
@@ -81,4 +92,13 @@ impl Core {
         outcome?;
         store.run(execution, context, out)
     }
+}
+
+/// What is told of the sizes of tables.
+fn sizes(board: &Board) -> Vec<(TableId, TableSize)> {
+    let size = |(table, sizes): (TableId, TableSizes)| {
+        let partition_bytes = sizes.sampled_bytes.checked_div(sizes.sampled).unwrap_or(0);
+        (table, TableSize { partitions: sizes.partitions, partition_bytes })
+    };
+    board.table_sizes().into_iter().map(size).collect()
 }
