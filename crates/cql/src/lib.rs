@@ -3,8 +3,9 @@
 //! The modules in the order in which a request passes through them: [`session`] and [`wire`] (bytes to requests), [`language`] (text to a
 //! tree), [`plan`] (a tree against a schema), [`exec`] (a plan with its values, on a shard), [`reply`] (the answer as a frame). Beside them
 //! [`value`] knows the bytes of one value, [`index`] which entries rows have in indexes, [`ddl`] changes schemas, [`system`] and [`describe`] show them, [`roles`] knows who may log in,
-//! [`permissions`] who may do what, and [`listings`] tells.
+//! [`permissions`] who may do what, and [`listings`] tells. [`ConnectedClient`] is what others see of a connection.
 
+mod clients;
 pub mod ddl;
 pub mod describe;
 mod error;
@@ -21,4 +22,5 @@ pub mod system;
 pub mod value;
 pub mod wire;
 
+pub use clients::{ClientState, ConnectedClient};
 pub use error::{Asked, CqlError};

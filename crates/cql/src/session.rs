@@ -7,6 +7,7 @@
 //! Invariant: where the server asks for credentials, no statement reaches it before [`Session::log_in`].
 
 use crate::CqlError;
+use crate::clients::{ClientState, ConnectedClient};
 use crate::permissions::Rights;
 use crate::reply;
 use crate::wire::{
@@ -27,6 +28,9 @@ pub trait Server {
     /// # Errors
     /// Why not.
     fn admit(&self) -> Result<(), CqlError>;
+
+    /// A client has sent STARTUP. It is connected as long as this lives.
+    fn connected(&mut self, _client: &Arc<ConnectedClient>) {}
 
     /// The class by which drivers choose how to log in; none where nobody has to.
     fn authenticator(&self) -> Option<&'static str>;
@@ -89,6 +93,10 @@ pub struct Client {
     pub address: SocketAddr,
     /// Whether it wants to hear where partitions are: [`TABLETS_ROUTING`].
     pub wants_tablets: bool,
+    /// Whether it speaks TLS.
+    pub is_encrypted: bool,
+    /// What others see of it, once it has sent STARTUP.
+    connected: Option<Arc<ConnectedClient>>,
     /// Requests whose reply has not been given yet.
     pub in_flight: u32,
     /// How large replies that came later have been: decays towards those of late.
@@ -103,7 +111,30 @@ impl Client {
     #[must_use]
     pub fn elsewhere(version: ProtocolVersion, keyspace: Option<String>) -> Self {
         let address = (std::net::Ipv4Addr::UNSPECIFIED, 0).into();
-        Self { version, role: None, rights: None, keyspace, address, wants_tablets: false, in_flight: 0, reply_bytes: REPLY_BYTES_FIRST }
+        Self {
+            version,
+            role: None,
+            rights: None,
+            keyspace,
+            address,
+            wants_tablets: false,
+            is_encrypted: false,
+            connected: None,
+            in_flight: 0,
+            reply_bytes: REPLY_BYTES_FIRST,
+        }
+    }
+
+    /// It uses this keyspace from now on.
+    pub fn use_keyspace(&mut self, keyspace: &str) {
+        self.keyspace = Some(keyspace.to_owned());
+        self.show(|state| state.keyspace = Some(keyspace.to_owned()));
+    }
+
+    fn show(&self, change: impl FnOnce(&mut ClientState)) {
+        if let Some(connected) = &self.connected {
+            connected.change(change);
+        }
     }
 
     /// How large the replies that are still to come may be together.
@@ -234,9 +265,9 @@ impl Session {
                 outgoing.write(out, &mut workspaces.outgoing, |out| unknown_request(&frame, client, phase, server, out));
                 continue;
             }
-            match new_request(&frame, server, out) {
+            match new_request(&frame, client, server, out) {
                 Handshake::Answered => {}
-                Handshake::Start { compression, wants_tablets } => {
+                Handshake::Start { compression, wants_tablets, connected } => {
                     let version = client.version;
                     client.wants_tablets = wants_tablets;
                     // The answer itself still goes out in the old form.
@@ -245,8 +276,11 @@ impl Session {
                         verdict = Verdict::Close;
                         break;
                     }
+                    server.connected(&connected);
+                    client.connected = Some(connected);
                     *phase = match server.authenticator() {
                         None => {
+                            client.show(|state| state.is_ready = true);
                             reply::write_frame(out, version, stream, Opcode::Ready, |_| {});
                             Phase::Ready
                         }
@@ -271,6 +305,7 @@ impl Session {
         let version = self.client.version;
         match outcome {
             Ok(role) => {
+                self.client.show(|state| (state.is_ready, state.role) = (true, Some(Arc::clone(&role))));
                 (self.phase, self.client.role, self.client.rights) = (Phase::Ready, Some(role), None);
                 reply::write_frame(reply, version, stream, Opcode::AuthSuccess, |body| write_auth_token(body, None));
             }
@@ -369,17 +404,17 @@ impl Outgoing {
 /// What a request before READY leads to.
 enum Handshake {
     Answered,
-    Start { compression: Option<Compression>, wants_tablets: bool },
+    Start { compression: Option<Compression>, wants_tablets: bool, connected: Arc<ConnectedClient> },
 }
 
-fn new_request(frame: &Frame<'_>, server: &impl Server, out: &mut Vec<u8>) -> Handshake {
+fn new_request(frame: &Frame<'_>, client: &Client, server: &impl Server, out: &mut Vec<u8>) -> Handshake {
     let (version, stream) = (frame.header.version, frame.header.stream);
     let outcome = match Request::decode(frame) {
         Ok((_, Request::Options)) => {
             write_options(version, stream, server, out);
             return Handshake::Answered;
         }
-        Ok((_, Request::Startup(options))) => server.admit().and_then(|()| startup(&options)),
+        Ok((_, Request::Startup(options))) => server.admit().and_then(|()| startup(&options, client)),
         Ok((_, other)) => Err(CqlError::Protocol(format!("Unexpected message {}, expecting STARTUP or OPTIONS", other.opcode().name()))),
         Err(error) => Err(CqlError::Protocol(error.to_string())),
     };
@@ -392,7 +427,7 @@ fn new_request(frame: &Frame<'_>, server: &impl Server, out: &mut Vec<u8>) -> Ha
     }
 }
 
-fn startup(options: &StringMap<'_>) -> Result<Handshake, CqlError> {
+fn startup(options: &StringMap<'_>, client: &Client) -> Result<Handshake, CqlError> {
     let Some(cql_version) = options.get("CQL_VERSION") else {
         return Err(CqlError::Protocol("Missing value CQL_VERSION in STARTUP message".to_owned()));
     };
@@ -409,7 +444,8 @@ fn startup(options: &StringMap<'_>) -> Result<Handshake, CqlError> {
             Some(known.ok_or_else(|| CqlError::Protocol(format!("Unknown compression algorithm: {name}")))?)
         }
     };
-    Ok(Handshake::Start { compression, wants_tablets: options.get(TABLETS_ROUTING).is_some() })
+    let connected = Arc::new(ConnectedClient::new(client.address, client.version, client.is_encrypted, options.iter()));
+    Ok(Handshake::Start { compression, wants_tablets: options.get(TABLETS_ROUTING).is_some(), connected })
 }
 
 fn write_options(version: ProtocolVersion, stream: StreamId, server: &impl Server, out: &mut Vec<u8>) {
@@ -451,6 +487,9 @@ fn ready_request(frame: &Frame<'_>, client: &mut Client, registered: &mut [bool;
     let (version, stream) = (frame.header.version, frame.header.stream);
     match Request::decode(frame) {
         Ok((_, request @ (Request::Execute(_) | Request::Query(_) | Request::Batch(_) | Request::Prepare(_)))) => {
+            if let Some(connected) = &client.connected {
+                connected.count_request();
+            }
             server.statement(client, stream, request, out);
         }
         Ok((_, Request::Options)) => write_options(version, stream, server, out),

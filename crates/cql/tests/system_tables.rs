@@ -3,8 +3,9 @@
 
 mod schema_support;
 
-use cql::system::{self, NodeView, SystemRow};
-use cql::{language, value};
+use cql::system::{self, NodeView, SystemRow, TableSize};
+use cql::wire::ProtocolVersion;
+use cql::{ConnectedClient, language, value};
 use model::{ColumnKind, Order, Schema, Table};
 use schema_support::{Session, view};
 use std::collections::BTreeSet;
@@ -93,17 +94,11 @@ fn tables_of_scylla_and_of_users_are_none_of_the_systems() {
 #[test]
 fn every_value_of_every_row_is_one_of_its_columns_type_and_every_key_is_there() {
     let session = app();
-    let options = [("DRIVER_NAME", "a driver"), ("DRIVER_VERSION", "1")];
-    let clients = [system::ClientView {
-        address: "::1".parse().unwrap(),
-        port: 40_000,
-        protocol_version: 5,
-        options: &options,
-        keyspace: Some("app"),
-        requests: 3,
-    }];
+    let options = [("DRIVER_VERSION", "1"), ("DRIVER_NAME", "a driver")];
+    let clients = [Arc::new(ConnectedClient::new("[::1]:40000".parse().unwrap(), ProtocolVersion::V5, true, options))];
+    let sizes: Vec<_> = session.schema.tables().map(|table| (table.id, TableSize { partitions: 1_000, partition_bytes: 100 })).collect();
     let settings = [("memory_limit", "512MiB".to_owned())];
-    let view = NodeView { clients: &clients, settings: &settings, ..view(&session.schema) };
+    let view = NodeView { clients: &clients, settings: &settings, table_sizes: &sizes, ..view(&session.schema) };
     let mut filled = BTreeSet::new();
     for table in all_tables() {
         let mut keys = BTreeSet::new();
@@ -125,6 +120,8 @@ fn every_value_of_every_row_is_one_of_its_columns_type_and_every_key_is_there() 
     }
     let expected = [
         "system.local",
+        "system.size_estimates",
+        "system.table_estimates",
         "system_auth.roles",
         "system_schema.columns",
         "system_schema.dropped_columns",

@@ -122,6 +122,9 @@ impl Core {
         // The output of this turn is within `unsent`; what the kernel has not taken of turns before is not in `out`.
         let room = self.unsent_bytes_max().saturating_sub(unsent - out.len());
         let mut opened = if connection.transport.is_plain() { None } else { self.open(reactor, &mut connection, bytes) };
+        if opened.is_some() {
+            connection.session.set_encrypted();
+        }
         let (said, replies) = match &mut opened {
             None => (bytes, &mut out),
             Some(opened) => (&opened.buffers.arrived[..], &mut opened.buffers.replies),

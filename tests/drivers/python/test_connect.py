@@ -1,8 +1,12 @@
 """Connections: protocol versions, compression, USE, downgrade, names that the driver reads at connect."""
 
+import time
+
 import pytest
 from cassandra import InvalidRequest, ProtocolVersion
 from cassandra.cluster import Cluster, NoHostAvailable
+
+from conftest import PEER
 
 VERSIONS = [3, 4, 5]
 
@@ -105,3 +109,27 @@ def test_many_sessions_open_and_close(connect):
     for _ in range(20):
         with connect() as session:
             assert session.execute("SELECT key FROM system.local").one().key == "local"
+
+
+@pytest.mark.skipif(bool(PEER), reason="Cassandra's table has other clients' connections, too")
+def test_clients_are_seen_while_they_are_connected(shared_session, connect, keyspace):
+    def connections():
+        return {(row.address, row.port): row for row in shared_session.execute("SELECT * FROM system_views.clients")}
+
+    before = connections()
+    assert before, "this session's own connections are there"
+    with connect(keyspace) as session:
+        for _ in range(20):
+            session.execute("SELECT key FROM system.local WHERE key = 'local'")
+        new = {client: row for client, row in connections().items() if client not in before}
+        seen = new.values()
+        assert all(row.connection_stage == "ready" and row.protocol_version == 4 and not row.ssl_enabled for row in seen)
+        assert all(row.driver_name == row.client_options["DRIVER_NAME"] and row.driver_version for row in seen)
+        assert keyspace in {row.keyspace_name for row in seen}
+        # The driver's own questions count as well.
+        assert sum(row.request_count for row in seen) >= 20
+        assert {row.username for row in seen} == {"anonymous"}
+    deadline = time.monotonic() + 20
+    while new.keys() & connections().keys():
+        assert time.monotonic() < deadline, "clients that are gone are still shown"
+        time.sleep(0.02)

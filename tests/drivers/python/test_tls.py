@@ -102,6 +102,7 @@ def test_rows_pages_and_errors_pass(required, authority, version, compression):
         assert len(list(connected.execute(SimpleStatement("SELECT k FROM ks.t", fetch_size=70)))) == ROWS
         with pytest.raises(Exception, match="nothing does not exist"):
             connected.execute("SELECT * FROM ks.nothing")
+        assert {row.ssl_enabled for row in connected.execute("SELECT ssl_enabled FROM system_views.clients")} == {True}
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])

@@ -21,7 +21,7 @@ mod versions;
 
 pub use catalog::{Catalog, catalog, keyspace, table};
 pub use definitions::{is_system_keyspace, is_virtual_keyspace};
-pub use node_view::{ClientView, NodeView, PeerView, RING_TOKENS, TableSize, ring_tokens};
+pub use node_view::{NodeView, PeerView, RING_TOKENS, TableSize, ring_tokens};
 pub use row::SystemRow;
 pub use versions::{CQL_VERSION, NATIVE_PROTOCOL_VERSION, PARTITIONER, RELEASE_VERSION};
 

@@ -73,20 +73,21 @@ pub(super) fn peers_v2(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
 
 pub(super) fn clients(view: &NodeView<'_>, rows: &mut RowBuilder<'_>) {
     for client in view.clients {
-        let option = |name| client.options.iter().find(|(key, _)| *key == name).and_then(|(_, value)| text(value));
+        let state = client.state();
+        let option = |name| client.options.iter().find(|(key, _)| key == name).and_then(|(_, value)| text(value));
         rows.row([
-            ("address", inet(client.address)),
-            ("port", int(client.port.into())),
-            ("client_options", pairs(client.options.iter().copied())),
-            ("connection_stage", text("ready")),
+            ("address", inet(client.address.ip())),
+            ("port", int(client.address.port().into())),
+            ("client_options", pairs(client.options.iter().map(|(key, value)| (key.as_str(), value.as_str())))),
+            ("connection_stage", text(if state.is_ready { "ready" } else { "authenticating" })),
             ("driver_name", option("DRIVER_NAME")),
             ("driver_version", option("DRIVER_VERSION")),
-            ("hostname", text(client.address.to_string())),
-            ("keyspace_name", client.keyspace.and_then(text)),
-            ("protocol_version", int(client.protocol_version.into())),
-            ("request_count", bigint(client.requests.try_into().unwrap_or(i64::MAX))),
-            ("ssl_enabled", boolean(false)),
-            ("username", text("anonymous")),
+            ("hostname", text(client.address.ip().to_string())),
+            ("keyspace_name", state.keyspace.and_then(text)),
+            ("protocol_version", int(client.version.number().into())),
+            ("request_count", bigint(client.requests().try_into().unwrap_or(i64::MAX))),
+            ("ssl_enabled", boolean(client.is_encrypted)),
+            ("username", text(state.role.as_deref().unwrap_or("anonymous"))),
         ]);
     }
 }

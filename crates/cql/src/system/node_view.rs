@@ -1,8 +1,10 @@
 //! What the system's tables tell of: the node as it is at one moment, given as values.
 
+use crate::ConnectedClient;
 use base::TableId;
 use model::Schema;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// How many tokens a node says it has.
 pub const RING_TOKENS: usize = 16;
@@ -33,7 +35,7 @@ pub struct NodeView<'a> {
     /// When it was started, in seconds since the epoch.
     pub started_s: u32,
     /// Who is connected.
-    pub clients: &'a [ClientView<'a>],
+    pub clients: &'a [Arc<ConnectedClient>],
     /// The configuration, by key.
     pub settings: &'a [(&'a str, String)],
     /// Indexes and materialized views that are complete, by the engine's ids of their tables.
@@ -66,23 +68,6 @@ pub struct PeerView {
     pub node_address: SocketAddr,
     /// The ends of the ranges of the ring whose first replica it is.
     pub tokens: Vec<i64>,
-}
-
-/// A connected client.
-#[derive(Clone, Copy, Debug)]
-pub struct ClientView<'a> {
-    /// Its address.
-    pub address: IpAddr,
-    /// Its port.
-    pub port: u16,
-    /// The version of the native protocol that it speaks.
-    pub protocol_version: u8,
-    /// What STARTUP said, by ascending key.
-    pub options: &'a [(&'a str, &'a str)],
-    /// The keyspace that it uses.
-    pub keyspace: Option<&'a str>,
-    /// How many requests it has made.
-    pub requests: u64,
 }
 
 /// The tokens of a node that owns the whole ring by itself: the ends of [`RING_TOKENS`] equal ranges.

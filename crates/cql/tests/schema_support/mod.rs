@@ -99,5 +99,6 @@ pub fn view(schema: &Schema) -> NodeView<'_> {
         clients: &[],
         settings: &[],
         built_indexes: &[],
+        table_sizes: &[],
     }
 }

@@ -106,6 +106,9 @@ pub(crate) trait ClientSession: Sized {
         server: Server<'_, R>,
     ) -> Verdict;
 
+    /// Its client speaks TLS.
+    fn set_encrypted(&mut self) {}
+
     /// Gives back the memory that large requests took.
     fn trim(_workspace: &mut Self::Workspace) {}
 

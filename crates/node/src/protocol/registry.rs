@@ -195,6 +195,11 @@ impl Session {
         on_session!(self, workspaces, (session, workspace) => ClientSession::receive(&mut **session, bytes, out, out_bytes_max, workspace, server))
     }
 
+    /// See [`ClientSession::set_encrypted`].
+    pub(crate) fn set_encrypted(&mut self) {
+        on_session!(self, session => ClientSession::set_encrypted(&mut **session));
+    }
+
     /// See [`ClientSession::buffered_bytes`].
     #[inline]
     pub(crate) fn buffered_bytes(&self) -> usize {

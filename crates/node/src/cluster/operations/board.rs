@@ -10,15 +10,18 @@
 use crate::cluster::membership::orders::{Answer, Order};
 use crate::cluster::operations::reports::{ClusterReport, CoreReport, Report};
 use base::TableId;
+use cql::ConnectedClient;
 use engine::TableSizes;
 use model::Schema;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Orders that wait to be taken up, at most.
 const ORDERS_MAX: usize = 64;
+/// Clients that are gone are not looked for among fewer.
+const CLIENTS_MIN: usize = 64;
 
 /// Where cores write what operators read, and find what operators ask for.
 #[derive(Debug, Default)]
@@ -26,6 +29,8 @@ pub struct Board {
     clustered: bool,
     has_orders: AtomicBool,
     inner: Mutex<Inner>,
+    /// Clients of CQL, and some that are gone.
+    clients: Mutex<Clients>,
     /// Whose roles operators log in as.
     schema: Mutex<Option<Arc<Schema>>>,
 }
@@ -35,6 +40,25 @@ struct Inner {
     cluster: Option<ClusterReport>,
     cores: BTreeMap<u16, CoreReport>,
     orders: VecDeque<(Order, Sender<Answer>)>,
+}
+
+/// Clients as long as their connections hold them.
+#[derive(Debug, Default)]
+struct Clients {
+    all: Vec<Weak<ConnectedClient>>,
+    /// How many may be there before those that are gone are looked for.
+    cleaned_at: usize,
+}
+
+impl Clients {
+    /// Forgets those that are gone when there may be as many of them as of others, so that each new one costs little.
+    fn add(&mut self, client: &Arc<ConnectedClient>) {
+        if self.all.len() >= self.cleaned_at {
+            self.all.retain(|client| client.strong_count() > 0);
+            self.cleaned_at = 2 * self.all.len() + CLIENTS_MIN;
+        }
+        self.all.push(Arc::downgrade(client));
+    }
 }
 
 impl Board {
@@ -83,6 +107,16 @@ impl Board {
         let others: Vec<&CoreReport> = reports.collect();
         let everywhere = |index: &&u32| others.iter().all(|report| report.indexes_built.contains(index));
         first.indexes_built.iter().filter(everywhere).map(|index| TableId(*index)).collect()
+    }
+
+    /// For cores: a client of CQL is connected. Whoever reads holds the lock for a copy of the pointers.
+    pub(crate) fn add_client(&self, client: &Arc<ConnectedClient>) {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner).add(client);
+    }
+
+    /// Clients of CQL that are connected to any core.
+    pub(crate) fn clients(&self) -> Vec<Arc<ConnectedClient>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner).all.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// The sizes of tables on all cores together, as they were about a second ago.

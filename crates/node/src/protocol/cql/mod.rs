@@ -178,6 +178,10 @@ impl ClientSession for Session {
         self.client().role.as_deref()
     }
 
+    fn set_encrypted(&mut self) {
+        self.client_mut().is_encrypted = true;
+    }
+
     fn finish_login(&mut self, tag: LoginTag, outcome: Result<Arc<str>, LoginRefusal>, reply: &mut Vec<u8>) {
         self.log_in(StreamId(tag.0 as i16), outcome.map_err(|refusal| login_failure(&refusal)), reply);
     }

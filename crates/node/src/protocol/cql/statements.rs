@@ -19,7 +19,7 @@ use cql::plan::{self, Prepared, Statement};
 use cql::reply::ResultColumn;
 use cql::session::{Client, Credentials, Server};
 use cql::wire::{self, Opcode, QueryParameters, ResultColumns, StreamId};
-use cql::{CqlError, reply, roles, system};
+use cql::{ConnectedClient, CqlError, reply, roles, system};
 use io::{ConnectionId, Reactor};
 use model::operation::Context;
 use shard::{Outcome, ShardError};
@@ -56,6 +56,12 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
         // A driver would take a node without a cluster for the whole of it.
         let is_serving = self.core.cluster.as_ref().is_none_or(|cluster| cluster.view.is_current);
         if is_serving { Ok(()) } else { Err(CqlError::Bootstrapping) }
+    }
+
+    fn connected(&mut self, client: &Arc<ConnectedClient>) {
+        if let Some(board) = &self.core.config.board {
+            board.add_client(client);
+        }
     }
 
     fn authenticator(&self) -> Option<&'static str> {
@@ -285,7 +291,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let action = match &prepared.statement {
             Statement::Use(keyspace) => {
                 reply::write_frame(out, header.version, header.stream, Opcode::Result, |body| wire::write_set_keyspace(body, keyspace));
-                client.keyspace = Some(keyspace.clone());
+                client.use_keyspace(keyspace);
                 return Ok(Progress::Replied);
             }
             Statement::Describe(statement) => {

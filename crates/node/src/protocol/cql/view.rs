@@ -81,13 +81,25 @@ impl Core {
                 .filter(|_| ["size_estimates", "table_estimates"].contains(&table.name.as_str()))
                 .map(|board| sizes(board))
         };
+        let connected = |table: &Arc<Table>| {
+            self.config
+                .board
+                .as_ref()
+                .filter(|_| (&*table.keyspace, &*table.name) == ("system_views", "clients"))
+                .map(|board| board.clients())
+        };
         for table in execution.prepared.tables() {
+            let clients = connected(table).unwrap_or_default();
             let (built_indexes, table_sizes) = (indexes(table).unwrap_or_default(), sizes(table).unwrap_or_default());
-            system::rows(table, &NodeView { built_indexes: &built_indexes, table_sizes: &table_sizes, ..self.view() }, &mut |row| {
-                if outcome.is_ok() {
-                    outcome = store.insert(table, &row.values);
-                }
-            });
+            system::rows(
+                table,
+                &NodeView { clients: &clients, built_indexes: &built_indexes, table_sizes: &table_sizes, ..self.view() },
+                &mut |row| {
+                    if outcome.is_ok() {
+                        outcome = store.insert(table, &row.values);
+                    }
+                },
+            );
         }
         outcome?;
         store.run(execution, context, out)
