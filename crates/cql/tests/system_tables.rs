@@ -97,7 +97,7 @@ fn every_value_of_every_row_is_one_of_its_columns_type_and_every_key_is_there() 
     let options = [("DRIVER_VERSION", "1"), ("DRIVER_NAME", "a driver")];
     let clients = [Arc::new(ConnectedClient::new("[::1]:40000".parse().unwrap(), ProtocolVersion::V5, true, options))];
     let sizes: Vec<_> = session.schema.tables().map(|table| (table.id, TableSize { partitions: 1_000, partition_bytes: 100 })).collect();
-    let settings = [("memory_limit", "512MiB".to_owned())];
+    let settings = [("memory_limit".to_owned(), "512 MiB".to_owned())];
     let view = NodeView { clients: &clients, settings: &settings, table_sizes: &sizes, ..view(&session.schema) };
     let mut filled = BTreeSet::new();
     for table in all_tables() {

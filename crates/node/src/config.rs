@@ -19,6 +19,8 @@ pub struct NodeConfig {
     pub data_center: String,
     /// The rack's name, as drivers see it.
     pub rack: String,
+    /// What it was configured with, by name; for whoever may read the system's tables.
+    pub settings: Vec<(String, String)>,
     /// This node's identity, made at first start.
     pub host_id: u128,
     /// Whether clients have to log in as a role.

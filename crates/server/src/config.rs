@@ -4,6 +4,7 @@ use crate::devices::{DEVICES_MAX, DeviceSpec};
 use crate::settings::{Authentication, Authorization, Durability, Pin, Settings, Size, Tls};
 use base::NodeId;
 use io_linux::Memory;
+use serde::Serialize;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -149,8 +150,8 @@ pub(crate) struct Host {
     pub(crate) memory: Memory,
 }
 
-/// A checked configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A checked configuration. [`Config::shown`] shows it: fields have the names of their settings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Config {
     pub(crate) data_dir: PathBuf,
     pub(crate) listen: IpAddr,
@@ -168,13 +169,16 @@ pub(crate) struct Config {
     /// `None`: clustering is off.
     pub(crate) node_port: Option<u16>,
     pub(crate) join: Vec<SocketAddr>,
+    #[serde(skip)]
     pub(crate) replaces: Option<NodeId>,
     /// `None`: links between nodes are not encrypted.
+    #[serde(skip)]
     pub(crate) node_tls: Option<TlsFiles>,
     pub(crate) authentication: Authentication,
     /// `None`: a password is made.
     pub(crate) superuser_password_file: Option<PathBuf>,
     pub(crate) authorization: Authorization,
+    #[serde(skip)]
     pub(crate) client_tls: Option<ClientTlsFiles>,
     pub(crate) cluster_name: String,
     pub(crate) data_center: String,

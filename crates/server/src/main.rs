@@ -22,6 +22,7 @@ mod operator_logins;
 mod private_files;
 mod settings;
 mod settings_file;
+mod shown_settings;
 mod small_files;
 mod start;
 mod status;

@@ -175,6 +175,7 @@ impl NodeParts {
                 cluster_name: config.cluster_name.clone(),
                 data_center: config.data_center.clone(),
                 rack: config.rack.clone(),
+                settings: config.shown(cores, data_dir.capacity),
                 host_id: identity::host_id(data_dir.identity),
                 requires_login: config.authentication == settings::Authentication::Password,
                 first_superuser: superuser,

@@ -5,7 +5,7 @@
 use crate::devices::DeviceSpec;
 use base::{ParseSizeError, format_size, parse_size};
 use clap::{Args, ValueEnum};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -179,7 +179,7 @@ impl Settings {
 }
 
 /// When a write is acknowledged.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Durability {
     /// When it survives the death of the process; the device has it after the flush interval.
@@ -189,7 +189,7 @@ pub(crate) enum Durability {
 }
 
 /// Who is served.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Authentication {
     /// Everybody.
@@ -199,7 +199,7 @@ pub(crate) enum Authentication {
 }
 
 /// What those may do who are served.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Authorization {
     /// Everything with data; superusers manage roles.
@@ -209,7 +209,7 @@ pub(crate) enum Authorization {
 }
 
 /// Who has to speak TLS.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Tls {
     /// Clients that want to, on the same ports as others.
@@ -219,7 +219,7 @@ pub(crate) enum Tls {
 }
 
 /// Where threads run.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Pin {
     /// Core n stays on the nth CPU that the process may use.
@@ -242,6 +242,12 @@ impl FromStr for Size {
     type Err = ParseSizeError;
     fn from_str(text: &str) -> Result<Self, ParseSizeError> {
         parse_size(text).map(Self)
+    }
+}
+
+impl Serialize for Size {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -137,6 +137,7 @@ impl Setup {
             }
         });
         NodeConfig {
+            settings: Vec::new(),
             requires_login: false,
             first_superuser: None,
             checks_permissions: false,

@@ -133,3 +133,10 @@ def test_clients_are_seen_while_they_are_connected(shared_session, connect, keys
     while new.keys() & connections().keys():
         assert time.monotonic() < deadline, "clients that are gone are still shown"
         time.sleep(0.02)
+
+
+@pytest.mark.skipif(bool(PEER), reason="settings have names of their own")
+def test_settings_are_shown(shared_session, endpoint):
+    settings = {row.name: row.value for row in shared_session.execute("SELECT * FROM system_views.settings")}
+    assert settings["cql_port"] == str(endpoint[1])
+    assert settings["superuser_password_file"] == ""

@@ -37,7 +37,7 @@ pub struct NodeView<'a> {
     /// Who is connected.
     pub clients: &'a [Arc<ConnectedClient>],
     /// The configuration, by key.
-    pub settings: &'a [(&'a str, String)],
+    pub settings: &'a [(String, String)],
     /// Indexes and materialized views that are complete, by the engine's ids of their tables.
     pub built_indexes: &'a [TableId],
     /// How large tables are on this node, by ascending id; in a cluster, those of their slots that it is the primary of.

@@ -374,6 +374,7 @@ mod tests {
         fn start() -> Self {
             let now = Now { monotonic_us: 1, wall_us: 1_700_000_000_000_000 };
             let config = Arc::new(NodeConfig {
+                settings: Vec::new(),
                 requires_login: false,
                 first_superuser: None,
                 checks_permissions: false,

@@ -1,7 +1,7 @@
 //! A device as it is configured: `PATH`, or `PATH=SIZE` to use only so much of it or to make a file.
 
 use crate::settings::Size;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -23,6 +23,15 @@ impl FromStr for DeviceSpec {
             return Err("a device is PATH or PATH=SIZE, and this one has no path".to_owned());
         }
         Ok(Self { path: PathBuf::from(path), size })
+    }
+}
+
+impl Serialize for DeviceSpec {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.size {
+            Some(size) => serializer.collect_str(&format_args!("{}={size}", self.path.display())),
+            None => serializer.collect_str(&self.path.display()),
+        }
     }
 }
 

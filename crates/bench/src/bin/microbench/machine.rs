@@ -157,6 +157,7 @@ fn connection(index: u16) -> ConnectionId {
 
 fn node_config(now: Now, login: bool) -> NodeConfig {
     NodeConfig {
+        settings: Vec::new(),
         requires_login: login,
         first_superuser: None,
         checks_permissions: login,

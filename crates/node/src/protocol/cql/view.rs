@@ -59,7 +59,7 @@ impl Core {
             tablets: self.cluster.is_some().then_some(base::SLOT_COUNT as i32),
             started_s: self.config.started_s,
             clients: &[],
-            settings: &[],
+            settings: &self.config.settings,
             built_indexes: &[],
             table_sizes: &[],
         }
