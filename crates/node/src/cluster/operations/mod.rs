@@ -4,6 +4,8 @@
 //! Never touches: anything it reports on; an order becomes a proposal to the metadata group.
 
 pub(crate) mod board;
+mod figures;
 pub(crate) mod reports;
-mod table_figures;
 pub(crate) mod turn;
+
+pub(crate) use figures::Figures;

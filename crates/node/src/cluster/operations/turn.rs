@@ -5,7 +5,6 @@ use crate::cluster::membership::group::Waiter;
 use crate::cluster::membership::orders::{Answer, Order, answer};
 use crate::cluster::membership::roles::{Role, Waits};
 use crate::cluster::operations::reports::{ClusterReport, CoreReport, MemberReport, PendingReport};
-use crate::cluster::operations::table_figures::TableFigures;
 use crate::cluster::rebuild::learner_state::Learner;
 use crate::cluster::rebuild::queue::ReplicaQueue;
 use crate::core::Core;
@@ -27,18 +26,6 @@ const CHANGED_US: u64 = 50_000;
 
 /// When to try again what somebody who reads was in the way of.
 const AGAIN_US: u64 = 10_000;
-
-/// What a core remembers of what it has told operators.
-#[derive(Debug, Default)]
-pub(crate) struct Figures {
-    /// When figures are written next.
-    report_due_us: u64,
-    /// Whether the log says that there is no room for writes.
-    told_full: bool,
-    /// How many reports in a row have found room for writes.
-    looks_with_room: u32,
-    tables: TableFigures,
-}
 
 impl Core {
     /// Writes the figures when they are due, and takes up orders. Returns the time at which to be called again.

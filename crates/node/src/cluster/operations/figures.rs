@@ -1,4 +1,4 @@
-//! How large the tables of a core are, as far as it has looked: some of them each time, so that many tables take no longer than few.
+//! What a core remembers of its figures from one report to the next.
 
 use base::TableId;
 use engine::TableSizes;
@@ -7,7 +7,20 @@ use std::collections::BTreeMap;
 /// So many tables are looked at each time.
 const TABLES_AT_ONCE: usize = 8;
 
-/// Sizes of tables, each as it was when it was looked at last.
+/// When a core reports, and what it has told.
+#[derive(Debug, Default)]
+pub(crate) struct Figures {
+    /// When figures are written next.
+    pub(crate) report_due_us: u64,
+    /// Whether the log says that there is no room for writes.
+    pub(crate) told_full: bool,
+    /// How many reports in a row have found room for writes.
+    pub(crate) looks_with_room: u32,
+    pub(crate) tables: TableFigures,
+}
+
+/// How large the tables of a core are, as far as it has looked: some of them each time, so that many tables take no longer than few.
+/// Each size is as it was when the table was looked at last.
 #[derive(Debug, Default)]
 pub(crate) struct TableFigures {
     sizes: BTreeMap<TableId, TableSizes>,
