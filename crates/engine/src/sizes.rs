@@ -26,6 +26,21 @@ pub struct TableSizes {
     pub sampled_bytes: u64,
 }
 
+impl TableSizes {
+    /// What a partition takes, on average.
+    #[must_use]
+    pub fn partition_bytes(&self) -> u64 {
+        self.sampled_bytes.checked_div(self.sampled).unwrap_or(0)
+    }
+
+    /// Adds what another shard has.
+    pub fn add(&mut self, other: Self) {
+        self.partitions += other.partitions;
+        self.sampled += other.sampled;
+        self.sampled_bytes += other.sampled_bytes;
+    }
+}
+
 impl Engine {
     /// What a table has in those of its slots that `counts` takes.
     #[must_use]

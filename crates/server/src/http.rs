@@ -264,7 +264,7 @@ fn answer(served: &Served, transport: Transport, address: IpAddr, head: &str) ->
             Err(error) => Reply::text("500 Internal Server Error", error.to_string()),
         },
         ("GET", "/metrics") => {
-            let body = metrics::text(&served.board.report());
+            let body = metrics::text(&served.board.report(), &served.board.schema());
             Reply { status: OK, kind: "text/plain; version=0.0.4; charset=utf-8", body }
         }
         ("POST", path) if path.starts_with("/cluster/") => {

@@ -1,22 +1,24 @@
 //! `GET /metrics`: a node's figures in Prometheus's text format.
 
+mod engine;
+
 use crate::status;
 use ::node::{CoreReport, Held, RebuildReport, Report};
+use model::Schema;
 use std::fmt::Write;
 
 /// One text for all.
-pub(crate) fn text(report: &Report) -> String {
+pub(crate) fn text(report: &Report, schema: &Schema) -> String {
     let mut out = String::new();
     let mut per_core = |name: &str, kind: &str, help: &str, figure: fn(&CoreReport) -> u64| {
         let values = report.cores.iter().map(|core| (format!("{{core=\"{}\"}}", core.core), figure(core)));
         family(&mut out, name, kind, help, values);
     };
-    per_core("tarndb_engine_rows", "gauge", "Rows that the index knows, tombstones included.", |core| core.rows);
-    per_core("tarndb_engine_live_bytes", "gauge", "Records that are not obsolete.", |core| core.live_bytes);
     per_core("tarndb_engine_device_used_bytes", "gauge", "Device in use, obsolete records included.", |core| core.device_used_bytes);
     per_core("tarndb_engine_device_capacity_bytes", "gauge", "Device that may be used.", |core| core.device_capacity_bytes);
-    per_core("tarndb_engine_memory_bytes", "gauge", "Memory of index, frames, pins and buffers.", |core| core.memory_bytes);
-    per_core("tarndb_engine_damaged_records_total", "counter", "Records found damaged since the start.", |core| core.damaged_records);
+    per_core("tarndb_connections", "gauge", "Connections of clients, by the core that serves them.", |core| core.connections.into());
+    let help = "Memory of requests that wait for the device, for other cores or members.";
+    per_core("tarndb_requests_waiting_bytes", "gauge", help, |core| core.waiting_bytes);
     let help = "Logged batches that their coordinators left unfinished and that are not finished yet.";
     per_core("tarndb_batches_unfinished", "gauge", help, |core| core.unfinished_batches);
     let help = "Slots whose rows still have to be indexed, counted by index.";
@@ -75,6 +77,8 @@ pub(crate) fn text(report: &Report) -> String {
         family(&mut out, "tarndb_cluster_stream_pending_bytes", "gauge", help, nodes);
         rebuilds(&mut out, report);
     }
+    engine::write(&mut out, report);
+    engine::write_tables(&mut out, &report.cores, schema);
     process(&mut out, std::process::id());
     out
 }
@@ -146,7 +150,7 @@ mod tests {
         let rebuild =
             RebuildReport { node: 1, slots: 3, left_bytes: 70, held: Held::Full, held_us: [1_500_000, 0, 0], ..RebuildReport::default() };
         report.cores[0].rebuilds = vec![rebuild];
-        let text = text(&report);
+        let text = text(&report, &Schema::empty());
         for line in [
             "tarndb_cluster_members{state=\"up\"} 2",
             "tarndb_cluster_members{state=\"down\"} 0",
@@ -169,7 +173,7 @@ mod tests {
 
     #[test]
     fn every_value_follows_its_help_and_type() {
-        let text = text(&status::tests::report());
+        let text = text(&status::tests::report(), &Schema::empty());
         let mut known = Vec::new();
         for line in text.lines() {
             match line.strip_prefix("# TYPE ") {
@@ -182,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_benchmark_finds_what_the_process_takes() {
-        let text = text(&Report::default());
+        let text = text(&Report::default(), &Schema::empty());
         let read = bench::target::read_metrics(&text);
         assert!(read.cpu_s.is_some() && read.memory > Some(0), "{text}");
         assert!(read.network_received.is_some() && read.network_sent.is_some(), "{text}");
@@ -195,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_node_by_itself_has_no_cluster() {
-        let text = text(&Report { cores: vec![CoreReport::default()], ..Report::default() });
+        let text = text(&Report { cores: vec![CoreReport::default()], ..Report::default() }, &Schema::empty());
         assert!(text.contains("tarndb_engine_rows") && !text.contains("tarndb_cluster"), "{text}");
     }
 }

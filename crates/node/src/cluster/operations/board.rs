@@ -124,10 +124,7 @@ impl Board {
         let inner = self.lock();
         let mut sums: BTreeMap<TableId, TableSizes> = BTreeMap::new();
         for (table, sizes) in inner.cores.values().flat_map(|report| &report.tables) {
-            let sum = sums.entry(*table).or_default();
-            sum.partitions += sizes.partitions;
-            sum.sampled += sizes.sampled;
-            sum.sampled_bytes += sizes.sampled_bytes;
+            sums.entry(*table).or_default().add(*sizes);
         }
         sums
     }

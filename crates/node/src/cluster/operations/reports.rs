@@ -2,7 +2,7 @@
 
 use crate::cluster::rebuild::progress::RebuildReport;
 use base::TableId;
-use engine::TableSizes;
+use engine::{Stats as EngineStats, TableSizes};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -134,6 +134,15 @@ pub struct CoreReport {
     /// Slots whose rows of before have to go: those of learners before they are rebuilt, and those that are another member's now.
     #[serde(default)]
     pub to_wipe: u32,
+    /// All that its engine tells.
+    #[serde(skip)]
+    pub engine: EngineStats,
+    /// Its clients' connections.
+    #[serde(default)]
+    pub connections: u32,
+    /// Bytes that requests hold which wait for the device, for other cores or members.
+    #[serde(default)]
+    pub waiting_bytes: u64,
     /// Tables of which it has something.
     #[serde(skip)]
     pub tables: BTreeMap<TableId, TableSizes>,

@@ -125,6 +125,9 @@ impl Core {
             slots_to_index: self.protocols.cql.backfills.slots_left(),
             view_slots_left: self.protocols.cql.view_builds.slots_left(),
             views_behind: self.protocols.cql.view_updates.behind(),
+            engine: stats,
+            connections: self.connections.count(),
+            waiting_bytes: self.requests.bytes() as u64,
             tables: self.figures.tables.sizes().clone(),
             ..CoreReport::default()
         };

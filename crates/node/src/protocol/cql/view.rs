@@ -109,8 +109,7 @@ impl Core {
 /// What is told of the sizes of tables.
 fn sizes(board: &Board) -> Vec<(TableId, TableSize)> {
     let size = |(table, sizes): (TableId, TableSizes)| {
-        let partition_bytes = sizes.sampled_bytes.checked_div(sizes.sampled).unwrap_or(0);
-        (table, TableSize { partitions: sizes.partitions, partition_bytes })
+        (table, TableSize { partitions: sizes.partitions, partition_bytes: sizes.partition_bytes() })
     };
     board.table_sizes().into_iter().map(size).collect()
 }
