@@ -1,8 +1,11 @@
 //! The binary as an operator meets it: what it prints, what it refuses, how it ends.
 
-use crate::harness::{Folder, Server, refused, start, tarndb};
+use crate::client::Client;
+use crate::harness::{Folder, Server, end, refused, start, tarndb};
+use crate::rows::{ROWS, write_rows};
 use std::io::{BufRead, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
 
 #[test]
 fn a_started_node_says_where_it_is_and_ends_on_sigterm() {
@@ -23,6 +26,35 @@ fn a_started_node_says_where_it_is_and_ends_on_sigterm() {
     server.signal("TERM");
     assert_eq!(server.wait().code(), Some(0));
     assert!(TcpStream::connect(&cql).is_err());
+}
+
+#[test]
+fn metrics_tell_of_rows_tables_and_connections() {
+    let folder = Folder::new("metrics");
+    let server = Server::start(start(&folder, &["--cores", "1"]));
+    write_rows(&server, 1);
+    let _client = Client::connect(server.field("cql"));
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let metrics = loop {
+        let mut http = TcpStream::connect(server.field("http")).unwrap();
+        http.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        let mut reply = String::new();
+        http.read_to_string(&mut reply).unwrap();
+        // A core writes its figures about once a second.
+        let is_there = |line: &str| reply.lines().any(|found| found == line);
+        if is_there(&format!(r#"tarndb_table_partitions{{keyspace="k",table="t"}} {ROWS}"#)) && is_there("tarndb_connections{core=\"0\"} 1")
+        {
+            break reply;
+        }
+        assert!(Instant::now() < deadline, "{reply}");
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    let sum = |name: &str| -> u64 {
+        let lines = metrics.lines().filter(|line| line.starts_with(&format!("{name}{{core=")));
+        lines.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
+    };
+    assert!(sum("tarndb_engine_rows_written_total") >= ROWS as u64 && sum("tarndb_engine_user_bytes_total") > 350 * ROWS as u64);
+    end(server);
 }
 
 #[test]
