@@ -111,6 +111,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
 
     fn turn(&mut self, reactor: &mut R) -> Turn {
         let now = reactor.now();
+        self.requests.meter.set_now(now.monotonic_us);
         let next = self.shard.turn(now);
         self.finish_parked(reactor);
         self.continue_delayed(now.monotonic_us);
@@ -130,6 +131,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
             debug_assert!(tag.0 < NODE_TAGS);
             reactor.submit(tag, request);
         }
+        self.requests.meter.end_turn(|| reactor.clock_us());
         self.report_progress(reactor);
         let has_room = !self.continuations.is_empty() && self.has_room_for_parts();
         if has_room || self.logins.has_answers() || !self.refusals.is_empty() || self.shard.has_runnable() || cluster_due_us == Some(0) {

@@ -1,7 +1,8 @@
 //! Requests that wait: their reply comes later.
 
-use crate::cluster::{Asker, Place, Route};
+use crate::cluster::{Asker, NOBODY, Place, Route};
 use crate::protocol::{AnyCoordinator, Reply};
+use crate::request_figures::{Class, RequestMeter};
 pub(crate) use crate::request_id::RequestId;
 use base::TableId;
 use io::ConnectionId;
@@ -24,6 +25,8 @@ pub(crate) struct Request {
     pub(crate) work: Work,
     /// Bytes of memory it holds while it waits.
     pub(crate) bytes: usize,
+    /// What it counts as, and since when; none if no client of this core has asked.
+    pub(crate) measured: Option<(Class, u64)>,
 }
 
 /// What a waiting request costs besides its values and results.
@@ -65,7 +68,7 @@ pub(crate) struct Coordinated {
 impl Request {
     /// A request that one whole reply ends.
     pub(crate) fn single(connection: ConnectionId, reply: Reply, bytes: usize) -> Self {
-        Self { connection, reply, asker: None, route: None, tells_tablet: false, work: Work::Single, bytes }
+        Self { connection, reply, asker: None, route: None, tells_tablet: false, work: Work::Single, bytes, measured: None }
     }
 }
 
@@ -81,11 +84,14 @@ pub(crate) struct Requests {
     slots: Vec<(u32, Option<Request>)>,
     free: Vec<u32>,
     bytes: usize,
+    pub(crate) meter: RequestMeter,
 }
 
 impl Requests {
     /// Keeps a request.
-    pub(crate) fn insert(&mut self, request: Request) -> RequestId {
+    pub(crate) fn insert(&mut self, mut request: Request) -> RequestId {
+        let is_a_clients = request.connection != NOBODY && request.asker.is_none();
+        request.measured = is_a_clients.then(|| self.meter.waits());
         self.bytes += request.bytes;
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push((0, None));
@@ -114,6 +120,9 @@ impl Requests {
             return None;
         }
         let request = slot.take()?;
+        if let Some(measured) = request.measured {
+            self.meter.ended(measured);
+        }
         self.bytes -= request.bytes;
         *generation = generation.wrapping_add(1);
         self.free.push(id.index);
@@ -133,6 +142,13 @@ impl Requests {
         if let Some(request) = self.get_mut(id) {
             let before = std::mem::replace(&mut request.bytes, bytes);
             self.bytes = self.bytes - before + bytes;
+        }
+    }
+
+    /// One that still waits is answered with an error.
+    pub(crate) fn fail(&mut self, id: RequestId) {
+        if let Some(measured) = self.get_mut(id).and_then(|request| request.measured) {
+            self.meter.failed(measured);
         }
     }
 

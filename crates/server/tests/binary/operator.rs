@@ -54,6 +54,12 @@ fn metrics_tell_of_rows_tables_and_connections() {
         lines.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
     };
     assert!(sum("tarndb_engine_rows_written_total") >= ROWS as u64 && sum("tarndb_engine_user_bytes_total") > 350 * ROWS as u64);
+    let count = |kind: &str| -> u64 {
+        let name = format!(r#"tarndb_request_duration_seconds_count{{protocol="cql",kind="{kind}"}} "#);
+        metrics.lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
+    };
+    assert_eq!((count("read"), count("write")), (0, ROWS as u64));
+    assert!(count("other") >= 2, "CREATE KEYSPACE and CREATE TABLE");
     end(server);
 }
 

@@ -1,6 +1,7 @@
 //! A node's figures, as they are shown and served.
 
 use crate::cluster::rebuild::progress::RebuildReport;
+use crate::request_figures::RequestFigures;
 use base::TableId;
 use engine::{Stats as EngineStats, TableSizes};
 use serde::{Deserialize, Serialize};
@@ -137,6 +138,9 @@ pub struct CoreReport {
     /// All that its engine tells.
     #[serde(skip)]
     pub engine: EngineStats,
+    /// Requests of its clients.
+    #[serde(skip)]
+    pub requests: RequestFigures,
     /// Its clients' connections.
     #[serde(default)]
     pub connections: u32,

@@ -126,6 +126,7 @@ impl Core {
             view_slots_left: self.protocols.cql.view_builds.slots_left(),
             views_behind: self.protocols.cql.view_updates.behind(),
             engine: stats,
+            requests: self.requests.meter.figures().clone(),
             connections: self.connections.count(),
             waiting_bytes: self.requests.bytes() as u64,
             tables: self.figures.tables.sizes().clone(),

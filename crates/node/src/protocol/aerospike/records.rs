@@ -12,6 +12,7 @@ use crate::coordination::{Started, Ticket};
 use crate::core::Core;
 use crate::message::{Message, PartId, SchemaAction, SchemaRequest};
 use crate::protocol::{AnyCoordinator, Reply};
+use crate::request_figures::{Class, RequestKind};
 use crate::requests::{REQUEST_BYTES, Request, Work as Waiting};
 use crate::schema_changes::SchemaOutcome;
 use aerospike::ResultCode;
@@ -72,12 +73,17 @@ impl<R: Reactor<Message = Message>> Server for Records<'_, R> {
 
     #[inline]
     fn message(&mut self, message: &wire::Message<'_>, body: &[u8], out: &mut Vec<u8>) -> Progress {
-        self.start(message, body, Declared::No, out)
+        let progress = self.start(message, body, Declared::No, out);
+        if progress == Progress::Replied {
+            self.core.requests.meter.answered_at_once();
+        }
+        progress
     }
 }
 
 impl<R: Reactor<Message = Message>> Records<'_, R> {
     fn start(&mut self, message: &wire::Message<'_>, body: &[u8], declared: Declared, out: &mut Vec<u8>) -> Progress {
+        self.core.requests.meter.start(Class::AEROSPIKE);
         let start = out.len();
         let shape = Shape::of(message);
         self.run(message, body, shape, declared, out).unwrap_or_else(|code| {
@@ -131,6 +137,7 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
                 };
                 // What has come from elsewhere goes back there.
                 let is_routed = cluster.is_some() && asker.is_none();
+                core.requests.meter.set_kind(RequestKind::of(record.is_write()));
                 let owner = token.slot().core(core.cores);
                 if owner == core.core {
                     // The hot path: this core owns the record.
@@ -163,6 +170,7 @@ impl<R: Reactor<Message = Message>> Records<'_, R> {
             Work::Coordinate(_) if asker.is_some() => Err(ResultCode::PARAMETER),
             Work::Coordinate(coordinator) => {
                 check_waiting(core)?;
+                core.requests.meter.set_kind(RequestKind::of(coordinator.writes()));
                 let route = core.cluster.is_some().then(|| {
                     let body = if message.fields.batch.is_some() { &[] } else { body };
                     Route { is_write: coordinator.writes(), ..route(body, message) }

@@ -6,6 +6,7 @@ use super::statements::{Progress, Statements};
 use super::{ReplyHeader, travel};
 use crate::message::Message;
 use crate::protocol::AnyCoordinator;
+use crate::request_figures::RequestKind;
 use crate::requests::REQUEST_BYTES;
 use cql::exec::{BatchStatement, Bindings, Options, start_many};
 use cql::plan::{BatchKind, Prepared, Statement};
@@ -27,6 +28,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         batch: &wire::Batch<'_>,
         out: &mut Vec<u8>,
     ) -> Result<Progress, CqlError> {
+        self.core.requests.meter.set_kind(RequestKind::Write);
         let (plans, bytes) = self.batch_plans(client, batch)?;
         plans.iter().try_for_each(|(prepared, _)| self.check_rights(client, &prepared.statement))?;
         let statements = batch_statements(&plans)?;

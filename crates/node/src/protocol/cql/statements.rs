@@ -10,6 +10,7 @@ use crate::core::Core;
 use crate::logins::{self, HashedChange};
 use crate::message::{Message, PartId, SchemaAction, SchemaRequest};
 use crate::protocol::{AnyCoordinator, Reply};
+use crate::request_figures::{Class, RequestKind};
 use crate::requests::{REQUEST_BYTES, Request};
 use base::CoreId;
 use cql::exec::{BatchCoordinator, Bindings, Execution, Options, Work, start};
@@ -77,6 +78,7 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
     fn statement(&mut self, client: &mut Client, stream: StreamId, request: wire::Request<'_>, out: &mut Vec<u8>) {
         let start = out.len();
         let header = ReplyHeader::new(client.version, stream);
+        self.core.requests.meter.start(Class::CQL);
         let progress = match request {
             _ if self.core.send_away_until_us.is_some() => Err(CqlError::Leaving),
             wire::Request::Execute(execute) => self.execute(client, header, &execute, out),
@@ -86,9 +88,10 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
             other => Err(CqlError::Protocol(format!("Unexpected message {}", other.opcode().name()))),
         };
         match progress {
-            Ok(Progress::Replied) => {}
+            Ok(Progress::Replied) => self.core.requests.meter.answered_at_once(),
             Ok(Progress::Waiting) => client.in_flight += 1,
             Err(error) => {
+                self.core.requests.meter.failed_at_once();
                 out.truncate(start);
                 header.write_error(&error, out);
             }
@@ -130,6 +133,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             id[..length].copy_from_slice(&execute.id[..length]);
             return Err(CqlError::Unprepared(id));
         };
+        core.requests.meter.set_kind(kind_of(&prepared.statement));
         if client.role.is_some() {
             core.protocols.cql.rights.check(core.config.checks_permissions, &core.schema, client, &prepared.statement)?;
         }
@@ -217,6 +221,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         context: &Context,
         out: &mut Vec<u8>,
     ) -> Result<Progress, CqlError> {
+        self.core.requests.meter.set_kind(kind_of(&execution.prepared.statement));
         if is_virtual(execution.prepared) {
             self.core.read_system_table(execution, context, out)?;
             return Ok(Progress::Replied);
@@ -395,4 +400,14 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
 /// Whether a statement is about tables that have no shard.
 fn is_virtual(prepared: &Prepared) -> bool {
     prepared.table.as_ref().is_some_and(|(keyspace, _)| system::is_system_keyspace(keyspace))
+}
+
+/// What a statement counts as in figures.
+#[inline]
+fn kind_of(statement: &Statement) -> RequestKind {
+    match statement {
+        Statement::Select(_) => RequestKind::Read,
+        Statement::Modify(_) | Statement::Batch(_) => RequestKind::Write,
+        Statement::Truncate(_) | Statement::Use(_) | Statement::Schema(_) | Statement::Describe(_) => RequestKind::Other,
+    }
 }

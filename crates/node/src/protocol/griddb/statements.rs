@@ -11,6 +11,7 @@ use crate::coordination::Ticket;
 use crate::core::Core;
 use crate::message::{Message, PartId, SchemaAction, SchemaRequest};
 use crate::protocol::Reply;
+use crate::request_figures::{Class, RequestKind};
 use crate::requests::{REQUEST_BYTES, Request, Work};
 use crate::schema_changes::SchemaOutcome;
 use base::CoreId;
@@ -73,13 +74,18 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
     #[inline]
     fn statement(&mut self, statement: &Statement<'_>, body: &[u8], database: &str, out: &mut Vec<u8>) -> Progress {
         let is_ipv6 = statement.reply.is_ipv6;
-        self.start(statement, Travelled { is_ipv6, database, body }, false, out)
+        let progress = self.start(statement, Travelled { is_ipv6, database, body }, false, out);
+        if progress == Progress::Replied {
+            self.core.requests.meter.answered_at_once();
+        }
+        progress
     }
 }
 
 impl<R: Reactor<Message = Message>> Statements<'_, R> {
     /// Starts a statement; `is_changed`: after the change of the schema that it has asked for.
     fn start(&mut self, statement: &Statement<'_>, travelled: Travelled<'_>, is_changed: bool, out: &mut Vec<u8>) -> Progress {
+        self.core.requests.meter.start(Class::GRIDDB);
         let start = out.len();
         let (catalog, schema) = (Arc::clone(&self.core.protocols.griddb.catalog), Arc::clone(&self.core.schema));
         let Travelled { is_ipv6, database, body } = travelled;
@@ -135,6 +141,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             table.map(|table| (route, vec![Place { table, token, description: None }]))
         };
         let waits = || Request { asker, ..Request::single(connection, Reply::GridDb(reply), REQUEST_BYTES + travelled.body.len()) };
+        core.requests.meter.set_kind(RequestKind::of(execution.is_write()));
         let owner = token.slot().core(core.cores);
         if owner == core.core {
             // The hot path: this core owns the container.

@@ -1,0 +1,201 @@
+//! How many requests of clients a core has answered, and how long they took, by protocol and kind.
+//!
+//! A request that waits has the time at which it began. One that is answered at once costs an addition: it is counted with the others of its
+//! turn when the turn ends, and has taken as long as that.
+
+use crate::protocol::Protocol;
+
+/// What a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestKind {
+    /// It reads rows.
+    Read,
+    /// It writes rows.
+    Write,
+    /// The schema, roles, log-ins, information.
+    Other,
+}
+
+impl RequestKind {
+    /// All.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Other];
+
+    /// The kind of a request about rows.
+    pub(crate) fn of(is_write: bool) -> Self {
+        if is_write { Self::Write } else { Self::Read }
+    }
+
+    /// Its name in figures.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// Protocols that have figures, by name.
+pub const MEASURED_PROTOCOLS: [(Protocol, &str); 3] =
+    [(Protocol::Cql, "cql"), (Protocol::Aerospike, "aerospike"), (Protocol::GridDb, "griddb")];
+
+/// The upper ends of the buckets of latencies, in microseconds; the last bucket has none.
+pub const LATENCY_BOUNDS_US: [u64; 18] =
+    [25, 50, 100, 200, 400, 800, 1_500, 3_000, 6_000, 12_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 5_000_000, 10_000_000];
+
+/// Requests by how long they took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Latencies {
+    /// By bucket, as [`LATENCY_BOUNDS_US`] has them, and those that took longer.
+    pub buckets: [u64; LATENCY_BOUNDS_US.len() + 1],
+    /// All together.
+    pub sum_us: u64,
+}
+
+impl Latencies {
+    fn add(&mut self, us: u64, requests: u64) {
+        self.buckets[LATENCY_BOUNDS_US.partition_point(|bound| *bound < us)] += requests;
+        self.sum_us += us * requests;
+    }
+}
+
+/// The figures, by protocol and kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestFigures {
+    /// In the order of [`MEASURED_PROTOCOLS`] and [`RequestKind::ALL`].
+    pub latencies: [[Latencies; RequestKind::ALL.len()]; MEASURED_PROTOCOLS.len()],
+    /// Requests that were answered with an error, by protocol.
+    pub errors: [u64; MEASURED_PROTOCOLS.len()],
+}
+
+/// Which figures a request counts in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Class {
+    protocol: usize,
+    kind: RequestKind,
+}
+
+impl Class {
+    pub(crate) const CQL: Self = Self { protocol: 0, kind: RequestKind::Other };
+    pub(crate) const AEROSPIKE: Self = Self { protocol: 1, kind: RequestKind::Other };
+    pub(crate) const GRIDDB: Self = Self { protocol: 2, kind: RequestKind::Other };
+}
+
+/// Measures the requests of a core.
+#[derive(Debug)]
+pub(crate) struct RequestMeter {
+    figures: RequestFigures,
+    /// The request that is being started.
+    class: Class,
+    now_us: u64,
+    /// Requests of this turn that were answered at once.
+    at_once: [[u32; RequestKind::ALL.len()]; MEASURED_PROTOCOLS.len()],
+    has_at_once: bool,
+}
+
+impl Default for RequestMeter {
+    fn default() -> Self {
+        Self { figures: RequestFigures::default(), class: Class::CQL, now_us: 0, at_once: Default::default(), has_at_once: false }
+    }
+}
+
+impl RequestMeter {
+    pub(crate) fn figures(&self) -> &RequestFigures {
+        &self.figures
+    }
+
+    /// The time by which requests begin and end until it is set again.
+    pub(crate) fn set_now(&mut self, now_us: u64) {
+        self.now_us = now_us;
+    }
+
+    /// A request is being started.
+    #[inline]
+    pub(crate) fn start(&mut self, class: Class) {
+        self.class = class;
+    }
+
+    /// It is of this kind, as has turned out.
+    #[inline]
+    pub(crate) fn set_kind(&mut self, kind: RequestKind) {
+        self.class.kind = kind;
+    }
+
+    /// It has been answered.
+    #[inline]
+    pub(crate) fn answered_at_once(&mut self) {
+        self.at_once[self.class.protocol][self.class.kind as usize] += 1;
+        self.has_at_once = true;
+    }
+
+    /// It has been answered with an error.
+    pub(crate) fn failed_at_once(&mut self) {
+        self.figures.errors[self.class.protocol] += 1;
+        self.answered_at_once();
+    }
+
+    /// It waits: what [`RequestMeter::ended`] needs to know.
+    pub(crate) fn waits(&self) -> (Class, u64) {
+        (self.class, self.now_us)
+    }
+
+    /// One that waited has been answered.
+    pub(crate) fn ended(&mut self, (class, began_us): (Class, u64)) {
+        let us = self.now_us.saturating_sub(began_us);
+        self.figures.latencies[class.protocol][class.kind as usize].add(us, 1);
+    }
+
+    /// One that waited is answered with an error; it has still to end.
+    pub(crate) fn failed(&mut self, (class, _): (Class, u64)) {
+        self.figures.errors[class.protocol] += 1;
+    }
+
+    /// A turn that began at [`RequestMeter::set_now`] ends; `now_us` reads the clock anew.
+    #[inline]
+    pub(crate) fn end_turn(&mut self, now_us: impl FnOnce() -> u64) {
+        if self.has_at_once {
+            self.count_turn(now_us().saturating_sub(self.now_us));
+        }
+    }
+
+    fn count_turn(&mut self, us: u64) {
+        for (counted, all) in self.at_once.iter_mut().flatten().zip(self.figures.latencies.iter_mut().flatten()) {
+            if *counted > 0 {
+                all.add(us, u64::from(std::mem::take(counted)));
+            }
+        }
+        self.has_at_once = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_in_the_bucket_of_how_long_they_took() {
+        let mut meter = RequestMeter::default();
+        meter.set_now(1_000);
+        meter.start(Class::CQL);
+        meter.set_kind(RequestKind::Read);
+        meter.answered_at_once();
+        meter.answered_at_once();
+        meter.set_kind(RequestKind::Write);
+        let waiting = meter.waits();
+        meter.start(Class::AEROSPIKE);
+        meter.failed_at_once();
+        meter.end_turn(|| 1_026);
+        meter.end_turn(|| unreachable!("nothing has been answered since"));
+        meter.set_now(21_000_000);
+        meter.failed(waiting);
+        meter.ended(waiting);
+        let [cql, aerospike, griddb] = &meter.figures().latencies;
+        let [read, write, other] = RequestKind::ALL.map(|kind| kind as usize);
+        assert_eq!((cql[read].buckets[1], cql[read].sum_us), (2, 52));
+        assert_eq!((*cql[write].buckets.last().expect("buckets"), cql[write].sum_us), (1, 20_999_000));
+        assert_eq!((aerospike[other].buckets[1], griddb), (1, &Default::default()));
+        assert_eq!(meter.figures().errors, [1, 1, 0]);
+        assert!(LATENCY_BOUNDS_US.is_sorted());
+    }
+}
