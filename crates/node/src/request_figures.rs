@@ -3,8 +3,6 @@
 //! A request that waits has the time at which it began. One that is answered at once costs an addition: it is counted with the others of its
 //! turn when the turn ends, and has taken as long as that.
 
-use crate::protocol::Protocol;
-
 /// What a request is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestKind {
@@ -36,9 +34,8 @@ impl RequestKind {
     }
 }
 
-/// Protocols that have figures, by name.
-pub const MEASURED_PROTOCOLS: [(Protocol, &str); 3] =
-    [(Protocol::Cql, "cql"), (Protocol::Aerospike, "aerospike"), (Protocol::GridDb, "griddb")];
+/// The protocols that have figures, by name.
+pub const MEASURED_PROTOCOLS: [&str; 3] = ["cql", "aerospike", "griddb"];
 
 /// The upper ends of the buckets of latencies, in microseconds; the last bucket has none.
 pub const LATENCY_BOUNDS_US: [u64; 18] =

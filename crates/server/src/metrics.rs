@@ -1,12 +1,13 @@
 //! `GET /metrics`: a node's figures in Prometheus's text format.
 
 mod engine;
+mod family;
 mod requests;
 
+use self::family::family;
 use crate::status;
 use ::node::{CoreReport, Held, RebuildReport, Report};
 use model::Schema;
-use std::fmt::Write;
 
 /// One text for all.
 pub(crate) fn text(report: &Report, schema: &Schema) -> String {
@@ -132,14 +133,6 @@ fn rebuilds(out: &mut String, report: &Report) {
     });
     let help = "How long sending was held back, over all cores: for clients, by slow acknowledgements, by reading from the device.";
     family(out, "tarndb_cluster_rebuild_waited_seconds_total", "counter", help, held);
-}
-
-fn family<V: std::fmt::Display>(out: &mut String, name: &str, kind: &str, help: &str, values: impl IntoIterator<Item = (String, V)>) {
-    // Writing to a string cannot fail.
-    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
-    for (labels, value) in values {
-        let _ = writeln!(out, "{name}{labels} {value}");
-    }
 }
 
 #[cfg(test)]

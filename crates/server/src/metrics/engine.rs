@@ -1,6 +1,6 @@
 //! What the engine of each core tells of itself.
 
-use super::family;
+use super::family::family;
 use ::node::{CoreReport, EngineStats, Report, TableSizes};
 use base::TableId;
 use model::Schema;

@@ -1,6 +1,6 @@
 //! How many requests clients have made, and how long they took: on all cores together.
 
-use super::family;
+use super::family::family;
 use ::node::{LATENCY_BOUNDS_US, Latencies, MEASURED_PROTOCOLS, Report, RequestKind};
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ pub(super) fn write(out: &mut String, report: &Report) {
     let name = "tarndb_request_duration_seconds";
     let help = "From when this node had a request of a client to when its reply was made, by protocol and kind.";
     family(out, name, "histogram", help, std::iter::empty::<(String, u64)>());
-    for (protocol, (_, protocol_name)) in MEASURED_PROTOCOLS.iter().enumerate() {
+    for (protocol, protocol_name) in MEASURED_PROTOCOLS.iter().enumerate() {
         for kind in RequestKind::ALL {
             let cores = report.cores.iter().map(|core| &core.requests.latencies[protocol][kind as usize]);
             let all = cores.fold(Latencies::default(), |mut all, core| {
@@ -19,7 +19,7 @@ pub(super) fn write(out: &mut String, report: &Report) {
             write_histogram(out, name, &format!("protocol=\"{protocol_name}\",kind=\"{}\"", kind.name()), &all);
         }
     }
-    let errors = MEASURED_PROTOCOLS.iter().enumerate().map(|(protocol, (_, name))| {
+    let errors = MEASURED_PROTOCOLS.iter().enumerate().map(|(protocol, name)| {
         let errors = report.cores.iter().map(|core| core.requests.errors[protocol]).sum::<u64>();
         (format!("{{protocol=\"{name}\"}}"), errors)
     });
