@@ -40,7 +40,7 @@ def progress(running: Application, by: int):
     until("the application goes on", lambda: is_alive() and acknowledged() >= goal, 60, 0.1)
 
 
-@pytest.mark.parametrize("victim", [0, 1])
+@pytest.mark.parametrize("victim", [1, pytest.param(0, marks=pytest.mark.long)])
 def test_clients_of_griddb_go_on_when_a_node_is_killed(cluster, victim):
     """Nothing that was acknowledged is lost or older than it was, and no client hears of the kill within its failover timeout. The first node founded the cluster."""
     victim = cluster.nodes[victim]

@@ -207,6 +207,17 @@ impl Select {
         self.is_descending
     }
 
+    /// Whether rows come as they are scanned, so that a scan may end and go on elsewhere.
+    #[must_use]
+    pub fn is_divisible(&self) -> bool {
+        self.what == What::Rows && self.order.is_empty()
+    }
+
+    /// Goes on with what is left of OFFSET and LIMIT.
+    pub fn resume(&mut self, offset: u64, limit: Option<u64>) {
+        (self.offset, self.limit) = (offset, limit);
+    }
+
     /// Allows at most so many rows.
     pub fn limit_to(&mut self, rows: u64) {
         self.limit = Some(self.limit.map_or(rows, |limit| limit.min(rows)));

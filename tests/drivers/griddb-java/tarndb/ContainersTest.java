@@ -375,6 +375,61 @@ class ContainersTest extends Suite {
   }
 
   @Test
+  void indexesAndTriggersAreRefused() throws Exception {
+    Collection<Long, Row> mine = collection("indexes", PLAIN);
+    assertRefused(UNSUPPORTED, () -> mine.createIndex("text"));
+    assertRefused(UNSUPPORTED, () -> mine.dropIndex("text"));
+    mine.put(row(mine, 1L, "still there"));
+    assertEquals(List.of(), store.getContainerInfo(name("indexes")).getIndexInfoList());
+  }
+
+  @Test
+  void theOrderOfColumnsMayNotMatter() throws Exception {
+    Collection<Long, Row> first = collection("ignorable", keyed(column("id", GSType.LONG), column("a", GSType.STRING), column("b", GSType.INTEGER)));
+    first.put(row(first, 1L, "one", 11));
+    ContainerInfo other = keyed(column("id", GSType.LONG), column("b", GSType.INTEGER), column("a", GSType.STRING));
+    other.setColumnOrderIgnorable(true);
+    Collection<Long, Row> second = store.putCollection(name("ignorable"), other, false);
+    assertEquals("a", second.get(1L).getSchema().getColumnInfo(1).getName());
+    assertEquals("one", second.get(1L).getString(1));
+    assertEquals("a", store.getContainerInfo(name("ignorable")).getColumnInfo(1).getName());
+  }
+
+  @Test
+  void flushAndCloseLeaveRows() throws Exception {
+    Collection<Long, Row> mine = collection("flushed", PLAIN);
+    mine.put(row(mine, 1L, "one"));
+    mine.flush();
+    mine.close();
+    assertThrows(GSException.class, () -> mine.get(1L));
+    assertEquals(1, count(store.getContainer(name("flushed"))));
+  }
+
+  @Test
+  void aContainerOfManyVersions() throws Exception {
+    List<ColumnInfo> columns = new ArrayList<>(List.of(column("id", GSType.LONG)));
+    collection("versions", keyed(columns.toArray(ColumnInfo[]::new)));
+    for (int i = 1; i <= 20; i++) {
+      columns.add(column("c" + i, GSType.INTEGER));
+      Collection<Long, Row> now = store.putCollection(name("versions"), keyed(columns.toArray(ColumnInfo[]::new)), true);
+      Row row = now.createRow();
+      row.setLong(0, i);
+      for (int c = 1; c <= i; c++) {
+        row.setInteger(c, c * 100 + i);
+      }
+      now.put(row);
+    }
+    Collection<Long, Row> last = store.getCollection(name("versions"));
+    for (int i = 1; i <= 20; i++) {
+      Row row = last.get((long) i);
+      for (int c = 1; c <= 20; c++) {
+        assertEquals(c > i, row.isNull(c), "row " + i + ", column " + c);
+        assertTrue(c > i || row.getInteger(c) == c * 100 + i);
+      }
+    }
+  }
+
+  @Test
   void theSystemsKeyspaceIsNoDatabase() throws Exception {
     try (GridStore system = Server.connect("database", "system", "failoverTimeout", "1")) {
       assertRefused(10_087, () -> system.putContainer("mine", PLAIN, false));

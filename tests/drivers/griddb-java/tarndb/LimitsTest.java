@@ -1,22 +1,29 @@
 package tarndb;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.toshiba.mwcloud.gs.Collection;
+import com.toshiba.mwcloud.gs.FetchOption;
 import com.toshiba.mwcloud.gs.GSException;
 import com.toshiba.mwcloud.gs.GSType;
+import com.toshiba.mwcloud.gs.Query;
 import com.toshiba.mwcloud.gs.Row;
 import com.toshiba.mwcloud.gs.RowSet;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Large rows, keys, results and requests: they come back, or they are refused and the connection goes on. */
 class LimitsTest extends Suite {
+  private Collection<Integer, Row> numbers;
+
   @ParameterizedTest
   @ValueSource(ints = {1_000, 65_000, 300_000, 1_000_000})
   void largeTextsComeBack(int length) throws Exception {
@@ -64,6 +71,60 @@ class LimitsTest extends Suite {
     assertEquals(1_008, refusal.getErrorCode(), refusal.getMessage());
     assertEquals(50, mine.query("SELECT * LIMIT 50").fetch().size());
     assertEquals(70, count(mine));
+  }
+
+  @Test
+  void aResultInPartsMayBeLarger() throws Exception {
+    Collection<Integer, Row> mine = collection("parts", keyed(column("id", GSType.INTEGER), column("v", GSType.STRING)));
+    String text = "x".repeat(500_000);
+    for (int i = 0; i < 70; i++) {
+      mine.put(row(mine, i, text));
+    }
+    Query<Row> query = mine.query("SELECT *");
+    query.setFetchOption(FetchOption.PARTIAL_EXECUTION, true);
+    RowSet<Row> found = query.fetch();
+    for (int i = 0; i < 70; i++) {
+      Row row = found.next();
+      assertEquals(i, row.getInteger(0));
+      assertEquals(text, row.getString(1));
+    }
+    assertFalse(found.hasNext());
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          SELECT *                                           | 0     | 50000
+          SELECT * WHERE id >= 1000 LIMIT 30000 OFFSET 500   | 1500  | 30000
+          SELECT * WHERE v = 1                               | 49999 | 1
+          SELECT * WHERE v = -1                              | 0     | 0
+          SELECT * ORDER BY v LIMIT 5                        | 49995 | 5
+          """)
+  void aQueryInPartsFindsTheSameRows(String tql, int first, int count) throws Exception {
+    if (numbers == null) {
+      numbers = collection("numbers", keyed(column("id", GSType.INTEGER), column("v", GSType.LONG)));
+      for (int start = 0; start < 50_000; start += 10_000) {
+        List<Row> rows = new ArrayList<>();
+        for (int i = start; i < start + 10_000; i++) {
+          rows.add(row(numbers, i, 50_000L - i));
+        }
+        numbers.put(rows);
+      }
+    }
+    Query<Row> query = numbers.query(tql);
+    query.setFetchOption(FetchOption.PARTIAL_EXECUTION, true);
+    RowSet<Row> rows = query.fetch();
+    TreeSet<Integer> found = new TreeSet<>();
+    while (rows.hasNext()) {
+      found.add(rows.next().getInteger(0));
+    }
+    assertEquals(count, found.size());
+    if (count > 0) {
+      assertEquals(first, found.first());
+      assertEquals(first + count - 1, found.last());
+    }
   }
 
   @Test

@@ -179,6 +179,15 @@ class SeveralContainersTest extends Suite {
   }
 
   @Test
+  void aRangeOfKeysOfSeveralColumnsIsRefused() throws Exception {
+    ContainerInfo info = composite(2, column("a", GSType.INTEGER), column("b", GSType.INTEGER), column("v", GSType.LONG));
+    Collection<Row.Key, Row> mine = collection("ranges", info);
+    RowKeyPredicate<Row.Key> range = RowKeyPredicate.create(info);
+    range.setStart(row(mine, 1, 2, 0L).createKey());
+    assertRefused(UNSUPPORTED, () -> store.multiGet(Map.of(name("ranges"), range)));
+  }
+
+  @Test
   void aMultiPutReplacesRows() throws Exception {
     collection("replaced", INFO);
     store.multiPut(Map.of(name("replaced"), List.of(fill(store.createRow(INFO), 1L, "one"), fill(store.createRow(INFO), 2L, "two"))));
