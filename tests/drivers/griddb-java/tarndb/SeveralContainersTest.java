@@ -179,12 +179,29 @@ class SeveralContainersTest extends Suite {
   }
 
   @Test
-  void aRangeOfKeysOfSeveralColumnsIsRefused() throws Exception {
+  void aRangeOfKeysOfSeveralColumns() throws Exception {
     ContainerInfo info = composite(2, column("a", GSType.INTEGER), column("b", GSType.INTEGER), column("v", GSType.LONG));
     Collection<Row.Key, Row> mine = collection("ranges", info);
-    RowKeyPredicate<Row.Key> range = RowKeyPredicate.create(info);
-    range.setStart(row(mine, 1, 2, 0L).createKey());
-    assertRefused(UNSUPPORTED, () -> store.multiGet(Map.of(name("ranges"), range)));
+    for (int i = 0; i < 25; i++) {
+      mine.put(row(mine, i / 5, i % 5, (long) i));
+    }
+    Row.Key from = row(mine, 1, 2, 0L).createKey();
+    Row.Key to = row(mine, 3, 1, 0L).createKey();
+    for (int ends = 0; ends < 4; ends++) {
+      RowKeyPredicate<Row.Key> range = RowKeyPredicate.create(info);
+      if (ends % 2 == 1) {
+        range.setStart(from);
+      }
+      if (ends / 2 == 1) {
+        range.setFinish(to);
+      }
+      List<Row> found = store.multiGet(Map.of(name("ranges"), range)).get(name("ranges"));
+      long first = ends % 2 == 1 ? 7 : 0;
+      long last = ends / 2 == 1 ? 16 : 24;
+      assertEquals(last - first + 1, found.size());
+      assertEquals(first, found.get(0).getLong(2));
+      assertEquals(last, found.get(found.size() - 1).getLong(2));
+    }
   }
 
   @Test
