@@ -434,6 +434,41 @@ fn rows_of_several_containers_are_put_and_read_at_once() {
 }
 
 #[test]
+fn a_range_of_keys_of_two_columns_is_read() {
+    let mut node = Node::new();
+    let id = node.put_container("pairs", 0, &[("a", ElementType::Integer), ("b", ElementType::Integer)], 2, false).unwrap();
+    let pair = |a: i32, b: i32| [&[0][..], &a.to_le_bytes(), &b.to_le_bytes()].concat();
+    for number in 0..9 {
+        node.serve(statement::PUT_ROW, &[head(id, 0, 0), pair(number / 3, number % 3)].concat()).unwrap();
+    }
+    let mut get = |ends: [Option<(i32, i32)>; 2], count: i32| {
+        let mut get = vec![0; 16];
+        put_i32(&mut get, 0);
+        put_i32(&mut get, 1);
+        get.extend_from_slice(&[0xFF, 0]);
+        put_i32(&mut get, 2);
+        get.extend_from_slice(&[ElementType::Integer as u8; 2]);
+        get.extend(ends.map(|end| u8::from(end.is_some())));
+        let keys: Vec<u8> = ends.into_iter().flatten().flat_map(|(a, b)| pair(a, b)).collect();
+        put_i32(&mut get, keys.len() as i32 + 4);
+        put_i32(&mut get, count);
+        get.extend_from_slice(&keys);
+        put_i32(&mut get, 1);
+        put_i32(&mut get, 0);
+        ContainerName::parse("pairs").write(&mut get);
+        put_i32(&mut get, 0);
+        node.serve(statement::GET_MULTIPLE_CONTAINER_ROWS, &get)
+    };
+    for (ends, rows) in [([None, None], 9), ([Some((0, 2)), None], 7), ([None, Some((1, 0))], 4), ([Some((0, 2)), Some((1, 0))], 2)] {
+        let reply = get(ends, ends.into_iter().flatten().count() as i32).unwrap();
+        // Each row has its number and the pair.
+        let at = reply.len() - rows * 17 - 8;
+        assert_eq!(reply[at..at + 8], (rows as i64).to_le_bytes(), "{ends:?}");
+    }
+    assert_eq!(get([Some((0, 2)), None], 2), Err(10_038), "one key is said and two are told");
+}
+
+#[test]
 fn arbitrary_statements_are_refused_or_done() {
     let mut node = Node::new();
     let id = node.put_container("Things", 0, &COLUMNS, 1, false).unwrap();
