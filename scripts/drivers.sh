@@ -9,7 +9,7 @@
 #
 # A suite is a directory with install.sh (brings its client; at once the second time) and run.sh (runs it; its last line is
 # "N passed, N failed[, N skipped]"). Both end with status 77 when a tool that they need cannot be had. run.sh gets
-# TARNDB_TEST_CQL=host:port, TARNDB_TEST_AEROSPIKE=host:port, TARNDB_TEST_RESTART (a command that takes `kill` or `term`; empty when the server is not ours)
+# TARNDB_TEST_CQL, TARNDB_TEST_AEROSPIKE and TARNDB_TEST_GRIDDB (host:port each), TARNDB_TEST_RESTART (a command that takes `kill` or `term`; empty when the server is not ours),
 # TARNDB_TEST_CA (whom clients trust that speak TLS; missing where they cannot) and TARNDB_TEST_PEER (not empty when the server is not TarnDB). Ends with 1 if any suite failed.
 #
 # Suites run side by side in TARNDB_TEST_LANES lanes (3), and their output goes to .cache/log/SUITE.log. One lane, or one suite, shows its
@@ -17,7 +17,7 @@
 set -euo pipefail
 . "$(dirname "$0")/steps.sh"
 
-all=(python-cassandra python-scylla cqlsh differential rust java go node aerospike-python aerospike-java aerospike-go aerospike-rust aerospike-node aerospike-cql ycsb ycsb-generators abuse report cluster bench crash faults)
+all=(python-cassandra python-scylla cqlsh differential rust java go node aerospike-python aerospike-java aerospike-go aerospike-rust aerospike-node aerospike-cql griddb-java ycsb ycsb-generators abuse report cluster bench crash faults)
 # What `make test-long` runs: the larger sizes of some of them, and what runs nowhere else.
 long=(latte cluster crash faults bench abuse)
 # These start what they need themselves.
@@ -107,12 +107,13 @@ run_suite() { # run_suite NAME: 0 passed, 77 skipped, else failed
   elif is_serverless "$name"; then
     run_bounded "$directory" || status=$?
   else
-    local started="$run_directory/$name" cql aerospike
+    local started="$run_directory/$name" cql aerospike griddb
     cql=$(python3 "$root/tests/drivers/server.py" start "$started") || return 1
     server=$started
     aerospike=$(python3 "$root/tests/drivers/server.py" address "$started" aerospike) || return 1
+    griddb=$(python3 "$root/tests/drivers/server.py" address "$started" griddb) || return 1
     [[ ! -e $started/certificates/ca.pem ]] || export TARNDB_TEST_CA=$started/certificates/ca.pem
-    TARNDB_TEST_CQL=$cql TARNDB_TEST_AEROSPIKE=$aerospike TARNDB_TEST_PEER='' TARNDB_TEST_CORES=${TARNDB_TEST_CORES:-2} \
+    TARNDB_TEST_CQL=$cql TARNDB_TEST_AEROSPIKE=$aerospike TARNDB_TEST_GRIDDB=$griddb TARNDB_TEST_PEER='' TARNDB_TEST_CORES=${TARNDB_TEST_CORES:-2} \
       TARNDB_TEST_RESTART="python3 $root/tests/drivers/server.py restart $started" \
       run_bounded "$directory" || status=$?
     stop_server || status=1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The Python drivers, Aerospike's Python client and ScyllaDB's Rust driver, as their own suites install them; the checker of histories (Go) and the application on the Java
-# driver, where there are the tools for them.
+# The Python drivers, Aerospike's Python client and ScyllaDB's Rust driver, as their own suites install them; the checker of histories (Go) and the applications on the Java
+# driver and on GridDB's client, where there are the tools for them.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../scripts/steps.sh"
@@ -22,12 +22,16 @@ elif ! step_is_done cluster-checker "${checker[@]}" || [[ ! -x $cache/cluster/ch
   step_done cluster-checker "${checker[@]}"
 fi
 
-status=0
-bash "$here/../drivers/java/install.sh" || status=$?
-(( status == 0 || status == 77 )) || exit "$status"
-application=("$here"/java/tarndb/*.java)
-if (( status == 0 )) && ! step_is_done cluster-java "${application[@]}"; then
-  rm -rf "$cache/cluster/java"
-  javac --release 17 -encoding UTF-8 -Xlint:all,-processing,-serial,-try -Werror -cp "$cache/java/lib/*" -d "$cache/cluster/java" "${application[@]}"
-  step_done cluster-java "${application[@]}"
-fi
+# application NAME SUITE DIRECTORY: compiles what uses the jars of a Java suite.
+application() {
+  local status=0 sources=("$here/$3"/tarndb/*.java)
+  bash "$here/../drivers/$2/install.sh" || status=$?
+  (( status != 77 )) || return 0
+  (( status == 0 )) || exit "$status"
+  step_is_done "cluster-$1" "${sources[@]}" && return
+  rm -rf "$cache/cluster/$1"
+  javac --release 17 -encoding UTF-8 -Xlint:all,-processing,-serial,-try -Werror -cp "$cache/$2/lib/*" -d "$cache/cluster/$1" "${sources[@]}"
+  step_done "cluster-$1" "${sources[@]}"
+}
+application java java java
+application griddb griddb-java griddb

@@ -1,10 +1,6 @@
 """An application on the Java driver while a node dies, hangs or is cut off, and comes back: `java/tarndb/Failover.java`."""
 
-import os
 import re
-import shutil
-import subprocess
-import threading
 import time
 
 import pytest
@@ -12,37 +8,18 @@ from cassandra.policies import RetryPolicy
 from cassandra.query import SimpleStatement
 
 import server as servers
+from application import Application
 from nodes import FAILURES, until
 
 CLASSES = servers.ROOT / ".cache" / "cluster" / "java"
 JARS = servers.ROOT / ".cache" / "java" / "lib"
 
 
-class Application:
-    """The process, and what it has said."""
+class JavaDriver(Application):
+    """The application of this driver."""
 
     def __init__(self, cluster):
-        if shutil.which("java") is None or not CLASSES.is_dir():
-            pytest.skip("a JDK or Maven is missing (Debian: openjdk-17-jdk-headless, maven)")
-        command = ["java", "-Xmx256m", "-cp", f"{CLASSES}{os.pathsep}{JARS}/*", "tarndb.Failover", str(cluster.ports["cql"])]
-        self.process = subprocess.Popen(
-            [*command, *(node.address for node in cluster.nodes)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-        self.lines = []
-        self.reader = threading.Thread(target=lambda: self.lines.extend(map(str.rstrip, iter(self.process.stdout.readline, ""))))
-        self.reader.start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.reader.join()
-
-    def wait_ready(self):
-        until("the application is ready", lambda: "ready" in self.lines or self.process.poll() is not None, 60)
-        assert self.process.poll() is None, self.lines
+        super().__init__(CLASSES, JARS, "tarndb.Failover", str(cluster.ports["cql"]), *(node.address for node in cluster.nodes))
 
     def progress(self, session, by: int):
         """Until it has written so many more times a key of its own."""
@@ -59,16 +36,6 @@ class Application:
             return count >= goal
 
         until("the application goes on", is_there, 60, 0.1)
-
-    def counted(self) -> dict:
-        """What it has counted, once it has ended."""
-        return {name: int(number) for name, number in re.findall(r"(\w+)=(\d+)", self.lines[-1])}
-
-    def end(self) -> list[str]:
-        self.process.stdin.close()
-        self.process.wait(60)
-        self.reader.join()
-        return self.lines
 
 
 def written(session) -> int:
@@ -103,7 +70,7 @@ def test_an_application_on_the_java_driver_sees_a_node_go_and_come(request, faul
     cluster = request.getfixturevalue("cut_cluster" if fault is cut_off else "cluster")
     victim = cluster.nodes[1]
     others = [node for node in cluster.nodes if node is not victim]
-    with Application(cluster) as application, cluster.session(others, only=True, retries=RetryPolicy) as session:
+    with JavaDriver(cluster) as application, cluster.session(others, only=True, retries=RetryPolicy) as session:
         application.wait_ready()
         application.progress(session, 200)
         fault(cluster, victim, lambda: application.progress(session, 300))

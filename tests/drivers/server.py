@@ -6,7 +6,7 @@ are given that directory, so that a suite in any language can ask for a restart 
 
     server.py start   DIR             start on free ports with empty data, TLS for who wants it; prints host:port of CQL
     server.py restart DIR kill|term   end the process (SIGKILL or SIGTERM) and start it again on the same data and ports
-    server.py address DIR NAME        print host:port of another listener, named as in the ready line: `aerospike`
+    server.py address DIR NAME        print host:port of another listener, named as in the ready line: `aerospike`, `griddb`
     server.py stop    DIR             end the process and delete its data; the log stays when the process died by itself
 
 Invariants: only the process that this directory names is ever signalled; a start returns once the server has printed its
@@ -29,7 +29,7 @@ import certificates
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Flags of the ports that suites use, and their names in the ready line.
-PORTS = {"--cql-port": "cql", "--cql-shard-aware-port": "shard-aware", "--aerospike-port": "aerospike"}
+PORTS = {"--cql-port": "cql", "--cql-shard-aware-port": "shard-aware", "--aerospike-port": "aerospike", "--griddb-port": "griddb"}
 START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 60
 
@@ -60,18 +60,20 @@ class Server:
         # Absolute: the server runs in this directory, and a restart may be asked for from anywhere.
         self.directory = pathlib.Path(directory).resolve()
         self.flags = flags
+        # GridDB's clients cannot log in: a server that asks for that refuses their port.
+        self.ports = {flag: name for flag, name in PORTS.items() if name != "griddb" or "--authentication" not in flags}
         self.memory = memory or os.environ.get("TARNDB_TEST_MEMORY", "512M")
         self.state_path = self.directory / "state.json"
         self.log_path = self.directory / "server.log"
 
     def state(self) -> dict:
-        """What `start` wrote down: pid, cql and aerospike (host:port each), and every key=value of the ready line."""
+        """What `start` wrote down: pid, cql, aerospike and griddb (host:port each), and every key=value of the ready line."""
         return json.loads(self.state_path.read_text())
 
     def start(self) -> str:
         """Starts a server on free ports with an empty data directory and returns CQL's host:port."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        return self._launch(*(free_port() for _ in PORTS))
+        return self._launch(*(free_port() for _ in self.ports))
 
     def restart(self, how: str, between=None) -> str:
         """Ends the server with SIGKILL (`kill`) or SIGTERM (`term`) and starts it on the same data and ports; calls `between` in between."""
@@ -80,7 +82,7 @@ class Server:
         if between is not None:
             between()
         # A listener that is switched off has no port.
-        return self._launch(*(int(state.get(name, ":0").rsplit(":", 1)[1]) for name in PORTS.values()))
+        return self._launch(*(int(state.get(name, ":0").rsplit(":", 1)[1]) for name in self.ports.values()))
 
     def stop(self):
         """Ends the server and deletes its directory. Raises if the process had already died by itself."""
@@ -101,7 +103,7 @@ class Server:
             binary(), "start",
             "--data-dir", str(self.directory / "data"),
             "--listen", "127.0.0.1",
-            *(word for flag, port in zip(PORTS, ports, strict=True) for word in (flag, str(port))),
+            *(word for flag, port in zip(self.ports, ports, strict=True) for word in (flag, str(port))),
             "--http-port", "0",
             "--cores", os.environ.get("TARNDB_TEST_CORES", "2"),
             "--memory-limit", self.memory,

@@ -135,19 +135,38 @@ pub struct GridError {
     pub code: ErrorCode,
     /// For people.
     pub message: Cow<'static, str>,
+    is_behind: bool,
 }
 
 impl GridError {
     /// An error with a text of its own.
     #[must_use]
     pub fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, message: message.into() }
+        Self { code, message: message.into(), is_behind: false }
+    }
+
+    /// The same, where nothing is known before the program runs.
+    #[must_use]
+    pub const fn fixed(code: ErrorCode, message: &'static str) -> Self {
+        Self { code, message: Cow::Borrowed(message), is_behind: false }
     }
 
     /// A request that ends too early or says what cannot be.
     #[must_use]
     pub fn malformed(what: &'static str) -> Self {
         Self::new(ErrorCode::TXN_DECODE_FAILED, what)
+    }
+
+    /// The same, of a statement that names a later schema than this one.
+    #[must_use]
+    pub(crate) fn behind(self) -> Self {
+        Self { is_behind: true, ..self }
+    }
+
+    /// Whether the statement names a later schema than this one: a member of a cluster may have to hear of it.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        self.is_behind
     }
 
     /// What this server does not do.

@@ -59,5 +59,6 @@ fn check_version(container: &Container, version: i32) -> Result<(), GridError> {
         return Ok(());
     }
     let message = format!("the schema of {} has changed since the client has read it: get the container again", container.definition.name);
-    Err(GridError::new(ErrorCode::TXN_CONTAINER_SCHEMA_UNMATCH, message))
+    let error = GridError::new(ErrorCode::TXN_CONTAINER_SCHEMA_UNMATCH, message);
+    Err(if version > container.definition.version { error.behind() } else { error })
 }

@@ -87,7 +87,16 @@ impl SentSchema {
 
 /// Which rows of a container are wanted.
 enum Predicate<'a> {
-    Range { from: Option<Keys<'a>>, to: Option<Keys<'a>> },
+    Range {
+        from: Option<Keys<'a>>,
+        to: Option<Keys<'a>>,
+    },
+    /// Of keys of several columns: those of its ends that it has.
+    CompositeRange {
+        has_from: bool,
+        has_to: bool,
+        ends: Keys<'a>,
+    },
     Distinct(Keys<'a>),
 }
 
@@ -214,7 +223,10 @@ impl<'a> SentPredicate<'a> {
         let count = body.count()?;
         let predicate = match bounds {
             None => Predicate::Distinct(Keys { count, bytes: body.rest() }),
-            Some(_) => return Err(GridError::unsupported("ranges of row keys of several columns are not supported yet")),
+            Some((has_from, has_to)) if usize::from(has_from) + usize::from(has_to) == count => {
+                Predicate::CompositeRange { has_from, has_to, ends: Keys { count, bytes: body.rest() } }
+            }
+            Some(_) => return Err(GridError::malformed("a range with more or fewer keys than it says")),
         };
         Ok(Self { types, predicate })
     }
@@ -231,6 +243,12 @@ impl<'a> SentPredicate<'a> {
                 from: from.as_ref().map_or_else(|| Ok(vec![FIRST_ROW_BYTE]), one)?,
                 to: to.as_ref().map(one).transpose()?.map(rows::after),
             },
+            Predicate::CompositeRange { has_from, has_to, ends } => {
+                let mut ends = ends.of(container)?.into_iter();
+                let from = if *has_from { ends.next() } else { None };
+                let to = if *has_to { ends.next() } else { None };
+                Wanted::Range { from: from.unwrap_or_else(|| vec![FIRST_ROW_BYTE]), to: to.map(rows::after) }
+            }
             Predicate::Distinct(keys) => Wanted::Distinct(keys.of(container)?),
         })
     }

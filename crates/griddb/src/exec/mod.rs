@@ -5,7 +5,7 @@
 //! | containers: make, find, describe, list, drop | [`containers`] |
 //! | rows by key: put, get, delete, append | [`by_key`] |
 //! | many rows of several containers of one partition | [`many`] |
-//! | queries: TQL, ranges of time, aggregation, sampling | [`query`] |
+//! | queries: TQL, ranges of time, aggregation, sampling | [`query`], in parts by [`part`] |
 //! | sessions, which mean nothing without transactions | [`sessions`] |
 //!
 //! [`start`] says what must happen for a statement; those about rows are an [`Execution`].
@@ -18,6 +18,7 @@ mod failure;
 mod head;
 mod many;
 mod operation;
+mod part;
 mod query;
 mod request;
 mod rows;

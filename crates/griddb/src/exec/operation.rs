@@ -57,7 +57,14 @@ impl<'a> Execution<'a> {
         let container = plan.container()?;
         let partition = container.map_or(0, |container| container.definition.partition);
         let table = container.map(|container| container.table.id);
-        Ok(Self { request, reply: statement.reply, partition, table, plan })
+        let reply = ReplyHeader { is_repeatable: plan.is_repeatable(), ..statement.reply };
+        Ok(Self { request, reply, partition, table, plan })
+    }
+
+    /// How its reply begins.
+    #[must_use]
+    pub fn reply(&self) -> ReplyHeader {
+        self.reply
     }
 
     /// Where it runs.
@@ -100,6 +107,18 @@ impl<'a> Plan<'a> {
             Self::PutContainers(put) => first_of_one_partition(put.containers()),
             Self::GetContainers(get) => first_of_one_partition(get.containers()),
             Self::Queries(queries) => first_of_one_partition(queries.iter().map(|query| query.container)),
+        }
+    }
+
+    /// Whether doing it twice leaves what doing it once does: not so for a row that gets its key here.
+    fn is_repeatable(&self) -> bool {
+        let has_key = |container: &Container| container.definition.key_len > 0;
+        match self {
+            Self::Put(put) => has_key(put.container),
+            Self::PutMany(put) => has_key(put.container),
+            Self::PutContainers(put) => put.containers().all(|container| has_key(container)),
+            Self::Append(_) => false,
+            Self::Get(_) | Self::Delete(_) | Self::Query(_) | Self::One(_) | Self::GetContainers(_) | Self::Queries(_) => true,
         }
     }
 

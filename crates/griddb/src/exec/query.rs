@@ -2,6 +2,7 @@
 
 use super::failure::Failure;
 use super::head::{self, Uuid};
+use super::part::{Part, Progress};
 use super::request::Request;
 use super::rows;
 use crate::GridError;
@@ -22,12 +23,15 @@ const NO_COLUMN: i32 = -1;
 enum ResultKind {
     Rows = 0,
     Aggregation = 1,
+    /// Not one of its own: where the next part begins.
+    State = 4,
 }
 
 /// A query of one container.
 pub(super) struct Query<'a> {
     pub(super) container: &'a Arc<Container>,
     limit: u64,
+    part: Option<Part>,
     what: What<'a>,
 }
 
@@ -76,14 +80,14 @@ impl<'a> Query<'a> {
         let container = head::container(request, reader, uuid)?;
         let limit = u64::try_from(reader.i64()?).map_err(|_| GridError::malformed("a negative limit"))?;
         let _fetch_size = reader.i64()?;
-        skip_partial_execution(reader)?;
+        let part = Part::read(reader)?;
         let what = match number {
             statement::QUERY_TQL => What::Tql(reader.string()?),
             statement::QUERY_TIME_SERIES_RANGE => read_range(reader)?,
             statement::QUERY_TIME_SERIES_SAMPLING => read_sampling(reader)?,
             _ => return Err(GridError::unsupported(format!("statement {number} is no query that is supported"))),
         };
-        Ok(Self { container, limit, what })
+        Ok(Self { container, limit, part, what })
     }
 
     fn select(&self, now_ms: i64) -> Result<Select, GridError> {
@@ -104,13 +108,22 @@ impl<'a> Query<'a> {
     }
 
     pub(super) fn run(&self, context: &Context, store: &dyn RowStore, out: &mut Vec<u8>) -> Result<(), Failure> {
-        let select = self.select(context.now.wall_us.div_euclid(1_000))?;
-        match answer(self.container, select, rows::REPLY_BYTES_MAX.saturating_sub(out.len()), store)? {
+        let mut select = self.select(context.now.wall_us.div_euclid(1_000))?;
+        let part = self.part.as_ref().filter(|_| select.is_divisible());
+        if let Some(part) = part {
+            part.resume(&mut select);
+        }
+        let (found, state) = answer(self.container, select, part, rows::REPLY_BYTES_MAX.saturating_sub(out.len()), store)?;
+        put_i32(out, 1 + i32::from(state.is_some()));
+        match found {
             Answer::Rows(found) => write_result(ResultKind::Rows, out, |out| found.write_with_count(out)),
             Answer::Aggregate(value) => write_result(ResultKind::Aggregation, out, |out| {
                 put_i64(out, i64::from(value.is_some()));
                 write_value(value, out);
             }),
+        }
+        if let Some(state) = state {
+            write_result(ResultKind::State, out, |out| out.extend_from_slice(&state));
         }
         Ok(())
     }
@@ -168,7 +181,7 @@ impl<'a> One<'a> {
     }
 
     pub(super) fn run(&self, store: &dyn RowStore, out: &mut Vec<u8>) -> Result<(), Failure> {
-        match answer(self.container, self.select()?, rows::REPLY_BYTES_MAX, store)? {
+        match answer(self.container, self.select()?, None, rows::REPLY_BYTES_MAX, store)?.0 {
             Answer::Rows(found) => {
                 out.push(u8::from(found.rows() > 0));
                 found.write(out);
@@ -182,8 +195,14 @@ impl<'a> One<'a> {
     }
 }
 
-/// Scans what a selection needs.
-fn answer(container: &Container, select: Select, bytes_max: usize, store: &dyn RowStore) -> Result<Answer, Failure> {
+/// Scans what a selection, or a part of it, needs; with the state for the next part, if there is one.
+fn answer(
+    container: &Container,
+    select: Select,
+    part: Option<&Part>,
+    bytes_max: usize,
+    store: &dyn RowStore,
+) -> Result<(Answer, Option<Vec<u8>>), Failure> {
     let range = select.key_range(container);
     let direction = if select.is_descending() { Direction::Reverse } else { Direction::Forward };
     let mut from = match &range.lower {
@@ -191,7 +210,7 @@ fn answer(container: &Container, select: Select, bytes_max: usize, store: &dyn R
         Bound::Included(key) => key.clone(),
         Bound::Excluded(key) => rows::after(key.clone()),
     };
-    let to = match &range.upper {
+    let mut to = match &range.upper {
         Bound::Unbounded => None,
         Bound::Included(key) => Some(rows::after(key.clone())),
         Bound::Excluded(key) => Some(key.clone()),
@@ -203,19 +222,25 @@ fn answer(container: &Container, select: Select, bytes_max: usize, store: &dyn R
             Ok(Visit::Stop)
         })?;
     }
+    if let Some(part) = part {
+        part.narrow(direction, &mut from, &mut to);
+    }
     let is_empty = range.is_empty();
     let mut execution = Execution::new(select, container, bytes_max)?;
+    let mut progress = part.map(|_| Progress::new());
     if !is_empty {
         rows::scan(container, (&from, to.as_deref()), direction, store, |row| {
-            Ok(if execution.push(row)? == ControlFlow::Break(()) { Visit::Stop } else { Visit::Continue })
+            let is_enough = execution.push(row)? == ControlFlow::Break(());
+            let mut is_over = || progress.as_mut().is_some_and(|progress| progress.passed(row.clustering, &execution));
+            Ok(if is_enough || is_over() { Visit::Stop } else { Visit::Continue })
         })?;
     }
-    Ok(execution.finish()?)
+    let state = progress.and_then(|progress| progress.state(&execution));
+    Ok((execution.finish()?, state))
 }
 
-/// Appends that there is one result, and this.
+/// Appends a result.
 fn write_result(kind: ResultKind, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
-    put_i32(out, 1);
     out.push(kind as u8);
     let start = out.len();
     put_i32(out, 0);
@@ -230,16 +255,6 @@ fn write_value(value: Option<tql::AggregateResult>, out: &mut Vec<u8>) {
         out.push(value.element() as u8);
         out.extend_from_slice(&value.bytes());
     }
-}
-
-/// What the client knows of a query that goes on: the whole result is given at once.
-fn skip_partial_execution(reader: &mut Reader<'_>) -> Result<(), GridError> {
-    let _is_enabled = reader.bool()?;
-    for _ in 0..reader.count()? {
-        let _kind = reader.u8()?;
-        reader.bytes()?;
-    }
-    Ok(())
 }
 
 fn read_range<'a>(reader: &mut Reader<'_>) -> Result<What<'a>, GridError> {

@@ -23,7 +23,10 @@ pub struct Request<'a> {
 impl<'a> Request<'a> {
     /// The database's container of a number.
     pub(super) fn container(&self, id: i64) -> Result<&'a Arc<Container>, GridError> {
-        let container = self.catalog.by_id(id)?;
+        let container = self.catalog.by_id(id).map_err(|unknown| {
+            // Numbers are given in turn: what has a later one has been made, and this member has not heard of it.
+            if id >= i64::from(self.schema.next_table.0) { unknown.behind() } else { unknown }
+        })?;
         if container.table.keyspace == self.database { Ok(container) } else { Err(Catalog::unknown(id)) }
     }
 

@@ -212,6 +212,55 @@ fn a_row_is_put_found_and_deleted() {
 }
 
 #[test]
+fn what_this_schema_does_not_have_yet_is_told_from_what_it_has_no_more() {
+    let mut node = Node::new();
+    let id = node.put_container("Things", 0, &COLUMNS, 1, false).unwrap();
+    let other = node.put_container("other", 0, &COLUMNS, 1, false).unwrap();
+    let wider = [COLUMNS[0], COLUMNS[1], ("number", ElementType::Integer)];
+    node.put_container("Things", 0, &wider, 1, true).unwrap();
+    let mut name = vec![0; 4];
+    ContainerName::parse("other").write(&mut name);
+    node.serve(statement::DROP_CONTAINER, &[name, vec![0]].concat()).unwrap();
+    for (id, version, expected) in [
+        (id, 1, None),
+        (id, 2, Some((10_017, true))),
+        (id, 0, Some((10_017, false))),
+        (other, 0, Some((10_016, false))),
+        (other + 1, 0, Some((10_016, true))),
+    ] {
+        let mut body = [statement::GET_ROW.to_le_bytes(), 5_i32.to_le_bytes()].concat();
+        put_i64(&mut body, 77);
+        body.extend_from_slice(&[head(id, version, 0), vec![0; 8]].concat());
+        let request = Request { catalog: &node.catalog, schema: &node.schema, database: PUBLIC_DATABASE, body: &body, is_ipv6: false };
+        let outcome = start(request, &Statement::read(&body, false).unwrap(), false, &mut Vec::new());
+        assert_eq!(outcome.err().map(|error| (error.code.0, error.is_behind())), expected, "{id} {version}");
+    }
+}
+
+#[test]
+fn what_is_done_twice_and_leaves_the_same_is_repeatable() {
+    let mut node = Node::new();
+    let things = node.put_container("Things", 0, &COLUMNS, 1, false).unwrap();
+    let log = node.put_container("log", 0, &COLUMNS, 0, false).unwrap();
+    for (number, arguments, expected) in [
+        (statement::PUT_ROW, [head(things, 0, 0), row(7, "one")].concat(), true),
+        (statement::DELETE_ROW, [head(things, 0, 0), vec![0; 8]].concat(), true),
+        (statement::GET_ROW, [head(things, 0, 0), vec![0; 8]].concat(), true),
+        (statement::PUT_ROW, [head(log, 0, 0), row(7, "one")].concat(), false),
+        (statement::APPEND_TIME_SERIES_ROW, [head(things, 0, 0), row(7, "one")].concat(), false),
+    ] {
+        let mut body = [number.to_le_bytes(), 5_i32.to_le_bytes()].concat();
+        put_i64(&mut body, 77);
+        body.extend_from_slice(&arguments);
+        let request = Request { catalog: &node.catalog, schema: &node.schema, database: PUBLIC_DATABASE, body: &body, is_ipv6: false };
+        let Ok(Work::Run(execution)) = start(request, &Statement::read(&body, false).unwrap(), false, &mut Vec::new()) else {
+            panic!("{number}")
+        };
+        assert_eq!(execution.reply().is_repeatable, expected, "{number}");
+    }
+}
+
+#[test]
 fn rows_are_queried_and_counted() {
     let mut node = Node::new();
     let id = node.put_container("Things", 0, &COLUMNS, 1, false).unwrap();
@@ -236,6 +285,61 @@ fn rows_are_queried_and_counted() {
     let value = i64::from_le_bytes(reply[18..26].try_into().unwrap());
     assert_eq!((reply[4], rows_of(&reply), reply[17], value), (1, 1, ElementType::Long as u8, 50));
     assert_eq!(ask("select nothing").unwrap_err(), 151_001);
+}
+
+#[test]
+fn a_query_in_parts_gives_what_it_gives_at_once() {
+    let mut node = Node::new();
+    let id = node.put_container("Things", 0, &COLUMNS, 1, false).unwrap();
+    let long = "x".repeat(100);
+    let many: Vec<(i64, &str)> = (0..45_000).map(|id| (id, if id % 2 == 0 { &long[..] } else { "odd" })).collect();
+    let mut arguments = head(id, 0, 0);
+    put_i64(&mut arguments, many.len() as i64);
+    arguments.extend_from_slice(&rows(&many));
+    node.serve(statement::PUT_MULTIPLE_ROWS, &arguments).unwrap();
+    for (text, expected, parts_min) in [
+        ("select *", (0..45_000).collect::<Vec<i64>>(), 3),
+        ("select * order by id desc", (0..45_000).rev().collect(), 3),
+        ("select * where id < 100 limit 7 offset 50", (50..57).collect(), 1),
+        ("select * limit 30000 offset 10000", (10_000..40_000).collect(), 3),
+        ("select * order by id desc limit 20001 offset 20001", (4_998..24_999).rev().collect(), 2),
+        ("select * where text = 'even'", Vec::new(), 3),
+        ("select * where id > 100000", Vec::new(), 1),
+        ("select * order by text limit 1", vec![1], 1),
+    ] {
+        let (mut found, mut parts, mut state) = (Vec::new(), 0, [&[1][..], &[0; 4]].concat());
+        while !state.is_empty() {
+            let mut arguments = head(id, 0, 0);
+            put_i64(&mut arguments, i64::MAX);
+            put_i64(&mut arguments, i64::MAX);
+            arguments.extend_from_slice(&state);
+            put_string(&mut arguments, text);
+            let reply = node.serve(statement::QUERY_TQL, &arguments).unwrap();
+            let results = i32::from_le_bytes(reply[..4].try_into().unwrap());
+            let size = i32::from_le_bytes(reply[5..9].try_into().unwrap()) as usize;
+            let count = i64::from_le_bytes(reply[9..17].try_into().unwrap()) as usize;
+            // The row's number, where its texts are, nulls, the key.
+            found.extend((0..count).map(|row| i64::from_le_bytes(reply[17 + row * 25 + 17..][..8].try_into().unwrap())));
+            parts += 1;
+            state.clear();
+            if results == 2 {
+                assert_eq!(reply[9 + size], 4);
+                state.extend_from_slice(&reply[9 + size + 5..]);
+            }
+        }
+        assert_eq!(found, expected, "{text}");
+        assert!(parts >= parts_min, "{text}: {parts} parts");
+    }
+    let mut wrong = head(id, 0, 0);
+    put_i64(&mut wrong, 1);
+    put_i64(&mut wrong, 1);
+    wrong.push(1);
+    put_i32(&mut wrong, 1);
+    wrong.push(1);
+    put_i32(&mut wrong, 3);
+    wrong.extend_from_slice(b"abc");
+    put_string(&mut wrong, "select *");
+    assert_eq!(node.serve(statement::QUERY_TQL, &wrong), Err(10_038), "a state that was not given here");
 }
 
 #[test]
@@ -327,6 +431,41 @@ fn rows_of_several_containers_are_put_and_read_at_once() {
     let reply = node.serve(statement::GET_MULTIPLE_CONTAINER_ROWS, &get).unwrap();
     assert_eq!(reply[..4], 1_i32.to_le_bytes(), "what is not there has no rows");
     assert_eq!(reply[reply.len() - row(2, "y").len()..], row(2, "y"));
+}
+
+#[test]
+fn a_range_of_keys_of_two_columns_is_read() {
+    let mut node = Node::new();
+    let id = node.put_container("pairs", 0, &[("a", ElementType::Integer), ("b", ElementType::Integer)], 2, false).unwrap();
+    let pair = |a: i32, b: i32| [&[0][..], &a.to_le_bytes(), &b.to_le_bytes()].concat();
+    for number in 0..9 {
+        node.serve(statement::PUT_ROW, &[head(id, 0, 0), pair(number / 3, number % 3)].concat()).unwrap();
+    }
+    let mut get = |ends: [Option<(i32, i32)>; 2], count: i32| {
+        let mut get = vec![0; 16];
+        put_i32(&mut get, 0);
+        put_i32(&mut get, 1);
+        get.extend_from_slice(&[0xFF, 0]);
+        put_i32(&mut get, 2);
+        get.extend_from_slice(&[ElementType::Integer as u8; 2]);
+        get.extend(ends.map(|end| u8::from(end.is_some())));
+        let keys: Vec<u8> = ends.into_iter().flatten().flat_map(|(a, b)| pair(a, b)).collect();
+        put_i32(&mut get, keys.len() as i32 + 4);
+        put_i32(&mut get, count);
+        get.extend_from_slice(&keys);
+        put_i32(&mut get, 1);
+        put_i32(&mut get, 0);
+        ContainerName::parse("pairs").write(&mut get);
+        put_i32(&mut get, 0);
+        node.serve(statement::GET_MULTIPLE_CONTAINER_ROWS, &get)
+    };
+    for (ends, rows) in [([None, None], 9), ([Some((0, 2)), None], 7), ([None, Some((1, 0))], 4), ([Some((0, 2)), Some((1, 0))], 2)] {
+        let reply = get(ends, ends.into_iter().flatten().count() as i32).unwrap();
+        // Each row has its number and the pair.
+        let at = reply.len() - rows * 17 - 8;
+        assert_eq!(reply[at..at + 8], (rows as i64).to_le_bytes(), "{ends:?}");
+    }
+    assert_eq!(get([Some((0, 2)), None], 2), Err(10_038), "one key is said and two are told");
 }
 
 #[test]

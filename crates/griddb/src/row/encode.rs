@@ -32,6 +32,12 @@ impl RowSet {
         self.rows
     }
 
+    /// Bytes that they have.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.fixed.len() + self.variable.len()
+    }
+
     /// Appends a row.
     ///
     /// # Errors

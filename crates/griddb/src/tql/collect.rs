@@ -97,6 +97,15 @@ impl<'c> Collector<'c> {
         Self { container, order, limit, offset, skipped: 0, rows, kept: BinaryHeap::new(), kept_bytes: 0, memory_max, sequence: 0 }
     }
 
+    pub(super) fn bytes(&self) -> usize {
+        self.rows.bytes()
+    }
+
+    /// How many rows are still to be left out, and how many may still come.
+    pub(super) fn left(&self) -> (u64, Option<u64>) {
+        (self.offset - self.skipped, (self.limit < u64::MAX).then(|| self.limit - self.rows.rows()))
+    }
+
     /// Forgets all rows.
     pub(super) fn clear(&mut self) {
         self.rows = RowSet::new(self.container, true, self.memory_max);

@@ -99,6 +99,18 @@ impl<'c> Execution<'c> {
         }
     }
 
+    /// Bytes of rows that the answer has so far.
+    #[must_use]
+    pub fn answer_bytes(&self) -> usize {
+        self.collector.bytes()
+    }
+
+    /// What is left of OFFSET and LIMIT.
+    #[must_use]
+    pub fn left(&self) -> (u64, Option<u64>) {
+        self.collector.left()
+    }
+
     /// The answer, once there are no more rows or `push` breaks.
     ///
     /// # Errors

@@ -183,10 +183,8 @@ impl Select {
     pub fn time_sampling(container: &Container, sampling: Sampling) -> Result<Self, GridError> {
         time_series(container)?;
         sampling.interval_ms()?;
+        // Its columns say nothing then, but clients may send some.
         let is_empty = sampling.interpolation == Interpolation::Empty;
-        if is_empty && !sampling.columns.is_empty() {
-            return Err(abuse("a sampling with empty values has no columns on a line"));
-        }
         for column in &sampling.columns {
             let definition = column_of(container, *column)?;
             if definition.is_array || !is_number(definition.element) {
@@ -207,6 +205,17 @@ impl Select {
     #[must_use]
     pub fn is_descending(&self) -> bool {
         self.is_descending
+    }
+
+    /// Whether rows come as they are scanned, so that a scan may end and go on elsewhere.
+    #[must_use]
+    pub fn is_divisible(&self) -> bool {
+        self.what == What::Rows && self.order.is_empty()
+    }
+
+    /// Goes on with what is left of OFFSET and LIMIT.
+    pub fn resume(&mut self, offset: u64, limit: Option<u64>) {
+        (self.offset, self.limit) = (offset, limit);
     }
 
     /// Allows at most so many rows.

@@ -8,10 +8,7 @@ pub struct Reader<'a> {
     bytes: &'a [u8],
 }
 
-const SHORT: GridError = GridError {
-    code: crate::ErrorCode::TXN_DECODE_FAILED,
-    message: std::borrow::Cow::Borrowed("the request ends before its arguments do"),
-};
+const SHORT: GridError = GridError::fixed(crate::ErrorCode::TXN_DECODE_FAILED, "the request ends before its arguments do");
 
 impl<'a> Reader<'a> {
     /// Reads from the start of `bytes`.

@@ -26,6 +26,8 @@ pub struct ReplyHeader {
     pub id: i64,
     /// Whether frames of the connection have addresses of IPv6.
     pub is_ipv6: bool,
+    /// Whether the statement may be done twice, as what it leaves is then the same.
+    pub is_repeatable: bool,
 }
 
 /// A reply in the making.

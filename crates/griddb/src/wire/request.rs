@@ -26,7 +26,7 @@ impl<'a> Statement<'a> {
         let number = reader.i32()?;
         let partition = reader.i32()?;
         let id = if number == statement::CONNECT { i64::from(reader.i32()?) } else { reader.i64()? };
-        Ok(Self { reply: ReplyHeader { statement: number, id, is_ipv6 }, partition, arguments: reader })
+        Ok(Self { reply: ReplyHeader { statement: number, id, is_ipv6, is_repeatable: false }, partition, arguments: reader })
     }
 
     /// Which statement it is.

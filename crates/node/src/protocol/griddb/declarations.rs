@@ -19,7 +19,7 @@ pub(super) struct Declaration {
 
 impl SchemaChange for Declaration {
     fn resolve(&self, schema: &Arc<Schema>, environment: &mut SchemaEnvironment<'_>) -> Result<ResolvedChange, SchemaFailure> {
-        let refused = |GridError { code, message }| SchemaFailure::Rejected { code: code.0, message: message.into_owned() };
+        let refused = |GridError { code, message, .. }| SchemaFailure::Rejected { code: code.0, message: message.into_owned() };
         let uuid = (environment.uuid)();
         let Some(mut changed) = self.change.apply(schema, &self.database, uuid, environment.now_us).map_err(refused)? else {
             return Ok(ResolvedChange::default());

@@ -103,7 +103,7 @@ impl ClientSession for Session {
 
 impl ReplyForm for ReplyHeader {
     fn write_failure(self, error: &ShardError, out: &mut Vec<u8>) {
-        let (status, code) = failure(error);
+        let (status, code) = failure(error, self.is_repeatable);
         self.write_error(status, &GridError::new(code, error.to_string()), out);
     }
 
@@ -131,11 +131,15 @@ impl RequestCoordinator for NoCoordinator {
     }
 }
 
-/// A shard's failure as a client hears of it. After an error of the node it connects again and asks again, until its failover timeout.
-fn failure(error: &ShardError) -> (Status, ErrorCode) {
+/// A shard's failure as a client hears of it. After an error of the node it connects again and asks again, until its failover timeout: so it does, too, when a
+/// connection breaks before the reply. What may have been done already is asked again only if it may be done twice.
+fn failure(error: &ShardError, is_repeatable: bool) -> (Status, ErrorCode) {
     match error {
         ShardError::NotPrimary | ShardError::Unavailable { .. } => (Status::NodeError, ErrorCode::TXN_PARTITION_STATE_UNMATCH),
-        ShardError::OutcomeUnknown | ShardError::NoAnswer => (Status::StatementError, ErrorCode::TXN_REPLICATION_ACK_TIMEOUT),
+        ShardError::OutcomeUnknown | ShardError::NoAnswer => {
+            let status = if is_repeatable { Status::NodeError } else { Status::StatementError };
+            (status, ErrorCode::TXN_REPLICATION_ACK_TIMEOUT)
+        }
         other => match other.refusal() {
             Refusal::NotReady => (Status::NodeError, ErrorCode::TXN_PARTITION_STATE_UNMATCH),
             Refusal::Full | Refusal::Busy => (Status::StatementError, ErrorCode::CM_NO_MEMORY),

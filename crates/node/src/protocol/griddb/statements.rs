@@ -92,8 +92,10 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let request = exec::Request { catalog: &catalog, schema: &schema, database, body, is_ipv6 };
         let outcome = match exec::start(request, statement, is_changed, out) {
             Ok(exec::Work::Answered) => return Progress::Replied,
-            Ok(exec::Work::Run(execution)) => self.run(&execution, statement.reply, travelled, out),
+            Ok(exec::Work::Run(execution)) => self.run(&execution, travelled, out),
             Ok(exec::Work::Change { change, starts_again }) => self.change(change, starts_again, statement.reply, travelled),
+            // The client asks again until this member has heard of the schema.
+            Err(error) if error.is_behind() && self.core.cluster.is_some() => Err((Status::NodeError, error)),
             Err(error) => Err((Status::StatementError, error)),
         };
         outcome.unwrap_or_else(|(status, error)| {
@@ -122,16 +124,10 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
     }
 
     #[inline]
-    fn run(
-        &mut self,
-        execution: &Execution<'_>,
-        reply: ReplyHeader,
-        travelled: Travelled<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<Progress, (Status, GridError)> {
+    fn run(&mut self, execution: &Execution<'_>, travelled: Travelled<'_>, out: &mut Vec<u8>) -> Result<Progress, (Status, GridError)> {
         let context = self.core.context(self.reactor);
         let core = &mut *self.core;
-        let (asker, connection, token) = (self.asker, self.connection, execution.token());
+        let (asker, connection, token, reply) = (self.asker, self.connection, execution.token(), execution.reply());
         // What has come from elsewhere goes back there.
         let table = execution.table().filter(|_| core.cluster.is_some() && asker.is_none());
         let route = || {
@@ -150,7 +146,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
                 Outcome::Done => return Ok(Progress::Replied),
                 // Another member may.
                 Outcome::Failed(ShardError::NotPrimary) if core.cluster.is_some() => {}
-                Outcome::Failed(error) => return Err(refused(&error)),
+                Outcome::Failed(error) => return Err(refused(&error, reply)),
                 outcome => {
                     let is_parked = !matches!(outcome, Outcome::Unsynced(_));
                     let request = Request { route: if is_parked { route() } else { None }, ..waits() };
@@ -172,8 +168,8 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
     }
 }
 
-fn refused(error: &ShardError) -> (Status, GridError) {
-    let (status, code) = failure(error);
+fn refused(error: &ShardError, reply: ReplyHeader) -> (Status, GridError) {
+    let (status, code) = failure(error, reply.is_repeatable);
     (status, GridError::new(code, error.to_string()))
 }
 

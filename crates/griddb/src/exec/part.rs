@@ -1,0 +1,123 @@
+//! A query that is executed in parts: each reply tells where the next part begins, and nothing of it is kept here.
+//!
+//! | entry of the state | what |
+//! |---|---|
+//! | 0 | the encoded row key of the last row that was looked at |
+//! | 1 | how many rows OFFSET still leaves out |
+//! | 2 | how many rows LIMIT still allows; missing where there is no limit |
+
+use crate::GridError;
+use crate::tql::{Execution, Select};
+use crate::wire::{Reader, put_i32};
+use model::operation::Direction;
+
+const KEY: u8 = 0;
+const OFFSET: u8 = 1;
+const LIMIT: u8 = 2;
+
+/// A part ends after so many rows, found or not: other requests of the core have their turn then.
+const ROWS_MAX: usize = 20_000;
+/// A part ends after so many bytes of rows.
+const BYTES_MAX: usize = 1 << 20;
+
+/// One part of a query.
+pub(super) struct Part {
+    /// Where it begins; none for the first.
+    begin: Option<Position>,
+}
+
+/// Between two parts.
+struct Position {
+    key: Vec<u8>,
+    offset: u64,
+    limit: Option<u64>,
+}
+
+/// Rows that a part has looked at.
+pub(super) struct Progress {
+    rows: usize,
+    last: Vec<u8>,
+}
+
+impl Part {
+    /// Reads whether the query is executed in parts, and where this one begins.
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Option<Self>, GridError> {
+        let is_enabled = reader.bool()?;
+        let (mut key, mut offset, mut limit) = (None, 0, None);
+        let number =
+            |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes).map_err(|_| GridError::malformed("a number of other than eight bytes"));
+        for _ in 0..reader.count()? {
+            let kind = reader.u8()?;
+            let bytes = reader.bytes()?;
+            match kind {
+                KEY => key = Some(bytes.to_vec()),
+                OFFSET => offset = number(bytes)?,
+                LIMIT => limit = Some(number(bytes)?),
+                _ => return Err(GridError::malformed("a state of a query that is not known")),
+            }
+        }
+        Ok(is_enabled.then(|| Self { begin: key.map(|key| Position { key, offset, limit }) }))
+    }
+
+    /// What is left of the query's OFFSET and LIMIT.
+    pub(super) fn resume(&self, select: &mut Select) {
+        if let Some(Position { offset, limit, .. }) = &self.begin {
+            select.resume(*offset, *limit);
+        }
+    }
+
+    /// Cuts what was looked at off a range of keys.
+    pub(super) fn narrow(&self, direction: Direction, from: &mut Vec<u8>, to: &mut Option<Vec<u8>>) {
+        let Some(Position { key, .. }) = &self.begin else { return };
+        match direction {
+            Direction::Forward => {
+                let after = super::rows::after(key.clone());
+                if after > *from {
+                    *from = after;
+                }
+            }
+            Direction::Reverse => {
+                if to.as_ref().is_none_or(|to| key < to) {
+                    *to = Some(key.clone());
+                }
+            }
+        }
+    }
+}
+
+impl Progress {
+    pub(super) fn new() -> Self {
+        Self { rows: 0, last: Vec::new() }
+    }
+
+    /// Notes a row; says whether the part ends with it.
+    pub(super) fn passed(&mut self, key: &[u8], execution: &Execution<'_>) -> bool {
+        self.rows += 1;
+        let is_over = self.rows >= ROWS_MAX || execution.answer_bytes() >= BYTES_MAX;
+        if is_over {
+            self.last = key.to_vec();
+        }
+        is_over
+    }
+
+    /// The state that the client sends with the next part; none after the last one.
+    pub(super) fn state(self, execution: &Execution<'_>) -> Option<Vec<u8>> {
+        if self.last.is_empty() {
+            return None;
+        }
+        let (offset, limit) = execution.left();
+        let mut state = vec![1];
+        put_i32(&mut state, 2 + i32::from(limit.is_some()));
+        let mut entry = |kind: u8, bytes: &[u8]| {
+            state.push(kind);
+            put_i32(&mut state, bytes.len() as i32);
+            state.extend_from_slice(bytes);
+        };
+        entry(KEY, &self.last);
+        entry(OFFSET, &offset.to_le_bytes());
+        if let Some(limit) = limit {
+            entry(LIMIT, &limit.to_le_bytes());
+        }
+        Some(state)
+    }
+}

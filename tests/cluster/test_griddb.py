@@ -1,0 +1,92 @@
+"""An application on GridDB's Java client while a node dies and comes back: `griddb/tarndb/GridFailover.java`."""
+
+import random
+import time
+
+import pytest
+
+import server as servers
+from application import Application
+from nodes import until
+
+CACHE = servers.ROOT / ".cache"
+# As many as the application has.
+WRITERS = 6
+
+
+@pytest.fixture
+def cluster(start_cluster):
+    """Three nodes with a port for GridDB's clients, and keyspace `k` with factor 3."""
+    port = random.randrange(10_000, 30_000)
+    cluster = start_cluster(flags=["--griddb-port", str(port)])
+    cluster.griddb_port = port
+    cluster.create()
+    return cluster
+
+
+def application(cluster) -> Application:
+    members = [f"{node.address}:{cluster.griddb_port}" for node in cluster.nodes]
+    return Application(CACHE / "cluster" / "griddb", CACHE / "griddb-java" / "lib", "tarndb.GridFailover", *members)
+
+
+def progress(running: Application, by: int):
+    """Waits until it has so many more acknowledged rows."""
+
+    def acknowledged() -> int:
+        return next((int(line.removeprefix("at=")) for line in reversed(running.lines) if line.startswith("at=")), 0)
+
+    def is_alive() -> bool:
+        assert running.process.poll() is None and not any(line.startswith("error") for line in running.lines), running.lines[-5:]
+        return True
+
+    goal = acknowledged() + by
+    until("the application goes on", lambda: is_alive() and acknowledged() >= goal, 60, 0.1)
+
+
+def kill_and_start(victim, go_on):
+    victim.kill()
+    go_on()
+    victim.start()
+
+
+def stop_and_go(victim, go_on):
+    """It hangs until the others have taken over; what was sent to it is answered when it goes on."""
+    victim.pause()
+    time.sleep(5)
+    victim.resume()
+
+
+def drain_and_start(victim, go_on):
+    victim.terminate()
+    go_on()
+    victim.start()
+
+
+@pytest.mark.parametrize(
+    ("fault", "number"),
+    [(kill_and_start, 2), *(pytest.param(*case, marks=pytest.mark.long) for case in [(kill_and_start, 1), (stop_and_go, 2), (drain_and_start, 2)])],
+)
+def test_clients_of_griddb_go_on_when_a_node_fails(cluster, fault, number):
+    """Nothing that was acknowledged is lost or older than it was, and no client hears of the fault within its failover timeout. Node 1 founded the cluster."""
+    victim = cluster.nodes[number - 1]
+    with application(cluster) as running:
+        running.wait_ready()
+        progress(running, 500)
+        fault(victim, lambda: progress(running, 500))
+        cluster.settle()
+        progress(running, 500)
+        lines = running.end()
+    said = "\n".join(line for line in lines if not line.startswith("at="))
+    assert not any(line.startswith("error") for line in lines), said
+    counted = running.counted()
+    assert counted["lost"] == 0 and counted["stale"] == 0 and counted["unseen"] == 0, said
+    assert counted["gap_ms"] < 30_000, said
+    assert counted["acknowledged"] <= sum(rows_in_cql(cluster, f"writer{number}") for number in range(WRITERS)), said
+
+
+def rows_in_cql(cluster, container: str) -> int:
+    """How many rows CQL reads: none is missing before the last."""
+    with cluster.session() as session:
+        ids = [row.id for row in session.execute(f"SELECT id FROM public.{container}")]
+    assert ids == list(range(len(ids))), container
+    return len(ids)

@@ -1,0 +1,53 @@
+package tarndb;
+
+import com.toshiba.mwcloud.gs.GSException;
+import com.toshiba.mwcloud.gs.GridStore;
+import com.toshiba.mwcloud.gs.GridStoreFactory;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.Properties;
+import java.util.function.BooleanSupplier;
+
+/**
+ * The server under test. TARNDB_TEST_GRIDDB is its host:port; TARNDB_TEST_RESTART is a command that ends it with `kill` or `term` and
+ * returns once it is ready again.
+ */
+final class Server {
+  static final String MEMBER = System.getenv("TARNDB_TEST_GRIDDB");
+
+  private Server() {}
+
+  /** A connection; each pair is a property beside the usual ones, or instead of one. */
+  static GridStore connect(String... pairs) throws GSException {
+    Properties properties = new Properties();
+    properties.setProperty("notificationMember", MEMBER);
+    properties.setProperty("clusterName", "TarnDB");
+    properties.setProperty("user", "admin");
+    properties.setProperty("password", "admin");
+    properties.setProperty("failoverTimeout", "30");
+    for (int i = 0; i < pairs.length; i += 2) {
+      properties.setProperty(pairs[i], pairs[i + 1]);
+    }
+    return GridStoreFactory.getInstance().getGridStore(properties);
+  }
+
+  /** Ends the server with `kill` or `term` and returns once it is ready again. */
+  static void restart(String how) throws IOException, InterruptedException {
+    String command = System.getenv("TARNDB_TEST_RESTART") + " " + how;
+    int status = new ProcessBuilder("sh", "-c", command).redirectErrorStream(true).start().waitFor();
+    if (status != 0) {
+      throw new IOException("the server did not come back: status " + status);
+    }
+  }
+
+  /** Waits for a condition, 30 s at most. */
+  static void until(String what, BooleanSupplier condition) throws InterruptedException {
+    long deadline = System.nanoTime() + Duration.ofSeconds(30).toNanos();
+    while (!condition.getAsBoolean()) {
+      if (System.nanoTime() > deadline) {
+        throw new AssertionError("waited 30 s in vain: " + what);
+      }
+      Thread.sleep(20);
+    }
+  }
+}
