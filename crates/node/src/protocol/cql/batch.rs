@@ -28,7 +28,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         out: &mut Vec<u8>,
     ) -> Result<Progress, CqlError> {
         let (plans, bytes) = self.batch_plans(client, batch)?;
-        plans.iter().try_for_each(|(prepared, _)| self.check_rights(client, &prepared.statement))?;
+        plans.iter().try_for_each(|(prepared, _)| self.check_rights(client, prepared))?;
         let statements = batch_statements(&plans)?;
         let kind = kind_of(batch);
         let context = self.core.context(self.reactor);
