@@ -100,7 +100,7 @@ impl Number {
         Self { unscaled: -self.unscaled.clone(), scale: self.scale }
     }
 
-    /// None if they are too far apart to be brought to one scale.
+    /// None if they are too far apart for one scale.
     pub(crate) fn compare(&self, other: &Self) -> Option<Ordering> {
         let (one, two) = self.aligned(other)?;
         Some(one.unscaled.cmp(&two.unscaled))
