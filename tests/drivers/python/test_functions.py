@@ -67,9 +67,9 @@ def test_values_of_each_type_come_back(shared_session, table, function):
     row = shared_session.execute(f"SELECT {', '.join(calls)} FROM {name} WHERE k = 1").one()
     for (data_type, value), found in zip(values.items(), row):
         assert (list(found) if data_type == "list<int>" else found) == value, data_type
-    nulls = shared_session.execute(f"INSERT INTO {name} (k) VALUES (2)") and None
+    shared_session.execute(f"INSERT INTO {name} (k) VALUES (2)")
     row = shared_session.execute(f"SELECT {', '.join(calls)} FROM {name} WHERE k = 2").one()
-    assert all(found in (nulls, [], set(), {}) for found in row)
+    assert not any(row)
 
 
 def test_functions_stand_wherever_values_do(shared_session, table, function):
@@ -175,7 +175,7 @@ def test_overloads_and_types(shared_session, keyspace, numbers):
 
 
 def test_java_is_refused(shared_session, keyspace):
-    with pytest.raises(InvalidRequest, match="User-defined functions are disabled in cassandra.yaml"):
+    with pytest.raises(InvalidRequest, match="Language 'java' is not supported"):
         shared_session.execute(f"CREATE FUNCTION {keyspace}.j(a int) CALLED ON NULL INPUT RETURNS int LANGUAGE java AS 'return a;'")
 
 
@@ -212,7 +212,7 @@ def test_events_tell_of_functions(connect, shared_session, keyspace):
 
     def note(event):
         if event["keyspace"] == keyspace and event["target_type"] == "FUNCTION":
-            heard.append((event["change_type"], event["function"], list(event["argument_types"])))
+            heard.append((event["change_type"], event["function"].name, list(event["function"].argument_types)))
             arrived.set() if len(heard) == 3 else None
 
     with connect() as watcher:

@@ -132,10 +132,8 @@ pub enum DdlError {
     UnknownAggregate(String),
     #[error("Cannot use both 'OR REPLACE' and 'IF NOT EXISTS' directives")]
     ReplaceIfNotExists,
-    /// As Cassandra says by default.
-    #[error("User-defined functions are disabled in cassandra.yaml - set user_defined_functions_enabled=true to enable")]
-    JavaFunction,
-    #[error("Language '{0}' is not supported: functions are written in lua")]
+    /// ScyllaDB's words: Cassandra has functions in Java.
+    #[error("Language '{0}' is not supported")]
     FunctionLanguage(String),
     #[error("Duplicate argument names for given function {name} with argument names [{arguments}]")]
     ArgumentTwice { name: String, arguments: String },

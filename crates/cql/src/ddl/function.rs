@@ -50,7 +50,6 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateFunction) -> 
 fn check_language(language: &Identifier) -> Result<(), DdlError> {
     match language.as_str().to_lowercase().as_str() {
         LUA => Ok(()),
-        "java" => Err(DdlError::JavaFunction),
         other => Err(DdlError::FunctionLanguage(other.to_owned())),
     }
 }

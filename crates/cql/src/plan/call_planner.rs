@@ -142,7 +142,7 @@ impl Planner<'_> {
     /// The type a term has by itself, if it says one.
     fn type_of(&self, term: &ast::Term) -> Result<Option<DataType>, CqlError> {
         Ok(match term {
-            ast::Term::TypeHint { type_name, .. } => Some(ddl::resolve_type(type_name, self.keyspace, self.schema)?),
+            ast::Term::TypeHint { type_name, .. } => Some(ddl::resolve_type(type_name, self.type_keyspace(), self.schema)?),
             ast::Term::Function { name, arguments } => Some(self.resolve_call(name, arguments, None)?.result().clone()),
             ast::Term::Arithmetic { operator, left, right } => {
                 let (left_type, right_type) = (self.type_of(left)?, self.type_of(right)?);

@@ -258,6 +258,11 @@ impl Planner<'_> {
         Ok(Batch { kind, timestamp, statements })
     }
 
+    /// The keyspace whose user types are meant: that of the statement's table.
+    pub(super) fn type_keyspace(&self) -> Option<&str> {
+        self.function_keyspace.as_deref().or(self.keyspace)
+    }
+
     /// The table a statement names.
     pub(super) fn table(&mut self, name: &ast::QualifiedName) -> Result<Arc<Table>, CqlError> {
         let keyspace =

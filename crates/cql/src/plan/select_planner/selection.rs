@@ -127,7 +127,7 @@ impl Planner<'_> {
                 Ok((Expression::Call(cast, vec![expression]), to))
             }
             Selector::TypeHint { type_name, value } => {
-                let hinted = ddl::resolve_type(type_name, self.keyspace, self.schema)?;
+                let hinted = ddl::resolve_type(type_name, self.type_keyspace(), self.schema)?;
                 let (expression, own) = self.selector(value, Some(&hinted), reads, aggregates)?;
                 if !assignable(&own, &hinted) {
                     return Err(CqlError::Invalid(format!("Cannot assign value {value} to {selector} of type {hinted}")));
