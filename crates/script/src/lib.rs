@@ -15,8 +15,10 @@ mod error;
 pub mod limits;
 mod meter;
 mod number;
+mod pattern;
 mod program;
 mod sandbox;
+mod strings;
 mod value;
 
 pub use error::ScriptError;

@@ -3,7 +3,7 @@
 /// Instructions of one call: about 10 ms.
 pub const CALL_INSTRUCTIONS_MAX: u64 = 1_000_000;
 
-/// What a call costs besides its instructions: values that are converted, globals that are made.
+/// What a call costs besides its instructions and the values that are converted: its globals are made.
 pub const CALL_INSTRUCTIONS: u64 = 200;
 
 /// Bytes that a call may allocate, over all of its run.

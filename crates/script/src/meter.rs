@@ -11,8 +11,8 @@ pub(crate) struct Meter {
     spent: Cell<u64>,
     /// Bytes of the state when the hook last looked.
     seen_bytes: Cell<usize>,
-    /// Bytes of numbers, which are not in the state's memory.
-    number_bytes: Cell<usize>,
+    /// Bytes of numbers and replaced texts, which are not in the state's memory.
+    outside_bytes: Cell<usize>,
     failure: RefCell<Option<ScriptError>>,
 }
 
@@ -21,7 +21,7 @@ impl Meter {
         self.budget.set(budget);
         self.spent.set(0);
         self.seen_bytes.set(used_bytes);
-        self.number_bytes.set(0);
+        self.outside_bytes.set(0);
         self.failure.take();
     }
 
@@ -50,13 +50,16 @@ impl Meter {
         self.charge(u64::from(HOOK_INSTRUCTIONS))
     }
 
+    /// Bytes were taken that are not in the state's memory.
+    pub(crate) fn bytes(&self, bytes: usize) -> mlua::Result<()> {
+        let bytes = self.outside_bytes.get() + bytes;
+        self.outside_bytes.set(bytes);
+        if bytes > CALL_BYTES_MAX { self.fail(ScriptError::Memory(CALL_BYTES_MAX)) } else { Ok(()) }
+    }
+
     /// A number was made.
     pub(crate) fn number(&self, bits: u64) -> mlua::Result<()> {
-        let bytes = self.number_bytes.get() + 64 + (bits / 8) as usize;
-        self.number_bytes.set(bytes);
-        if bytes > CALL_BYTES_MAX {
-            return self.fail(ScriptError::Memory(CALL_BYTES_MAX));
-        }
+        self.bytes(64 + (bits / 8) as usize)?;
         // Multiplication is the dearest: as the square of the digits.
         let words = bits / 64 + 1;
         self.charge(words * words / 16 + 8)

@@ -1,5 +1,5 @@
 -- Made once for each state: the libraries as functions of users see them. `charge` takes instructions off the budget of the call.
-local charge, find_plain = ...
+local charge, patterns = ...
 local string, table, math = string, table, math
 local error, select, type, tostring, rep, format = error, select, type, tostring, string.rep, string.format
 local pack, unpack, sort, concat = table.pack, table.unpack, table.sort, table.concat
@@ -27,12 +27,9 @@ local strings = {
     if times > 0 then charge(times * (#text + #separator) // 16 + times // 4) end
     return rep(text, times, separator)
   end,
-  find = function(text, part, start, plain)
-    if not plain then error("string.find looks for plain text here: its fourth argument must be true", 2) end
-    return find_plain(text, part, start or 1)
-  end,
+  find = patterns.find, match = patterns.match, gmatch = patterns.gmatch, gsub = patterns.gsub,
   format = function(pattern, ...)
-    if find_plain(pattern, "%p", 1) then error("string.format has no %p here", 2) end
+    if patterns.find(pattern, "%p", 1, true) then error("string.format has no %p here", 2) end
     local arguments = pack(...)
     for position = 1, arguments.n do
       local kind = type(arguments[position])

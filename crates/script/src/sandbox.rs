@@ -5,7 +5,7 @@
 use crate::convert::{from_lua, into_lua, register_numbers};
 use crate::limits::{CALL_BYTES_MAX, CALL_INSTRUCTIONS, CALL_INSTRUCTIONS_MAX, GARBAGE_BYTES_MAX, HOOK_INSTRUCTIONS, PROGRAMS_MAX};
 use crate::meter::Meter;
-use crate::{Program, ScriptError, Value};
+use crate::{Program, ScriptError, Value, strings};
 use mlua::{ChunkMode, Function, HookTriggers, Lua, LuaOptions, MultiValue, StdLib, Table, VmState};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -28,8 +28,10 @@ thread_local! {
 #[must_use]
 pub fn call(program: &Program, arguments: Vec<Value>, instructions_max: u64) -> Called {
     with_sandbox(|sandbox| {
+        let given: u64 = arguments.iter().map(Value::cost).sum();
         let result = sandbox.call(program, arguments, instructions_max.min(CALL_INSTRUCTIONS_MAX));
-        Called { result, instructions: sandbox.meter.spent() + CALL_INSTRUCTIONS }
+        let returned = result.as_ref().map_or(0, Value::cost);
+        Called { result, instructions: sandbox.meter.spent() + CALL_INSTRUCTIONS + given + returned }
     })
 }
 
@@ -45,6 +47,7 @@ fn with_sandbox<T>(work: impl FnOnce(&mut Sandbox) -> T) -> T {
     SANDBOX.with_borrow_mut(|slot| {
         let mut sandbox = slot.take().unwrap_or_else(|| Sandbox::new().expect("a state without limits can be made"));
         let outcome = work(&mut sandbox);
+        sandbox.tidy();
         // One that ran out of memory is not used any more.
         if !sandbox.is_spoilt {
             *slot = Some(sandbox);
@@ -72,11 +75,8 @@ impl Sandbox {
         register_numbers(&lua, &meter)?;
         let charged = Rc::clone(&meter);
         let charge = lua.create_function(move |_, instructions: i64| charged.charge(instructions.max(0).unsigned_abs()))?;
-        let charged = Rc::clone(&meter);
-        let find = lua.create_function(move |_, (text, part, start): (mlua::String, mlua::String, i64)| {
-            find_plain(&charged, &text.as_bytes(), &part.as_bytes(), start)
-        })?;
-        let globals = lua.load(include_str!("prelude.lua")).set_name("=prelude").call::<Table>((charge, find))?;
+        let patterns = strings::library(&lua, &meter)?;
+        let globals = lua.load(include_str!("prelude.lua")).set_name("=prelude").call::<Table>((charge, patterns))?;
         let hooked = Rc::clone(&meter);
         lua.set_hook(HookTriggers::new().every_nth_instruction(HOOK_INSTRUCTIONS), move |lua, _| {
             hooked.look(lua.used_memory()).map(|()| VmState::Continue)
@@ -115,9 +115,6 @@ impl Sandbox {
             Err(error) => Err(self.failure(error)),
         };
         self.is_spoilt = matches!(result, Err(ScriptError::Memory(_)));
-        if !self.is_spoilt && self.lua.used_memory() > self.settled_bytes + GARBAGE_BYTES_MAX {
-            self.collect();
-        }
         result
     }
 
@@ -154,6 +151,13 @@ impl Sandbox {
         }
     }
 
+    /// Collects garbage, if there is much of it.
+    fn tidy(&mut self) {
+        if !self.is_spoilt && self.lua.used_memory() > self.settled_bytes + GARBAGE_BYTES_MAX {
+            self.collect();
+        }
+    }
+
     fn collect(&mut self) {
         // Finalizers of numbers are all that runs, and none fails.
         let _ = self.lua.set_memory_limit(0);
@@ -161,20 +165,4 @@ impl Sandbox {
         self.lua.gc_stop();
         self.settled_bytes = self.lua.used_memory();
     }
-}
-
-/// Where `part` is in `text`, from a position on, as `string.find` counts.
-fn find_plain(meter: &Meter, text: &[u8], part: &[u8], start: i64) -> mlua::Result<(Option<usize>, Option<usize>)> {
-    let length = text.len() as i64;
-    let start = if start < 0 { (length + start).max(0) } else { (start - 1).max(0) };
-    if start > length {
-        return Ok((None, None));
-    }
-    meter.charge((text.len() as u64 * (part.len() as u64 / 32 + 1)) / 8)?;
-    let from = start as usize;
-    if part.is_empty() {
-        return Ok((Some(from + 1), Some(from)));
-    }
-    let found = text[from..].windows(part.len()).position(|window| window == part);
-    Ok((found.map(|at| from + at + 1), found.map(|at| from + at + part.len())))
 }

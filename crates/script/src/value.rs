@@ -29,6 +29,17 @@ impl Value {
         Self::Table(numbered.filter(|(_, value)| *value != Self::Nil).collect())
     }
 
+    /// What it costs to convert it, in instructions: about ten for each part.
+    #[must_use]
+    pub fn cost(&self) -> u64 {
+        match self {
+            Self::Nil | Self::Boolean(_) | Self::Integer(_) | Self::Float(_) => 10,
+            Self::Bytes(bytes) => 10 + bytes.len() as u64 / 64,
+            Self::Number(number) => 40 + number.bits() / 64,
+            Self::Table(entries) => entries.iter().fold(40, |sum, (key, value)| sum + key.cost() + value.cost()),
+        }
+    }
+
     /// What Lua calls its type.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
