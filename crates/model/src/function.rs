@@ -180,7 +180,9 @@ impl Functions {
     }
 
     /// The same ones with other types in place of theirs.
-    #[must_use]
+    ///
+    /// # Errors
+    /// That of a type that cannot be changed.
     pub fn with_types<E>(&self, change: impl Fn(&DataType) -> Result<DataType, E>) -> Result<Self, E> {
         let mut changed = Self::default();
         for function in &self.functions {

@@ -78,6 +78,7 @@ fn too_long() -> mlua::Error {
     mlua::Error::RuntimeError("a number has too many digits".to_owned())
 }
 
+type Comparison = fn(Ordering) -> bool;
 type Binary = fn(&Number, &Number) -> Option<Number>;
 
 /// What Lua can do with numbers.
@@ -95,7 +96,7 @@ pub(crate) fn register_numbers(lua: &Lua, meter: &Rc<Meter>) -> mlua::Result<()>
                 lua.create_any_userdata(result)
             });
         }
-        let comparisons: [(MetaMethod, fn(Ordering) -> bool); 3] =
+        let comparisons: [(MetaMethod, Comparison); 3] =
             [(MetaMethod::Eq, Ordering::is_eq), (MetaMethod::Lt, Ordering::is_lt), (MetaMethod::Le, Ordering::is_le)];
         for (method, holds) in comparisons {
             let meter = Rc::clone(meter);

@@ -110,11 +110,11 @@ pub(super) fn drop(context: &Context<'_>, statement: &ast::DropFunction) -> Resu
     Ok(context.with_keyspace(keyspace, ChangeKind::Dropped, target(&name, &types)))
 }
 
+/// A function and its keyspace.
+type Found<'a> = (&'a Arc<Keyspace>, &'a Arc<Function>);
+
 /// The function that a DROP means; none if it is not there and need not be.
-pub(super) fn dropped<'a>(
-    context: &Context<'a>,
-    statement: &'a ast::DropFunction,
-) -> Result<Option<(&'a Arc<Keyspace>, &'a Arc<Function>)>, DdlError> {
+pub(super) fn dropped<'a>(context: &Context<'a>, statement: &'a ast::DropFunction) -> Result<Option<Found<'a>>, DdlError> {
     let name = statement.name.name.as_str();
     let keyspace = context.schema.keyspaces.get(context.keyspace_name(statement.name.keyspace.as_ref())?);
     let found = match (keyspace, &statement.arguments) {

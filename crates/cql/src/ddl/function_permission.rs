@@ -40,11 +40,11 @@ pub(super) fn needs(context: &Context<'_>, statement: &Statement) -> Result<Vec<
             Some((keyspace, found)) => {
                 vec![(Permission::Drop, Resource::function(&keyspace.name, &found.name, &found.argument_types()))]
             }
-            None => to_drop_absent(context, drop.name.keyspace.as_ref().map(|name| name.as_str())),
+            None => Vec::new(),
         },
         Statement::DropAggregate(drop) => match aggregate::dropped(context, drop)? {
             Some((keyspace, found)) => vec![(Permission::Drop, Resource::function(&keyspace.name, &found.name, &found.arguments))],
-            None => to_drop_absent(context, drop.name.keyspace.as_ref().map(|name| name.as_str())),
+            None => Vec::new(),
         },
         _ => Vec::new(),
     })
@@ -56,12 +56,6 @@ fn to_make(keyspace: &Keyspace, name: &str, types: &[DataType], replaces: bool) 
     } else {
         (Permission::Create, Resource::AllFunctionsIn(keyspace.name.clone()))
     }
-}
-
-/// Who may drop nothing is told so, whether there is something or not.
-fn to_drop_absent(context: &Context<'_>, keyspace: Option<&str>) -> Vec<(Permission, Resource)> {
-    let keyspace = keyspace.or(context.keyspace).map(str::to_owned);
-    keyspace.map(|keyspace| (Permission::Drop, Resource::AllFunctionsIn(keyspace))).into_iter().collect()
 }
 
 /// What a statement has made.
