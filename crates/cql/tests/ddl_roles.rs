@@ -226,7 +226,7 @@ impl Guarded {
     /// Whether a role may run a statement about rows.
     fn runs(&self, role: &str, text: &str) -> Result<(), CqlError> {
         let prepared = cql::plan::prepare(&self.session.schema, None, text).unwrap();
-        Rights::of(&self.session.schema, &role.into()).check_statement(&prepared.statement)
+        Rights::of(&self.session.schema, &role.into()).check_statement(&prepared)
     }
 }
 

@@ -1,10 +1,10 @@
 //! What a call may take.
 
-/// Instructions of one call: about 10 ms.
+/// Instructions of one call: 4 to 10 ms.
 pub const CALL_INSTRUCTIONS_MAX: u64 = 1_000_000;
 
 /// What a call costs besides its instructions and the values that are converted: its globals are made.
-pub const CALL_INSTRUCTIONS: u64 = 200;
+pub const CALL_INSTRUCTIONS: u64 = 400;
 
 /// Bytes that a call may allocate, over all of its run.
 pub const CALL_BYTES_MAX: usize = 8 << 20;

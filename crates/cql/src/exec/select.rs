@@ -249,8 +249,8 @@ fn skip_to(extents: &mut VecDeque<Range>, cursor: Cursor) -> Result<Cursor, CqlE
     Ok(cursor)
 }
 
-/// What functions of users may take in one statement: about ten seconds, in slices.
-const SCRIPT_INSTRUCTIONS_MAX: u64 = 1_000_000_000;
+/// What functions of users may take in one statement: some 40 seconds of a core, in slices.
+const SCRIPT_INSTRUCTIONS_MAX: u64 = 10_000_000_000;
 
 /// What has been taken of the replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
