@@ -16,6 +16,7 @@
 //! | 8 | the schema may have indexes |
 //! | 9 | roles may have permissions |
 //! | 10 | the schema may have materialized views |
+//! | 11 | the schema may have functions and aggregates of users |
 
 use std::fmt;
 
@@ -28,7 +29,7 @@ pub struct Versions {
 
 impl Versions {
     /// What this program knows.
-    pub const KNOWN: Self = Self::new(4, 10);
+    pub const KNOWN: Self = Self::new(4, 11);
 
     /// From `oldest` to `latest`.
     ///

@@ -66,8 +66,10 @@ pub enum CqlError {
     /// 0x1400: a function or an operation has no result for its arguments.
     #[error("{message}")]
     FunctionFailure {
-        /// Its name, without `system`.
-        function: &'static str,
+        /// Its keyspace: `system`, or a user's.
+        keyspace: String,
+        /// Its name.
+        function: String,
         /// The types of its arguments.
         argument_types: Vec<String>,
         /// For people.

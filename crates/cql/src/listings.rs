@@ -109,7 +109,7 @@ fn superusers(roles: Roles<'_>) -> Listing {
 
 fn permissions(list: &ListPermissions, schema: &Schema, asker: &Asker<'_>) -> Result<Listing, DdlError> {
     let roles = Roles::of(schema);
-    let resource = list.resource.as_ref().map(|resource| resolve(resource, asker.keyspace)).transpose()?;
+    let resource = list.resource.as_ref().map(|resource| resolve(resource, asker.keyspace, schema)).transpose()?;
     if let Some(absent) = resource.as_ref().filter(|resource| !exists(schema, resource)) {
         return Err(DdlError::UnknownRole(absent.to_string()));
     }

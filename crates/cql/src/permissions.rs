@@ -5,13 +5,13 @@
 //! schema's tables. Statements about the schema and roles are checked where they are decided: [`crate::ddl::apply`].
 
 use crate::CqlError;
-use crate::ddl::DdlError;
+use crate::ddl::{DdlError, resolve_type};
 use crate::language::ast::{self, PermissionSet};
-use crate::plan::{Modify, Statement};
+use crate::plan::{Called, Modify, Prepared, Statement};
 use crate::roles::Roles;
 use crate::system::{is_system_keyspace, table as system_table};
 use base::TableId;
-use model::{Permission, Permissions, Resource, Schema, Table};
+use model::{DataType, Keyspace, Permission, Permissions, Resource, Schema, Table};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -82,17 +82,26 @@ impl Rights {
     /// # Errors
     /// What is missing.
     #[inline]
-    pub fn check_statement(&self, statement: &Statement) -> Result<(), CqlError> {
+    pub fn check_statement(&self, prepared: &Prepared) -> Result<(), CqlError> {
         if self.is_superuser {
             return Ok(());
         }
-        match statement {
+        prepared.called.iter().try_for_each(|called| self.check_call(called))?;
+        match &prepared.statement {
             Statement::Select(plan) => self.check_table(Permission::Select, &plan.table),
             Statement::Modify(plan) => self.check_modify(plan),
             Statement::Batch(batch) => batch.statements.iter().try_for_each(|plan| self.check_modify(plan)),
             Statement::Truncate(table) => self.check_table(Permission::Modify, table),
             Statement::Use(_) | Statement::Schema(_) | Statement::Describe(_) => Ok(()),
         }
+    }
+
+    fn check_call(&self, called: &Called) -> Result<(), CqlError> {
+        let resource = match called {
+            Called::Function(function) => Resource::function(&function.keyspace, &function.name, &function.argument_types()),
+            Called::Aggregate(aggregate) => Resource::function(&aggregate.keyspace, &aggregate.name, &aggregate.arguments),
+        };
+        Ok(self.check(Permission::Execute, &resource)?)
     }
 
     /// A condition tells what is stored, so it needs the permission to read, too.
@@ -134,11 +143,23 @@ pub(crate) fn exists(schema: &Schema, resource: &Resource) -> bool {
         Resource::Table { table, .. } if table == "*" => false,
         Resource::Table { keyspace, table } => schema.table(keyspace, table).is_some() || system_table(keyspace, table).is_some(),
         Resource::Role(name) => Roles::of(schema).get(name).is_some(),
+        Resource::Function { keyspace, .. } => {
+            schema.keyspaces.get(keyspace).is_some_and(|keyspace| function_types(keyspace, resource).is_some())
+        }
     }
 }
 
+/// The argument types of the function or aggregate that a resource names, if it is there.
+pub(crate) fn function_types(keyspace: &Keyspace, resource: &Resource) -> Option<Vec<DataType>> {
+    let Resource::Function { name, .. } = resource else { return None };
+    let is_it = |types: &Vec<DataType>| Resource::function(&keyspace.name, name, types) == *resource;
+    let functions = keyspace.functions.functions_named(name).map(|function| function.argument_types());
+    let mut types = functions.chain(keyspace.functions.aggregates_named(name).map(|aggregate| aggregate.arguments.clone()));
+    types.find(is_it)
+}
+
 /// The resource that a statement names.
-pub(crate) fn resolve(resource: &ast::Resource, keyspace: Option<&str>) -> Result<Resource, DdlError> {
+pub(crate) fn resolve(resource: &ast::Resource, keyspace: Option<&str>, schema: &Schema) -> Result<Resource, DdlError> {
     let text = |name: &ast::Identifier| name.as_str().to_owned();
     Ok(match resource {
         ast::Resource::AllKeyspaces => Resource::AllKeyspaces,
@@ -152,10 +173,13 @@ pub(crate) fn resolve(resource: &ast::Resource, keyspace: Option<&str>) -> Resul
         ast::Resource::Role(name) => Resource::Role(text(name)),
         ast::Resource::AllFunctions => Resource::AllFunctions,
         ast::Resource::AllFunctionsIn(name) => Resource::AllFunctionsIn(text(name)),
-        ast::Resource::Function(name, _) => match &name.keyspace {
+        ast::Resource::Function(name, types) => match &name.keyspace {
             None => return Err(DdlError::FunctionKeyspace),
             Some(keyspace) if keyspace.as_str() == "system" => return Err(DdlError::NativeFunction),
-            Some(_) => return Err(DdlError::UnknownResource(format!("<function {name}>"))),
+            Some(keyspace) => {
+                let types = types.iter().map(|type_name| resolve_type(type_name, Some(keyspace.as_str()), schema));
+                Resource::function(keyspace.as_str(), name.name.as_str(), &types.collect::<Result<Vec<_>, _>>()?)
+            }
         },
         ast::Resource::AllMBeans | ast::Resource::MBean(_) | ast::Resource::MBeans(_) => {
             return Err(DdlError::Unsupported("A permission on MBEANS"));
@@ -172,7 +196,7 @@ pub(crate) fn applicable(permissions: &PermissionSet, resource: &Resource) -> Re
     if permissions.is_empty() {
         return Err(DdlError::NotApplicable(match resource {
             Resource::AllRoles | Resource::Role(_) => "RoleResource",
-            Resource::AllFunctions | Resource::AllFunctionsIn(_) => "FunctionResource",
+            Resource::AllFunctions | Resource::AllFunctionsIn(_) | Resource::Function { .. } => "FunctionResource",
             Resource::AllKeyspaces | Resource::Keyspace(_) | Resource::AllTablesIn(_) | Resource::Table { .. } => "DataResource",
         }));
     }

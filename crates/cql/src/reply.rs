@@ -71,8 +71,8 @@ pub fn write_error(out: &mut Vec<u8>, version: ProtocolVersion, stream: StreamId
         CqlError::ReadFailure(_, asked) => {
             ErrorKind::ReadFailure { progress: progress(asked), failures: Failures::default(), data_present: DataPresent::No }
         }
-        CqlError::FunctionFailure { function, argument_types, .. } => {
-            ErrorKind::FunctionFailure { keyspace: "system", function, argument_types: argument_types.iter().map(String::as_str).collect() }
+        CqlError::FunctionFailure { keyspace, function, argument_types, .. } => {
+            ErrorKind::FunctionFailure { keyspace, function, argument_types: argument_types.iter().map(String::as_str).collect() }
         }
         CqlError::WriteFailure(_, asked) => {
             ErrorKind::WriteFailure { progress: progress(asked), failures: Failures::default(), write_type: write_type(asked) }

@@ -67,6 +67,8 @@ fn outcome_lines(outcome: &Outcome) -> Vec<String> {
                 SchemaEventTarget::Keyspace => format!("{kind}\tKEYSPACE\t{keyspace}"),
                 SchemaEventTarget::Table(name) => format!("{kind}\tTABLE\t{keyspace}\t{name}"),
                 SchemaEventTarget::Type(name) => format!("{kind}\tTYPE\t{keyspace}\t{name}"),
+                SchemaEventTarget::Function { name, .. } => format!("{kind}\tFUNCTION\t{keyspace}\t{name}"),
+                SchemaEventTarget::Aggregate { name, .. } => format!("{kind}\tAGGREGATE\t{keyspace}\t{name}"),
             }
         }
     });

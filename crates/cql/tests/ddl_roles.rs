@@ -226,7 +226,7 @@ impl Guarded {
     /// Whether a role may run a statement about rows.
     fn runs(&self, role: &str, text: &str) -> Result<(), CqlError> {
         let prepared = cql::plan::prepare(&self.session.schema, None, text).unwrap();
-        Rights::of(&self.session.schema, &role.into()).check_statement(&prepared.statement)
+        Rights::of(&self.session.schema, &role.into()).check_statement(&prepared)
     }
 }
 
@@ -380,7 +380,7 @@ fn a_grant_that_makes_no_sense_is_refused_or_warned_of() {
         ("GRANT SELECT ON ks.t TO nobody", "Role nobody doesn't exist"),
         ("GRANT EXECUTE ON FUNCTION f(int) TO jo", "In this context function name must be explictly qualified by a keyspace"),
         ("GRANT EXECUTE ON FUNCTION system.now() TO jo", "Altering permissions on builtin functions is not supported"),
-        ("GRANT EXECUTE ON FUNCTION ks.f(int) TO jo", "Resource <function ks.f> doesn't exist"),
+        ("GRANT EXECUTE ON FUNCTION ks.f(int) TO jo", "Resource <function ks.f(int)> doesn't exist"),
     ];
     assert_refused(session, &refused, invalid);
     session.all(&["GRANT SELECT ON ks.t TO jo"]);

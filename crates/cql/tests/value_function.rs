@@ -5,6 +5,7 @@ mod value_support;
 
 use base::Rng;
 use cql::value::function::{Argument, Environment, FunctionError, FunctionSpec, Operator, cast, negation, operator, resolve};
+use cql::value::script::Meter;
 use cql::value::text::to_literal;
 use cql::value::{Literal, compare, validate};
 use model::{DataType, Frozen};
@@ -28,7 +29,7 @@ fn resolve_golden(name: &str, types: &[DataType]) -> Result<FunctionSpec, Functi
 
 fn evaluate(spec: &FunctionSpec, arguments: &[Option<&[u8]>]) -> Result<Option<Vec<u8>>, FunctionError> {
     let mut random = Rng::new(1);
-    let mut environment = Environment { now_microseconds: 0, random: &mut random };
+    let mut environment = Environment { now_microseconds: 0, random: &mut random, meter: &Meter::default() };
     let mut out = Vec::new();
     let some = match spec.aggregate() {
         Some(mut aggregate) => {
@@ -323,7 +324,7 @@ fn calls_without_arguments_take_all_from_their_environment() {
         let spec = resolve(name, &[], None).unwrap();
         assert!(!spec.is_deterministic());
         let mut out = Vec::new();
-        assert!(spec.call(&[], &mut Environment { now_microseconds: micros, random }, &mut out).unwrap());
+        assert!(spec.call(&[], &mut Environment { now_microseconds: micros, random, meter: &Meter::default() }, &mut out).unwrap());
         assert_eq!(validate(spec.result(), &out), Ok(()));
         (spec.result().clone(), out)
     };

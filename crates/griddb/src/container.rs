@@ -286,6 +286,7 @@ fn new_keyspace(name: &str) -> Keyspace {
         durable_writes: true,
         tables: BTreeMap::new(),
         types: BTreeMap::new(),
+        functions: Default::default(),
     }
 }
 

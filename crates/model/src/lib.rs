@@ -1,6 +1,7 @@
 //! Nouns shared by every protocol: types, schema, rows, and the operation that a protocol runs on a partition.
 
 mod column_id;
+mod function;
 pub mod operation;
 mod permission;
 pub mod record_set;
@@ -10,6 +11,7 @@ pub mod schema_blob;
 mod types;
 
 pub use column_id::ColumnId;
+pub use function::{Function, Functions, NullInput, UserAggregate};
 pub use permission::{Permission, Permissions, Resource};
 pub use schema::{
     CONTAINER_OPTION, Column, ColumnKind, DroppedColumn, Index, IndexPart, KeptOption, Keyspace, Order, Replication, Role, Schema, Table,

@@ -1,5 +1,6 @@
 //! What roles may be allowed to do, and on what.
 
+use crate::types::DataType;
 use std::fmt;
 
 /// Something that a role can be allowed to do. Protocols whose privileges have other names say which of these they are.
@@ -133,6 +134,15 @@ pub enum Resource {
     AllFunctions,
     /// Those of a keyspace.
     AllFunctionsIn(String),
+    /// A function or aggregate that a user has made.
+    Function {
+        /// Its keyspace.
+        keyspace: String,
+        /// Its name.
+        name: String,
+        /// The types of its arguments, as CQL.
+        arguments: Vec<String>,
+    },
 }
 
 impl Resource {
@@ -140,6 +150,13 @@ impl Resource {
     #[must_use]
     pub fn table(keyspace: &str, table: &str) -> Self {
         Self::Table { keyspace: keyspace.to_owned(), table: table.to_owned() }
+    }
+
+    /// A function or aggregate of a schema.
+    #[must_use]
+    pub fn function<'a>(keyspace: &str, name: &str, arguments: impl IntoIterator<Item = &'a DataType>) -> Self {
+        let arguments = arguments.into_iter().map(|data_type| data_type.thawed().to_string()).collect();
+        Self::Function { keyspace: keyspace.to_owned(), name: name.to_owned(), arguments }
     }
 
     /// Its name as Cassandra's tables and the schema's document have it: `data/keyspace/table`, `roles/name`, …
@@ -154,6 +171,7 @@ impl Resource {
             Self::Role(role) => format!("roles/{role}"),
             Self::AllFunctions => "functions".to_owned(),
             Self::AllFunctionsIn(keyspace) => format!("functions/{keyspace}"),
+            Self::Function { keyspace, name, arguments } => format!("functions/{keyspace}/{name}[{}]", arguments.join("^")),
         }
     }
 
@@ -172,6 +190,11 @@ impl Resource {
             ["roles"] => Self::AllRoles,
             ["functions"] => Self::AllFunctions,
             ["functions", keyspace] => Self::AllFunctionsIn(keyspace.to_owned()),
+            ["functions", keyspace, function] => {
+                let (name, types) = function.strip_suffix(']')?.rsplit_once('[')?;
+                let arguments = types.split('^').filter(|data_type| !data_type.is_empty()).map(str::to_owned).collect();
+                Self::Function { keyspace: keyspace.to_owned(), name: name.to_owned(), arguments }
+            }
             _ => return None,
         })
     }
@@ -186,6 +209,7 @@ impl Resource {
             Self::Table { keyspace, .. } => Some(Self::AllTablesIn(keyspace.clone())),
             Self::Role(_) => Some(Self::AllRoles),
             Self::AllFunctionsIn(_) => Some(Self::AllFunctions),
+            Self::Function { keyspace, .. } => Some(Self::AllFunctionsIn(keyspace.clone())),
         }
     }
 
@@ -205,6 +229,7 @@ impl Resource {
             Self::Role(_) => Permissions::of(&[Alter, Drop, Authorize, Describe]),
             Self::AllRoles => Permissions::of(&[Create, Alter, Drop, Authorize, Describe]),
             Self::AllFunctions | Self::AllFunctionsIn(_) => Permissions::of(&[Create, Alter, Drop, Authorize, Execute]),
+            Self::Function { .. } => Permissions::of(&[Alter, Drop, Authorize, Execute]),
         }
     }
 }
@@ -234,6 +259,7 @@ impl fmt::Display for Resource {
             Self::Role(role) => write!(out, "<role {role}>"),
             Self::AllFunctions => write!(out, "<all functions>"),
             Self::AllFunctionsIn(keyspace) => write!(out, "<all functions in {keyspace}>"),
+            Self::Function { keyspace, name, arguments } => write!(out, "<function {keyspace}.{name}({})>", arguments.join(", ")),
         }
     }
 }
@@ -254,6 +280,8 @@ mod tests {
             Resource::Role("a/b".to_owned()),
             Resource::AllFunctions,
             Resource::AllFunctionsIn(name()),
+            Resource::function("ks", "f", []),
+            Resource::function("ks", "f", &[DataType::Int, DataType::Tuple([DataType::Int, DataType::Text].into())]),
         ]
     }
 

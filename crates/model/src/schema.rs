@@ -1,6 +1,7 @@
 //! The schema: keyspaces, tables, columns. Immutable values; a change makes a new [`Schema`] that shares what it did not touch.
 
 use crate::column_id::ColumnId;
+use crate::function::Functions;
 use crate::permission::{Permissions, Resource};
 use crate::record_set::RecordSet;
 use crate::types::{DataType, UserType};
@@ -49,6 +50,8 @@ pub struct Keyspace {
     pub tables: BTreeMap<String, Arc<Table>>,
     /// User types by name.
     pub types: BTreeMap<String, Arc<UserType>>,
+    /// Functions and aggregates.
+    pub functions: Functions,
 }
 
 /// The replication map as it was declared: `class` and its parameters.
@@ -306,6 +309,12 @@ impl Schema {
     #[must_use]
     pub fn has_views(&self) -> bool {
         self.tables().any(|table| table.view.is_some())
+    }
+
+    /// Whether users have made functions.
+    #[must_use]
+    pub fn has_functions(&self) -> bool {
+        self.keyspaces.values().any(|keyspace| !keyspace.functions.is_empty())
     }
 
     /// The materialized views of a table.

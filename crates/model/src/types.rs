@@ -124,6 +124,18 @@ impl DataType {
         }
     }
 
+    /// The same type, not frozen itself if that is possible, with all that it is built from frozen: how types of functions are told apart.
+    #[must_use]
+    pub fn thawed(&self) -> Self {
+        match self.frozen() {
+            Self::List(element, _) => Self::List(element, Frozen::No),
+            Self::Set(element, _) => Self::Set(element, Frozen::No),
+            Self::Map(key, value, _) => Self::Map(key, value, Frozen::No),
+            Self::Udt(user, _) => Self::Udt(user, Frozen::No),
+            other => other,
+        }
+    }
+
     /// The same type with itself, and all that it is built from, frozen.
     #[must_use]
     pub fn frozen(&self) -> Self {

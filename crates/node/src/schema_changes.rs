@@ -105,6 +105,8 @@ pub struct SchemaEnvironment<'a> {
     pub(crate) knows_permissions: bool,
     /// Whether every member knows materialized views.
     pub(crate) knows_views: bool,
+    /// Whether every member knows functions of users.
+    pub(crate) knows_functions: bool,
 }
 
 /// A change that can be made.
@@ -271,6 +273,7 @@ impl Core {
                     knows_indexes: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_indexes()),
                     knows_permissions: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_permissions()),
                     knows_views: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_views()),
+                    knows_functions: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_functions()),
                 };
                 let ResolvedChange { update, warnings } = change.resolve(&self.schema, &mut environment)?;
                 Ok(match update {

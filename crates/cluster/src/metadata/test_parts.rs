@@ -35,5 +35,6 @@ pub(crate) fn keyspace(name: &str, factor: u8) -> Keyspace {
         durable_writes: true,
         tables: BTreeMap::new(),
         types: BTreeMap::new(),
+        functions: Default::default(),
     }
 }

@@ -20,6 +20,8 @@ const PERMISSIONS_SINCE: u16 = 9;
 
 /// The version in which tables have materialized views.
 const VIEWS_SINCE: u16 = 10;
+/// The version in which keyspaces have functions.
+const FUNCTIONS_SINCE: u16 = 11;
 
 impl State {
     /// Whether every member knows what roles are.
@@ -46,12 +48,19 @@ impl State {
         self.protocol_version() >= VIEWS_SINCE
     }
 
+    /// Whether every member knows what users' functions are.
+    #[must_use]
+    pub fn knows_functions(&self) -> bool {
+        self.protocol_version() >= FUNCTIONS_SINCE
+    }
+
     /// Whether every member knows all that a schema has.
     fn knows_all_of(&self, schema: &Schema) -> bool {
         (schema.roles.is_empty() || self.knows_roles())
             && (!schema.has_indexes_or_compact_tables() || self.knows_indexes())
             && (!schema.has_permissions() || self.knows_permissions())
             && (!schema.has_views() || self.knows_views())
+            && (!schema.has_functions() || self.knows_functions())
     }
 
     pub(crate) fn change_schema(&mut self, expected: u128, document: &[u8]) -> Outcome {

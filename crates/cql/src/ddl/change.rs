@@ -67,6 +67,20 @@ pub enum SchemaEventTarget {
     Table(String),
     /// A user type.
     Type(String),
+    /// A function.
+    Function {
+        /// Its name.
+        name: String,
+        /// The types of its arguments.
+        argument_types: Vec<String>,
+    },
+    /// An aggregate.
+    Aggregate {
+        /// Its name.
+        name: String,
+        /// The types of its arguments.
+        argument_types: Vec<String>,
+    },
 }
 
 impl SchemaEvent {
@@ -77,6 +91,12 @@ impl SchemaEvent {
             SchemaEventTarget::Keyspace => SchemaTarget::Keyspace,
             SchemaEventTarget::Table(name) => SchemaTarget::Table(name),
             SchemaEventTarget::Type(name) => SchemaTarget::Type(name),
+            SchemaEventTarget::Function { name, argument_types } => {
+                SchemaTarget::Function { name, argument_types: argument_types.iter().map(String::as_str).collect() }
+            }
+            SchemaEventTarget::Aggregate { name, argument_types } => {
+                SchemaTarget::Aggregate { name, argument_types: argument_types.iter().map(String::as_str).collect() }
+            }
         };
         SchemaChange { change: self.change, target, keyspace: &self.keyspace }
     }

@@ -42,6 +42,7 @@ pub(super) fn create(context: &Context<'_>, statement: &ast::CreateKeyspace) -> 
         durable_writes: declared.durable_writes.unwrap_or(true),
         tables: BTreeMap::new(),
         types: BTreeMap::new(),
+        functions: Default::default(),
     };
     let outcome = context.with_keyspace(keyspace, ChangeKind::Created, SchemaEventTarget::Keyspace);
     Ok(Outcome { warnings, ..outcome })

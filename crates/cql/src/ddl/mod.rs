@@ -8,11 +8,14 @@
 //! value (a key, an element) holds anything multi-cell; tables and columns never get an id that was used before; user types in tables
 //! and in other types are the ones the keyspace has now; those of [`crate::roles`]; `version` follows from the content, so equal schemas have equal versions.
 
+mod aggregate;
 mod alter_table;
 mod change;
 mod compaction_value;
 mod create_table;
 mod error;
+mod function;
+mod function_permission;
 mod index;
 mod keyspace;
 mod name;
@@ -77,6 +80,10 @@ fn apply_to_schema(context: &Context<'_>, statement: &Statement) -> Result<Outco
         Statement::CreateType(create) => user_type::create(context, create),
         Statement::AlterType(alter) => user_type::alter(context, alter),
         Statement::DropType(drop) => user_type::drop(context, drop),
+        Statement::CreateFunction(create) => function::create(context, create),
+        Statement::DropFunction(drop) => function::drop(context, drop),
+        Statement::CreateAggregate(create) => aggregate::create(context, create),
+        Statement::DropAggregate(drop) => aggregate::drop(context, drop),
         other => unsupported::answer(context, other),
     }
 }

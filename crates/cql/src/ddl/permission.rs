@@ -2,6 +2,7 @@
 
 use super::DdlError;
 use super::change::{Change, Context, Outcome, content_version};
+use super::function_permission;
 use super::role::Asker;
 use crate::language::ast::{
     self, GrantPermissions, Identifier, PermissionSet, QualifiedName, Resource as ResourceName, RevokePermissions, Statement,
@@ -18,6 +19,9 @@ impl Asker<'_> {
 
     /// Refuses a statement about the schema that the asker may not run.
     pub(super) fn check(&self, statement: &Statement) -> Result<(), DdlError> {
+        for (permission, resource) in function_permission::needs(self.context, statement)? {
+            self.rights().check(permission, &resource)?;
+        }
         match self.needs(statement)? {
             Some((permission, resource)) => self.rights().check(permission, &resource),
             None => Ok(()),
@@ -87,7 +91,7 @@ impl Asker<'_> {
 
     /// The role, the resource and the permissions of a GRANT or REVOKE, if the asker may run it.
     fn allowed(&self, role: &Identifier, resource: &ResourceName, set: &PermissionSet) -> Result<(Role, Resource, Permissions), DdlError> {
-        let resolved = resolve(resource, self.context.keyspace);
+        let resolved = resolve(resource, self.context.keyspace, self.context.schema);
         let permissions = resolved.as_ref().ok().map(|resource| applicable(set, resource)).transpose()?;
         let role = self.roles().get(role.as_str()).ok_or_else(|| DdlError::UnknownAlteredRole(role.as_str().to_owned()))?;
         let (resource, permissions) = (resolved?, permissions.unwrap_or_default());
@@ -117,7 +121,7 @@ impl Asker<'_> {
                 Err(_) => Vec::new(),
             },
             Statement::CreateRole(create) => vec![Resource::Role(create.name.as_str().to_owned())],
-            _ => Vec::new(),
+            other => function_permission::made(self.context, other).into_iter().collect(),
         };
         if made.is_empty() || self.is_superuser() {
             return;

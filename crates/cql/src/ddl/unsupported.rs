@@ -7,7 +7,7 @@ use crate::language::ast::{AlterRole, Identifier, RoleOption, Statement};
 /// Cassandra's, without permissions.
 const AUTHORIZER: &str = "AllowAllAuthorizer";
 
-/// The answer to a schema statement that is none of keyspaces, tables and user types.
+/// The answer to a schema statement that is none of keyspaces, tables, user types and functions.
 pub(super) fn answer(context: &Context<'_>, statement: &Statement) -> Result<Outcome, DdlError> {
     use Statement as S;
     let keyspace = |given: &Option<Identifier>| {
@@ -18,22 +18,6 @@ pub(super) fn answer(context: &Context<'_>, statement: &Statement) -> Result<Out
     let text = |name: &Identifier| name.as_str().to_owned();
     let is_known = context.environment.role.is_some();
     match statement {
-        S::CreateFunction(create) => {
-            keyspace(&create.name.keyspace)?;
-            Err(DdlError::Unsupported("CREATE FUNCTION"))
-        }
-        S::DropFunction(drop) => {
-            let keyspace = keyspace(&drop.name.keyspace)?;
-            absent(drop.if_exists, DdlError::UnknownFunction { keyspace, name: text(&drop.name.name) })
-        }
-        S::CreateAggregate(create) => {
-            keyspace(&create.name.keyspace)?;
-            Err(DdlError::Unsupported("CREATE AGGREGATE"))
-        }
-        S::DropAggregate(drop) => {
-            let keyspace = keyspace(&drop.name.keyspace)?;
-            absent(drop.if_exists, DdlError::UnknownAggregate { keyspace, name: text(&drop.name.name) })
-        }
         S::CreateTrigger(create) => {
             keyspace(&create.table.keyspace)?;
             Err(DdlError::Unsupported("CREATE TRIGGER"))

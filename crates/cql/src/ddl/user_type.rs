@@ -58,6 +58,14 @@ pub(super) fn drop(context: &Context<'_>, statement: &ast::DropType) -> Result<O
         let unknown = DdlError::UnknownDroppedType { keyspace: keyspace_name.to_owned(), name: name.to_owned() };
         return if statement.if_exists { Ok(Outcome::unchanged()) } else { Err(unknown) };
     };
+    let functions = keyspace.functions.functions().filter(|function| function.types().any(|data_type| refers_to(data_type, name)));
+    let aggregates = keyspace.functions.aggregates().filter(|aggregate| aggregate.types().any(|data_type| refers_to(data_type, name)));
+    let users: Vec<&str> =
+        functions.map(|function| function.name.as_str()).chain(aggregates.map(|aggregate| aggregate.name.as_str())).collect();
+    if !users.is_empty() {
+        let users = users.iter().map(|user| format!("{}.{user}", keyspace.name)).collect::<Vec<_>>().join(", ");
+        return Err(DdlError::TypeUsedByFunctions { keyspace: keyspace.name.clone(), name: name.to_owned(), users });
+    }
     let types = keyspace.types.values().filter(|user| user.fields.iter().any(|(_, field)| refers_to(field, name)));
     let users: Vec<&str> = types.map(|user| user.name.as_str()).collect();
     if !users.is_empty() {
@@ -168,6 +176,10 @@ fn with_type(keyspace: &Keyspace, user: Arc<UserType>) -> Result<Keyspace, DdlEr
             *table = Arc::new(changed);
         }
     }
+    keyspace.functions = keyspace.functions.with_types(|data_type| {
+        let changed = with_user_types(data_type, &types);
+        if changed.is_within_bounds() { Ok(changed) } else { Err(DdlError::TypeTooLarge { data_type: name.clone() }) }
+    })?;
     keyspace.types = types;
     Ok(keyspace)
 }

@@ -9,6 +9,7 @@
 mod cluster;
 mod description;
 mod error;
+mod function_text;
 mod schema_text;
 mod type_text;
 
@@ -18,10 +19,11 @@ pub use error::DescribeError;
 pub use schema_text::{create_index, create_keyspace, create_table, create_type, index_target};
 pub use type_text::type_text;
 
-use crate::language::ast::{Describe, DescribeTarget, Identifier, KeyspaceScope, QualifiedName, SchemaScope};
+use crate::language::ast::{Describe, DescribeTarget, FunctionName, Identifier, KeyspaceScope, QualifiedName, SchemaScope};
 use crate::language::quote_identifier;
 use crate::system::{self, NodeView};
-use model::{Index, Keyspace, Table, UserType};
+use function_text::{aggregate_signature, create_aggregate, create_function, function_signature};
+use model::{Function, Index, Keyspace, Table, UserAggregate, UserType};
 use schema_text::Detail;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -75,13 +77,14 @@ impl<'a> Describer<'a> {
             DescribeTarget::Keyspace(scope, name) => self.keyspace(*scope, name.as_ref()),
             DescribeTarget::Tables => Ok(self.tables()),
             DescribeTarget::Types => Ok(self.types()),
-            DescribeTarget::Functions | DescribeTarget::Aggregates => Ok(names(std::iter::empty())),
+            DescribeTarget::Functions => Ok(self.functions()),
+            DescribeTarget::Aggregates => Ok(self.aggregates()),
             DescribeTarget::Table(name) => self.table(name),
             DescribeTarget::Type(name) => self.user_type(name),
             DescribeTarget::Index(name) => self.index(name),
             DescribeTarget::View(name) => self.materialized_view(name),
-            DescribeTarget::Function(name) => Err(self.absent(name.keyspace.as_ref(), &name.name, DescribeError::function)),
-            DescribeTarget::Aggregate(name) => Err(self.absent(name.keyspace.as_ref(), &name.name, DescribeError::aggregate)),
+            DescribeTarget::Function(name) => self.function(name),
+            DescribeTarget::Aggregate(name) => self.aggregate(name),
             DescribeTarget::Any(name) => self.any(name),
         }
     }
@@ -100,10 +103,12 @@ impl<'a> Describer<'a> {
         Ok(elements(contents))
     }
 
-    /// The keyspace, then its types, each after those that it has, then its tables.
+    /// The keyspace, then its types, each after those that it has, then functions, aggregates and tables.
     fn contents(&self, keyspace: &Keyspace) -> Vec<Element> {
         let mut contents = vec![self.element(&keyspace.name, "keyspace", &keyspace.name, create_keyspace(keyspace))];
         contents.extend(schema_text::dependencies_first(keyspace).into_iter().map(|user| self.type_element(user)));
+        contents.extend(keyspace.functions.functions().map(|function| self.function_element(function)));
+        contents.extend(keyspace.functions.aggregates().map(|aggregate| self.aggregate_element(aggregate)));
         let tables = sorted(keyspace.tables.values(), |table| &table.name).into_iter().filter(|table| table.view.is_none());
         contents.extend(tables.flat_map(|table| self.table_elements(keyspace, table)));
         contents
@@ -123,6 +128,35 @@ impl<'a> Describer<'a> {
             types.into_iter().map(|user| (keyspace.name.clone(), "type", user.name.clone()))
         });
         names(shown)
+    }
+
+    fn functions(&self) -> Description {
+        let of = |keyspace: &'a Arc<Keyspace>| {
+            keyspace.functions.functions().map(|function| (keyspace.name.clone(), "function", function_signature(function)))
+        };
+        signatures(self.shown_keyspaces().flat_map(|keyspace| of(keyspace)))
+    }
+
+    fn aggregates(&self) -> Description {
+        let of = |keyspace: &'a Arc<Keyspace>| {
+            keyspace.functions.aggregates().map(|aggregate| (keyspace.name.clone(), "aggregate", aggregate_signature(aggregate)))
+        };
+        signatures(self.shown_keyspaces().flat_map(|keyspace| of(keyspace)))
+    }
+
+    /// All functions of a name.
+    fn function(&self, name: &FunctionName) -> Result<Description, DescribeError> {
+        let keyspace = self.used_keyspace(name.keyspace.as_ref())?;
+        let found: Vec<Element> = keyspace.functions.functions_named(&name.name).map(|function| self.function_element(function)).collect();
+        if found.is_empty() { Err(DescribeError::function(&keyspace.name, &name.name)) } else { Ok(elements(found)) }
+    }
+
+    /// All aggregates of a name.
+    fn aggregate(&self, name: &FunctionName) -> Result<Description, DescribeError> {
+        let keyspace = self.used_keyspace(name.keyspace.as_ref())?;
+        let found: Vec<Element> =
+            keyspace.functions.aggregates_named(&name.name).map(|aggregate| self.aggregate_element(aggregate)).collect();
+        if found.is_empty() { Err(DescribeError::aggregate(&keyspace.name, &name.name)) } else { Ok(elements(found)) }
     }
 
     /// The session's keyspace, or all of them when it uses none.
@@ -177,11 +211,12 @@ impl<'a> Describer<'a> {
         self.keyspaces.get(name).copied().ok_or_else(|| DescribeError::UnknownKeyspace(name.to_owned()))
     }
 
-    fn absent(&self, keyspace: Option<&Identifier>, name: &str, error: fn(&str, &str) -> DescribeError) -> DescribeError {
-        match self.used_keyspace(keyspace) {
-            Ok(keyspace) => error(&keyspace.name, name),
-            Err(other) => other,
-        }
+    fn function_element(&self, function: &Function) -> Element {
+        self.element(&function.keyspace, "function", &function_signature(function), create_function(function))
+    }
+
+    fn aggregate_element(&self, aggregate: &UserAggregate) -> Element {
+        self.element(&aggregate.keyspace, "aggregate", &aggregate_signature(aggregate), create_aggregate(aggregate))
     }
 
     fn type_element(&self, user: &UserType) -> Element {
@@ -226,9 +261,18 @@ fn names(things: impl Iterator<Item = (String, &'static str, String)>) -> Descri
     Description { columns: columns(&["keyspace_name", "type", "name"]), rows }
 }
 
+/// As [`names`], of functions, whose names have their quotes.
+fn signatures(things: impl Iterator<Item = (String, &'static str, String)>) -> Description {
+    let rows = things.map(|(keyspace, kind, name)| vec![quoted(&keyspace), kind.into(), name.into_bytes()]).collect();
+    Description { columns: columns(&["keyspace_name", "type", "name"]), rows }
+}
+
 fn elements(things: impl IntoIterator<Item = Element>) -> Description {
-    let row =
-        |element: Element| vec![quoted(&element.keyspace), element.kind.into(), quoted(&element.name), element.statement.into_bytes()];
+    let row = |element: Element| {
+        let is_signature = matches!(element.kind, "function" | "aggregate");
+        let name = if is_signature { element.name.into_bytes() } else { quoted(&element.name) };
+        vec![quoted(&element.keyspace), element.kind.into(), name, element.statement.into_bytes()]
+    };
     let columns = columns(&["keyspace_name", "type", "name", "create_statement"]);
     Description { columns, rows: things.into_iter().map(row).collect() }
 }

@@ -95,9 +95,11 @@ fn conditions(statements: &[BatchStatement<'_>], of: Conditions) -> Conditions {
 /// The statements, each for each of its partitions.
 fn items(statements: &[BatchStatement<'_>], options: &Options, context: &Context) -> Result<Vec<BatchItem>, CqlError> {
     let mut items: Vec<BatchItem> = Vec::new();
+    let mut script_instructions = 0;
     for (item, statement) in statements.iter().enumerate() {
         let context = &options.fix(context, item);
         let environment = Environment { bindings: &statement.bindings, context };
+        check_calls(&statement.plan, &environment, &mut script_instructions)?;
         let values = Arc::new(statement.bindings.to_owned_values());
         for partition in keys::partition_keys(&statement.plan.table, &statement.plan.partition, &environment)? {
             let (plan, token, number) = (&statement.plan, keys::token(&statement.plan.table, &partition), items.len() as u32);
@@ -105,6 +107,20 @@ fn items(statements: &[BatchStatement<'_>], options: &Options, context: &Context
         }
     }
     Ok(items)
+}
+
+/// Calls the functions of users once before anything is done: they give the same later, and one that fails fails the whole batch. All of a batch may take what one
+/// statement may.
+fn check_calls(plan: &Modify, environment: &Environment<'_>, spent: &mut u64) -> Result<(), CqlError> {
+    if plan.user_calls.is_empty() {
+        return Ok(());
+    }
+    environment.bindings.meter().carry(*spent);
+    for call in &plan.user_calls {
+        call.evaluate(environment)?;
+    }
+    *spent = environment.bindings.meter().spent();
+    Ok(())
 }
 
 /// Makes a part of a batch again from all its statements. `request` is what the whole batch came as, which its entry in the log is made of.

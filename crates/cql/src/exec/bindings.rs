@@ -3,6 +3,7 @@
 use crate::CqlError;
 use crate::plan::Marker;
 use crate::value;
+use crate::value::script::Meter;
 use crate::wire::{Value, ValueNames, Values};
 use model::operation::Context;
 use std::borrow::Cow;
@@ -11,6 +12,7 @@ use std::borrow::Cow;
 #[derive(Clone, Debug)]
 pub struct Bindings<'a> {
     values: Inline<'a>,
+    meter: Meter,
 }
 
 /// How many values need no allocation.
@@ -51,7 +53,7 @@ impl<'a> Inline<'a> {
 
 impl Default for Bindings<'_> {
     fn default() -> Self {
-        Self { values: Inline::with_capacity(0) }
+        Self { values: Inline::with_capacity(0), meter: Meter::default() }
     }
 }
 
@@ -93,7 +95,7 @@ impl<'a> Bindings<'a> {
             check(marker, value)?;
             bound.push(value);
         }
-        Ok(Self { values: bound })
+        Ok(Self { values: bound, meter: Meter::default() })
     }
 
     fn named(markers: &[Marker], values: &Values<'a>) -> Result<Self, CqlError> {
@@ -108,7 +110,7 @@ impl<'a> Bindings<'a> {
             check(marker, value)?;
             bound.push(value);
         }
-        Ok(Self { values: bound })
+        Ok(Self { values: bound, meter: Meter::default() })
     }
 
     /// The value of marker `index`.
@@ -116,6 +118,12 @@ impl<'a> Bindings<'a> {
     #[must_use]
     pub fn get(&self, index: u16) -> Value<'a> {
         self.values.as_slice().get(usize::from(index)).copied().unwrap_or(Value::Null)
+    }
+
+    /// What functions of users have cost that ran with these values.
+    #[must_use]
+    pub fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     /// Bytes of all values.
@@ -181,7 +189,7 @@ impl OwnedValues {
                 }
             });
         }
-        Bindings { values }
+        Bindings { values, meter: Meter::default() }
     }
 }
 

@@ -114,6 +114,8 @@ pub(super) fn coordinate(execution: &Execution<'_>, context: &Context) -> Result
         extents,
         queue: VecDeque::new(),
         ring_extents: 1,
+        is_complete: false,
+        script_instructions: 0,
     }))
 }
 
@@ -247,6 +249,20 @@ fn skip_to(extents: &mut VecDeque<Range>, cursor: Cursor) -> Result<Cursor, CqlE
     Ok(cursor)
 }
 
+/// What functions of users may take in one statement: some 40 seconds of a core, in slices.
+const SCRIPT_INSTRUCTIONS_MAX: u64 = 10_000_000_000;
+
+/// What has been taken of the replies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Replies {
+    /// All that the result or page needs.
+    All,
+    /// Not all: more has to be asked for.
+    Some,
+    /// As many as a step has time for.
+    Paused,
+}
+
 /// An extent that has been asked for.
 struct Asked {
     range: Range,
@@ -266,6 +282,10 @@ struct SelectCoordinator {
     queue: VecDeque<Asked>,
     /// How many pieces of the ring are asked for at the same time: more while they turn out to have little.
     ring_extents: usize,
+    /// Everything has come, and the page is being computed.
+    is_complete: bool,
+    /// What functions of users have cost so far, in instructions.
+    script_instructions: u64,
     output: Output,
 }
 
@@ -282,25 +302,38 @@ impl Coordinator for SelectCoordinator {
         let environment = Environment { bindings: &bindings, context: &context };
         let random = RefCell::new(self.random.clone());
         let surroundings = Surroundings { environment: &environment, random: &random };
-        if self.take_replies(surroundings)? {
-            self.finish(surroundings, reply)?;
-            return Ok(Step::Done);
+        let replies = if self.is_complete { Replies::All } else { self.take_replies(surroundings)? };
+        if replies == Replies::All {
+            self.is_complete = true;
+            if self.finish(surroundings, reply)? {
+                return Ok(Step::Done);
+            }
+        }
+        self.script_instructions = self.script_instructions.saturating_add(bindings.meter().spent());
+        if self.script_instructions > SCRIPT_INSTRUCTIONS_MAX {
+            return Err(CqlError::Invalid(format!(
+                "The functions of this statement have taken more than {SCRIPT_INSTRUCTIONS_MAX} instructions: ask for fewer rows at a time"
+            )));
         }
         drop(bindings);
         self.values = values;
         self.random = random.into_inner();
-        Ok(Step::Run(self.ask()))
+        Ok(match replies {
+            Replies::Some => Step::Run(self.ask()),
+            // Others have their turn, and it goes on in the next one.
+            Replies::All | Replies::Paused => Step::Wait { until_us: 0 },
+        })
     }
 }
 
 impl SelectCoordinator {
-    /// Takes what has come, in order, and says whether the result or page is complete.
-    fn take_replies(&mut self, surroundings: Surroundings<'_>) -> Result<bool, CqlError> {
+    /// Takes what has come, in order.
+    fn take_replies(&mut self, surroundings: Surroundings<'_>) -> Result<Replies, CqlError> {
         if self.output.room_is_used_up() {
-            return Ok(true);
+            return Ok(Replies::All);
         }
         while let Some(asked) = self.queue.front_mut() {
-            let Some(reply) = asked.reply.take() else { return Ok(false) };
+            let Some(reply) = asked.reply.take() else { return Ok(Replies::Some) };
             let damaged = || CqlError::Server("a shard's reply cannot be read".to_owned());
             let gathered = Gathered::read(&reply).ok().flatten().ok_or_else(damaged)?;
             match self.output.take(&self.fetch.plan, &gathered, &asked.range.cursor, surroundings)? {
@@ -311,13 +344,17 @@ impl SelectCoordinator {
                 Taken::Part => {
                     asked.range.cursor = gathered.cursor;
                     self.ring_extents = 1;
-                    return Ok(false);
+                    return Ok(Replies::Some);
                 }
-                Taken::TooMany => return Ok(false),
-                Taken::PageComplete => return Ok(true),
+                Taken::Paused => {
+                    asked.reply = Some(reply);
+                    return Ok(Replies::Paused);
+                }
+                Taken::TooMany => return Ok(Replies::Some),
+                Taken::PageComplete => return Ok(Replies::All),
             }
         }
-        Ok(self.extents.is_empty())
+        Ok(if self.extents.is_empty() { Replies::All } else { Replies::Some })
     }
 
     /// The chunks to run next.
@@ -350,10 +387,10 @@ impl SelectCoordinator {
         self.queue.iter().filter(|asked| asked.reply.is_none()).map(part).collect()
     }
 
-    /// Appends the reply frame.
-    fn finish(&mut self, surroundings: Surroundings<'_>, reply: &mut Vec<u8>) -> Result<(), CqlError> {
+    /// Appends the reply frame; false if there is more to compute than a step may.
+    fn finish(&mut self, surroundings: Surroundings<'_>, reply: &mut Vec<u8>) -> Result<bool, CqlError> {
         let plan = &*self.fetch.plan;
-        let page = self.output.finish(plan, surroundings)?;
+        let Some(page) = self.output.finish(plan, surroundings)? else { return Ok(false) };
         let state = page.next.map(|cursor| PagingState { table: plan.table.id, limit_left: page.limit_left, cursor }.encode());
         let options = &self.options;
         let mut warnings = warnings(plan);
@@ -373,7 +410,8 @@ impl SelectCoordinator {
         let rows = begin_rows(reply, plan.metadata(options.version), RowsDescription::Columns(columns), state.as_deref());
         reply.extend_from_slice(&page.body);
         end_rows(reply, rows, page.row_count);
-        end_frame(reply, mark).map_err(|_| output::too_large(FRAME_BODY_BYTES_MAX))
+        end_frame(reply, mark).map_err(|_| output::too_large(FRAME_BODY_BYTES_MAX))?;
+        Ok(true)
     }
 }
 

@@ -74,14 +74,18 @@ impl MemoryStore {
             Work::Partition(_) => run(execution, reply),
             Work::Coordinate(mut coordinator) => {
                 let mut results = Vec::new();
-                while let Step::Run(parts) = coordinator.step(std::mem::take(&mut results), reply)? {
+                loop {
+                    let parts = match coordinator.step(std::mem::take(&mut results), reply)? {
+                        Step::Run(parts) => parts,
+                        Step::Wait { .. } => continue,
+                        Step::Done => return Ok(()),
+                    };
                     for part in parts {
                         let mut result = Vec::new();
                         run(&*part.operation, &mut result)?;
                         results.push(result);
                     }
                 }
-                Ok(())
             }
             Work::Batch(_) | Work::Other => Err(CqlError::Server("only a SELECT can run over rows in memory".to_owned())),
         }

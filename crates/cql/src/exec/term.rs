@@ -84,12 +84,12 @@ fn values<'a>(terms: &'a [Term], environment: &Environment<'a>, unset: impl Fn(u
     terms.iter().enumerate().map(value).collect()
 }
 
-/// Calls a native function on terms.
+/// Calls a function on terms.
 fn call<'a>(call: &'a Call, environment: &Environment<'a>) -> Result<Bound<'a>, CqlError> {
-    let unset = |_| format!("Invalid unset value for argument in call to function {}", call.function.signature().name);
+    let unset = |_| format!("Invalid unset value for argument in call to function {}", call.function.shown_name());
     let arguments = values(&call.arguments, environment, unset)?;
     let arguments: Vec<Option<&[u8]>> = arguments.iter().map(Bound::bytes).collect();
-    let result = function::call(&call.function, &arguments, environment.context, call.serial)?;
+    let result = function::call(&call.function, &arguments, environment, call.serial)?;
     Ok(result.map_or(Bound::Null, |bytes| Bound::Bytes(Cow::Owned(bytes))))
 }
 

@@ -1,12 +1,13 @@
 //! Function calls and operators among the values of a statement.
 
-use super::{Call, Planner, Term};
+use super::{Call, Called, Planner, Term};
 use crate::CqlError;
 use crate::ddl;
 use crate::language::ast;
 use crate::plan::term_planner::{assignable, neutral};
-use crate::value::function::{self, Argument, FunctionSpec, Operator};
+use crate::value::function::{self, Argument, FunctionError, FunctionSpec, Operator, UserFunctions, UserSpec};
 use model::DataType;
+use std::sync::Arc;
 
 impl Planner<'_> {
     /// Plans `name(arguments)` for a receiver.
@@ -21,7 +22,7 @@ impl Planner<'_> {
         if !assignable(spec.result(), receiver) {
             return Err(CqlError::Invalid(format!(
                 "Type error: cannot assign result of function {} (type {}) to {receiver_name} (type {receiver})",
-                spec.signature().name,
+                spec.shown_name(),
                 spec.result()
             )));
         }
@@ -70,10 +71,16 @@ impl Planner<'_> {
         let types = function.arguments().to_vec();
         let mut planned = Vec::with_capacity(arguments.len());
         for (number, (term, data_type)) in arguments.iter().zip(&types).enumerate() {
-            planned.push(self.term(term, data_type, &format!("arg{number}({})", function.signature().name))?);
+            planned.push(self.term(term, data_type, &format!("arg{number}({})", function.shown_name()))?);
         }
         self.calls = self.calls.wrapping_add(1);
-        Ok(Term::Call(Box::new(Call { function, arguments: planned, serial: self.calls })))
+        let is_user = function.user().is_some();
+        self.note_call(&function);
+        let call = Term::Call(Box::new(Call { function, arguments: planned, serial: self.calls }));
+        if is_user {
+            self.user_calls.push(call.clone());
+        }
+        Ok(call)
     }
 
     fn resolve_call(
@@ -82,24 +89,60 @@ impl Planner<'_> {
         arguments: &[ast::Term],
         receiver: Option<&DataType>,
     ) -> Result<FunctionSpec, CqlError> {
-        if let Some(keyspace) = &name.keyspace
-            && keyspace.as_str() != "system"
-        {
-            return Err(CqlError::Invalid(format!("Unknown function '{}.{}'", keyspace.as_str(), name.name.as_str())));
-        }
         let types = arguments.iter().map(|term| self.type_of(term)).collect::<Result<Vec<_>, _>>()?;
         let known: Vec<Argument<'_>> = arguments.iter().zip(&types).map(|(term, own)| argument(term, own.as_ref())).collect();
-        let spec = function::resolve(name.name.as_str(), &known, receiver).map_err(|error| CqlError::Invalid(error.to_string()))?;
-        if spec.aggregate().is_some() {
+        let spec = self.resolve_function(name, &known, receiver)?;
+        if spec.is_aggregate() {
             return Err(CqlError::invalid("Aggregation function are not supported in the where clause"));
         }
         Ok(spec)
     }
 
+    /// The function that a call means: a native one, or a user's.
+    pub(super) fn resolve_function(
+        &self,
+        name: &ast::FunctionName,
+        arguments: &[Argument<'_>],
+        receiver: Option<&DataType>,
+    ) -> Result<FunctionSpec, CqlError> {
+        let (own, given) = (name.name.as_str(), name.keyspace.as_ref().map(ast::Identifier::as_str));
+        let keyspace = given.or(self.function_keyspace.as_deref()).or(self.keyspace);
+        let found = match keyspace.filter(|name| *name != "system").and_then(|name| self.schema.keyspaces.get_key_value(name)) {
+            Some((keyspace, declared)) => {
+                let users = UserFunctions { keyspace, functions: &declared.functions, and_native: given.is_none() };
+                function::resolve_with(users, own, arguments, receiver)
+            }
+            None if given.is_none_or(|given| given == "system") => function::resolve(own, arguments, receiver),
+            None => Err(FunctionError::Unknown { name: format!("{}.{own}", given.unwrap_or_default()).into() }),
+        };
+        found.map_err(|error| CqlError::Invalid(error.to_string()))
+    }
+
+    /// Notes what users have made of what a statement calls.
+    pub(super) fn note_call(&mut self, function: &FunctionSpec) {
+        let called = match function.user() {
+            None => return,
+            Some(UserSpec::Function(script)) => Called::Function(Arc::clone(script.function())),
+            Some(UserSpec::Aggregate(aggregate)) => {
+                for script in aggregate.scripts() {
+                    self.note(Called::Function(Arc::clone(script.function())));
+                }
+                Called::Aggregate(Arc::clone(aggregate.aggregate()))
+            }
+        };
+        self.note(called);
+    }
+
+    fn note(&mut self, called: Called) {
+        if !self.called.contains(&called) {
+            self.called.push(called);
+        }
+    }
+
     /// The type a term has by itself, if it says one.
     fn type_of(&self, term: &ast::Term) -> Result<Option<DataType>, CqlError> {
         Ok(match term {
-            ast::Term::TypeHint { type_name, .. } => Some(ddl::resolve_type(type_name, self.keyspace, self.schema)?),
+            ast::Term::TypeHint { type_name, .. } => Some(ddl::resolve_type(type_name, self.type_keyspace(), self.schema)?),
             ast::Term::Function { name, arguments } => Some(self.resolve_call(name, arguments, None)?.result().clone()),
             ast::Term::Arithmetic { operator, left, right } => {
                 let (left_type, right_type) = (self.type_of(left)?, self.type_of(right)?);

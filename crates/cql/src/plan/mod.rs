@@ -16,7 +16,7 @@ mod view;
 
 pub use keys::{ClusteringPlan, ColumnRef, Comparator, KeyTerm, SliceBound, TupleKeys};
 pub use modify::{Assignment, Condition, ConditionTarget, Conditions, Modify, ModifyKind, RowTarget};
-pub use planner::{Planner, Prepared, prepare, view_conditions, view_plans};
+pub use planner::{Called, Planner, Prepared, constant, prepare, view_conditions, view_plans};
 pub use select::{
     Aggregate, Expression, Filter, IndexUse, Metadata, Nearest, Output, SLOT_FIRST, SLOT_GONE, SLOT_UNREAD, Select, SortKey, Source,
     SourceColumn, Stamps, Subject, TokenBound, TokenTerm,

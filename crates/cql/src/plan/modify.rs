@@ -25,6 +25,8 @@ pub struct Modify {
     pub static_assignments: Vec<(ColumnRef, Assignment)>,
     /// What happens to the row's columns, by ascending column id.
     pub assignments: Vec<(ColumnRef, Assignment)>,
+    /// Calls of functions of users among its values.
+    pub user_calls: Vec<Term>,
     /// IF.
     pub conditions: Conditions,
     /// The views that follow the table.

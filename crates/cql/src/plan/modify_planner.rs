@@ -87,6 +87,7 @@ impl Draft {
             static_assignments: self.static_assignments,
             assignments: self.assignments,
             conditions,
+            user_calls: Vec::new(),
             views: self.views,
             simple,
             table: self.table,

@@ -7,7 +7,7 @@ use crate::plan::KeyTerm;
 use crate::system::{is_system_keyspace, table as system_table};
 use crate::wire::{ProtocolVersion, ResultMetadata};
 use md5::{Digest, Md5};
-use model::{DataType, Schema, Table};
+use model::{DataType, Function, Schema, Table, UserAggregate};
 use std::sync::Arc;
 
 /// A statement planned against one version of the schema.
@@ -29,6 +29,8 @@ pub struct Prepared {
     pub keyspace: Option<String>,
     /// The schema it was planned against.
     pub schema_version: u128,
+    /// What users have made and it calls.
+    pub called: Vec<Called>,
 }
 
 /// Plans one statement.
@@ -43,6 +45,47 @@ pub struct Planner<'a> {
     markers: Vec<Option<Marker>>,
     /// Function calls planned so far.
     pub(super) calls: u16,
+    /// The keyspace of the statement's table, where functions of users are looked for that name none.
+    pub(super) function_keyspace: Option<String>,
+    /// What users have made and the statement calls.
+    pub(super) called: Vec<Called>,
+    /// Calls of functions of users among a modification's values.
+    pub(super) user_calls: Vec<super::Term>,
+}
+
+/// Something that a user has made and a statement calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Called {
+    /// A function.
+    Function(Arc<Function>),
+    /// An aggregate. Its functions are called, too.
+    Aggregate(Arc<UserAggregate>),
+}
+
+impl Called {
+    /// Whether a schema has it just so.
+    #[must_use]
+    pub fn is_of(&self, schema: &Schema) -> bool {
+        let functions = |keyspace: &str| schema.keyspaces.get(keyspace).map(|keyspace| &keyspace.functions);
+        match self {
+            Self::Function(function) => {
+                let known = functions(&function.keyspace).and_then(|known| known.function(&function.name, &function.argument_types()));
+                known == Some(function)
+            }
+            Self::Aggregate(aggregate) => {
+                let known = functions(&aggregate.keyspace).and_then(|known| known.aggregate(&aggregate.name, &aggregate.arguments));
+                known == Some(aggregate)
+            }
+        }
+    }
+}
+
+impl<'a> Planner<'a> {
+    fn new(schema: &'a Schema, keyspace: Option<&'a str>, names: Vec<Option<ast::Identifier>>) -> Self {
+        let markers = vec![None; names.len()];
+        let (called, user_calls) = (Vec::new(), Vec::new());
+        Self { schema, keyspace, names, markers, calls: 0, function_keyspace: None, called, user_calls }
+    }
 }
 
 /// Parses and plans `text`.
@@ -51,9 +94,9 @@ pub struct Planner<'a> {
 /// Syntax errors, unknown names, wrong types: in Cassandra's words.
 pub fn prepare(schema: &Schema, keyspace: Option<&str>, text: &str) -> Result<Prepared, CqlError> {
     let parsed = language::parse(text).map_err(|error| CqlError::Syntax(error.to_string()))?;
-    let count = parsed.markers.len();
-    let mut planner = Planner { schema, keyspace, names: parsed.markers, markers: vec![None; count], calls: 0 };
+    let mut planner = Planner::new(schema, keyspace, parsed.markers);
     let statement = planner.statement(parsed.statement)?;
+    let called = std::mem::take(&mut planner.called);
     let markers = planner
         .markers
         .into_iter()
@@ -82,7 +125,21 @@ pub fn prepare(schema: &Schema, keyspace: Option<&str>, text: &str) -> Result<Pr
         text: text.to_owned(),
         keyspace: keyspace.map(str::to_owned),
         schema_version: schema.version,
+        called,
     })
+}
+
+/// The value of a term that needs no row and no marker; none is null.
+///
+/// # Errors
+/// A term that is not of the type.
+pub fn constant(schema: &Schema, keyspace: Option<&str>, term: &ast::Term, data_type: &DataType) -> Result<Option<Vec<u8>>, CqlError> {
+    let mut planner = Planner::new(schema, keyspace, Vec::new());
+    match planner.term(term, data_type, "(dummy)")? {
+        super::Term::Null => Ok(None),
+        super::Term::Constant(bytes) => Ok(Some(bytes.into())),
+        _ => Err(CqlError::invalid("INITCOND must be a constant")),
+    }
 }
 
 /// What a materialized view of `table` asks of its rows.
@@ -91,7 +148,7 @@ pub fn prepare(schema: &Schema, keyspace: Option<&str>, text: &str) -> Result<Pr
 /// What no view may ask for, in Cassandra's words.
 pub fn view_conditions(table: &Table, clause: &ast::WhereClause) -> Result<Vec<ViewCondition>, CqlError> {
     let schema = Schema::empty();
-    Planner { schema: &schema, keyspace: None, names: Vec::new(), markers: Vec::new(), calls: 0 }.view_conditions(table, clause)
+    Planner::new(&schema, None, Vec::new()).view_conditions(table, clause)
 }
 
 /// The views of a table of the schema.
@@ -127,9 +184,9 @@ impl Planner<'_> {
         use ast::Statement as S;
         Ok(match statement {
             S::Select(select) => Statement::Select(Arc::new(self.select(&select)?)),
-            S::Insert(insert) => Statement::Modify(Arc::new(self.insert(&insert)?)),
-            S::Update(update) => Statement::Modify(Arc::new(self.update(&update)?)),
-            S::Delete(delete) => Statement::Modify(Arc::new(self.delete(&delete)?)),
+            S::Insert(insert) => Statement::Modify(Arc::new(self.modification(&ast::Modification::Insert(insert))?)),
+            S::Update(update) => Statement::Modify(Arc::new(self.modification(&ast::Modification::Update(update))?)),
+            S::Delete(delete) => Statement::Modify(Arc::new(self.modification(&ast::Modification::Delete(delete))?)),
             S::Batch(batch) => Statement::Batch(self.batch(&batch)?),
             S::Truncate(truncate) => {
                 let table = self.table(&truncate.table)?;
@@ -159,6 +216,15 @@ impl Planner<'_> {
         })
     }
 
+    fn modification(&mut self, statement: &ast::Modification) -> Result<Modify, CqlError> {
+        let modify = match statement {
+            ast::Modification::Insert(insert) => self.insert(insert)?,
+            ast::Modification::Update(update) => self.update(update)?,
+            ast::Modification::Delete(delete) => self.delete(delete)?,
+        };
+        Ok(Modify { user_calls: std::mem::take(&mut self.user_calls), ..modify })
+    }
+
     fn batch(&mut self, batch: &ast::Batch) -> Result<Batch, CqlError> {
         let kind = match batch.kind {
             ast::BatchKind::Logged => BatchKind::Logged,
@@ -171,12 +237,7 @@ impl Planner<'_> {
         let timestamp = batch.attributes.timestamp.as_ref().map(|term| self.term(term, &DataType::BigInt, "[timestamp]")).transpose()?;
         let mut statements: Vec<Arc<Modify>> = Vec::with_capacity(batch.statements.len());
         for statement in &batch.statements {
-            let modify: Modify = match statement {
-                ast::Modification::Insert(insert) => self.insert(insert)?,
-                ast::Modification::Update(update) => self.update(update)?,
-                ast::Modification::Delete(delete) => self.delete(delete)?,
-            };
-            statements.push(Arc::new(modify));
+            statements.push(Arc::new(self.modification(statement)?));
         }
         let counters = statements.iter().filter(|statement| statement.table.is_counter()).count();
         if timestamp.is_some() {
@@ -197,12 +258,18 @@ impl Planner<'_> {
         Ok(Batch { kind, timestamp, statements })
     }
 
+    /// The keyspace whose user types are meant: that of the statement's table.
+    pub(super) fn type_keyspace(&self) -> Option<&str> {
+        self.function_keyspace.as_deref().or(self.keyspace)
+    }
+
     /// The table a statement names.
-    pub(super) fn table(&self, name: &ast::QualifiedName) -> Result<Arc<Table>, CqlError> {
+    pub(super) fn table(&mut self, name: &ast::QualifiedName) -> Result<Arc<Table>, CqlError> {
         let keyspace =
             name.keyspace.as_ref().map(ast::Identifier::as_str).or(self.keyspace).ok_or_else(|| {
                 CqlError::invalid("No keyspace has been specified. USE a keyspace, or explicitly specify keyspace.tablename")
             })?;
+        self.function_keyspace = Some(keyspace.to_owned());
         if let Some(table) = system_table(keyspace, name.name.as_str()) {
             return Ok(table);
         }

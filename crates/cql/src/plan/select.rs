@@ -183,8 +183,8 @@ pub enum Expression {
 pub enum Aggregate {
     /// `count(*)`
     CountRows,
-    /// A native aggregate of an expression.
-    Of(Box<FunctionSpec>, Expression),
+    /// An aggregate of expressions.
+    Of(Box<FunctionSpec>, Vec<Expression>),
 }
 
 /// An end of a range of tokens.

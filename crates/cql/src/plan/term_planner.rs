@@ -40,7 +40,7 @@ impl Planner<'_> {
                 _ => return Err(literal_error("tuple type", name, receiver)),
             },
             ast::Term::TypeHint { type_name, value } => {
-                let hinted = ddl::resolve_type(type_name, self.keyspace, self.schema)?;
+                let hinted = ddl::resolve_type(type_name, self.type_keyspace(), self.schema)?;
                 if !assignable(&hinted, receiver) {
                     return Err(CqlError::Invalid(format!("Cannot assign value {term} to {name} of type {receiver}")));
                 }

@@ -62,7 +62,8 @@ impl Catalog {
                 None => Replication { class: "org.apache.cassandra.locator.LocalStrategy".to_owned(), parameters: BTreeMap::new() },
             };
             let name = definition.name.to_owned();
-            let keyspace = Keyspace { name: name.clone(), replication, durable_writes: true, tables, types: BTreeMap::new() };
+            let (types, functions) = Default::default();
+            let keyspace = Keyspace { name: name.clone(), replication, durable_writes: true, tables, types, functions };
             let place = match definition.listing {
                 Listing::Ordinary => &mut catalog.ordinary,
                 Listing::Virtual => &mut catalog.virtual_keyspaces,

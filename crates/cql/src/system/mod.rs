@@ -56,6 +56,8 @@ pub fn rows(table: &Table, view: &NodeView<'_>, visit: &mut dyn FnMut(SystemRow)
         ("system_schema", "indexes") => schema_tables::indexes(view.schema, &mut rows),
         ("system_schema", "dropped_columns") => schema_tables::dropped_columns(view.schema, &mut rows),
         ("system_schema", "types") => schema_tables::types(view.schema, &mut rows),
+        ("system_schema", "functions") => schema_tables::functions(view.schema, &mut rows),
+        ("system_schema", "aggregates") => schema_tables::aggregates(view.schema, &mut rows),
         ("system_virtual_schema", "keyspaces") => schema_tables::virtual_keyspaces(&mut rows),
         ("system_virtual_schema", "tables") => schema_tables::virtual_tables(&mut rows),
         ("system_virtual_schema", "columns") => schema_tables::virtual_columns(&mut rows),

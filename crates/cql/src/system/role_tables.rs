@@ -1,8 +1,10 @@
 //! Rows of `system_auth`: roles, without what is known of their passwords, and their permissions.
 
 use super::row::{RowBuilder, boolean, text, texts};
+use crate::permissions::function_types;
 use crate::roles::Roles;
-use model::{Permission, Schema};
+use crate::wire::marshal_class;
+use model::{Permission, Resource, Schema};
 
 pub(super) fn roles(schema: &Schema, rows: &mut RowBuilder<'_>) {
     for (name, role) in Roles::of(schema).all() {
@@ -29,15 +31,27 @@ pub(super) fn role_permissions(schema: &Schema, rows: &mut RowBuilder<'_>) {
         for (resource, permissions) in &role.permissions {
             let mut names: Vec<&str> = permissions.iter().map(Permission::name).collect();
             names.sort_unstable();
-            rows.row([("role", text(name)), ("resource", text(resource.name())), ("permissions", texts(names.into_iter()))]);
+            rows.row([
+                ("role", text(name)),
+                ("resource", text(resource_name(schema, resource))),
+                ("permissions", texts(names.into_iter())),
+            ]);
         }
     }
+}
+
+/// A resource as Cassandra's tables name it: the types of functions by their classes.
+fn resource_name(schema: &Schema, resource: &Resource) -> String {
+    let Resource::Function { keyspace, name, .. } = resource else { return resource.name() };
+    let types = schema.keyspaces.get(keyspace).and_then(|keyspace| function_types(keyspace, resource)).unwrap_or_default();
+    let classes: Vec<String> = types.iter().map(marshal_class).collect();
+    format!("functions/{keyspace}/{name}[{}]", classes.join("^"))
 }
 
 pub(super) fn resource_roles(schema: &Schema, rows: &mut RowBuilder<'_>) {
     for (name, role) in Roles::of(schema).all() {
         for resource in role.permissions.keys() {
-            rows.row([("resource", text(resource.name())), ("role", text(name))]);
+            rows.row([("resource", text(resource_name(schema, resource))), ("role", text(name))]);
         }
     }
 }

@@ -4,7 +4,8 @@ use super::row::{Named, RowBuilder, boolean, double, int, pairs, text, text_map,
 use super::{Catalog, NodeView, catalog};
 use crate::ddl::TableParameters;
 use crate::describe::{index_target, type_text};
-use model::{ColumnKind, Keyspace, Order, Schema, Table};
+use crate::value::text::to_literal;
+use model::{ColumnKind, Keyspace, NullInput, Order, Schema, Table};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -189,6 +190,39 @@ pub(super) fn types(schema: &Schema, rows: &mut RowBuilder<'_>) {
             ("type_name", text(&user.name)),
             ("field_names", texts(user.fields.iter().map(|(name, _)| name.as_str()))),
             ("field_types", texts(types.iter().map(String::as_str))),
+        ]);
+    }
+}
+
+pub(super) fn functions(schema: &Schema, rows: &mut RowBuilder<'_>) {
+    for function in schema.keyspaces.values().flat_map(|keyspace| keyspace.functions.functions()) {
+        let types: Vec<String> = function.arguments.iter().map(|(_, data_type)| type_text(data_type)).collect();
+        rows.row([
+            ("keyspace_name", text(&function.keyspace)),
+            ("function_name", text(&function.name)),
+            ("argument_types", texts(types.iter().map(String::as_str))),
+            ("argument_names", texts(function.arguments.iter().map(|(name, _)| name.as_str()))),
+            ("body", text(&function.body)),
+            ("called_on_null_input", boolean(function.null_input == NullInput::Called)),
+            ("language", text(&function.language)),
+            ("return_type", text(type_text(&function.returns))),
+        ]);
+    }
+}
+
+pub(super) fn aggregates(schema: &Schema, rows: &mut RowBuilder<'_>) {
+    for aggregate in schema.keyspaces.values().flat_map(|keyspace| keyspace.functions.aggregates()) {
+        let types: Vec<String> = aggregate.arguments.iter().map(type_text).collect();
+        let initial = |bytes: &Vec<u8>| text(to_literal(&aggregate.state_type, Some(bytes)));
+        rows.row([
+            ("keyspace_name", text(&aggregate.keyspace)),
+            ("aggregate_name", text(&aggregate.name)),
+            ("argument_types", texts(types.iter().map(String::as_str))),
+            ("final_func", aggregate.final_function.as_ref().and_then(text)),
+            ("initcond", aggregate.initial.as_ref().and_then(initial)),
+            ("return_type", text(type_text(&aggregate.returns))),
+            ("state_func", text(&aggregate.state_function)),
+            ("state_type", text(type_text(&aggregate.state_type))),
         ]);
     }
 }

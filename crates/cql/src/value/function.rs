@@ -20,13 +20,15 @@ mod resolve;
 mod spec;
 mod time;
 mod transcendental;
+mod user;
 mod vector;
 
 pub use argument::Argument;
 pub use environment::Environment;
 pub use error::{FunctionError, NumberError, Shown, Signature};
 pub use operator::Operator;
-pub use resolve::{cast, negation, operator, resolve};
-pub use spec::FunctionSpec;
+pub use resolve::{cast, is_native, negation, operator, resolve};
+pub use spec::{FunctionSpec, UserSpec};
+pub use user::{UserFunctions, resolve_with};
 pub(crate) use vector::Similarity;
 pub(super) use {exact::Exact, number::Number};

@@ -22,6 +22,7 @@ mod limits;
 pub mod literal;
 pub mod order;
 pub mod parse;
+pub mod script;
 pub mod text;
 pub mod token;
 pub mod validate;

@@ -38,6 +38,8 @@ pub(crate) struct Node {
     pub(crate) version: ProtocolVersion,
     pub(crate) wall_us: i64,
     pub(crate) operations: usize,
+    /// How often a statement let others have their turn.
+    pub(crate) waits: usize,
     /// What others do before each operation of a statement that has several.
     pub(crate) meanwhile: Option<fn(&mut Node)>,
     rows: BTreeMap<Key, Vec<u8>>,
@@ -144,6 +146,7 @@ impl Node {
             version: ProtocolVersion::V5,
             wall_us: 1_700_000_000_000_000,
             operations: 0,
+            waits: 0,
             meanwhile: None,
             rows: BTreeMap::new(),
             runs: 0,
@@ -281,7 +284,15 @@ impl Node {
             Work::Coordinate(mut coordinator) => {
                 let mut results = Vec::new();
                 let mut steps = 0;
-                while let Step::Run(parts) = coordinator.step(std::mem::take(&mut results), &mut reply)? {
+                loop {
+                    let parts = match coordinator.step(std::mem::take(&mut results), &mut reply)? {
+                        Step::Run(parts) => parts,
+                        Step::Wait { .. } => {
+                            self.waits += 1;
+                            continue;
+                        }
+                        Step::Done => break,
+                    };
                     steps += 1;
                     assert!(steps < 100_000, "{text} does not come to an end");
                     assert!(!parts.is_empty(), "{text} waits for nothing");

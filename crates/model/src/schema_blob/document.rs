@@ -2,6 +2,7 @@
 //!
 //! Names of fields and variants are the format: a rename needs a new format number.
 
+use super::functions::{self, AggregateDocument, FunctionDocument};
 use super::types::{Resolver, TypeDeclaration, TypeDocument};
 use super::{Inconsistency, SchemaBlobError};
 use crate::column_id::ColumnId;
@@ -16,8 +17,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The newest format that [`decode`] reads.
-pub const FORMAT: u32 = 5;
-/// What [`encode`] writes for a schema without materialized views: programs that know none read it.
+pub const FORMAT: u32 = 6;
+/// What [`encode`] writes for a schema without functions: programs that know none read it.
+const FORMAT_WITHOUT_FUNCTIONS: u32 = 5;
+/// What [`encode`] writes for a schema without materialized views either.
 const FORMAT_WITHOUT_VIEWS: u32 = 4;
 /// What [`encode`] writes for a schema without permissions either.
 const FORMAT_WITHOUT_PERMISSIONS: u32 = 3;
@@ -65,6 +68,10 @@ struct KeyspaceDocument {
     replication_parameters: BTreeMap<String, String>,
     durable_writes: bool,
     types: Vec<TypeDeclaration>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    functions: Vec<FunctionDocument>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    aggregates: Vec<AggregateDocument>,
     tables: Vec<TableDocument>,
 }
 
@@ -178,7 +185,8 @@ pub(super) fn hex(value: u128) -> String {
 /// The oldest format that has all that there is in a schema.
 fn format_of(schema: &Schema) -> u32 {
     match schema {
-        _ if schema.has_views() => FORMAT,
+        _ if schema.has_functions() => FORMAT,
+        _ if schema.has_views() => FORMAT_WITHOUT_FUNCTIONS,
         _ if schema.has_permissions() => FORMAT_WITHOUT_VIEWS,
         _ if schema.has_indexes_or_compact_tables() => FORMAT_WITHOUT_PERMISSIONS,
         _ if !schema.roles.is_empty() => FORMAT_WITHOUT_INDEXES,
@@ -248,6 +256,8 @@ impl KeyspaceDocument {
             replication_parameters: keyspace.replication.parameters.clone(),
             durable_writes: keyspace.durable_writes,
             types: keyspace.types.values().map(|user| TypeDeclaration::of(user)).collect(),
+            functions: keyspace.functions.functions().map(|function| FunctionDocument::of(function)).collect(),
+            aggregates: keyspace.functions.aggregates().map(|aggregate| AggregateDocument::of(aggregate)).collect(),
             tables: keyspace.tables.values().map(|table| TableDocument::of(table)).collect(),
         }
     }
@@ -283,9 +293,10 @@ impl KeyspaceDocument {
             }
         }
         note_views(&mut tables).map_err(|name| at(name)(Inconsistency::View))?;
+        let functions = functions::functions(self.functions, self.aggregates, &mut resolver).map_err(|(name, fault)| at(name)(fault))?;
         let types = resolver.types;
         let replication = Replication { class: self.replication_class, parameters: self.replication_parameters };
-        Ok(Keyspace { name: keyspace, replication, durable_writes: self.durable_writes, tables, types })
+        Ok(Keyspace { name: keyspace, replication, durable_writes: self.durable_writes, tables, types, functions })
     }
 }
 

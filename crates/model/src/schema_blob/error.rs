@@ -73,6 +73,12 @@ pub enum Inconsistency {
     /// A view of what is no table.
     #[error("the table that it is a view of is not there")]
     View,
+    /// An aggregate without its state function.
+    #[error("the state function of an aggregate is not there")]
+    StateFunction,
+    /// An aggregate's first state is not hexadecimal.
+    #[error("the first state of an aggregate is not hexadecimal")]
+    Initial,
     /// A UUID is not 32 hexadecimal digits.
     #[error("a UUID is not 32 hexadecimal digits")]
     Uuid,

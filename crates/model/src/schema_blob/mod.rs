@@ -11,6 +11,7 @@
 
 mod document;
 mod error;
+mod functions;
 mod types;
 
 pub use document::FORMAT;

@@ -80,6 +80,7 @@ fn full() -> Schema {
         durable_writes: true,
         tables: BTreeMap::from([(table.name.clone(), Arc::new(table))]),
         types: BTreeMap::from([(inner.name.clone(), Arc::clone(&inner)), (outer.name.clone(), Arc::clone(&outer))]),
+        functions: Default::default(),
     };
     let keyspaces = BTreeMap::from([(keyspace.name.clone(), Arc::new(keyspace))]);
     Schema { version: 0x1234, next_table: TableId(8), keyspaces, roles: BTreeMap::new() }
@@ -143,8 +144,8 @@ fn every_cut_is_found() {
 
 #[test]
 fn a_newer_format_is_named_even_if_its_fields_are_unknown() {
-    let error = decode(&sealed("{\"format\": 6, \"galaxies\": []}\n")).unwrap_err();
-    assert!(matches!(error, SchemaBlobError::Newer { found: 6, supported: FORMAT }), "{error}");
+    let error = decode(&sealed("{\"format\": 7, \"galaxies\": []}\n")).unwrap_err();
+    assert!(matches!(error, SchemaBlobError::Newer { found: 7, supported: FORMAT }), "{error}");
 }
 
 #[test]
@@ -306,4 +307,54 @@ fn bins_that_are_not_the_columns_are_refused() {
         Inconsistency::Bins,
         "a bin without a column"
     );
+}
+
+fn with_functions() -> Schema {
+    use crate::function::{Function, NullInput, UserAggregate};
+    let mut schema = full();
+    let keyspace = Arc::make_mut(schema.keyspaces.get_mut("app").unwrap());
+    let user = DataType::Udt(Arc::clone(keyspace.types.values().next().unwrap()), Frozen::No);
+    let function = |name: &str, arguments: &[DataType]| Function {
+        keyspace: "app".to_owned(),
+        name: name.to_owned(),
+        arguments: arguments.iter().enumerate().map(|(number, ty)| (format!("a{number}"), ty.clone())).collect(),
+        returns: DataType::BigInt,
+        null_input: NullInput::Called,
+        language: "lua".to_owned(),
+        body: "return a0".to_owned(),
+    };
+    keyspace.functions.put_function(function("f", &[DataType::BigInt, DataType::Int]));
+    keyspace.functions.put_function(function("f", &[user]));
+    keyspace.functions.put_aggregate(UserAggregate {
+        keyspace: "app".to_owned(),
+        name: "sum_of".to_owned(),
+        arguments: vec![DataType::Int],
+        state_type: DataType::BigInt,
+        state_function: "f".to_owned(),
+        reduce_function: None,
+        final_function: None,
+        initial: Some(vec![0, 0, 0, 0, 0, 0, 0, 0x1F]),
+        returns: DataType::BigInt,
+    });
+    schema
+}
+
+#[test]
+fn functions_have_the_format_of_their_golden_file() {
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/schema-6.json");
+    let schema = with_functions();
+    if std::env::var_os("TARNDB_WRITE_GOLDEN").is_some() {
+        std::fs::write(golden, encode(&schema)).unwrap();
+    }
+    let stored = std::fs::read(golden).unwrap();
+    assert_eq!(String::from_utf8_lossy(&encode(&schema)), String::from_utf8_lossy(&stored));
+    assert_eq!(decode(&stored).unwrap(), schema);
+    assert!(document_of(&schema).contains("\"format\": 6"));
+}
+
+#[test]
+fn functions_that_do_not_fit_together_are_errors() {
+    let document = document_of(&with_functions());
+    assert_eq!(fault_of(&document.replace("\"state_function\": \"f\"", "\"state_function\": \"g\"")), Inconsistency::StateFunction);
+    assert_eq!(fault_of(&document.replace("000000000000001f", "000000000000001")), Inconsistency::Initial);
 }

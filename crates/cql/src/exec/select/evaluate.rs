@@ -5,11 +5,13 @@ use crate::exec::fetch::Gathered;
 use crate::exec::function::failure;
 use crate::exec::{Bound, Environment, keys};
 use crate::plan::{Expression, Select, Stamps, Term};
+use crate::value::script::Meter;
 use crate::value::{self, build, function, json, layout};
 use crate::wire::writer::write_bytes;
 use crate::wire::{Reader, WireError};
 use base::Rng;
 use model::DataType;
+use script::limits::CALL_INSTRUCTIONS_MAX;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -21,6 +23,28 @@ pub(super) struct Surroundings<'a> {
     pub(super) environment: &'a Environment<'a>,
     /// For `uuid()` and `now()`, of which each call is another.
     pub(super) random: &'a RefCell<Rng>,
+}
+
+impl<'a> Surroundings<'a> {
+    /// What functions of users have cost in this step.
+    pub(super) fn meter(self) -> &'a Meter {
+        self.environment.bindings.meter()
+    }
+
+    /// Whether the step has taken long enough: the rest of the rows is for another one.
+    pub(super) fn is_over(self) -> bool {
+        self.meter().spent() >= STEP_INSTRUCTIONS
+    }
+}
+
+/// What functions of users may take before a step ends with the row that it is at: about 5 ms.
+const STEP_INSTRUCTIONS: u64 = CALL_INSTRUCTIONS_MAX / 2;
+
+/// How far into a chunk's rows a step has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Progress {
+    bytes: usize,
+    left: u32,
 }
 
 /// A row of a chunk: the values of the sources.
@@ -55,6 +79,21 @@ impl<'a> Rows<'a> {
     pub(super) fn new(plan: &Select, chunk: &Gathered<'a>) -> Self {
         let (keyed, scored) = (plan.group_by.is_some(), plan.nearest.is_some());
         Self { reader: Reader::new(chunk.rows), left: chunk.row_count, sources: plan.sources.len(), keyed, scored }
+    }
+
+    /// The rows of `chunk` that are left.
+    pub(super) fn go_on(plan: &Select, chunk: &Gathered<'a>, from: Option<Progress>) -> Self {
+        let mut rows = Self::new(plan, chunk);
+        if let Some(Progress { bytes, left }) = from {
+            rows.reader = Reader::new(chunk.rows.get(bytes..).unwrap_or_default());
+            rows.left = left;
+        }
+        rows
+    }
+
+    /// How far they have been taken; none at their end.
+    pub(super) fn progress(&self, chunk: &Gathered<'_>) -> Option<Progress> {
+        (self.left > 0).then(|| Progress { bytes: chunk.rows.len() - self.reader.rest().len(), left: self.left })
     }
 
     /// The next one.
@@ -160,7 +199,7 @@ impl<'a> Scope<'a> {
                 let arguments: SmallVec<[Option<&[u8]>; 4]> = arguments.iter().map(Option::as_deref).collect();
                 let mut random = self.surroundings.random.borrow_mut();
                 let now_microseconds = self.surroundings.environment.context.now.wall_us;
-                let mut outside = function::Environment { now_microseconds, random: &mut random };
+                let mut outside = function::Environment { now_microseconds, random: &mut random, meter: self.surroundings.meter() };
                 let mut out = Vec::new();
                 let there = function.call(&arguments, &mut outside, &mut out).map_err(failure)?;
                 there.then_some(Cow::Owned(out))

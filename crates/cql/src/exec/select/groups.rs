@@ -7,6 +7,8 @@ use crate::CqlError;
 use crate::exec::fetch::{Cursor, Place};
 use crate::exec::keys;
 use crate::plan::{Aggregate, Select};
+use smallvec::SmallVec;
+use std::borrow::Cow;
 
 /// The group that is open, and where it is.
 pub(super) struct Groups {
@@ -96,7 +98,12 @@ impl Groups {
         for (accumulator, aggregate) in self.accumulators.iter_mut().zip(&plan.aggregates) {
             match aggregate {
                 Aggregate::CountRows => accumulator.count(1),
-                Aggregate::Of(_, argument) => accumulator.add(evaluate::evaluate(argument, row, surroundings)?.as_deref())?,
+                Aggregate::Of(_, arguments) => {
+                    let values = arguments.iter().map(|argument| evaluate::evaluate(argument, row, surroundings));
+                    let values: SmallVec<[Option<Cow<'_, [u8]>>; 4]> = values.collect::<Result<_, _>>()?;
+                    let values: SmallVec<[Option<&[u8]>; 4]> = values.iter().map(Option::as_deref).collect();
+                    accumulator.add(&values, surroundings.meter())?;
+                }
             }
         }
         Ok(())
@@ -104,7 +111,8 @@ impl Groups {
 
     /// Appends the open group's row, or that of no rows at all.
     pub(super) fn write(&mut self, plan: &Select, surroundings: Surroundings<'_>, out: &mut Vec<u8>) -> Result<(), CqlError> {
-        let values = self.accumulators.drain(..).map(Accumulator::finish).collect::<Result<Vec<_>, _>>()?;
+        let values =
+            self.accumulators.drain(..).map(|accumulator| accumulator.finish(surroundings.meter())).collect::<Result<Vec<_>, _>>()?;
         let row = self.first.as_deref().map(|bytes| Row::parse(plan, bytes)).transpose()?;
         evaluate::write_row(plan, row.as_ref(), &values, surroundings, out)
     }

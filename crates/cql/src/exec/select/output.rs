@@ -1,6 +1,6 @@
 //! The page that is being made of the chunks.
 
-use super::evaluate::{self, Row, Surroundings};
+use super::evaluate::{self, Progress, Row, Surroundings};
 use super::groups::Groups;
 use super::paging::NO_LIMIT;
 use crate::CqlError;
@@ -8,6 +8,7 @@ use crate::exec::fetch::{Cursor, End, Gathered};
 use crate::plan::Select;
 use crate::value;
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 
 /// A page ends early when it has this many bytes.
 const PAGE_BYTES_MAX: usize = 1 << 20;
@@ -34,6 +35,8 @@ pub(super) enum Taken {
     Part,
     /// Not at all: there were more rows in it than there is room for. Ask again, for fewer.
     TooMany,
+    /// Some rows of it, for a step that has taken long enough.
+    Paused,
     /// As far as was needed.
     PageComplete,
 }
@@ -48,6 +51,8 @@ pub(super) struct Output {
     /// Behind the last row of a full page by an index. It says that there is more, as Cassandra's do, whether there is or not: clients count on it that go on
     /// until a page is not full.
     after_last: Option<Cursor>,
+    /// How far the chunk has been taken that was taken last, if a step ended in it.
+    progress: Option<Progress>,
     mode: Mode,
 }
 
@@ -61,6 +66,8 @@ enum Mode {
     Sorted(Vec<SortedRow>, usize),
     /// The nearest are collected, each with how near it is.
     Nearest(Vec<(f32, Vec<u8>)>),
+    /// All are there, in their order, and computed from now on.
+    Final(VecDeque<Vec<u8>>),
     /// They are grouped.
     Grouped(Box<Groups>),
 }
@@ -120,7 +127,7 @@ impl Output {
         } else {
             Mode::Computed
         };
-        Self { room, body: Vec::new(), row_count: 0, next: None, after_last: None, mode }
+        Self { room, body: Vec::new(), row_count: 0, next: None, after_last: None, progress: None, mode }
     }
 
     /// Whether nothing more is wanted before anything was read.
@@ -132,7 +139,7 @@ impl Output {
     pub(super) fn rows_wanted(&self) -> (u32, bool) {
         match self.mode {
             Mode::Plain | Mode::Computed => (self.room.left(), self.room.page_left < self.room.limit_left),
-            Mode::Sorted(..) | Mode::Nearest(_) | Mode::Grouped(_) => (NO_LIMIT, false),
+            Mode::Sorted(..) | Mode::Nearest(_) | Mode::Final(_) | Mode::Grouped(_) => (NO_LIMIT, false),
         }
     }
 
@@ -166,6 +173,7 @@ impl Output {
                 self.room.check(rows.iter().map(|(_, row)| row.len()).sum())?;
                 Ok(if chunk.end == End::Finished { Taken::AllOfExtent } else { Taken::Part })
             }
+            Mode::Final(_) => Ok(Taken::PageComplete),
             Mode::Grouped(_) => self.take_groups(plan, chunk, surroundings),
         }
     }
@@ -177,20 +185,29 @@ impl Output {
         start: &Cursor,
         surroundings: Surroundings<'_>,
     ) -> Result<Taken, CqlError> {
-        if self.room.page_left == 0 && chunk.row_count > 0 {
+        let progress = self.progress.take();
+        if progress.is_none() && self.room.page_left == 0 && chunk.row_count > 0 {
             // The page is full, and here is a row for the next one.
             self.next = Some(start.clone());
             return Ok(Taken::PageComplete);
         }
-        if chunk.row_count > self.room.left() {
+        if progress.is_none() && chunk.row_count > self.room.left() {
             return Ok(Taken::TooMany);
         }
         if matches!(self.mode, Mode::Plain) {
             self.body.extend_from_slice(chunk.rows);
         } else {
-            let mut rows = evaluate::Rows::new(plan, chunk);
+            let mut rows = evaluate::Rows::go_on(plan, chunk, progress);
             while let Some(row) = rows.next_row()? {
+                surroundings.meter().begin_row();
                 evaluate::write_row(plan, Some(&row), &[], surroundings, &mut self.body)?;
+                if surroundings.is_over() {
+                    self.progress = rows.progress(chunk);
+                    self.room.check(self.body.len())?;
+                }
+                if self.progress.is_some() {
+                    return Ok(Taken::Paused);
+                }
             }
         }
         self.row_count += chunk.row_count;
@@ -226,8 +243,9 @@ impl Output {
         if groups.count_only(chunk.row_count) {
             return Ok(if chunk.end == End::Finished { Taken::AllOfExtent } else { Taken::Part });
         }
-        let mut rows = evaluate::Rows::new(plan, chunk);
+        let mut rows = evaluate::Rows::go_on(plan, chunk, self.progress.take());
         while let Some(row) = rows.next_row()? {
+            surroundings.meter().begin_row();
             if groups.starts_group(plan, &row) {
                 if groups.is_open() {
                     groups.write(plan, surroundings, &mut self.body)?;
@@ -247,47 +265,64 @@ impl Output {
                 groups.open(plan, &row);
             }
             groups.add(plan, &row, surroundings)?;
+            if surroundings.is_over() {
+                self.progress = rows.progress(chunk);
+            }
+            if self.progress.is_some() {
+                return Ok(Taken::Paused);
+            }
         }
         Ok(if chunk.end == End::Finished { Taken::AllOfExtent } else { Taken::Part })
     }
 
-    /// Appends rows that were collected.
-    fn write_all(&mut self, plan: &Select, rows: impl Iterator<Item = Vec<u8>>, surroundings: Surroundings<'_>) -> Result<(), CqlError> {
-        for row in rows {
+    /// Appends rows that were collected. False if the step has taken long enough before their end.
+    fn write_all(&mut self, plan: &Select, mut rows: VecDeque<Vec<u8>>, surroundings: Surroundings<'_>) -> Result<bool, CqlError> {
+        while let Some(row) = rows.pop_front() {
             self.row_count += 1;
             if plan.plain {
                 self.body.extend_from_slice(&row);
-            } else {
-                let row = Row::parse(plan, &row)?;
-                evaluate::write_row(plan, Some(&row), &[], surroundings, &mut self.body)?;
+                continue;
+            }
+            let row = Row::parse(plan, &row)?;
+            surroundings.meter().begin_row();
+            evaluate::write_row(plan, Some(&row), &[], surroundings, &mut self.body)?;
+            if surroundings.is_over() && !rows.is_empty() {
+                self.mode = Mode::Final(rows);
+                return Ok(false);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Ends the page.
-    pub(super) fn finish(&mut self, plan: &Select, surroundings: Surroundings<'_>) -> Result<Page, CqlError> {
-        match std::mem::replace(&mut self.mode, Mode::Plain) {
-            Mode::Plain | Mode::Computed => {}
+    /// Ends the page; none if there is more to compute than a step may.
+    pub(super) fn finish(&mut self, plan: &Select, surroundings: Surroundings<'_>) -> Result<Option<Page>, CqlError> {
+        let collected = match std::mem::replace(&mut self.mode, Mode::Plain) {
+            Mode::Plain | Mode::Computed => VecDeque::new(),
             Mode::Sorted(mut rows, _) => {
                 rows.sort_by(|one, other| compare(plan, one, other));
                 rows.truncate(self.room.limit_left as usize);
-                self.write_all(plan, rows.into_iter().map(|row| row.bytes), surroundings)?;
+                rows.into_iter().map(|row| row.bytes).collect()
             }
-            Mode::Nearest(rows) => self.write_all(plan, rows.into_iter().map(|(_, row)| row), surroundings)?,
+            Mode::Nearest(rows) => rows.into_iter().map(|(_, row)| row).collect(),
+            Mode::Final(rows) => rows,
             Mode::Grouped(mut groups) => {
                 if self.next.is_none() && self.room.limit_left > 0 && (groups.is_open() || plan.group_by.is_none()) {
+                    surroundings.meter().begin_row();
                     groups.write(plan, surroundings, &mut self.body)?;
                     self.row_count += 1;
                 }
+                VecDeque::new()
             }
+        };
+        if !self.write_all(plan, collected, surroundings)? {
+            return Ok(None);
         }
-        Ok(Page {
+        Ok(Some(Page {
             body: std::mem::take(&mut self.body),
             row_count: self.row_count,
             next: self.next.take().or(self.after_last.take()),
             limit_left: self.room.limit_left,
-        })
+        }))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::plan::term_planner::{assignable, neutral};
 use crate::plan::{Aggregate, Expression, Output, Planner, Source, Stamps};
 use crate::value::function::{self, Argument, FunctionError, FunctionSpec, Operator};
 use crate::{CqlError, ddl};
-use model::{ColumnKind, DataType, Frozen};
+use model::{ColumnKind, DataType, Frozen, Keyspace};
 use std::sync::Arc;
 
 /// The outputs of a SELECT.
@@ -48,14 +48,31 @@ impl Planner<'_> {
                     let (expression, data_type) = self.selector(&item.selector, None, reads, &mut selected.aggregates)?;
                     let name = match (&item.alias, &item.selector) {
                         (Some(alias), _) => alias.as_str().to_owned(),
-                        (None, Selector::Cast { value, .. }) if self.has_type(value, &data_type, reads)? => result_name(value),
-                        (None, selector) => result_name(selector),
+                        (None, Selector::Cast { value, .. }) if self.has_type(value, &data_type, reads)? => self.result_name(value),
+                        (None, selector) => self.result_name(selector),
                     };
                     selected.outputs.push(Output { name, data_type, expression });
                 }
             }
         }
         Ok(selected)
+    }
+
+    fn result_name(&self, selector: &Selector) -> String {
+        result_name(selector, &|name| self.keyspace_of(name))
+    }
+
+    /// The keyspace of a function as results name it.
+    fn keyspace_of(&self, name: &ast::FunctionName) -> String {
+        if let Some(keyspace) = &name.keyspace {
+            return keyspace.as_str().to_owned();
+        }
+        let own = name.name.as_str();
+        let keyspace = self.function_keyspace.as_deref().and_then(|keyspace| self.schema.keyspaces.get(keyspace));
+        let is_user = |keyspace: &&Arc<Keyspace>| {
+            keyspace.functions.functions_named(own).next().is_some() || keyspace.functions.aggregates_named(own).next().is_some()
+        };
+        keyspace.filter(is_user).filter(|_| !function::is_native(own)).map_or_else(|| "system".to_owned(), |keyspace| keyspace.name.clone())
     }
 
     /// Whether a selector is of this type by itself.
@@ -110,7 +127,7 @@ impl Planner<'_> {
                 Ok((Expression::Call(cast, vec![expression]), to))
             }
             Selector::TypeHint { type_name, value } => {
-                let hinted = ddl::resolve_type(type_name, self.keyspace, self.schema)?;
+                let hinted = ddl::resolve_type(type_name, self.type_keyspace(), self.schema)?;
                 let (expression, own) = self.selector(value, Some(&hinted), reads, aggregates)?;
                 if !assignable(&own, &hinted) {
                     return Err(CqlError::Invalid(format!("Cannot assign value {value} to {selector} of type {hinted}")));
@@ -268,10 +285,7 @@ impl Planner<'_> {
         reads: &mut Reads,
         aggregates: &mut Vec<Aggregate>,
     ) -> Result<(Expression, DataType), CqlError> {
-        if name.keyspace.as_ref().is_some_and(|keyspace| keyspace.as_str() != "system") {
-            return Err(CqlError::Invalid(format!("Unknown function '{name}'")));
-        }
-        if name.name == "token" {
+        if name.name == "token" && name.keyspace.as_ref().is_none_or(|keyspace| keyspace.as_str() == "system") {
             let table = Arc::clone(&reads.table);
             if arguments.len() != table.partition_key_len {
                 return Err(CqlError::Invalid(format!(
@@ -299,8 +313,8 @@ impl Planner<'_> {
             operands.push((argument, self.operand(argument, reads, aggregates)?));
         }
         let types: Vec<Argument<'_>> = operands.iter().map(|(selector, operand)| argument_of(selector, operand)).collect();
-        let found = function::resolve(name.name.as_str(), &types, receiver).map_err(invalid)?;
-        if found.aggregate().is_some() && aggregates.len() > aggregates_before {
+        let found = self.resolve_function(name, &types, receiver)?;
+        if found.is_aggregate() && aggregates.len() > aggregates_before {
             return Err(CqlError::invalid("aggregate functions cannot be used as arguments of aggregate functions"));
         }
         self.function_call(found, operands, reads, aggregates)
@@ -318,8 +332,8 @@ impl Planner<'_> {
         for (position, ((selector, operand), argument_type)) in operands.into_iter().zip(function.arguments()).enumerate() {
             if !may_be(selector, argument_type) {
                 return Err(CqlError::Invalid(format!(
-                    "Type error: {selector} cannot be passed as argument {position} of function system.{} of type {argument_type}",
-                    function.signature().name
+                    "Type error: {selector} cannot be passed as argument {position} of function {} of type {argument_type}",
+                    function.signature().full_name()
                 )));
             }
             arguments.push(match operand {
@@ -328,13 +342,12 @@ impl Planner<'_> {
             });
         }
         let result = function.result().clone();
-        if function.aggregate().is_none() {
+        self.note_call(&function);
+        if !function.is_aggregate() {
             return Ok((Expression::Call(function, arguments), result));
         }
-        aggregates.push(match arguments.pop() {
-            Some(of) => Aggregate::Of(Box::new(function), of),
-            None => Aggregate::CountRows,
-        });
+        let counts_rows = arguments.is_empty() && function.user().is_none();
+        aggregates.push(if counts_rows { Aggregate::CountRows } else { Aggregate::Of(Box::new(function), arguments) });
         Ok((Expression::Aggregate(aggregates.len() - 1), result))
     }
 }
@@ -400,11 +413,12 @@ fn native(name: NativeType) -> DataType {
 }
 
 /// The name of a result's column without an alias, as Cassandra makes it: functions get the keyspace they live in.
-fn result_name(selector: &Selector) -> String {
+fn result_name(selector: &Selector, keyspace_of: &dyn Fn(&ast::FunctionName) -> String) -> String {
+    let result_name = |selector: &Selector| result_name(selector, keyspace_of);
     let all = |parts: &[Selector]| parts.iter().map(result_name).collect::<Vec<_>>().join(", ");
     match selector {
         Selector::Literal(ast::Literal::Null) => "NULL".to_owned(),
-        Selector::Function { name, arguments } => format!("system.{}({})", name.name.as_str(), all(arguments)),
+        Selector::Function { name, arguments } => format!("{}.{}({})", keyspace_of(name), name.name.as_str(), all(arguments)),
         Selector::CellAttribute { attribute, of } => format!("{}({})", attribute.text(), result_name(of)),
         Selector::Cast { value, type_name } => format!("cast({} as {})", result_name(value), type_name.text()),
         Selector::TypeHint { type_name, value } => format!("({type_name}){}", result_name(value)),

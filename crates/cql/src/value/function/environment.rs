@@ -1,6 +1,7 @@
 //! What a call takes from outside: time and randomness.
 
 use super::time;
+use crate::value::script::Meter;
 
 /// What a call takes from outside.
 #[derive(Debug)]
@@ -9,6 +10,8 @@ pub struct Environment<'a> {
     pub now_microseconds: i64,
     /// Makes the UUIDs of `now()` and `uuid()` different.
     pub random: &'a mut base::Rng,
+    /// Sums up what functions of users cost.
+    pub meter: &'a Meter,
 }
 
 impl Environment<'_> {

@@ -2,11 +2,14 @@
 
 use super::operator::Operator;
 use crate::value::json::JsonError;
-use model::DataType;
+use model::{DataType, Function};
+use std::sync::Arc;
 
 /// A function's name and types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
+    /// Where it is: `system`, or a user's.
+    pub keyspace: Box<str>,
     /// As it was called.
     pub name: Box<str>,
     /// The types of its arguments.
@@ -17,7 +20,7 @@ pub struct Signature {
 
 impl std::fmt::Display for Signature {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "system.{} : (", self.name)?;
+        write!(f, "{}.{} : (", self.keyspace, self.name)?;
         separated(f, &self.arguments)?;
         write!(f, ") -> {}", self.result)
     }
@@ -52,6 +55,18 @@ impl std::fmt::Display for Shown {
     }
 }
 
+fn types_text(function: &Function) -> String {
+    function.arguments.iter().map(|(_, data_type)| data_type.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+impl Signature {
+    /// Its name with its keyspace.
+    #[must_use]
+    pub fn full_name(&self) -> Box<str> {
+        format!("{}.{}", self.keyspace, self.name).into()
+    }
+}
+
 struct Signatures<'a>(&'a [Signature]);
 
 impl std::fmt::Display for Signatures<'_> {
@@ -69,8 +84,8 @@ pub enum FunctionError {
         /// The name.
         name: Box<str>,
     },
-    /// The only function of this name takes another number of arguments.
-    #[error("Invalid number of arguments in call to function system.{name}: {required} required but {provided} provided")]
+    /// The only function of this name, which has its keyspace, takes another number of arguments.
+    #[error("Invalid number of arguments in call to function {name}: {required} required but {provided} provided")]
     ArgumentCount {
         /// The name.
         name: Box<str>,
@@ -93,8 +108,8 @@ pub enum FunctionError {
         /// The name.
         name: Box<str>,
     },
-    /// The only function of this name takes another type.
-    #[error("Type error: {argument} cannot be passed as argument {position} of function system.{name} of type {expected}")]
+    /// The only function of this name, which has its keyspace, takes another type.
+    #[error("Type error: {argument} cannot be passed as argument {position} of function {name} of type {expected}")]
     ArgumentType {
         /// The argument's type or text.
         argument: Box<str>,
@@ -274,6 +289,14 @@ pub enum FunctionError {
         value: Shown,
         /// The type.
         ty: DataType,
+    },
+    /// A function of a user has failed.
+    #[error("execution of '{}.{}[{}]' failed: {detail}", .function.keyspace, .function.name, types_text(.function))]
+    Script {
+        /// The function.
+        function: Arc<Function>,
+        /// Why.
+        detail: Box<str>,
     },
     /// JSON that says no value.
     #[error("{0}")]

@@ -51,8 +51,8 @@ pub(super) fn resolve(name: &str, arguments: &[Argument<'_>]) -> Result<Option<F
             }
         }
     }
-    let signature = Signature { name: name.into(), arguments: types, result: own };
-    Ok(Some(FunctionSpec { signature, operation: Operation::Mask(mask) }))
+    let signature = Signature { keyspace: "system".into(), name: name.into(), arguments: types, result: own };
+    Ok(Some(FunctionSpec { signature, operation: Operation::Mask(mask), user: None }))
 }
 
 fn requires(name: &str, required: &'static str, argument: &Argument<'_>) -> FunctionError {

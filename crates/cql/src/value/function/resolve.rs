@@ -14,7 +14,8 @@ use model::{DataType, Frozen};
 use std::sync::Arc;
 
 fn spec(name: &str, arguments: &[DataType], result: DataType, operation: Operation) -> FunctionSpec {
-    FunctionSpec { signature: Signature { name: name.into(), arguments: arguments.to_vec(), result }, operation }
+    let signature = Signature { keyspace: "system".into(), name: name.into(), arguments: arguments.to_vec(), result };
+    FunctionSpec { signature, operation, user: None }
 }
 
 /// Finds the function that a call of `name` means; `receiver` is the type of the column or argument that takes the result.
@@ -33,10 +34,16 @@ pub fn resolve(name: &str, arguments: &[Argument<'_>], receiver: Option<&DataTyp
     }
 }
 
+/// Whether a native function has this name.
+#[must_use]
+pub fn is_native(name: &str) -> bool {
+    !overloads(name).is_empty() || !matches!(generic(name, &[], None), Ok(None))
+}
+
 /// The arguments of the only function of its name.
-fn check(only: FunctionSpec, arguments: &[Argument<'_>]) -> Result<FunctionSpec, FunctionError> {
+pub(super) fn check(only: FunctionSpec, arguments: &[Argument<'_>]) -> Result<FunctionSpec, FunctionError> {
     let types = only.arguments();
-    let name = || only.signature.name.clone();
+    let name = || only.signature.full_name();
     if types.len() != arguments.len() {
         return Err(FunctionError::ArgumentCount { name: name(), required: types.len(), provided: arguments.len() });
     }
@@ -51,7 +58,7 @@ fn check(only: FunctionSpec, arguments: &[Argument<'_>]) -> Result<FunctionSpec,
     }
 }
 
-fn choose(
+pub(super) fn choose(
     name: &str,
     overloads: Vec<FunctionSpec>,
     arguments: &[Argument<'_>],
@@ -136,7 +143,7 @@ fn blob_function(name: &str) -> Option<FunctionSpec> {
 }
 
 /// All functions of a name whose types are fixed.
-fn overloads(name: &str) -> Vec<FunctionSpec> {
+pub(super) fn overloads(name: &str) -> Vec<FunctionSpec> {
     use DataType::{BigInt, Blob, Date, Duration, Time, TimeUuid, Timestamp, Uuid};
     let one = |arguments: &[DataType], result, operation| vec![spec(name, arguments, result, operation)];
     let for_each = |types: &[DataType], result: Option<DataType>, operation: Operation| {
@@ -344,7 +351,12 @@ pub fn negation(operand: Argument<'_>, receiver: Option<&DataType>) -> Result<Fu
         (Argument::Type(ty), _) => ty.clone(),
     };
     let signatures = || {
-        let each = |ty: &DataType| Signature { name: "_negate".into(), arguments: vec![ty.clone()], result: ty.clone() };
+        let each = |ty: &DataType| Signature {
+            keyspace: "system".into(),
+            name: "_negate".into(),
+            arguments: vec![ty.clone()],
+            result: ty.clone(),
+        };
         NUMBERS.iter().map(each).collect()
     };
     if is_numeric(&ty) {

@@ -10,8 +10,10 @@ use super::operator::Operator;
 use super::time;
 use super::vector::Similarity;
 use crate::value::aggregate::{Aggregate, AggregateKind};
+use crate::value::script::{Script, ScriptAggregate};
 use crate::value::{json, layout, text, validate, validate::DAY_NANOSECONDS};
 use model::DataType;
+use std::sync::Arc;
 
 /// What a call does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +43,8 @@ pub(super) enum Operation {
     ToJson,
     FromJson,
     Aggregate(AggregateKind),
+    /// What [`FunctionSpec::user`] says.
+    User,
 }
 
 /// A function that a call was resolved to.
@@ -48,6 +52,16 @@ pub(super) enum Operation {
 pub struct FunctionSpec {
     pub(super) signature: Signature,
     pub(super) operation: Operation,
+    pub(super) user: Option<UserSpec>,
+}
+
+/// What a user has made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UserSpec {
+    /// A function.
+    Function(Arc<Script>),
+    /// An aggregate.
+    Aggregate(Arc<ScriptAggregate>),
 }
 
 impl FunctionSpec {
@@ -78,7 +92,25 @@ impl FunctionSpec {
         )
     }
 
-    /// A new aggregation, if the function aggregates rows; [`FunctionSpec::call`] is for the others.
+    /// The user's function or aggregate, if it is one.
+    #[must_use]
+    pub fn user(&self) -> Option<&UserSpec> {
+        self.user.as_ref()
+    }
+
+    /// Its name as messages and results have it: that of a user's with its keyspace.
+    #[must_use]
+    pub fn shown_name(&self) -> Box<str> {
+        if self.user.is_some() { self.signature.full_name() } else { self.signature.name.clone() }
+    }
+
+    /// Whether it makes one value of many rows.
+    #[must_use]
+    pub fn is_aggregate(&self) -> bool {
+        matches!(self.operation, Operation::Aggregate(_)) || matches!(self.user, Some(UserSpec::Aggregate(_)))
+    }
+
+    /// A new aggregation, if it is a native function that aggregates rows; [`FunctionSpec::call`] is for the others.
     #[must_use]
     pub fn aggregate(&self) -> Option<Aggregate> {
         match self.operation {
@@ -97,6 +129,9 @@ impl FunctionSpec {
         let types = &self.signature.arguments;
         if arguments.len() != types.len() {
             return Err(FunctionError::NotAValue);
+        }
+        if let Some(UserSpec::Function(script)) = &self.user {
+            return script.call(arguments, environment.meter, out);
         }
         if self.operation == Operation::ToJson {
             let mut written = String::new();
@@ -179,7 +214,7 @@ impl FunctionSpec {
                 return json::from_json(result, text, out).map_err(FunctionError::Json);
             }
             // All are taken before.
-            Operation::ToJson | Operation::Mask(_) | Operation::Aggregate(_) => return Err(FunctionError::NotAValue),
+            Operation::ToJson | Operation::Mask(_) | Operation::Aggregate(_) | Operation::User => return Err(FunctionError::NotAValue),
         }
         Ok(true)
     }

@@ -3,7 +3,7 @@
 use base::TableId;
 use cql::ddl::{self, SchemaEvent, SchemaEventTarget};
 use cql::wire::ChangeKind;
-use model::{Keyspace, Schema, Table};
+use model::{DataType, Function, Keyspace, Schema, Table, UserAggregate};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -71,12 +71,34 @@ pub(crate) fn differences(before: &Schema, after: &Schema) -> Vec<SchemaEvent> {
         for (change, of_type) in changes(&former.types, &keyspace.types, |one, other| one == other) {
             events.push(event(change, SchemaEventTarget::Type(of_type.clone()), name));
         }
+        function_events(former, keyspace, &mut events);
         let is_same = |one: &Arc<Table>, other: &Arc<Table>| Arc::ptr_eq(one, other) || is_same_but_for_ids(one, other);
         for (change, table) in changes(&former.tables, &keyspace.tables, is_same) {
             events.push(event(change, SchemaEventTarget::Table(table.clone()), name));
         }
     }
     events
+}
+
+/// The changes of a keyspace's functions and aggregates.
+fn function_events(before: &Keyspace, after: &Keyspace, events: &mut Vec<SchemaEvent>) {
+    let texts = |types: &[DataType]| types.iter().map(ToString::to_string).collect::<Vec<String>>();
+    let functions = |keyspace: &Keyspace| {
+        let keyed = |function: &Arc<Function>| ((function.name.clone(), texts(&function.argument_types())), Arc::clone(function));
+        keyspace.functions.functions().map(keyed).collect::<BTreeMap<_, _>>()
+    };
+    let aggregates = |keyspace: &Keyspace| {
+        let keyed = |aggregate: &Arc<UserAggregate>| ((aggregate.name.clone(), texts(&aggregate.arguments)), Arc::clone(aggregate));
+        keyspace.functions.aggregates().map(keyed).collect::<BTreeMap<_, _>>()
+    };
+    for (change, (name, argument_types)) in changes(&functions(before), &functions(after), |one, other| one == other) {
+        let target = SchemaEventTarget::Function { name: name.clone(), argument_types: argument_types.clone() };
+        events.push(SchemaEvent { change, target, keyspace: after.name.clone() });
+    }
+    for (change, (name, argument_types)) in changes(&aggregates(before), &aggregates(after), |one, other| one == other) {
+        let target = SchemaEventTarget::Aggregate { name: name.clone(), argument_types: argument_types.clone() };
+        events.push(SchemaEvent { change, target, keyspace: after.name.clone() });
+    }
 }
 
 /// Whether nothing but ids of the engine's tables differs.
@@ -89,12 +111,12 @@ fn is_same_but_for_ids(one: &Table, other: &Table) -> bool {
     one == *other
 }
 
-fn changes<'a, V>(
-    before: &'a BTreeMap<String, V>,
-    after: &'a BTreeMap<String, V>,
+fn changes<'a, K: Ord, V>(
+    before: &'a BTreeMap<K, V>,
+    after: &'a BTreeMap<K, V>,
     is_same: impl Fn(&V, &V) -> bool,
-) -> Vec<(ChangeKind, &'a String)> {
-    let mut changes: Vec<(ChangeKind, &String)> =
+) -> Vec<(ChangeKind, &'a K)> {
+    let mut changes: Vec<(ChangeKind, &K)> =
         before.keys().filter(|name| !after.contains_key(*name)).map(|name| (ChangeKind::Dropped, name)).collect();
     for (name, value) in after {
         match before.get(name) {

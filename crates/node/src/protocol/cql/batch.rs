@@ -30,7 +30,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
     ) -> Result<Progress, CqlError> {
         self.core.requests.meter.set_kind(RequestKind::Write);
         let (plans, bytes) = self.batch_plans(client, batch)?;
-        plans.iter().try_for_each(|(prepared, _)| self.check_rights(client, &prepared.statement))?;
+        plans.iter().try_for_each(|(prepared, _)| self.check_rights(client, prepared))?;
         let statements = batch_statements(&plans)?;
         let kind = kind_of(batch);
         let context = self.core.context(self.reactor);

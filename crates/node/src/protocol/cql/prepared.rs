@@ -133,17 +133,21 @@ impl CoreStatements {
         }
     }
 
-    /// Forgets statements whose table has changed.
+    /// Forgets statements whose table has changed, or a function that they call.
     pub(crate) fn schema_changed(&mut self, schema: &Schema) {
         self.statements.retain(|_, prepared| is_current(prepared, schema));
         self.bytes = self.statements.values().map(|prepared| weight(prepared)).sum();
     }
 }
 
-/// Whether the plan's tables are those of `schema`.
+/// Whether the plan's tables and functions are those of `schema`.
 fn is_current(prepared: &Prepared, schema: &Schema) -> bool {
-    prepared.schema_version == schema.version
-        || prepared.tables().all(|table| match schema.table(&table.keyspace, &table.name) {
+    if prepared.schema_version == schema.version {
+        return true;
+    }
+    let are_current = prepared.called.iter().all(|called| called.is_of(schema));
+    are_current
+        && prepared.tables().all(|table| match schema.table(&table.keyspace, &table.name) {
             Some(current) => Arc::ptr_eq(current, table),
             None => cql::system::is_system_keyspace(&table.keyspace),
         })

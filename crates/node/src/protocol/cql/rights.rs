@@ -2,7 +2,7 @@
 
 use cql::CqlError;
 use cql::permissions::Rights;
-use cql::plan::Statement;
+use cql::plan::Prepared;
 use cql::session::Client;
 use model::Schema;
 use std::collections::HashMap;
@@ -24,17 +24,17 @@ impl RightsOfRoles {
     ///
     /// None is refused unless rights are to be checked. A client keeps what its role may do, so that a statement costs no look at the roles.
     #[inline(never)]
-    pub(super) fn check(&mut self, is_checked: bool, schema: &Schema, client: &mut Client, statement: &Statement) -> Result<(), CqlError> {
+    pub(super) fn check(&mut self, is_checked: bool, schema: &Schema, client: &mut Client, prepared: &Prepared) -> Result<(), CqlError> {
         let Some(role) = &client.role else { return Ok(()) };
         if !is_checked {
             return Ok(());
         }
         match &client.rights {
-            Some(rights) if rights.are_of(schema) => rights.check_statement(statement),
+            Some(rights) if rights.are_of(schema) => rights.check_statement(prepared),
             _ => {
                 let rights = self.roles.entry(Arc::clone(role)).or_insert_with(|| Arc::new(Rights::of(schema, role)));
                 client.rights = Some(Arc::clone(rights));
-                rights.check_statement(statement)
+                rights.check_statement(prepared)
             }
         }
     }

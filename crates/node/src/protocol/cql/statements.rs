@@ -135,7 +135,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         };
         core.requests.meter.set_kind(kind_of(&prepared.statement));
         if client.role.is_some() {
-            core.protocols.cql.rights.check(core.config.checks_permissions, &core.schema, client, &prepared.statement)?;
+            core.protocols.cql.rights.check(core.config.checks_permissions, &core.schema, client, prepared)?;
         }
         let bindings = Bindings::new(&prepared.markers, &execute.parameters.values)?;
         let execution = Execution { prepared, bindings, options, paging_state: execute.parameters.paging_state };
@@ -195,7 +195,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
     ) -> Result<Progress, CqlError> {
         let keyspace = query.parameters.common.keyspace.or(client.keyspace.as_deref());
         let prepared = Arc::new(self.plan(keyspace, query.text)?);
-        self.check_rights(client, &prepared.statement)?;
+        self.check_rights(client, &prepared)?;
         let bindings = Bindings::new(&prepared.markers, &query.parameters.values)?;
         let context = self.core.context(self.reactor);
         let options = self.options(header, &query.parameters, &context);
@@ -204,9 +204,9 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
     }
 
     /// Refuses a statement that the client's role may not run.
-    pub(super) fn check_rights(&mut self, client: &mut Client, statement: &Statement) -> Result<(), CqlError> {
+    pub(super) fn check_rights(&mut self, client: &mut Client, prepared: &Prepared) -> Result<(), CqlError> {
         let core = &mut *self.core;
-        core.protocols.cql.rights.check(core.config.checks_permissions, &core.schema, client, statement)
+        core.protocols.cql.rights.check(core.config.checks_permissions, &core.schema, client, prepared)
     }
 
     /// Runs any statement. Its plan takes `plan_bytes`, if it is kept for this request alone.

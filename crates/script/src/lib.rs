@@ -1,0 +1,28 @@
+//! The sandbox of functions that users write: Lua 5.4, one state for each core.
+//!
+//! On the path: a protocol turns a value's bytes into a [`Value`], has a [`Program`] run by [`call`], and turns the result back. What a call costs
+//! comes back with it, in instructions: the caller sums it up, and cuts long work into slices by it.
+//!
+//! Invariants:
+//! - A call ends. A hook counts instructions, what works on whole strings in C is charged for its length, and nothing in the sandbox catches the error that a
+//!   used-up budget raises.
+//! - A call takes at most [`limits::CALL_BYTES_MAX`], what it has dropped again included: nothing is collected while it runs.
+//! - Nothing leaks from a call into another one. Each has globals of its own over libraries that cannot be written to; there are no metatables to change.
+//! - The same arguments give the same result: there is no clock, no randomness, no file, no address. (The order of `pairs` is not defined, as in all of Lua.)
+
+mod convert;
+mod error;
+pub mod limits;
+mod meter;
+mod number;
+mod pattern;
+mod program;
+mod sandbox;
+mod strings;
+mod value;
+
+pub use error::ScriptError;
+pub use number::Number;
+pub use program::Program;
+pub use sandbox::{Called, call, check};
+pub use value::Value;
