@@ -28,8 +28,8 @@ impl Server for Fake {
         "127.0.0.1:10001".parse().unwrap()
     }
 
-    fn statement(&mut self, statement: &Statement<'_>, _: &[u8], database: &str, out: &mut Vec<u8>) -> Progress {
-        self.served.push((statement.number(), database.to_owned()));
+    fn statement(&mut self, statement: &Statement<'_>, _: &[u8], client: &Client, out: &mut Vec<u8>) -> Progress {
+        self.served.push((statement.number(), client.database.to_string()));
         if self.waits {
             return Progress::Waiting;
         }
