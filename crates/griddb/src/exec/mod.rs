@@ -31,6 +31,7 @@ mod sessions;
 mod start;
 mod work;
 
+pub use crate::transaction::LOCK_WAIT_US;
 pub use operation::Execution;
 pub use overdue::{end_overdue, may_have_transactions};
 pub use request::Request;

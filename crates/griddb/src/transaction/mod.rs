@@ -27,4 +27,5 @@ pub(crate) use layout::last_locked_key;
 pub use open::OpenTransaction;
 pub(crate) use open::{Followed, OpenTransactions, read_sessions};
 pub(crate) use overlay::Overlay;
+pub use state::LOCK_WAIT_US;
 pub(crate) use state::{Change, Commit, Scope, Transaction, abort, abort_begun_by, check_unlocked, commit, end_overdue};

@@ -16,7 +16,7 @@ const LOCKS_MAX: u64 = 16_384;
 const BYTES_MAX: u64 = 4 << 20;
 
 /// How long a statement waits for a lock at most.
-const LOCK_WAIT_US: u64 = 10_000_000;
+pub const LOCK_WAIT_US: u64 = 10_000_000;
 
 /// How many overdue transactions one look at a container ends.
 const ENDED_AT_ONCE: usize = 16;

@@ -16,7 +16,7 @@ use crate::schema_changes::SchemaOutcome;
 use base::CoreId;
 use cql::wire::Consistency;
 use griddb::exec::{self, Execution};
-use griddb::session::{Progress, Server};
+use griddb::session::{Client, Progress, Server};
 use griddb::wire::{ReplyHeader, Statement, Status};
 use griddb::{Catalog, ErrorCode, GridError, PUBLIC_DATABASE};
 use io::{ConnectionId, Reactor};
@@ -28,7 +28,9 @@ use std::sync::Arc;
 /// What a core keeps for GridDB's clients.
 #[derive(Default)]
 pub(crate) struct CoreState {
-    catalog: Arc<Catalog>,
+    pub(super) catalog: Arc<Catalog>,
+    /// When to look for transactions that are over time.
+    pub(super) overdue_at_us: u64,
 }
 
 impl CoreState {
@@ -71,19 +73,22 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
     }
 
     #[inline]
-    fn statement(&mut self, statement: &Statement<'_>, body: &[u8], database: &str, out: &mut Vec<u8>) -> Progress {
+    fn statement(&mut self, statement: &Statement<'_>, body: &[u8], client: &Client, out: &mut Vec<u8>) -> Progress {
         let is_ipv6 = statement.reply.is_ipv6;
-        self.start(statement, Travelled { is_ipv6, database, body }, false, out)
+        let Client { database, transaction_timeout_s } = client;
+        self.start(statement, Travelled { is_ipv6, transaction_timeout_s: *transaction_timeout_s, database, body }, false, out)
     }
 }
 
 impl<R: Reactor<Message = Message>> Statements<'_, R> {
     /// Starts a statement; `is_changed`: after the change of the schema that it has asked for.
-    fn start(&mut self, statement: &Statement<'_>, travelled: Travelled<'_>, is_changed: bool, out: &mut Vec<u8>) -> Progress {
+    pub(super) fn start(&mut self, statement: &Statement<'_>, travelled: Travelled<'_>, is_changed: bool, out: &mut Vec<u8>) -> Progress {
         let start = out.len();
         let (catalog, schema) = (Arc::clone(&self.core.protocols.griddb.catalog), Arc::clone(&self.core.schema));
-        let Travelled { is_ipv6, database, body } = travelled;
-        let request = exec::Request { catalog: &catalog, schema: &schema, database, body, is_ipv6 };
+        let Travelled { is_ipv6, transaction_timeout_s, database, body } = travelled;
+        let received_us = self.reactor.now().monotonic_us;
+        let request =
+            exec::Request { catalog: &catalog, schema: &schema, database, body, transaction_timeout_s, received_us, is_ipv6 };
         let outcome = match exec::start(request, statement, is_changed, out) {
             Ok(exec::Work::Answered) => return Progress::Replied,
             Ok(exec::Work::Run(execution)) => self.run(&execution, statement.reply, travelled, out),
@@ -131,7 +136,9 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let route = || {
             let request = Some(travel::pack(&travelled).into());
             let is_write = execution.is_write();
-            let route = Route { request, consistency: Consistency::One, reads_any: false, is_write, patience_us: PATIENCE_US };
+            // What writes may have to wait for a lock.
+            let patience_us = if is_write { PATIENCE_US + exec::LOCK_WAIT_US } else { PATIENCE_US };
+            let route = Route { request, consistency: Consistency::One, reads_any: false, is_write, patience_us };
             table.map(|table| (route, vec![Place { table, token, description: None }]))
         };
         let waits = || Request { asker, ..Request::single(connection, Reply::GridDb(reply), REQUEST_BYTES + travelled.body.len()) };
