@@ -79,12 +79,6 @@ impl Container {
         PartitionKey { table: self.table.id, token: self.token, bytes: &self.partition }
     }
 
-    /// The token of that partition.
-    #[must_use]
-    pub fn token(&self) -> Token {
-        self.token
-    }
-
     /// The number by which clients know it.
     #[must_use]
     pub fn id(&self) -> i64 {
@@ -171,12 +165,6 @@ impl Catalog {
     /// All of them.
     pub fn containers(&self) -> impl Iterator<Item = &Arc<Container>> {
         self.containers.values()
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.containers.is_empty()
     }
 
     /// The container of a number.

@@ -15,8 +15,8 @@ pub mod schema;
 pub mod session;
 #[cfg(test)]
 mod testing;
-mod transaction;
 pub mod tql;
+mod transaction;
 pub mod wire;
 
 pub use container::{Catalog, Container, ContainerChange, PARTITION_COUNT, PUBLIC_DATABASE};

@@ -1,10 +1,10 @@
 //! Rows of one container by key.
 
-use crate::failure::Failure;
 use super::head::{Head, Uuid};
 use super::request::Request;
 use super::rows::{self, RowLock};
 use crate::container::Container;
+use crate::failure::Failure;
 use crate::row::{self, RowReader, RowSet, SentRow, StoredRow};
 use crate::wire::Reader;
 use crate::{ErrorCode, GridError, encode_key};

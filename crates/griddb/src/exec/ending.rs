@@ -1,11 +1,11 @@
 //! COMMIT_TRANSACTION, ABORT_TRANSACTION, CLOSE_SESSION, CLOSE_MULTIPLE_SESSIONS: the ends of transactions.
 
 use super::request::Request;
+use crate::GridError;
 use crate::container::Container;
 use crate::failure::Failure;
 use crate::transaction::{self, Commit, Scope, TransactionId};
 use crate::wire::{Options, Reader, statement};
-use crate::GridError;
 use std::sync::Arc;
 
 /// The end of transactions of one partition.

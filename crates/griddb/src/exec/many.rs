@@ -1,10 +1,10 @@
 //! Rows of several containers of one partition: put as one atomic group, read as of one moment.
 
-use crate::failure::Failure;
 use super::head::{self, check_options, check_transaction};
 use super::request::Request;
 use super::{by_key, rows};
 use crate::container::Container;
+use crate::failure::Failure;
 use crate::row::{RowReader, RowSet, SentRow, StoredRow, live};
 use crate::schema::{ColumnDefinition, Kind, read_columns, write_columns};
 use crate::wire::{Options, Reader, put_i32};

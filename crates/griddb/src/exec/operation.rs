@@ -1,13 +1,13 @@
 //! A statement about rows as an operation, whose reply is the whole reply.
 
-use crate::failure::Failure;
-use super::request::Request;
 use super::by_id::ById;
 use super::ending::Ending;
 use super::head::Head;
+use super::request::Request;
 use super::rows::RowLock;
 use super::{by_key, many, many_queries, query};
 use crate::container::{Catalog, Container};
+use crate::failure::Failure;
 use crate::transaction::{Change, Overlay, Reference, Scope, Transaction, check_unlocked};
 use crate::wire::{ReplyHeader, Statement, Status, statement};
 use crate::{ErrorCode, GridError, token_of_partition};

@@ -1,11 +1,11 @@
 //! Queries of one container: TQL, and the selections of time series that come without a text.
 
-use crate::failure::Failure;
 use super::head::{self, Head, Uuid};
 use super::request::Request;
 use super::rows::{self, RowLock};
 use crate::GridError;
 use crate::container::Container;
+use crate::failure::Failure;
 use crate::tql::{self, Aggregation, Answer, Execution, Interpolation, Sampling, Select, TimeOperator, TimeUnit};
 use crate::wire::{Options, Reader, put_i32, put_i64, statement};
 use model::operation::{Context, Direction, FIRST_ROW_BYTE, RowStore, Visit};
@@ -103,13 +103,7 @@ impl<'a> Query<'a> {
     }
 
     /// Gives the answer, and has its rows locked if `lock` is given.
-    pub(super) fn run(
-        &self,
-        context: &Context,
-        store: &dyn RowStore,
-        lock: Option<RowLock<'_>>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Failure> {
+    pub(super) fn run(&self, context: &Context, store: &dyn RowStore, lock: Option<RowLock<'_>>, out: &mut Vec<u8>) -> Result<(), Failure> {
         let mut select = self.select(context.now.wall_us.div_euclid(1_000))?;
         if lock.is_some() {
             select.lock_rows()?;

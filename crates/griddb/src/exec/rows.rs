@@ -1,7 +1,7 @@
 //! Rows of a partition: staged, found, scanned.
 
-use crate::failure::Failure;
 use crate::container::Container;
+use crate::failure::Failure;
 use crate::row::RowReader;
 use crate::row::{self, SentRow, StoredRow};
 use crate::transaction::last_locked_key;

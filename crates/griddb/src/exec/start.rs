@@ -4,8 +4,8 @@ use super::operation::Execution;
 use super::request::Request;
 use super::work::Work;
 use super::{containers, sessions};
-use crate::wire::{Statement, Status, statement};
 use crate::GridError;
+use crate::wire::{Statement, Status, statement};
 
 /// Decodes a statement, and answers it if that needs no rows. `is_changed`: the change of the schema that it asked for has been made.
 ///

@@ -76,7 +76,6 @@ struct Node {
 /// Instead of an error's number: the statement waits for a lock.
 const WAITS: i32 = -1;
 
-
 impl Node {
     fn new() -> Self {
         let (schema, rows) = (Arc::new(Schema::empty()), Rows::default());

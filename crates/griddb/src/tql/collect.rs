@@ -95,7 +95,19 @@ pub(super) struct Collector<'c> {
 impl<'c> Collector<'c> {
     pub(super) fn new(container: &'c Container, order: Vec<(usize, bool)>, limit: Option<u64>, offset: u64, memory_max: usize) -> Self {
         let (limit, rows) = (limit.unwrap_or(u64::MAX), RowSet::new(container, true, memory_max));
-        Self { container, order, limit, offset, skipped: 0, rows, kept: BinaryHeap::new(), kept_bytes: 0, memory_max, keeps_keys: false, sequence: 0 }
+        Self {
+            container,
+            order,
+            limit,
+            offset,
+            skipped: 0,
+            rows,
+            kept: BinaryHeap::new(),
+            kept_bytes: 0,
+            memory_max,
+            keeps_keys: false,
+            sequence: 0,
+        }
     }
 
     /// Has the rows keep their keys.

@@ -104,11 +104,12 @@ pub(super) fn scan_transactions(
     store: &dyn RowStore,
     visit: &mut dyn FnMut(TransactionId, Record) -> Visit,
 ) -> Result<(), Stop> {
-    store.scan(&partition(container), &[TRANSACTION], Some(&[TRANSACTION + 1]), Direction::Forward, &mut |key, row| {
-        match (key[1..].first_chunk(), Record::of_row(row)) {
-            (Some(id), Some(record)) => visit(TransactionId::of_bytes(id), record),
-            _ => Visit::Continue,
-        }
+    store.scan(&partition(container), &[TRANSACTION], Some(&[TRANSACTION + 1]), Direction::Forward, &mut |key, row| match (
+        key[1..].first_chunk(),
+        Record::of_row(row),
+    ) {
+        (Some(id), Some(record)) => visit(TransactionId::of_bytes(id), record),
+        _ => Visit::Continue,
     })
 }
 
@@ -201,7 +202,14 @@ impl<'a> Change<'a> {
         if let Self::Put(row) = self { row.len() } else { 0 }
     }
 
-    pub(super) fn stage(&self, container: &Container, (number, ordinal): (i64, u64), row_key: &[u8], context: &Context, writes: &mut WriteSet) {
+    pub(super) fn stage(
+        &self,
+        container: &Container,
+        (number, ordinal): (i64, u64),
+        row_key: &[u8],
+        context: &Context,
+        writes: &mut WriteSet,
+    ) {
         let (kind, row) = match *self {
             Self::Locked => (0, &[][..]),
             Self::Put(row) => (1, row),
@@ -216,14 +224,7 @@ fn content(row: &[u8]) -> Option<&[u8]> {
     live(row)?.cells().next()?.live_value(0)
 }
 
-fn put(
-    partition: &PartitionKey<'_>,
-    key: &[u8],
-    content: &[u8],
-    purge_after_s: Option<u32>,
-    context: &Context,
-    writes: &mut WriteSet,
-) {
+fn put(partition: &PartitionKey<'_>, key: &[u8], content: &[u8], purge_after_s: Option<u32>, context: &Context, writes: &mut WriteSet) {
     let stamp = Stamp::at(context.timestamp_us);
     let mut writer = RowWriter::new(writes.begin(partition, key), stamp, true, None);
     writer.value(CONTENT, stamp, content);

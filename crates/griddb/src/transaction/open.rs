@@ -53,9 +53,7 @@ impl OpenTransactions {
     pub(crate) fn follow(&mut self, statement: &Statement<'_>, database: &str) -> Result<Followed, GridError> {
         let number = statement.number();
         match number {
-            statement::GET_ROW..=statement::QUERY_TIME_SERIES_SAMPLING
-                if statement.arguments.rest().get(MODE_AT) == Some(&MODE_BEGIN) =>
-            {
+            statement::GET_ROW..=statement::QUERY_TIME_SERIES_SAMPLING if statement.arguments.rest().get(MODE_AT) == Some(&MODE_BEGIN) => {
                 self.begin(statement, database)
             }
             statement::COMMIT_TRANSACTION | statement::ABORT_TRANSACTION | statement::CLOSE_SESSION => {
@@ -83,7 +81,8 @@ impl OpenTransactions {
             return Ok(Followed::Serve);
         }
         if self.all.len() >= SESSIONS_MAX {
-            let full = || GridError::new(ErrorCode::CM_LIMITS_EXCEEDED, format!("a connection has at most {SESSIONS_MAX} open transactions"));
+            let full =
+                || GridError::new(ErrorCode::CM_LIMITS_EXCEEDED, format!("a connection has at most {SESSIONS_MAX} open transactions"));
             let ended = self.all.iter().position(|other| other.is_ending).ok_or_else(full)?;
             self.all.swap_remove(ended);
         }

@@ -106,7 +106,13 @@ impl RowStore for Overlay<'_> {
         Ok(())
     }
 
-    fn scan_table(&self, table: TableId, from: Position<'_>, until: Token, visit: &mut dyn FnMut(ScannedRow<'_>) -> Visit) -> Result<(), Stop> {
+    fn scan_table(
+        &self,
+        table: TableId,
+        from: Position<'_>,
+        until: Token,
+        visit: &mut dyn FnMut(ScannedRow<'_>) -> Visit,
+    ) -> Result<(), Stop> {
         self.store.scan_table(table, from, until, visit)
     }
 }

@@ -177,7 +177,9 @@ fn check_rows(container: &Container, scope: &mut Scope<'_>) -> Result<(), Failur
 pub(crate) fn commit(container: &Container, commit: Commit, scope: &mut Scope<'_>) -> Result<(), Failure> {
     let Commit { id, statement } = commit;
     match scope.record(container, id)? {
-        Some(record) if record.holds(scope.context) => end(container, id, Record { ended_by: statement, ..record }, State::Committed, scope),
+        Some(record) if record.holds(scope.context) => {
+            end(container, id, Record { ended_by: statement, ..record }, State::Committed, scope)
+        }
         // The client has not got the answer.
         Some(record) if record.state == State::Committed && record.ended_by == statement => Ok(()),
         _ => Err(gone().into()),

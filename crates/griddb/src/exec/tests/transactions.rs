@@ -222,8 +222,9 @@ fn rows_are_updated_and_removed_by_the_numbers_that_a_query_has_given() {
     assert_eq!(found.iter().map(|(_, key)| *key).collect::<Vec<_>>(), [4, 3, 2]);
     assert_eq!(one.select(&mut node, CONTINUE, true, "select count(*)"), Err(150_002), "an aggregation has no rows");
     let number_of = |key: i64| found.iter().find(|(_, other)| *other == key).unwrap().0.to_le_bytes().to_vec();
-    let by_number =
-        |node: &mut Node, statement, key, rest: &[u8]| node.serve(statement, &[&one.head(CONTINUE, false)[..], &number_of(key), rest].concat());
+    let by_number = |node: &mut Node, statement, key, rest: &[u8]| {
+        node.serve(statement, &[&one.head(CONTINUE, false)[..], &number_of(key), rest].concat())
+    };
     assert_eq!(by_number(&mut node, statement::UPDATE_ROW_BY_ID, 3, &row(3, "updated")), Ok(vec![1]));
     assert_eq!(by_number(&mut node, statement::DELETE_ROW_BY_ID, 4, &[]), Ok(vec![1]));
     assert_eq!(by_number(&mut node, statement::DELETE_ROW_BY_ID, 4, &[]), Ok(vec![0]), "it is gone");

@@ -87,8 +87,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let (catalog, schema) = (Arc::clone(&self.core.protocols.griddb.catalog), Arc::clone(&self.core.schema));
         let Travelled { is_ipv6, transaction_timeout_s, database, body } = travelled;
         let received_us = self.reactor.now().monotonic_us;
-        let request =
-            exec::Request { catalog: &catalog, schema: &schema, database, body, transaction_timeout_s, received_us, is_ipv6 };
+        let request = exec::Request { catalog: &catalog, schema: &schema, database, body, transaction_timeout_s, received_us, is_ipv6 };
         let outcome = match exec::start(request, statement, is_changed, out) {
             Ok(exec::Work::Answered) => return Progress::Replied,
             Ok(exec::Work::Run(execution)) => self.run(&execution, statement.reply, travelled, out),

@@ -33,21 +33,24 @@ impl GridDb {
     pub(super) fn end_overdue<R: Reactor<Message = Message>>(core: &mut Core, reactor: &mut R) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
         let catalog = Arc::clone(&core.protocols.griddb.catalog);
+        let has_containers = catalog.containers().next().is_some();
         if now_us < core.protocols.griddb.overdue_at_us {
-            return Some(core.protocols.griddb.overdue_at_us).filter(|_| !catalog.is_empty());
+            return Some(core.protocols.griddb.overdue_at_us).filter(|_| has_containers);
         }
         core.protocols.griddb.overdue_at_us = now_us + OVERDUE_EVERY_US;
         if !core.shard.is_ready() || core.send_away_until_us.is_some() {
             return None;
         }
         let is_ours = |container: &Container| {
-            let slot = container.token().slot();
+            let slot = container.partition().token.slot();
             let is_primary = || core.cluster.as_ref().is_none_or(|cluster| cluster.is_primary(container.table.id, slot));
             slot.core(core.cores) == core.core && is_primary()
         };
         let engine = core.shard.engine();
-        let mut containers: Vec<_> =
-            catalog.containers().filter(|container| engine.table_rows(may_have_transactions(container)) > 0 && is_ours(container)).collect();
+        let mut containers: Vec<_> = catalog
+            .containers()
+            .filter(|container| engine.table_rows(may_have_transactions(container)) > 0 && is_ours(container))
+            .collect();
         containers.sort_unstable_by_key(|container| container.table.id);
         for container in containers {
             if core.is_full() {
@@ -58,6 +61,6 @@ impl GridDb {
             let part = PartId { request: core.requests.insert(request), part: PartId::WHOLE };
             core.run_part(reactor, core.core, part, Access::Primary, end_overdue(container));
         }
-        Some(core.protocols.griddb.overdue_at_us).filter(|_| !catalog.is_empty())
+        Some(core.protocols.griddb.overdue_at_us).filter(|_| has_containers)
     }
 }

@@ -25,7 +25,9 @@ pub(super) struct Travelled<'a> {
 pub(super) fn pack(statement: &Travelled<'_>) -> Box<[u8]> {
     let Travelled { is_ipv6, transaction_timeout_s, database, body } = *statement;
     let length = (database.len() as u16).to_be_bytes();
-    [&MARK.to_be_bytes(), &[u8::from(is_ipv6)][..], &transaction_timeout_s.to_be_bytes(), &length, database.as_bytes(), body].concat().into_boxed_slice()
+    [&MARK.to_be_bytes(), &[u8::from(is_ipv6)][..], &transaction_timeout_s.to_be_bytes(), &length, database.as_bytes(), body]
+        .concat()
+        .into_boxed_slice()
 }
 
 /// Reads what [`pack`] wrote; `None` for anything else.
