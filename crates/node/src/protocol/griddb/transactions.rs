@@ -32,15 +32,18 @@ impl GridDb {
     /// Ends overdue transactions of the containers that this core serves, when it is time. Returns the time at which to be called again.
     pub(super) fn end_overdue<R: Reactor<Message = Message>>(core: &mut Core, reactor: &mut R) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
-        let catalog = Arc::clone(&core.protocols.griddb.catalog);
-        let has_containers = catalog.containers().next().is_some();
-        if now_us < core.protocols.griddb.overdue_at_us {
-            return Some(core.protocols.griddb.overdue_at_us).filter(|_| has_containers);
+        let state = &mut core.protocols.griddb;
+        if state.catalog.containers().next().is_none() {
+            return None;
         }
-        core.protocols.griddb.overdue_at_us = now_us + OVERDUE_EVERY_US;
+        if now_us < state.overdue_at_us {
+            return Some(state.overdue_at_us);
+        }
+        state.overdue_at_us = now_us + OVERDUE_EVERY_US;
         if !core.shard.is_ready() || core.send_away_until_us.is_some() {
             return None;
         }
+        let catalog = Arc::clone(&core.protocols.griddb.catalog);
         let is_ours = |container: &Container| {
             let slot = container.partition().token.slot();
             let is_primary = || core.cluster.as_ref().is_none_or(|cluster| cluster.is_primary(container.table.id, slot));
@@ -61,6 +64,6 @@ impl GridDb {
             let part = PartId { request: core.requests.insert(request), part: PartId::WHOLE };
             core.run_part(reactor, core.core, part, Access::Primary, end_overdue(container));
         }
-        Some(core.protocols.griddb.overdue_at_us).filter(|_| has_containers)
+        Some(core.protocols.griddb.overdue_at_us)
     }
 }
