@@ -77,6 +77,12 @@ impl<'a> Execution<'a> {
         }
     }
 
+    /// Whether it may run once more when nobody knows whether it has: an end of a transaction does nothing the second time, and says the same.
+    #[must_use]
+    pub fn is_repeatable(&self) -> bool {
+        matches!(self.plan, Plan::Ending(_))
+    }
+
     /// A copy that owns its bytes, to be sent to another core or kept while a row is read.
     #[must_use]
     pub fn to_operation(&self) -> Box<dyn Operation> {

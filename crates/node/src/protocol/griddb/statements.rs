@@ -134,7 +134,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let table = execution.table().filter(|_| core.cluster.is_some() && asker.is_none());
         let route = || {
             let request = Some(travel::pack(&travelled).into());
-            let is_write = execution.is_write();
+            let is_write = execution.is_write() && !execution.is_repeatable();
             // What writes may have to wait for a lock.
             let patience_us = if is_write { PATIENCE_US + exec::LOCK_WAIT_US } else { PATIENCE_US };
             let route = Route { request, consistency: Consistency::One, reads_any: false, is_write, patience_us };
@@ -151,8 +151,8 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
                 Outcome::Failed(ShardError::NotPrimary) if core.cluster.is_some() => {}
                 Outcome::Failed(error) => return Err(refused(&error)),
                 outcome => {
-                    let is_parked = !matches!(outcome, Outcome::Unsynced(_));
-                    let request = Request { route: if is_parked { route() } else { None }, ..waits() };
+                    let runs_again = !matches!(outcome, Outcome::Unsynced(_)) || execution.is_repeatable();
+                    let request = Request { route: if runs_again { route() } else { None }, ..waits() };
                     let part = PartId { request: core.requests.insert(request), part: PartId::WHOLE };
                     let ticket = Ticket { origin: core.core, part }.into();
                     match outcome {
