@@ -33,9 +33,7 @@ impl GridDb {
     pub(super) fn end_overdue<R: Reactor<Message = Message>>(core: &mut Core, reactor: &mut R) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
         let state = &mut core.protocols.griddb;
-        if state.catalog.containers().next().is_none() {
-            return None;
-        }
+        state.catalog.containers().next()?;
         if now_us < state.overdue_at_us {
             return Some(state.overdue_at_us);
         }
