@@ -154,7 +154,7 @@ impl<'a> Plan<'a> {
                 }
                 Some(head) => {
                     self.run_rows(scope.context, scope.store, scope.writes, None, out)?;
-                    check_unlocked(head.container, scope)
+                    if scope.writes.is_empty() { Ok(()) } else { check_unlocked(head.container, scope) }
                 }
                 None => Ok(()),
             },
