@@ -132,7 +132,9 @@ impl<'a> Key<'a> {
         out.push(u8::from(row.is_some()));
         if let Some(view) = row {
             let mut rows = RowSet::new(self.head.container, true, rows::REPLY_BYTES_MAX);
-            rows = rows.keeping_keys(lock.is_some());
+            if lock.is_some() {
+                rows = rows.keeping_keys(true);
+            }
             rows.push(&StoredRow { container: self.head.container, clustering: &self.key, view })?;
             if let Some(lock) = lock {
                 rows.number(lock)?;

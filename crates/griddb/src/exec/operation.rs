@@ -95,6 +95,7 @@ impl<'a> Execution<'a> {
 
 impl<'a> Plan<'a> {
     /// Decodes a statement.
+    #[inline]
     fn read(request: &Request<'a>, statement: &Statement<'a>) -> Result<Self, GridError> {
         let (arguments, id) = (statement.arguments, statement.reply.id);
         Ok(match statement.number() {
