@@ -284,14 +284,18 @@ impl Shard {
 
     /// Runs operations again that wait for locks, when it is time.
     fn run_locked(&mut self, now: Now) {
-        for _ in 0..self.parked.locked.len().min(RERUNS_PER_TURN) {
-            let Some(waiting) = self.parked.locked.pop_front() else { break };
-            if waiting.due_us > now.monotonic_us {
-                self.parked.locked.push_back(waiting);
-            } else {
-                self.run_again(now, waiting.number);
-            }
+        if self.parked.locked.is_empty() {
+            return;
         }
+        let mut due = Vec::new();
+        self.parked.locked.retain(|waiting| {
+            let is_due = waiting.due_us <= now.monotonic_us && due.len() < RERUNS_PER_TURN;
+            if is_due {
+                due.push(waiting.number);
+            }
+            !is_due
+        });
+        due.into_iter().for_each(|number| self.run_again(now, number));
     }
 
     /// Whether a write that waits would be done now, or refused for good: one that waits for what never comes must hear of it.
