@@ -162,6 +162,11 @@ impl Catalog {
         self.containers = containers;
     }
 
+    /// All of them.
+    pub fn containers(&self) -> impl Iterator<Item = &Arc<Container>> {
+        self.containers.values()
+    }
+
     /// The container of a number.
     ///
     /// # Errors

@@ -79,15 +79,15 @@ codes! {
     DS_COL_ROWKEY_UNDEFINED = 60_050;
     /// No such row set.
     DS_DS_RESULT_ID_INVALID = 60_132;
-    /// No such session.
-    TM_SESSION_NOT_FOUND = 110_003;
-    /// Transactions are not served.
+    /// Another transaction has locked the row for too long.
+    DS_CON_LOCK_CONFLICT = 60_166;
+    /// The transaction is over: committed, aborted, or beyond its time.
+    TM_TRANSACTION_NOT_FOUND = 110_005;
+    /// Such a statement begins no transaction.
     TM_TRANSACTION_BEGIN_NOT_ALLOWED = 110_007;
-    /// There is nothing to commit.
-    TM_TRANSACTION_COMMIT_NOT_ALLOWED = 110_008;
-    /// There is nothing to abort.
-    TM_TRANSACTION_ABORT_NOT_ALLOWED = 110_009;
-    /// Queries for update are not served.
+    /// A mode of transactions that is not known.
+    TM_TRANSACTION_MODE_INVALID = 110_031;
+    /// Such a query locks no rows.
     TQ_FOR_UPDATE_INVALID = 150_002;
     /// The query names another container.
     TQ_INVALID_COLLECTION_NAME = 150_010;

@@ -1,12 +1,13 @@
 //! The GridDB protocol: bytes to statements to operations on containers, without I/O.
 //!
-//! [`session`] cuts a connection's bytes into statements, [`wire`] reads frames and writes replies, [`name`] and [`schema`] what is in them about containers, [`row`] the rows, [`tql`] queries; [`exec`] runs statements. A container is a table
+//! [`session`] cuts a connection's bytes into statements, [`wire`] reads frames and writes replies, [`name`] and [`schema`] what is in them about containers, [`row`] the rows, [`tql`] queries; [`exec`] runs statements, [`transaction`] has what transactions of several of them need. A container is a table
 //! with one partition, whose rows are ordered by their row key: [`container`], and `docs/decisions/0028-griddb-containers.md`, which says why.
 //! [`GridError`] is how everything here says no.
 
 pub mod container;
 mod error;
 pub mod exec;
+mod failure;
 mod key;
 pub mod name;
 pub mod row;
@@ -15,6 +16,7 @@ pub mod session;
 #[cfg(test)]
 mod testing;
 pub mod tql;
+mod transaction;
 pub mod wire;
 
 pub use container::{Catalog, Container, ContainerChange, PARTITION_COUNT, PUBLIC_DATABASE};
@@ -22,3 +24,4 @@ pub use error::{ErrorCode, GridError};
 pub use key::{decode_key, encode_key, token_of_partition};
 pub use name::ContainerName;
 pub use schema::{Definition, ElementType};
+pub use transaction::OpenTransaction;

@@ -3,6 +3,7 @@
 //! Here are the statements about the connection itself: CONNECT, which is a client's heartbeat as well and is answered at once, LOGIN, LOGOUT,
 //! DISCONNECT, and where partitions are. All others need a login and go to the [`Server`].
 
+use crate::transaction::{Followed, OpenTransaction, OpenTransactions};
 use crate::wire::{FrameHeader, Options, Reader, ReplyHeader, Statement, Status, put_i32, put_i64, statement};
 use crate::{ErrorCode, GridError, PARTITION_COUNT, PUBLIC_DATABASE};
 use std::net::{IpAddr, SocketAddr};
@@ -14,6 +15,8 @@ const VERSION_MIN: i32 = 14;
 const FEATURES: i32 = 7;
 /// Partition = CRC-32 of the name, not its MD5.
 const HASH_MODE: u8 = 0;
+/// How long a transaction lasts, and may last.
+const TRANSACTION_TIMEOUT_S: u32 = 300;
 /// A frame that is longer ends the connection; one up to here that is longer than is taken is skipped.
 const SKIPPED_BYTES_MAX: usize = 128 << 20;
 /// Of a statement that is skipped, what its refusal needs.
@@ -35,8 +38,8 @@ pub trait Server {
     /// Where clients of this node connect.
     fn address(&self) -> SocketAddr;
 
-    /// A statement of a client that has logged in to a database, and the frame's body. Appends the whole reply, unless that comes later.
-    fn statement(&mut self, statement: &Statement<'_>, body: &[u8], database: &str, out: &mut Vec<u8>) -> Progress;
+    /// A statement of a client that has logged in, and the frame's body. Appends the whole reply, unless that comes later.
+    fn statement(&mut self, statement: &Statement<'_>, body: &[u8], client: &Client, out: &mut Vec<u8>) -> Progress;
 }
 
 /// Whether a statement has been answered.
@@ -61,6 +64,15 @@ pub enum Verdict {
     Close,
 }
 
+/// What a client has said as it logged in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// The database that it wants.
+    pub database: Box<str>,
+    /// How long its transactions last.
+    pub transaction_timeout_s: u32,
+}
+
 /// A connection's state.
 #[derive(Debug)]
 pub struct Session {
@@ -71,8 +83,9 @@ pub struct Session {
     /// How much is still to come of a frame that is too long.
     skipped_bytes: usize,
     in_flight: bool,
-    /// The database that its client has logged in to.
-    database: Option<Box<str>>,
+    /// Once it has logged in.
+    client: Option<Client>,
+    transactions: OpenTransactions,
     /// How large replies that came later have been: decays towards those of late.
     reply_bytes: usize,
 }
@@ -87,7 +100,8 @@ impl Session {
             buffer: Vec::new(),
             skipped_bytes: 0,
             in_flight: false,
-            database: None,
+            client: None,
+            transactions: OpenTransactions::default(),
             reply_bytes: REPLY_BYTES_FIRST,
         }
     }
@@ -114,6 +128,11 @@ impl Session {
     #[must_use]
     pub fn takes_requests(&self, unsent_bytes: usize, unsent_bytes_max: usize) -> bool {
         !self.in_flight && unsent_bytes_max > 0 && (unsent_bytes == 0 || unsent_bytes < unsent_bytes_max)
+    }
+
+    /// The connection has ended: takes the transactions that have to be aborted.
+    pub fn take_transactions(&mut self) -> impl Iterator<Item = OpenTransaction> + use<> {
+        self.transactions.take()
     }
 
     /// Takes received bytes, serves the statements in them and appends to `out` what is to be sent; serves none but heartbeats while one is in
@@ -189,9 +208,9 @@ impl Session {
             statement::CONNECT => connect(statement.reply, &mut arguments, out),
             statement::LOGIN => {
                 // Who fails to log in again is not logged in any more.
-                self.database = None;
-                let (database, number) = log_in(&mut arguments, server)?;
-                self.database = Some(database.into());
+                self.client = None;
+                let (client, number) = log_in(&mut arguments, server)?;
+                self.client = Some(client);
                 let reply = statement.reply.begin(Status::Success, out);
                 out.push(0);
                 put_i64(out, number);
@@ -200,20 +219,23 @@ impl Session {
                 Ok(())
             }
             statement::LOGOUT => {
-                self.database = None;
+                self.client = None;
                 statement.reply.write_done(out);
                 Ok(())
             }
             number => {
                 let required = || GridError::new(ErrorCode::TXN_AUTH_REQUIRED, "log in first");
-                let database = self.database.as_deref().ok_or_else(required)?;
+                let client = self.client.as_ref().ok_or_else(required)?;
                 if number == statement::GET_PARTITION_ADDRESS {
                     return partition_address(statement, &mut arguments, self.is_ipv6, server.address(), out);
                 }
                 if !statement::ALL.contains(&number) {
                     return Err(GridError::new(ErrorCode::TXN_STATEMENT_TYPE_UNKNOWN, format!("there is no statement {number}")));
                 }
-                self.in_flight = server.statement(statement, body, database, out) == Progress::Waiting;
+                match self.transactions.follow(statement, &client.database)? {
+                    Followed::Serve => self.in_flight = server.statement(statement, body, client, out) == Progress::Waiting,
+                    Followed::Done => statement.reply.write_done(out),
+                }
                 Ok(())
             }
         }
@@ -239,8 +261,8 @@ fn connect(reply: ReplyHeader, arguments: &mut Reader<'_>, out: &mut Vec<u8>) ->
     Ok(())
 }
 
-/// LOGIN: the database and its number.
-fn log_in<'a>(arguments: &mut Reader<'a>, server: &impl Server) -> Result<(&'a str, i64), GridError> {
+/// LOGIN: what the client says of itself, and its database's number.
+fn log_in(arguments: &mut Reader<'_>, server: &impl Server) -> Result<(Client, i64), GridError> {
     let options = Options::read(arguments)?;
     let (user, _digest) = (arguments.string()?, arguments.string()?);
     let (_timeout_s, _is_owner) = (arguments.i32()?, arguments.bool()?);
@@ -256,7 +278,10 @@ fn log_in<'a>(arguments: &mut Reader<'a>, server: &impl Server) -> Result<(&'a s
     }
     let database = options.database.filter(|name| !name.is_empty()).unwrap_or(PUBLIC_DATABASE);
     let unknown = || GridError::new(ErrorCode::TXN_DATABASE_NOT_EXIST, format!("there is no database {database}"));
-    Ok((database, server.database(database).ok_or_else(unknown)?))
+    let number = server.database(database).ok_or_else(unknown)?;
+    let timeout_s = options.transaction_timeout_s.and_then(|timeout_s| u32::try_from(timeout_s).ok()).filter(|timeout_s| *timeout_s > 0);
+    let transaction_timeout_s = timeout_s.map_or(TRANSACTION_TIMEOUT_S, |timeout_s| timeout_s.min(TRANSACTION_TIMEOUT_S));
+    Ok((Client { database: database.into(), transaction_timeout_s }, number))
 }
 
 /// GET_PARTITION_ADDRESS: who is the master, or who owns a partition. This node is both, and sends on what others have to do.

@@ -88,13 +88,13 @@ impl Connections {
         self.slots[index] = Some(connection);
     }
 
-    /// Forgets a connection. Returns the request that waits for it alone.
-    pub(crate) fn remove(&mut self, id: ConnectionId) -> Option<RequestId> {
+    /// Forgets a connection, and returns it.
+    pub(crate) fn remove(&mut self, id: ConnectionId) -> Option<Connection> {
         let connection = self.take(id)?;
         self.count -= 1;
         self.partial_bytes -= connection.partial;
         self.unsent_bytes -= connection.unsent;
-        connection.stream
+        Some(connection)
     }
 
     /// Counts a connection again, now with `unsent` bytes to send.

@@ -226,10 +226,11 @@ impl Core {
             reactor.send(origin, Message::Ran { part, outcome });
             return;
         }
-        if let Err(ShardError::NotPrimary) = outcome
-            && self.requests.get_mut(part.request).is_some_and(|request| request.route.is_some())
+        if let Err(error @ (ShardError::NotPrimary | ShardError::OutcomeUnknown)) = &outcome
+            && let Some(Request { route: Some((route, _)), .. }) = self.requests.get_mut(part.request)
+            && (*error == ShardError::NotPrimary || !route.is_write)
         {
-            // Nothing was done here: another member may be the primary.
+            // Nothing was done here, or what may be done once more: another member may be the primary.
             return self.route(reactor, part);
         }
         if part.part != PartId::WHOLE {

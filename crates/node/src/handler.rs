@@ -47,7 +47,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         if self.is_node_connection(connection) {
             return self.node_closed(reactor, connection);
         }
-        self.forget(connection);
+        self.forget(reactor, connection);
     }
 
     fn unreachable(&mut self, reactor: &mut R, connection: ConnectionId, code: i32) {

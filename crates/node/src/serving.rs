@@ -87,10 +87,12 @@ impl Core {
     }
 
     /// Forgets a connection, and the request that waits for it alone.
-    pub(crate) fn forget(&mut self, id: ConnectionId) {
-        if let Some(stream) = self.connections.remove(id) {
+    pub(crate) fn forget<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId) {
+        let Some(Connection { session, stream, .. }) = self.connections.remove(id) else { return };
+        if let Some(stream) = stream {
             self.requests.remove(stream);
         }
+        session.closed(self, reactor);
     }
 
     /// Drains clients: closes each connection once no request of it is in flight.
@@ -249,7 +251,7 @@ impl Core {
                 break;
             }
             reactor.abort(id);
-            self.forget(id);
+            self.forget(reactor, id);
         }
         self.stalls_due_us
     }

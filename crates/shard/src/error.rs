@@ -126,13 +126,13 @@ impl ShardError {
 }
 
 impl From<Stop> for ShardError {
-    /// Anything but a miss, which is no failure.
+    /// Anything but a miss or a lock, which are no failures.
     fn from(stop: Stop) -> Self {
         match stop {
             Stop::NotReady => Self::NotReady,
             Stop::UnknownTable => Self::UnknownTable,
             Stop::NotPrimary => Self::NotPrimary,
-            Stop::Miss => Self::Busy,
+            Stop::Miss | Stop::Locked => Self::Busy,
             Stop::Damaged { .. } => Self::Read(stop),
         }
     }

@@ -1,4 +1,4 @@
-//! Operations that wait for rows from the device, or for the device to catch up with writers.
+//! Operations that wait for rows from the device, for the device to catch up with writers, or for locks.
 
 use crate::{Access, Ticket};
 use base::{TableId, Token};
@@ -17,13 +17,22 @@ pub(crate) struct Parked {
     pub(crate) access: Access,
 }
 
+/// An operation that waits for a lock.
+pub(crate) struct Locked {
+    pub(crate) number: u64,
+    /// When it is run again at the latest.
+    pub(crate) due_us: u64,
+}
+
 /// All of them, by the number the engine knows them by.
 #[derive(Default)]
 pub(crate) struct ParkedOperations {
-    slots: Vec<Option<Parked>>,
+    pub(crate) slots: Vec<Option<Parked>>,
     free: Vec<u32>,
     /// Waiting for the device to take writes, oldest first.
     pub(crate) writers: VecDeque<u64>,
+    /// Waiting for a lock, oldest first.
+    pub(crate) locked: VecDeque<Locked>,
     /// Those whose rows are in memory now.
     pub(crate) ready: Vec<u64>,
     /// The size of recent replies: a decaying maximum.

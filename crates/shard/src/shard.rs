@@ -2,7 +2,7 @@
 
 use crate::deltas::{Deltas, companion};
 use crate::held::Replies;
-use crate::parked::{Parked, ParkedOperations};
+use crate::parked::{Locked, Parked, ParkedOperations};
 use crate::replication::{Access, Replication};
 use crate::store::EngineStore;
 use crate::table_state::Tables;
@@ -17,6 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How many parked operations are run again before the core looks at its sockets.
 const RERUNS_PER_TURN: usize = 256;
+/// An operation that waits for a lock looks again after this time, as nobody tells of a transaction that is over time.
+const LOCK_AGAIN_US: u64 = 50_000;
 /// Of so many at a time, the lookups wait for memory together.
 const WARM_OPERATIONS: usize = 16;
 
@@ -50,6 +52,8 @@ pub(crate) struct Run {
     pub(crate) merged: RefCell<WriteSet>,
     /// The partition that it asked for last.
     last_partition: Option<(TableId, Token)>,
+    /// When it met a lock.
+    locked_at_us: Option<u64>,
     /// Whose rows it may read.
     access: Access,
 }
@@ -132,6 +136,7 @@ impl Shard {
         run.writes.clear();
         run.merged.get_mut().clear();
         run.misses.get_mut().clear();
+        run.locked_at_us = None;
         let store = EngineStore {
             engine: &self.engine,
             misses: &run.misses,
@@ -159,14 +164,17 @@ impl Shard {
         };
         let outcome = match ran {
             Ok(()) => self.apply(context),
-            Err(Stop::Miss) => {
+            Err(stop @ (Stop::Miss | Stop::Locked)) => {
                 run.last_partition = store.last_partition.get();
+                run.locked_at_us = (stop == Stop::Locked).then_some(context.now.monotonic_us);
                 Outcome::Waits
             }
             Err(stop) => Outcome::Failed(stop.into()),
         };
         if !matches!(outcome, Outcome::Done | Outcome::Unsynced(_)) {
             reply.truncate(start);
+        } else if !self.parked.locked.is_empty() {
+            self.wake_locked();
         }
         outcome
     }
@@ -207,8 +215,10 @@ impl Shard {
     /// Asks for what the operation that has just run was missing.
     fn fetch_misses(&mut self, number: u64) {
         let misses = std::mem::take(&mut *self.run.misses.borrow_mut());
-        if misses.is_empty() {
-            self.parked.writers.push_back(number);
+        match self.run.locked_at_us {
+            Some(at_us) => self.parked.locked.push_back(Locked { number, due_us: at_us + LOCK_AGAIN_US }),
+            None if misses.is_empty() => self.parked.writers.push_back(number),
+            None => {}
         }
         for miss in &misses {
             self.engine.fetch(miss, number);
@@ -225,9 +235,11 @@ impl Shard {
         }
         self.run_ready(now);
         self.run_writers(now);
+        self.run_locked(now);
         self.release_held();
+        let locks_due_us = self.parked.locked.iter().map(|locked| locked.due_us).min();
         // What has just run may have written.
-        next.into_iter().chain(self.engine.flush_due_us()).min()
+        next.into_iter().chain(self.engine.flush_due_us()).chain(locks_due_us).min()
     }
 
     /// Runs operations again whose rows are in memory now.
@@ -255,6 +267,35 @@ impl Shard {
             let Some(number) = self.parked.writers.pop_front() else { break };
             self.run_again(now, number);
         }
+    }
+
+    /// The operation that has just run may have released locks: what it staged last tells whose.
+    fn wake_locked(&mut self) {
+        let writes = &self.run.writes;
+        let Some(last) = writes.len().checked_sub(1).and_then(|last| writes.row(last)) else { return };
+        let place = Some((last.partition.table, last.partition.token));
+        let ParkedOperations { slots, locked, .. } = &mut self.parked;
+        for waiting in locked {
+            if slots.get(waiting.number as usize).and_then(Option::as_ref).is_some_and(|parked| parked.missed_in == place) {
+                waiting.due_us = 0;
+            }
+        }
+    }
+
+    /// Runs operations again that wait for locks, when it is time.
+    fn run_locked(&mut self, now: Now) {
+        if self.parked.locked.is_empty() {
+            return;
+        }
+        let mut due = Vec::new();
+        self.parked.locked.retain(|waiting| {
+            let is_due = waiting.due_us <= now.monotonic_us && due.len() < RERUNS_PER_TURN;
+            if is_due {
+                due.push(waiting.number);
+            }
+            !is_due
+        });
+        due.into_iter().for_each(|number| self.run_again(now, number));
     }
 
     /// Whether a write that waits would be done now, or refused for good: one that waits for what never comes must hear of it.

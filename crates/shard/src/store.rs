@@ -205,6 +205,11 @@ impl RowStore for EngineStore<'_> {
         }
     }
 
+    #[inline]
+    fn has_rows(&self, table: TableId) -> bool {
+        self.engine.table_rows(table) > 0
+    }
+
     fn basis(&self, partition: &PartitionKey<'_>) -> Result<Basis<'_>, Stop> {
         // Other replicas may have the row in memory, and all of them write the same; an observer gets the old row.
         if self.replication.is_some_and(|replication| replication.is_replicated(partition.table))

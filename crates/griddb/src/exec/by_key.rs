@@ -1,63 +1,63 @@
 //! Rows of one container by key.
 
-use super::failure::Failure;
-use super::head::{self, Uuid};
+use super::head::{Head, Uuid};
 use super::request::Request;
-use super::rows;
+use super::rows::{self, RowLock};
 use crate::container::Container;
+use crate::failure::Failure;
 use crate::row::{self, RowReader, RowSet, SentRow, StoredRow};
 use crate::wire::Reader;
 use crate::{ErrorCode, GridError, encode_key};
 use model::operation::{Context, Direction, FIRST_ROW_BYTE, RowStore, Visit, WriteSet};
-use std::sync::Arc;
 
 /// PUT_ROW, and APPEND_TIME_SERIES_ROW.
 pub(super) struct Put<'a> {
-    pub(super) container: &'a Arc<Container>,
+    pub(super) head: Head<'a>,
     row: SentRow<'a>,
     key: Vec<u8>,
 }
 
 /// PUT_MULTIPLE_ROWS.
 pub(super) struct PutMany<'a> {
-    pub(super) container: &'a Arc<Container>,
+    pub(super) head: Head<'a>,
     rows: Vec<SentRow<'a>>,
 }
 
 /// GET_ROW, DELETE_ROW.
 pub(super) struct Key<'a> {
-    pub(super) container: &'a Arc<Container>,
+    pub(super) head: Head<'a>,
     key: Vec<u8>,
 }
 
 impl<'a> Put<'a> {
-    pub(super) fn read(request: &Request<'a>, mut reader: Reader<'a>) -> Result<Self, GridError> {
-        let container = head::container(request, &mut reader, Uuid::Own)?;
+    pub(super) fn read(request: &Request<'a>, id: i64, mut reader: Reader<'a>) -> Result<Self, GridError> {
+        let head = Head::read(request, id, &mut reader, Uuid::Own)?;
+        let container = head.container;
         let mut rows = RowReader::new(&container.definition.columns, 1, &mut reader)?;
         let row = rows.next_row()?.ok_or(GridError::malformed("a row is missing"))?;
         let mut key = Vec::new();
         rows::key_of_row(container, &row, &mut key)?;
-        Ok(Self { container, row, key })
+        Ok(Self { head, row, key })
     }
 
     /// Replaces the row of this key; says whether there was one.
     pub(super) fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, out: &mut Vec<u8>) -> Result<(), Failure> {
         if self.key.is_empty() {
             let mut key = Vec::new();
-            rows::encode_row_id(rows::next_row_id(self.container, store)?, &mut key)?;
-            rows::stage(self.container, &self.row, &key, context, writes)?;
+            rows::encode_row_id(rows::next_row_id(self.head.container, store)?, &mut key)?;
+            rows::stage(self.head.container, &self.row, &key, context, writes)?;
             out.push(0);
             return Ok(());
         }
-        let exists = rows::exists(self.container, &self.key, store)?;
-        rows::stage(self.container, &self.row, &self.key, context, writes)?;
+        let exists = rows::exists(self.head.container, &self.key, store)?;
+        rows::stage(self.head.container, &self.row, &self.key, context, writes)?;
         out.push(u8::from(exists));
         Ok(())
     }
 
     /// Puts the row at the server's time, or at the newest row's if that is later; says whether there was one.
     pub(super) fn append(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, out: &mut Vec<u8>) -> Result<(), Failure> {
-        if !self.container.is_time_series() {
+        if !self.head.container.is_time_series() {
             let message = "only a time series is appended to";
             return Err(GridError::new(ErrorCode::TXN_CONTAINER_TYPE_INVALID, message).into());
         }
@@ -65,30 +65,31 @@ impl<'a> Put<'a> {
         let mut key = Vec::new();
         encode_key(crate::ElementType::Timestamp, &now_ms.to_be_bytes(), &mut key)?;
         let mut exists = false;
-        rows::scan(self.container, (&[FIRST_ROW_BYTE], None), Direction::Reverse, store, |newest| {
+        rows::scan(self.head.container, (&[FIRST_ROW_BYTE], None), Direction::Reverse, store, |newest| {
             if newest.clustering >= &key[..] {
                 key = newest.clustering.to_vec();
                 exists = true;
             }
             Ok(Visit::Stop)
         })?;
-        rows::stage(self.container, &self.row, &key, context, writes)?;
+        rows::stage(self.head.container, &self.row, &key, context, writes)?;
         out.push(u8::from(exists));
         Ok(())
     }
 }
 
 impl<'a> PutMany<'a> {
-    pub(super) fn read(request: &Request<'a>, mut reader: Reader<'a>) -> Result<Self, GridError> {
-        let container = head::container(request, &mut reader, Uuid::Own)?;
+    pub(super) fn read(request: &Request<'a>, id: i64, mut reader: Reader<'a>) -> Result<Self, GridError> {
+        let head = Head::read(request, id, &mut reader, Uuid::Own)?;
+        let container = head.container;
         let count = reader.i64()?;
         let rows = RowReader::new(&container.definition.columns, count, &mut reader)?.read_all()?;
-        Ok(Self { container, rows })
+        Ok(Self { head, rows })
     }
 
     /// Replaces the rows of their keys. Clients are not told whether there were any.
     pub(super) fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, out: &mut Vec<u8>) -> Result<(), Failure> {
-        put_all(self.container, &self.rows, context, store, writes)?;
+        put_all(self.head.container, &self.rows, context, store, writes)?;
         out.push(0);
         Ok(())
     }
@@ -118,27 +119,35 @@ pub(super) fn put_all(
 }
 
 impl<'a> Key<'a> {
-    pub(super) fn read(request: &Request<'a>, mut reader: Reader<'a>) -> Result<Self, GridError> {
-        let container = head::container(request, &mut reader, Uuid::Own)?;
+    pub(super) fn read(request: &Request<'a>, id: i64, mut reader: Reader<'a>) -> Result<Self, GridError> {
+        let head = Head::read(request, id, &mut reader, Uuid::Own)?;
+        let container = head.container;
         let key = rows::read_key(container, &mut reader)?;
-        Ok(Self { container, key })
+        Ok(Self { head, key })
     }
 
-    pub(super) fn get(&self, store: &dyn RowStore, out: &mut Vec<u8>) -> Result<(), Failure> {
-        let row = store.get(&self.container.partition(), &self.key)?.and_then(row::live);
+    /// Gives the row, and has it locked if `lock` is given.
+    pub(super) fn get(&self, store: &dyn RowStore, lock: Option<RowLock<'_>>, out: &mut Vec<u8>) -> Result<(), Failure> {
+        let row = store.get(&self.head.container.partition(), &self.key)?.and_then(row::live);
         out.push(u8::from(row.is_some()));
         if let Some(view) = row {
-            let mut rows = RowSet::new(self.container, true, rows::REPLY_BYTES_MAX);
-            rows.push(&StoredRow { container: self.container, clustering: &self.key, view })?;
+            let mut rows = RowSet::new(self.head.container, true, rows::REPLY_BYTES_MAX);
+            if lock.is_some() {
+                rows = rows.keeping_keys(true);
+            }
+            rows.push(&StoredRow { container: self.head.container, clustering: &self.key, view })?;
+            if let Some(lock) = lock {
+                rows.number(lock)?;
+            }
             rows.write(out);
         }
         Ok(())
     }
 
     pub(super) fn delete(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, out: &mut Vec<u8>) -> Result<(), Failure> {
-        let exists = rows::exists(self.container, &self.key, store)?;
+        let exists = rows::exists(self.head.container, &self.key, store)?;
         if exists {
-            rows::stage_deletion(self.container, &self.key, context, writes);
+            rows::stage_deletion(self.head.container, &self.key, context, writes);
         }
         out.push(u8::from(exists));
         Ok(())

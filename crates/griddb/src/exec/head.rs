@@ -1,55 +1,94 @@
 //! What statements about rows begin with: the container, its session, its transaction.
 
 use super::request::Request;
+use crate::transaction::{Reference, TransactionId, UUID_BYTES};
 use crate::wire::{Options, Reader};
 use crate::{Container, ErrorCode, GridError};
 use std::sync::Arc;
 
-const UUID_BYTES: usize = 16;
 /// A statement that commits what it does.
 const TRANSACTION_AUTO: u8 = 0;
+const TRANSACTION_BEGIN: u8 = 1;
+const TRANSACTION_CONTINUE: u8 = 2;
 
-/// Where the session's identifier is.
+/// Where the client's identifier is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Uuid {
     /// Here.
     Own,
-    /// Before all statements of a request.
-    Shared,
+    /// Before all statements of a request: this one.
+    Shared([u8; UUID_BYTES]),
 }
 
-/// Reads the head of a statement about rows.
-pub(super) fn container<'a>(request: &Request<'a>, reader: &mut Reader<'a>, uuid: Uuid) -> Result<&'a Arc<Container>, GridError> {
-    let container = request.container(reader.i64()?)?;
-    let _session = reader.i64()?;
-    if uuid == Uuid::Own {
-        skip_uuid(reader)?;
+/// The head of a statement.
+#[derive(Clone, Copy)]
+pub(super) struct Head<'a> {
+    pub(super) container: &'a Arc<Container>,
+    /// The transaction that it takes part in, unless it commits what it does.
+    pub(super) transaction: Option<Reference>,
+    /// Whether the rows that it gives are locked for the transaction.
+    pub(super) locks_rows: bool,
+}
+
+impl<'a> Head<'a> {
+    /// Reads the head of the statement of this number.
+    pub(super) fn read(request: &Request<'a>, statement: i64, reader: &mut Reader<'a>, uuid: Uuid) -> Result<Self, GridError> {
+        let container = request.container(reader.i64()?)?;
+        let id = match uuid {
+            Uuid::Own => TransactionId::read(reader)?,
+            Uuid::Shared(uuid) => TransactionId { session: reader.i64()?, uuid },
+        };
+        check_version(container, reader.i32()?)?;
+        let _session_mode = reader.u8()?;
+        let mode = reader.u8()?;
+        let options = Options::read(reader)?;
+        let transaction = match mode {
+            TRANSACTION_AUTO => None,
+            // The connection has to know of it.
+            TRANSACTION_BEGIN if uuid != Uuid::Own => return Err(begins_none("no transaction begins with one of several queries")),
+            TRANSACTION_BEGIN | TRANSACTION_CONTINUE => Some(Reference { id, statement, begins: mode == TRANSACTION_BEGIN }),
+            _ => return Err(GridError::new(ErrorCode::TM_TRANSACTION_MODE_INVALID, format!("there is no mode {mode} of transactions"))),
+        };
+        check_container_lock(&options)?;
+        if options.for_update && transaction.is_none() {
+            return Err(GridError::new(ErrorCode::TQ_FOR_UPDATE_INVALID, "rows are locked for a transaction only: turn auto-commit off"));
+        }
+        Ok(Self { container, transaction, locks_rows: options.for_update })
     }
-    check_version(container, reader.i32()?)?;
-    let _session_mode = reader.u8()?;
-    check_transaction(reader.u8()?)?;
-    check_options(&Options::read(reader)?)?;
-    Ok(container)
 }
 
-/// Skips the identifier of a session.
-pub(super) fn skip_uuid(reader: &mut Reader<'_>) -> Result<(), GridError> {
-    reader.take(UUID_BYTES).map(drop)
+impl Head<'_> {
+    /// Whether a statement that only reads changes a transaction.
+    pub(super) fn writes(&self) -> bool {
+        self.locks_rows || self.transaction.is_some_and(|transaction| transaction.begins)
+    }
 }
 
-/// Refuses what begins a transaction.
+/// Reads the identifier of the client, before all statements of a request.
+pub(super) fn uuid(reader: &mut Reader<'_>) -> Result<Uuid, GridError> {
+    reader.uuid().map(Uuid::Shared)
+}
+
+/// Refuses what begins a transaction, or continues one.
 pub(super) fn check_transaction(mode: u8) -> Result<(), GridError> {
-    if mode == TRANSACTION_AUTO {
-        return Ok(());
-    }
-    let message = "transactions of several statements are not supported yet: leave auto-commit on, and put many rows as one list";
-    Err(GridError::new(ErrorCode::TM_TRANSACTION_BEGIN_NOT_ALLOWED, message))
+    if mode == TRANSACTION_AUTO { Ok(()) } else { Err(begins_none("rows of several containers are put without a transaction")) }
 }
 
-/// Refuses locks, which only transactions have.
+fn begins_none(message: &'static str) -> GridError {
+    GridError::new(ErrorCode::TM_TRANSACTION_BEGIN_NOT_ALLOWED, message)
+}
+
+/// Refuses locks, which only rows of one container have.
 pub(super) fn check_options(options: &Options<'_>) -> Result<(), GridError> {
-    if options.for_update || options.container_lock {
-        return Err(GridError::new(ErrorCode::TQ_FOR_UPDATE_INVALID, "locks are not supported yet, as transactions are not"));
+    if options.for_update {
+        return Err(GridError::new(ErrorCode::TQ_FOR_UPDATE_INVALID, "a statement about several containers locks no rows"));
+    }
+    check_container_lock(options)
+}
+
+fn check_container_lock(options: &Options<'_>) -> Result<(), GridError> {
+    if options.container_lock {
+        return Err(GridError::new(ErrorCode::TQ_FOR_UPDATE_INVALID, "a container cannot be locked as a whole"));
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! Rows of several containers of one partition: put as one atomic group, read as of one moment.
 
-use super::failure::Failure;
 use super::head::{self, check_options, check_transaction};
 use super::request::Request;
 use super::{by_key, rows};
 use crate::container::Container;
+use crate::failure::Failure;
 use crate::row::{RowReader, RowSet, SentRow, StoredRow, live};
 use crate::schema::{ColumnDefinition, Kind, read_columns, write_columns};
 use crate::wire::{Options, Reader, put_i32};
@@ -24,7 +24,7 @@ pub(super) struct PutContainers<'a> {
 
 impl<'a> PutContainers<'a> {
     pub(super) fn read(request: &Request<'a>, mut reader: Reader<'a>) -> Result<Self, GridError> {
-        head::skip_uuid(&mut reader)?;
+        head::uuid(&mut reader)?;
         Options::read(&mut reader)?;
         let schemas = count(&mut reader)?;
         let schemas = (0..schemas).map(|_| SentSchema::read(&mut reader)).collect::<Result<Vec<_>, _>>()?;
@@ -120,7 +120,7 @@ enum Wanted {
 
 impl<'a> GetContainers<'a> {
     pub(super) fn read(request: &Request<'a>, mut reader: Reader<'a>) -> Result<Self, GridError> {
-        head::skip_uuid(&mut reader)?;
+        head::uuid(&mut reader)?;
         Options::read(&mut reader)?;
         let predicates = count(&mut reader)?;
         let predicates = (0..predicates).map(|_| SentPredicate::read(&mut reader)).collect::<Result<Vec<_>, _>>()?;

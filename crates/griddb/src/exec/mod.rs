@@ -4,20 +4,26 @@
 //! |---|---|
 //! | containers: make, find, describe, list, drop | [`containers`] |
 //! | rows by key: put, get, delete, append | [`by_key`] |
+//! | rows by the number that a query for update has given them | [`by_id`] |
 //! | many rows of several containers of one partition | [`many`] |
 //! | queries: TQL, ranges of time, aggregation, sampling | [`query`], in parts by [`part`] |
-//! | sessions, which mean nothing without transactions | [`sessions`] |
+//! | sessions | [`sessions`] |
+//! | the ends of transactions | [`ending`] |
+//! | transactions that are over time | [`overdue`] |
 //!
 //! [`start`] says what must happen for a statement; those about rows are an [`Execution`].
 //!
 //! Whatever a statement writes is one atomic group, as a partition is on one core.
 
+mod by_id;
 mod by_key;
 mod containers;
-mod failure;
+mod ending;
 mod head;
 mod many;
+mod many_queries;
 mod operation;
+mod overdue;
 mod part;
 mod query;
 mod request;
@@ -26,7 +32,9 @@ mod sessions;
 mod start;
 mod work;
 
+pub use crate::transaction::LOCK_WAIT_US;
 pub use operation::Execution;
+pub use overdue::{end_overdue, may_have_transactions};
 pub use request::Request;
 pub use start::start;
 pub use work::Work;

@@ -1,9 +1,14 @@
 //! A statement about rows as an operation, whose reply is the whole reply.
 
-use super::failure::Failure;
+use super::by_id::ById;
+use super::ending::Ending;
+use super::head::Head;
 use super::request::Request;
-use super::{by_key, many, query};
+use super::rows::RowLock;
+use super::{by_key, many, many_queries, query};
 use crate::container::{Catalog, Container};
+use crate::failure::Failure;
+use crate::transaction::{Change, Overlay, Reference, Scope, Transaction, check_unlocked};
 use crate::wire::{ReplyHeader, Statement, Status, statement};
 use crate::{ErrorCode, GridError, token_of_partition};
 use base::{TableId, Token};
@@ -20,9 +25,11 @@ enum Plan<'a> {
     Append(by_key::Put<'a>),
     PutContainers(many::PutContainers<'a>),
     GetContainers(many::GetContainers<'a>),
+    ById(ById<'a>),
     Query(query::Query<'a>),
     Queries(Vec<query::Query<'a>>),
     One(query::One<'a>),
+    Ending(Ending<'a>),
 }
 
 /// A statement about rows: runs on the core that owns its partition, and appends the whole reply.
@@ -40,20 +47,7 @@ impl<'a> Execution<'a> {
     /// # Errors
     /// It cannot be read, or cannot be done.
     pub(super) fn new(request: Request<'a>, statement: &Statement<'a>) -> Result<Self, GridError> {
-        let arguments = statement.arguments;
-        let plan = match statement.number() {
-            statement::PUT_ROW => Plan::Put(by_key::Put::read(&request, arguments)?),
-            statement::APPEND_TIME_SERIES_ROW => Plan::Append(by_key::Put::read(&request, arguments)?),
-            statement::PUT_MULTIPLE_ROWS => Plan::PutMany(by_key::PutMany::read(&request, arguments)?),
-            statement::GET_ROW => Plan::Get(by_key::Key::read(&request, arguments)?),
-            statement::DELETE_ROW => Plan::Delete(by_key::Key::read(&request, arguments)?),
-            statement::PUT_MULTIPLE_CONTAINER_ROWS => Plan::PutContainers(many::PutContainers::read(&request, arguments)?),
-            statement::GET_MULTIPLE_CONTAINER_ROWS => Plan::GetContainers(many::GetContainers::read(&request, arguments)?),
-            statement::EXECUTE_MULTIPLE_QUERIES => Plan::Queries(query::Query::read_many(&request, arguments)?),
-            number if query::One::STATEMENTS.contains(&number) => Plan::One(query::One::read(number, &request, arguments)?),
-            number if query::Query::STATEMENTS.contains(&number) => Plan::Query(query::Query::read(number, &request, arguments)?),
-            number => return Err(GridError::unsupported(format!("statement {number} is not supported yet"))),
-        };
+        let plan = Plan::read(&request, statement)?;
         let container = plan.container()?;
         let partition = container.map_or(0, |container| container.definition.partition);
         let table = container.map(|container| container.table.id);
@@ -79,34 +73,77 @@ impl<'a> Execution<'a> {
         self.table
     }
 
-    /// Whether it changes rows.
+    /// Whether it changes rows, or transactions and their locks.
     #[must_use]
     pub fn is_write(&self) -> bool {
-        matches!(self.plan, Plan::Put(_) | Plan::PutMany(_) | Plan::Delete(_) | Plan::Append(_) | Plan::PutContainers(_))
+        match &self.plan {
+            Plan::Get(_) | Plan::Query(_) | Plan::One(_) => self.plan.head().is_some_and(|head| head.writes()),
+            Plan::Queries(queries) => queries.iter().any(|query| query.head.writes()),
+            Plan::GetContainers(_) => false,
+            _ => true,
+        }
+    }
+
+    /// Whether it may run once more when nobody knows whether it has: an end of a transaction does nothing the second time, and says the same.
+    #[must_use]
+    pub fn may_run_again(&self) -> bool {
+        matches!(self.plan, Plan::Ending(_))
     }
 
     /// A copy that owns its bytes, to be sent to another core or kept while a row is read.
     #[must_use]
     pub fn to_operation(&self) -> Box<dyn Operation> {
-        let Request { catalog, schema, database, body, is_ipv6 } = self.request;
+        let Request { catalog, schema, database, body, transaction_timeout_s, received_us, is_ipv6 } = self.request;
         let (catalog, schema) = (Arc::clone(catalog), Arc::clone(schema));
-        Box::new(OwnedExecution { catalog, schema, database: database.into(), body: body.into(), is_ipv6 })
+        let (database, body) = (database.into(), body.into());
+        Box::new(OwnedExecution { catalog, schema, database, body, transaction_timeout_s, received_us, is_ipv6 })
     }
 }
 
 impl<'a> Plan<'a> {
+    /// Decodes a statement.
+    #[inline]
+    fn read(request: &Request<'a>, statement: &Statement<'a>) -> Result<Self, GridError> {
+        let (arguments, id) = (statement.arguments, statement.reply.id);
+        Ok(match statement.number() {
+            statement::PUT_ROW => Self::Put(by_key::Put::read(request, id, arguments)?),
+            statement::APPEND_TIME_SERIES_ROW => Self::Append(by_key::Put::read(request, id, arguments)?),
+            statement::PUT_MULTIPLE_ROWS => Self::PutMany(by_key::PutMany::read(request, id, arguments)?),
+            statement::GET_ROW => Self::Get(by_key::Key::read(request, id, arguments)?),
+            statement::DELETE_ROW => Self::Delete(by_key::Key::read(request, id, arguments)?),
+            statement::PUT_MULTIPLE_CONTAINER_ROWS => Self::PutContainers(many::PutContainers::read(request, arguments)?),
+            statement::GET_MULTIPLE_CONTAINER_ROWS => Self::GetContainers(many::GetContainers::read(request, arguments)?),
+            statement::EXECUTE_MULTIPLE_QUERIES => Self::Queries(query::Query::read_many(request, arguments)?),
+            number if query::One::STATEMENTS.contains(&number) => Self::One(query::One::read(number, request, id, arguments)?),
+            number if query::Query::STATEMENTS.contains(&number) => Self::Query(query::Query::read(number, request, id, arguments)?),
+            number if ById::STATEMENTS.contains(&number) => Self::ById(ById::read(number, request, id, arguments)?),
+            number if Ending::STATEMENTS.contains(&number) => Self::Ending(Ending::read(number, request, id, arguments)?),
+            number => return Err(GridError::unsupported(format!("statement {number} is not supported yet"))),
+        })
+    }
+
+    /// What it begins with, if it is about one container.
+    fn head(&self) -> Option<&Head<'a>> {
+        match self {
+            Self::Put(put) | Self::Append(put) => Some(&put.head),
+            Self::PutMany(put) => Some(&put.head),
+            Self::Get(key) | Self::Delete(key) => Some(&key.head),
+            Self::ById(by_id) => Some(&by_id.head),
+            Self::Query(query) => Some(&query.head),
+            Self::One(one) => Some(&one.head),
+            Self::PutContainers(_) | Self::GetContainers(_) | Self::Queries(_) | Self::Ending(_) => None,
+        }
+    }
+
     /// A container that it is about, if there is one: all are in its partition.
     #[inline]
     fn container(&self) -> Result<Option<&'a Arc<Container>>, GridError> {
         match self {
-            Self::Put(put) | Self::Append(put) => Ok(Some(put.container)),
-            Self::PutMany(put) => Ok(Some(put.container)),
-            Self::Get(key) | Self::Delete(key) => Ok(Some(key.container)),
-            Self::Query(query) => Ok(Some(query.container)),
-            Self::One(one) => Ok(Some(one.container)),
             Self::PutContainers(put) => first_of_one_partition(put.containers()),
             Self::GetContainers(get) => first_of_one_partition(get.containers()),
-            Self::Queries(queries) => first_of_one_partition(queries.iter().map(|query| query.container)),
+            Self::Queries(queries) => first_of_one_partition(queries.iter().map(|query| query.head.container)),
+            Self::Ending(ending) => first_of_one_partition(ending.containers()),
+            _ => Ok(self.head().map(|head| head.container)),
         }
     }
 
@@ -114,26 +151,88 @@ impl<'a> Plan<'a> {
     fn is_repeatable(&self) -> bool {
         let has_key = |container: &Container| container.definition.key_len > 0;
         match self {
-            Self::Put(put) => has_key(put.container),
-            Self::PutMany(put) => has_key(put.container),
+            Self::Put(put) => has_key(put.head.container),
+            Self::PutMany(put) => has_key(put.head.container),
             Self::PutContainers(put) => put.containers().all(|container| has_key(container)),
-            Self::Append(_) => false,
-            Self::Get(_) | Self::Delete(_) | Self::Query(_) | Self::One(_) | Self::GetContainers(_) | Self::Queries(_) => true,
+            Self::Append(_) | Self::ById(_) => false,
+            Self::Get(_)
+            | Self::Delete(_)
+            | Self::Query(_)
+            | Self::One(_)
+            | Self::GetContainers(_)
+            | Self::Queries(_)
+            | Self::Ending(_) => true,
         }
     }
 
-    fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, out: &mut Vec<u8>) -> Result<(), Failure> {
+    fn run(&self, scope: &mut Scope<'_>, out: &mut Vec<u8>) -> Result<(), Failure> {
+        match self {
+            Self::Ending(ending) => ending.run(scope),
+            Self::Queries(queries) => many_queries::run(queries, scope, out),
+            Self::PutContainers(put) => {
+                put.run(scope.context, scope.store, scope.writes)?;
+                put.containers().try_for_each(|container| check_unlocked(container, scope))
+            }
+            Self::GetContainers(get) => get.run(scope.store, out),
+            _ => match self.head() {
+                Some(Head { container, transaction: Some(reference), locks_rows }) => {
+                    self.run_in(container, reference, *locks_rows, scope, out)
+                }
+                Some(head) => {
+                    self.run_rows(scope.context, scope.store, scope.writes, None, out)?;
+                    if scope.writes.is_empty() { Ok(()) } else { check_unlocked(head.container, scope) }
+                }
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Runs for a transaction: what it would write is noted, and its rows are locked.
+    fn run_in(
+        &self,
+        container: &Container,
+        reference: &Reference,
+        locks_rows: bool,
+        scope: &mut Scope<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Failure> {
+        let mut transaction = Transaction::open(container, reference, scope)?;
+        let (context, overlay) = (scope.context, Overlay::new(container, transaction.number(), scope.store));
+        let mut changes = WriteSet::default();
+        if let Self::ById(by_id) = self {
+            by_id.run(context, &overlay, &mut changes, out)?;
+        } else {
+            let mut lock = |key: &[u8]| Ok(transaction.lock(key, Change::Locked, scope)? + 1);
+            let lock: Option<RowLock<'_>> = if locks_rows { Some(&mut lock) } else { None };
+            self.run_rows(context, &overlay, &mut changes, lock, out)?;
+        }
+        for row in changes.rows() {
+            transaction.lock(row.clustering, Change::of_staged(row.row), scope)?;
+        }
+        transaction.stage(scope);
+        Ok(())
+    }
+
+    /// Runs against rows as they are, or as a transaction sees them.
+    fn run_rows(
+        &self,
+        context: &Context,
+        store: &dyn RowStore,
+        writes: &mut WriteSet,
+        lock: Option<RowLock<'_>>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Failure> {
         match self {
             Self::Put(put) => put.run(context, store, writes, out),
             Self::PutMany(put) => put.run(context, store, writes, out),
-            Self::Get(key) => key.get(store, out),
+            Self::Get(key) => key.get(store, lock, out),
             Self::Delete(key) => key.delete(context, store, writes, out),
             Self::Append(put) => put.append(context, store, writes, out),
-            Self::PutContainers(put) => put.run(context, store, writes),
-            Self::GetContainers(get) => get.run(store, out),
-            Self::Query(query) => query.run(context, store, out),
-            Self::Queries(queries) => query::Query::run_many(queries, context, store, out),
+            Self::Query(query) => query.run(context, store, lock, out),
             Self::One(one) => one.run(store, out),
+            Self::ById(_) | Self::PutContainers(_) | Self::GetContainers(_) | Self::Queries(_) | Self::Ending(_) => {
+                unreachable!("they have their own way")
+            }
         }
     }
 }
@@ -150,7 +249,8 @@ impl Operation for Execution<'_> {
     fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, out: &mut Vec<u8>) -> Result<(), Stop> {
         let start = out.len();
         let reply = self.reply.begin(Status::Success, out);
-        match self.plan.run(context, store, writes, out) {
+        let Request { transaction_timeout_s: timeout_s, received_us, .. } = self.request;
+        match self.plan.run(&mut Scope { context, store, writes, timeout_s, received_us }, out) {
             Ok(()) => reply.end(out),
             Err(failure) => {
                 writes.clear();
@@ -171,14 +271,17 @@ struct OwnedExecution {
     schema: Arc<Schema>,
     database: Box<str>,
     body: Box<[u8]>,
+    transaction_timeout_s: u32,
+    received_us: u64,
     is_ipv6: bool,
 }
 
 impl Operation for OwnedExecution {
     fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, out: &mut Vec<u8>) -> Result<(), Stop> {
-        let Self { catalog, schema, database, body, is_ipv6 } = self;
-        let request = Request { catalog, schema, database, body, is_ipv6: *is_ipv6 };
-        let statement = Statement::read(body, *is_ipv6).expect("the same bytes were decoded before");
+        let Self { catalog, schema, database, body, transaction_timeout_s, received_us, is_ipv6 } = self;
+        let (transaction_timeout_s, received_us, is_ipv6) = (*transaction_timeout_s, *received_us, *is_ipv6);
+        let request = Request { catalog, schema, database, body, transaction_timeout_s, received_us, is_ipv6 };
+        let statement = Statement::read(body, is_ipv6).expect("the same bytes were decoded before");
         let execution = Execution::new(request, &statement).expect("the same bytes were decoded before");
         execution.run(context, store, writes, out)
     }

@@ -1,17 +1,16 @@
 //! Queries of one container: TQL, and the selections of time series that come without a text.
 
-use super::failure::Failure;
-use super::head::{self, Uuid};
+use super::head::{self, Head, Uuid};
 use super::part::{Part, Progress};
 use super::request::Request;
-use super::rows;
+use super::rows::{self, RowLock};
 use crate::GridError;
 use crate::container::Container;
+use crate::failure::Failure;
 use crate::tql::{self, Aggregation, Answer, Execution, Interpolation, Sampling, Select, TimeOperator, TimeUnit};
 use crate::wire::{Options, Reader, put_i32, put_i64, statement};
 use model::operation::{Context, Direction, FIRST_ROW_BYTE, RowStore, Visit};
 use std::ops::{Bound, ControlFlow};
-use std::sync::Arc;
 
 /// An end of a range of time that is none.
 const UNBOUNDED: i64 = i64::MAX;
@@ -29,7 +28,7 @@ enum ResultKind {
 
 /// A query of one container.
 pub(super) struct Query<'a> {
-    pub(super) container: &'a Arc<Container>,
+    pub(super) head: Head<'a>,
     limit: u64,
     part: Option<Part>,
     what: What<'a>,
@@ -58,26 +57,26 @@ impl<'a> Query<'a> {
         [statement::QUERY_TQL, statement::QUERY_TIME_SERIES_RANGE, statement::QUERY_TIME_SERIES_SAMPLING];
 
     /// Reads a query by its statement's number.
-    pub(super) fn read(number: i32, request: &Request<'a>, mut reader: Reader<'a>) -> Result<Self, GridError> {
-        Self::read_one(number, request, &mut reader, Uuid::Own)
+    pub(super) fn read(number: i32, request: &Request<'a>, id: i64, mut reader: Reader<'a>) -> Result<Self, GridError> {
+        Self::read_one(number, request, id, &mut reader, Uuid::Own)
     }
 
     /// EXECUTE_MULTIPLE_QUERIES.
     pub(super) fn read_many(request: &Request<'a>, mut reader: Reader<'a>) -> Result<Vec<Self>, GridError> {
-        head::skip_uuid(&mut reader)?;
+        let uuid = head::uuid(&mut reader)?;
         Options::read(&mut reader)?;
         let count = reader.count()?;
         let mut queries = Vec::new();
         for _ in 0..count {
             let number = reader.i32()?;
-            let _statement = reader.i64()?;
-            queries.push(Self::read_one(number, request, &mut reader, Uuid::Shared)?);
+            let id = reader.i64()?;
+            queries.push(Self::read_one(number, request, id, &mut reader, uuid)?);
         }
         Ok(queries)
     }
 
-    fn read_one(number: i32, request: &Request<'a>, reader: &mut Reader<'a>, uuid: Uuid) -> Result<Self, GridError> {
-        let container = head::container(request, reader, uuid)?;
+    fn read_one(number: i32, request: &Request<'a>, id: i64, reader: &mut Reader<'a>, uuid: Uuid) -> Result<Self, GridError> {
+        let head = Head::read(request, id, reader, uuid)?;
         let limit = u64::try_from(reader.i64()?).map_err(|_| GridError::malformed("a negative limit"))?;
         let _fetch_size = reader.i64()?;
         let part = Part::read(reader)?;
@@ -87,11 +86,11 @@ impl<'a> Query<'a> {
             statement::QUERY_TIME_SERIES_SAMPLING => read_sampling(reader)?,
             _ => return Err(GridError::unsupported(format!("statement {number} is no query that is supported"))),
         };
-        Ok(Self { container, limit, part, what })
+        Ok(Self { head, limit, part, what })
     }
 
     fn select(&self, now_ms: i64) -> Result<Select, GridError> {
-        let container = self.container;
+        let container = self.head.container;
         let mut select = match &self.what {
             What::Tql(text) => tql::parse(text, container, now_ms)?,
             What::Range { start_ms, end_ms, is_descending } => Select::time_range(container, *start_ms, *end_ms, *is_descending, None)?,
@@ -107,16 +106,25 @@ impl<'a> Query<'a> {
         Ok(select)
     }
 
-    pub(super) fn run(&self, context: &Context, store: &dyn RowStore, out: &mut Vec<u8>) -> Result<(), Failure> {
+    /// Gives the answer, or the part of it that was asked for, and has its rows locked if `lock` is given.
+    pub(super) fn run(&self, context: &Context, store: &dyn RowStore, lock: Option<RowLock<'_>>, out: &mut Vec<u8>) -> Result<(), Failure> {
         let mut select = self.select(context.now.wall_us.div_euclid(1_000))?;
+        if lock.is_some() {
+            select.lock_rows()?;
+        }
         let part = self.part.as_ref().filter(|_| select.is_divisible());
         if let Some(part) = part {
             part.resume(&mut select);
         }
-        let (found, state) = answer(self.container, select, part, rows::REPLY_BYTES_MAX.saturating_sub(out.len()), store)?;
+        let (found, state) = answer(self.head.container, select, part, rows::REPLY_BYTES_MAX.saturating_sub(out.len()), store)?;
         put_i32(out, 1 + i32::from(state.is_some()));
         match found {
-            Answer::Rows(found) => write_result(ResultKind::Rows, out, |out| found.write_with_count(out)),
+            Answer::Rows(mut found) => {
+                if let Some(lock) = lock {
+                    found.number(lock)?;
+                }
+                write_result(ResultKind::Rows, out, |out| found.write_with_count(out));
+            }
             Answer::Aggregate(value) => write_result(ResultKind::Aggregation, out, |out| {
                 put_i64(out, i64::from(value.is_some()));
                 write_value(value, out);
@@ -127,23 +135,11 @@ impl<'a> Query<'a> {
         }
         Ok(())
     }
-
-    pub(super) fn run_many(queries: &[Self], context: &Context, store: &dyn RowStore, out: &mut Vec<u8>) -> Result<(), Failure> {
-        put_i32(out, queries.len() as i32);
-        for query in queries {
-            let start = out.len();
-            put_i64(out, 0);
-            query.run(context, store, out)?;
-            let length = (out.len() - start - 8) as u64;
-            out[start..start + 8].copy_from_slice(&length.to_le_bytes());
-        }
-        Ok(())
-    }
 }
 
 /// A statement of a time series whose reply is one row or value, or that there is none.
 pub(super) struct One<'a> {
-    pub(super) container: &'a Arc<Container>,
+    pub(super) head: Head<'a>,
     what: OneWhat,
 }
 
@@ -157,18 +153,18 @@ impl<'a> One<'a> {
     pub(super) const STATEMENTS: [i32; 3] =
         [statement::GET_TIME_SERIES_ROW_RELATED, statement::INTERPOLATE_TIME_SERIES_ROW, statement::AGGREGATE_TIME_SERIES];
 
-    pub(super) fn read(number: i32, request: &Request<'a>, mut reader: Reader<'a>) -> Result<Self, GridError> {
-        let container = head::container(request, &mut reader, Uuid::Own)?;
+    pub(super) fn read(number: i32, request: &Request<'a>, id: i64, mut reader: Reader<'a>) -> Result<Self, GridError> {
+        let head = Head::read(request, id, &mut reader, Uuid::Own)?;
         let what = match number {
             statement::GET_TIME_SERIES_ROW_RELATED => OneWhat::Nearest { time_ms: reader.i64()?, operator: reader.u8()? },
             statement::INTERPOLATE_TIME_SERIES_ROW => OneWhat::Interpolated { time_ms: reader.i64()?, column: reader.i32()? },
             _ => OneWhat::Aggregate { start_ms: reader.i64()?, end_ms: reader.i64()?, column: reader.i32()?, aggregation: reader.u8()? },
         };
-        Ok(Self { container, what })
+        Ok(Self { head, what })
     }
 
     fn select(&self) -> Result<Select, GridError> {
-        let container = self.container;
+        let container = self.head.container;
         let position = |column: i32| usize::try_from(column).map_err(|_| GridError::malformed("a negative number of a column"));
         match self.what {
             OneWhat::Nearest { time_ms, operator } => Select::time_nearest(container, TimeOperator::of_wire(operator)?, time_ms),
@@ -181,7 +177,7 @@ impl<'a> One<'a> {
     }
 
     pub(super) fn run(&self, store: &dyn RowStore, out: &mut Vec<u8>) -> Result<(), Failure> {
-        match answer(self.container, self.select()?, None, rows::REPLY_BYTES_MAX, store)?.0 {
+        match answer(self.head.container, self.select()?, None, rows::REPLY_BYTES_MAX, store)?.0 {
             Answer::Rows(found) => {
                 out.push(u8::from(found.rows() > 0));
                 found.write(out);

@@ -16,6 +16,10 @@ pub struct Request<'a> {
     pub database: &'a str,
     /// The frame's body.
     pub body: &'a [u8],
+    /// After so many seconds a transaction that it begins is over.
+    pub transaction_timeout_s: u32,
+    /// When the statement came, on this node's monotonic clock: it waits for locks from then on.
+    pub received_us: u64,
     /// Whether the connection's frames have addresses of IPv6.
     pub is_ipv6: bool,
 }

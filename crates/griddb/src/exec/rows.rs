@@ -1,9 +1,10 @@
 //! Rows of a partition: staged, found, scanned.
 
-use super::failure::Failure;
 use crate::container::Container;
+use crate::failure::Failure;
 use crate::row::RowReader;
 use crate::row::{self, SentRow, StoredRow};
+use crate::transaction::last_locked_key;
 use crate::wire::Reader;
 use crate::{GridError, encode_key};
 use model::operation::{Context, Direction, FIRST_ROW_BYTE, RowStore, Stop, Visit, WriteSet, purge_after_s};
@@ -11,6 +12,9 @@ use model::row::{Deletion, RowWriter, Stamp};
 
 /// How many bytes of rows a reply has at most.
 pub(super) const REPLY_BYTES_MAX: usize = 32 << 20;
+
+/// Locks the row of a key for a transaction, and gives the number by which a client names it.
+pub(super) type RowLock<'l> = &'l mut dyn FnMut(&[u8]) -> Result<u64, Failure>;
 
 /// How long what is deleted is remembered: writes bring no time of their own, so none comes late.
 const GRACE_S: u32 = 0;
@@ -60,11 +64,12 @@ pub(super) fn after(mut key: Vec<u8>) -> Vec<u8> {
     key
 }
 
-/// The key of the row after the last, in a container without a row key.
+/// The key of the row after the last, in a container without a row key. Those that transactions have taken are no one else's.
 pub(super) fn next_row_id(container: &Container, store: &dyn RowStore) -> Result<i64, Stop> {
-    let mut last = 0;
+    let id_of = |key: &[u8]| key.get(1..).and_then(|bytes| bytes.first_chunk()).map_or(0, |bytes| i64::from_be_bytes(*bytes) ^ i64::MIN);
+    let mut last = last_locked_key(container, store)?.map_or(0, |key| id_of(&key));
     store.scan(&container.partition(), &[FIRST_ROW_BYTE], None, Direction::Reverse, &mut |clustering, _| {
-        last = clustering.get(1..).and_then(|bytes| bytes.first_chunk()).map_or(0, |bytes| i64::from_be_bytes(*bytes) ^ i64::MIN);
+        last = last.max(id_of(clustering));
         Visit::Stop
     })?;
     Ok(last + 1)

@@ -1,6 +1,7 @@
-//! Sessions. A client makes one before it writes to a container without a row key or to several containers; nothing is kept of it.
+//! Sessions. A client makes one before it writes to a container without a row key or to several containers; nothing is kept of it: what it
+//! needs for a transaction is kept from the transaction's first statement on.
 
-use super::head::{check_options, skip_uuid};
+use super::head::{check_options, uuid};
 use super::request::Request;
 use crate::wire::{Options, Statement, put_i32, put_i64};
 use crate::{ContainerName, GridError};
@@ -13,7 +14,7 @@ pub(super) fn create(request: &Request<'_>, statement: &Statement<'_>, _: &mut V
 /// CREATE_MULTIPLE_SESSIONS: the containers' numbers.
 pub(super) fn create_many(request: &Request<'_>, statement: &Statement<'_>, out: &mut Vec<u8>) -> Result<(), GridError> {
     let mut reader = statement.arguments;
-    skip_uuid(&mut reader)?;
+    uuid(&mut reader)?;
     Options::read(&mut reader)?;
     let with_number = reader.bool()?;
     let count = reader.count()?;

@@ -4,8 +4,8 @@ use super::operation::Execution;
 use super::request::Request;
 use super::work::Work;
 use super::{containers, sessions};
+use crate::GridError;
 use crate::wire::{Statement, Status, statement};
-use crate::{ErrorCode, GridError};
 
 /// Decodes a statement, and answers it if that needs no rows. `is_changed`: the change of the schema that it asked for has been made.
 ///
@@ -26,13 +26,7 @@ pub fn start<'a>(request: Request<'a>, statement: &Statement<'a>, is_changed: bo
         statement::GET_PARTITION_CONTAINER_NAMES => answered(containers::names, out),
         statement::CREATE_SESSION => answered(sessions::create, out),
         statement::CREATE_MULTIPLE_SESSIONS => answered(sessions::create_many, out),
-        statement::CLOSE_SESSION | statement::CLOSE_MULTIPLE_SESSIONS | statement::FLUSH_LOG => answered(|_, _, _| Ok(()), out),
-        statement::COMMIT_TRANSACTION => Err(no_transaction(ErrorCode::TM_TRANSACTION_COMMIT_NOT_ALLOWED)),
-        statement::ABORT_TRANSACTION => Err(no_transaction(ErrorCode::TM_TRANSACTION_ABORT_NOT_ALLOWED)),
+        statement::FLUSH_LOG => answered(|_, _, _| Ok(()), out),
         _ => Execution::new(request, statement).map(Work::Run),
     }
-}
-
-fn no_transaction(code: ErrorCode) -> GridError {
-    GridError::new(code, "no transaction has begun: every statement commits what it does")
 }

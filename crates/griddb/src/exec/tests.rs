@@ -10,6 +10,8 @@ use model::operation::{Context, Direction, Operation, PartitionKey, Position, Ro
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+mod transactions;
+
 type Key = (base::TableId, Vec<u8>);
 
 /// Rows by table and clustering key: a container has one partition.
@@ -19,6 +21,10 @@ struct Rows(BTreeMap<Key, Vec<u8>>);
 impl RowStore for Rows {
     fn get(&self, partition: &PartitionKey<'_>, clustering: &[u8]) -> Result<Option<&[u8]>, Stop> {
         Ok(self.0.get(&(partition.table, clustering.to_vec())).map(Vec::as_slice))
+    }
+
+    fn has_rows(&self, table: base::TableId) -> bool {
+        self.0.range((table, Vec::new())..).next().is_some_and(|((other, _), _)| *other == table)
     }
 
     fn scan(
@@ -60,28 +66,53 @@ struct Node {
     catalog: Arc<Catalog>,
     rows: Rows,
     now_us: i64,
+    /// The client's number of the last statement.
+    statement: i64,
+    /// How long the statement that runs has waited.
+    waited_us: u64,
+    transaction_timeout_s: u32,
 }
+
+/// Instead of an error's number: the statement waits for a lock.
+const WAITS: i32 = -1;
 
 impl Node {
     fn new() -> Self {
-        Self { schema: Arc::new(Schema::empty()), catalog: Arc::default(), rows: Rows::default(), now_us: 1_000_000_000 }
+        let (schema, rows) = (Arc::new(Schema::empty()), Rows::default());
+        Self { schema, catalog: Arc::default(), rows, now_us: 1_000_000_000, statement: 76, waited_us: 0, transaction_timeout_s: 300 }
     }
 
     /// Serves a statement; the results of its reply, or the number of its error.
     fn serve(&mut self, number: i32, arguments: &[u8]) -> Result<Vec<u8>, i32> {
+        self.statement += 1;
+        self.serve_again(number, arguments)
+    }
+
+    /// As [`Node::serve`], as the same statement.
+    fn serve_again(&mut self, number: i32, arguments: &[u8]) -> Result<Vec<u8>, i32> {
         let mut body = [number.to_le_bytes(), 5_i32.to_le_bytes()].concat();
-        put_i64(&mut body, 77);
+        put_i64(&mut body, self.statement);
         body.extend_from_slice(arguments);
         let mut out = Vec::new();
         for is_changed in [false, true] {
             let (catalog, schema) = (Arc::clone(&self.catalog), Arc::clone(&self.schema));
-            let request = Request { catalog: &catalog, schema: &schema, database: PUBLIC_DATABASE, body: &body, is_ipv6: false };
+            let request = Request {
+                catalog: &catalog,
+                schema: &schema,
+                database: PUBLIC_DATABASE,
+                body: &body,
+                transaction_timeout_s: self.transaction_timeout_s,
+                received_us: 0,
+                is_ipv6: false,
+            };
             let statement = Statement::read(&body, false).unwrap();
             out.clear();
             match start(request, &statement, is_changed, &mut out).map_err(|error| error.code.0)? {
                 Work::Answered => break,
                 Work::Run(execution) => {
-                    self.run(execution.to_operation().as_ref(), &mut out);
+                    if self.run(execution.to_operation().as_ref(), &mut out) == Err(Stop::Locked) {
+                        return Err(WAITS);
+                    }
                     break;
                 }
                 Work::Change { change, starts_again } => {
@@ -105,15 +136,16 @@ impl Node {
         }
     }
 
-    fn run(&mut self, operation: &dyn Operation, out: &mut Vec<u8>) {
+    fn run(&mut self, operation: &dyn Operation, out: &mut Vec<u8>) -> Result<(), Stop> {
         self.now_us += 1_000;
-        let now = Now { monotonic_us: 1, wall_us: self.now_us };
+        let now = Now { monotonic_us: self.waited_us, wall_us: self.now_us };
         let context = Context { now, timestamp_us: self.now_us, nonce: 0 };
         let mut writes = WriteSet::default();
-        operation.run(&context, &self.rows, &mut writes, out).unwrap();
+        operation.run(&context, &self.rows, &mut writes, out)?;
         for row in writes.rows() {
             self.rows.0.insert((row.partition.table, row.clustering.to_vec()), row.row.to_vec());
         }
+        Ok(())
     }
 
     /// Makes a container; its number.
@@ -208,7 +240,7 @@ fn a_row_is_put_found_and_deleted() {
     assert_eq!(node.serve(statement::GET_ROW, &by_key(7)), Ok(vec![0]));
     assert_eq!(node.serve(statement::GET_ROW, &[head(id, 1, 0), vec![0; 8]].concat()), Err(10_017), "another schema");
     assert_eq!(node.serve(statement::GET_ROW, &[head(id + 1, 0, 0), vec![0; 8]].concat()), Err(10_016), "no such container");
-    assert_eq!(node.serve(statement::PUT_ROW, &[head(id, 0, 1), row(7, "x")].concat()), Err(110_007), "a transaction");
+    assert_eq!(node.serve(statement::PUT_ROW, &[head(id, 0, 3), row(7, "x")].concat()), Err(110_031), "no such mode of transactions");
 }
 
 #[test]
@@ -231,7 +263,15 @@ fn what_this_schema_does_not_have_yet_is_told_from_what_it_has_no_more() {
         let mut body = [statement::GET_ROW.to_le_bytes(), 5_i32.to_le_bytes()].concat();
         put_i64(&mut body, 77);
         body.extend_from_slice(&[head(id, version, 0), vec![0; 8]].concat());
-        let request = Request { catalog: &node.catalog, schema: &node.schema, database: PUBLIC_DATABASE, body: &body, is_ipv6: false };
+        let request = Request {
+            catalog: &node.catalog,
+            schema: &node.schema,
+            database: PUBLIC_DATABASE,
+            body: &body,
+            transaction_timeout_s: 300,
+            received_us: 0,
+            is_ipv6: false,
+        };
         let outcome = start(request, &Statement::read(&body, false).unwrap(), false, &mut Vec::new());
         assert_eq!(outcome.err().map(|error| (error.code.0, error.is_behind())), expected, "{id} {version}");
     }
@@ -252,7 +292,15 @@ fn what_is_done_twice_and_leaves_the_same_is_repeatable() {
         let mut body = [number.to_le_bytes(), 5_i32.to_le_bytes()].concat();
         put_i64(&mut body, 77);
         body.extend_from_slice(&arguments);
-        let request = Request { catalog: &node.catalog, schema: &node.schema, database: PUBLIC_DATABASE, body: &body, is_ipv6: false };
+        let request = Request {
+            catalog: &node.catalog,
+            schema: &node.schema,
+            database: PUBLIC_DATABASE,
+            body: &body,
+            transaction_timeout_s: 300,
+            received_us: 0,
+            is_ipv6: false,
+        };
         let Ok(Work::Run(execution)) = start(request, &Statement::read(&body, false).unwrap(), false, &mut Vec::new()) else {
             panic!("{number}")
         };

@@ -16,6 +16,8 @@ pub struct RowSet {
     variable: Vec<u8>,
     rows: u64,
     bytes_max: usize,
+    /// The row keys, if they are to be locked.
+    keys: Option<Vec<Vec<u8>>>,
 }
 
 impl RowSet {
@@ -23,7 +25,29 @@ impl RowSet {
     pub fn new(container: &Container, has_numbers: bool, bytes_max: usize) -> Self {
         let layout = Layout::of(&container.definition.columns);
         let has_numbers = has_numbers && !container.is_time_series();
-        Self { layout, has_numbers, fixed: Vec::new(), variable: Vec::new(), rows: 0, bytes_max }
+        Self { layout, has_numbers, fixed: Vec::new(), variable: Vec::new(), rows: 0, bytes_max, keys: None }
+    }
+
+    /// Keeps the row keys, too.
+    #[must_use]
+    pub fn keeping_keys(self, keeps: bool) -> Self {
+        Self { keys: keeps.then(Vec::new), ..self }
+    }
+
+    /// Has every row numbered, by its key, with what an update of it will name.
+    ///
+    /// # Errors
+    /// Those of `number`.
+    pub(crate) fn number<E>(&mut self, mut number: impl FnMut(&[u8]) -> Result<u64, E>) -> Result<(), E> {
+        let keys = self.keys.take().unwrap_or_default();
+        for (row, key) in keys.iter().enumerate() {
+            let number = number(key)?;
+            if self.has_numbers {
+                let start = row * (8 + self.layout.fixed_bytes);
+                self.fixed[start..start + 8].copy_from_slice(&number.to_le_bytes());
+            }
+        }
+        Ok(())
     }
 
     /// How many there are.
@@ -44,6 +68,9 @@ impl RowSet {
     /// There is no room.
     pub fn push(&mut self, row: &StoredRow<'_>) -> Result<(), GridError> {
         self.rows += 1;
+        if let Some(keys) = &mut self.keys {
+            keys.push(row.clustering.to_vec());
+        }
         if self.has_numbers {
             // Only transactions have a use for it.
             self.fixed.extend_from_slice(&self.rows.to_le_bytes());

@@ -8,6 +8,8 @@ use base::Rng;
 struct Fake {
     requires_login: bool,
     served: Vec<(i32, String)>,
+    /// Of the client that was served last.
+    transaction_timeout_s: u32,
     waits: bool,
 }
 
@@ -28,8 +30,9 @@ impl Server for Fake {
         "127.0.0.1:10001".parse().unwrap()
     }
 
-    fn statement(&mut self, statement: &Statement<'_>, _: &[u8], database: &str, out: &mut Vec<u8>) -> Progress {
-        self.served.push((statement.number(), database.to_owned()));
+    fn statement(&mut self, statement: &Statement<'_>, _: &[u8], client: &Client, out: &mut Vec<u8>) -> Progress {
+        self.served.push((statement.number(), client.database.to_string()));
+        self.transaction_timeout_s = client.transaction_timeout_s;
         if self.waits {
             return Progress::Waiting;
         }
@@ -62,7 +65,11 @@ fn connect_frame(version: i32) -> Vec<u8> {
 }
 
 fn login_frame(cluster_name: &str) -> Vec<u8> {
-    let mut arguments = 0_i32.to_le_bytes().to_vec();
+    login_frame_with(&[], cluster_name)
+}
+
+fn login_frame_with(options: &[u8], cluster_name: &str) -> Vec<u8> {
+    let mut arguments = [&(options.len() as i32).to_le_bytes(), options].concat();
     put_string(&mut arguments, "admin");
     put_string(&mut arguments, "digest");
     put_i32(&mut arguments, 15);
@@ -107,6 +114,34 @@ fn a_client_connects_logs_in_and_learns_where_partitions_are() {
     assert_eq!(results(&ask(&mut session, &mut server, &frame(statement::LOGOUT, &[0; 4]))), Ok(&[][..]));
     assert_eq!(results(&ask(&mut session, &mut server, &frame(statement::GET_ROW, &[]))), Err(10_006));
     assert_eq!(session.receive(&frame(statement::DISCONNECT, &[0; 4]), &mut Vec::new(), 1 << 20, &mut server), Verdict::Close);
+}
+
+#[test]
+fn a_client_says_how_long_its_transactions_last() {
+    let (mut session, mut server) = (session(), Fake::default());
+    for (said, expected) in [(None, 300), (Some(20_i32), 20), (Some(0), 300), (Some(-1), 300), (Some(900), 300)] {
+        let options = said.map_or_else(Vec::new, |said| [&[1, 0][..], &said.to_le_bytes()].concat());
+        assert!(results(&ask(&mut session, &mut server, &login_frame_with(&options, ""))).is_ok());
+        ask(&mut session, &mut server, &frame(statement::GET_ROW, &[]));
+        assert_eq!(server.transaction_timeout_s, expected, "{said:?}");
+    }
+}
+
+#[test]
+fn sessions_without_transactions_close_at_once() {
+    let (mut session, mut server) = (session(), Fake::default());
+    ask(&mut session, &mut server, &login_frame(""));
+    let head = |session: i64, mode: u8| [&[3, 0, 0, 0, 0, 0, 0, 0][..], &session.to_le_bytes(), &[9; 16], &[0, 0, 0, 0, 1, mode]].concat();
+    for (session_id, mode) in [(1, 0), (2, 1)] {
+        ask(&mut session, &mut server, &frame(statement::PUT_ROW, &head(session_id, mode)));
+    }
+    server.served.clear();
+    for session_id in [1, 2, 2] {
+        assert_eq!(results(&ask(&mut session, &mut server, &frame(statement::CLOSE_SESSION, &head(session_id, 0)))), Ok(&[][..]));
+    }
+    assert_eq!(server.served.len(), 1, "the one that has begun a transaction is closed where its container is");
+    ask(&mut session, &mut server, &frame(statement::PUT_ROW, &head(4, 1)));
+    assert_eq!(session.take_transactions().count(), 1, "it is aborted with the connection");
 }
 
 #[test]

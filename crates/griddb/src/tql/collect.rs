@@ -88,13 +88,33 @@ pub(super) struct Collector<'c> {
     kept: BinaryHeap<Kept>,
     kept_bytes: usize,
     memory_max: usize,
+    keeps_keys: bool,
     sequence: u64,
 }
 
 impl<'c> Collector<'c> {
     pub(super) fn new(container: &'c Container, order: Vec<(usize, bool)>, limit: Option<u64>, offset: u64, memory_max: usize) -> Self {
         let (limit, rows) = (limit.unwrap_or(u64::MAX), RowSet::new(container, true, memory_max));
-        Self { container, order, limit, offset, skipped: 0, rows, kept: BinaryHeap::new(), kept_bytes: 0, memory_max, sequence: 0 }
+        Self {
+            container,
+            order,
+            limit,
+            offset,
+            skipped: 0,
+            rows,
+            kept: BinaryHeap::new(),
+            kept_bytes: 0,
+            memory_max,
+            keeps_keys: false,
+            sequence: 0,
+        }
+    }
+
+    /// Has the rows keep their keys.
+    pub(super) fn keeping_keys(mut self, keeps: bool) -> Self {
+        self.keeps_keys = keeps;
+        self.rows = self.rows.keeping_keys(keeps);
+        self
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -108,7 +128,7 @@ impl<'c> Collector<'c> {
 
     /// Forgets all rows.
     pub(super) fn clear(&mut self) {
-        self.rows = RowSet::new(self.container, true, self.memory_max);
+        self.rows = RowSet::new(self.container, true, self.memory_max).keeping_keys(self.keeps_keys);
         self.kept.clear();
         (self.kept_bytes, self.skipped) = (0, 0);
     }

@@ -57,7 +57,7 @@ impl<'c> Execution<'c> {
             }
             What::Sampling(sampling) => Work::Sampling(Box::new(Sampler::new(sampling)?)),
         };
-        let collector = Collector::new(container, order, limit, select.offset, memory_max);
+        let collector = Collector::new(container, order, limit, select.offset, memory_max).keeping_keys(select.locks_rows);
         Ok(Self { filter: select.filter, work, collector })
     }
 

@@ -20,6 +20,7 @@ pub struct Select {
     pub(super) offset: u64,
     /// The first and the last time of a time series.
     pub(super) times: (Option<i64>, Option<i64>),
+    pub(super) locks_rows: bool,
 }
 
 /// What a statement asks for.
@@ -123,7 +124,7 @@ impl Select {
     pub(super) fn new(what: What) -> Self {
         let is_descending = matches!(what, What::Nearest(operator, _) if operator.is_backward());
         let filter = None;
-        Self { what, filter, order: Vec::new(), is_descending, limit: None, offset: 0, times: (None, None) }
+        Self { what, filter, order: Vec::new(), is_descending, limit: None, offset: 0, times: (None, None), locks_rows: false }
     }
 
     /// The rows of a time series between two times, both included.
@@ -199,6 +200,18 @@ impl Select {
     #[must_use]
     pub fn for_rows(&self) -> bool {
         !matches!(self.what, What::Aggregate(..))
+    }
+
+    /// Has the answer keep the keys of its rows, so that they can be locked.
+    ///
+    /// # Errors
+    /// The answer is no rows of the container.
+    pub fn lock_rows(&mut self) -> Result<(), GridError> {
+        if matches!(self.what, What::Aggregate(..) | What::Sampling(_)) {
+            return Err(GridError::new(ErrorCode::TQ_FOR_UPDATE_INVALID, "only a query for rows of the container locks them"));
+        }
+        self.locks_rows = true;
+        Ok(())
     }
 
     /// Whether rows are to be pushed from the last key to the first.

@@ -11,6 +11,8 @@ const GROUPED_FROM: i16 = 11_000;
 pub struct Options<'a> {
     /// Rows are to be locked for an update.
     pub for_update: bool,
+    /// After so many seconds the client's transactions are over.
+    pub transaction_timeout_s: Option<i32>,
     /// The container is to be locked.
     pub container_lock: bool,
     /// The database that the connection is for.
@@ -39,7 +41,8 @@ impl<'a> Options<'a> {
                 3 => options.container_lock = block.bool()?,
                 0 | 4 | 8 => drop(block.u8()?),
                 5 => options.database = Some(block.string()?),
-                1 | 6 | 7 | 10_001 => drop(block.i32()?),
+                1 => options.transaction_timeout_s = Some(block.i32()?),
+                6 | 7 | 10_001 => drop(block.i32()?),
                 10_002 | 10_003 => drop(block.i64()?),
                 _ => return Err(GridError::malformed("an option that is not known")),
             }

@@ -86,6 +86,14 @@ impl<'a> Reader<'a> {
         Ok(i64::from_le_bytes(self.array()?))
     }
 
+    /// A client's identifier.
+    ///
+    /// # Errors
+    /// As [`Reader::take`].
+    pub(crate) fn uuid(&mut self) -> Result<[u8; 16], GridError> {
+        self.array()
+    }
+
     /// A number of things that come next, each of at least one byte, in four bytes.
     ///
     /// # Errors

@@ -78,6 +78,9 @@ pub enum Stop {
     /// A row is on the device: the shard reads it and runs the operation again.
     #[error("a row is not in memory yet")]
     Miss,
+    /// A row is locked by a transaction: the shard runs the operation again once the table that it has asked for last was written, and from time to time.
+    #[error("a row is locked by a transaction")]
+    Locked,
     /// A stored row is damaged and no replica could repair it.
     #[error("the stored row at segment {segment}, offset {offset} is damaged; restore it from a backup or replica")]
     Damaged {
@@ -114,6 +117,11 @@ pub trait RowStore {
     /// # Errors
     /// [`Stop`] when it cannot be had now.
     fn get(&self, partition: &PartitionKey<'_>, clustering: &[u8]) -> Result<Option<&[u8]>, Stop>;
+
+    /// Whether there may be rows of a table on this shard, deletions included. Costs nearly nothing.
+    fn has_rows(&self, _: TableId) -> bool {
+        true
+    }
 
     /// What a write of a partition's only row (with an empty clustering key) has to be merged with.
     ///

@@ -139,6 +139,9 @@ pub(crate) trait ClientSession: Sized {
     /// Says why nothing is served to a client that begins with these bytes. Without it, the connection just ends.
     fn append_refusal(&mut self, _bytes: &[u8], _why: &str, _out: &mut Vec<u8>) {}
 
+    /// The connection has ended.
+    fn closed<R: Reactor<Message = Message>>(self, _core: &mut Core, _reactor: &mut R) {}
+
     /// As whom its client has logged in.
     fn role(&self) -> Option<&str> {
         None

@@ -250,6 +250,11 @@ impl Session {
         on_session!(self, session => ClientSession::append_refusal(&mut **session, bytes, why, out));
     }
 
+    /// See [`ClientSession::closed`].
+    pub(crate) fn closed<R: Reactor<Message = Message>>(self, core: &mut Core, reactor: &mut R) {
+        on_session!(self, session => ClientSession::closed(*session, core, reactor));
+    }
+
     /// See [`ClientSession::role`].
     pub(crate) fn role(&self) -> Option<&str> {
         on_session!(self, session => ClientSession::role(&**session))

@@ -113,3 +113,75 @@ fn clients_that_cannot_log_in_have_no_port() {
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("griddb_port cannot be given with authentication"), "{said}");
 }
+
+/// What statements of a transaction begin with.
+fn head_in(container: i64, mode: u8) -> Vec<u8> {
+    let session = [&7_i64.to_le_bytes()[..], &[9; 16], &[0; 4], &[1, mode], &[0; 4]].concat();
+    [&container.to_le_bytes()[..], &session].concat()
+}
+
+/// A session of the container.
+fn session(container: i64) -> Vec<u8> {
+    [&container.to_le_bytes()[..], &7_i64.to_le_bytes(), &[9; 16], &[0; 4]].concat()
+}
+
+#[test]
+fn a_transaction_is_seen_whole_or_not_at_all_after_a_kill() {
+    const ROWS: i64 = 50;
+    let folder = Folder::new("griddb-transactions");
+    let command = || start(&folder, &["--griddb-port", "0", "--cores", "2", "--capacity", "300MiB"]);
+    let mut server = Server::start(command());
+    let mut client = Client::connect(&server);
+    let container = client.put_container();
+    for id in 0..ROWS {
+        client.ask(124, &[head(container), row(id, "old")].concat()).unwrap();
+    }
+    let put_all = |client: &mut Client, text: &str| {
+        for id in 0..ROWS {
+            let mode = if id == 0 { 1 } else { 2 };
+            client.ask(124, &[head_in(container, mode), row(id, text)].concat()).unwrap();
+        }
+        let deleted = client.ask(127, &[head_in(container, 2), 7_i64.to_le_bytes().to_vec()].concat());
+        assert_eq!(deleted, Ok(vec![1]));
+    };
+    let assert_all = |client: &mut Client, text: &str, is_deleted: bool| {
+        for id in 0..ROWS {
+            let found = client.get(container, id);
+            if id == 7 && is_deleted {
+                assert_eq!(found, [0]);
+            } else {
+                assert_eq!((found[0], &found[9..]), (1, &row(id, text)[..]), "row {id}");
+            }
+        }
+    };
+    put_all(&mut client, "new");
+    kill(server);
+    server = Server::start(command());
+    let mut client = Client::connect(&server);
+    client.statement = 100;
+    assert_all(&mut client, "old", false);
+    // The client goes on with its transaction.
+    assert_eq!(client.ask(118, &session(container)), Ok(Vec::new()));
+    kill(server);
+    server = Server::start(command());
+    let mut client = Client::connect(&server);
+    client.statement = 200;
+    assert_all(&mut client, "new", true);
+    put_all(&mut client, "two");
+    assert_eq!(client.ask(119, &session(container)), Ok(Vec::new()));
+    assert_eq!(client.ask(118, &session(container)), Err(110_005), "it was aborted");
+    kill(server);
+    server = Server::start(command());
+    let mut client = Client::connect(&server);
+    client.statement = 300;
+    assert_all(&mut client, "new", true);
+    // Whose connection ends holds no lock.
+    put_all(&mut client, "six");
+    drop(client);
+    let mut client = Client::connect(&server);
+    for id in 0..ROWS {
+        client.ask(124, &[head(container), row(id, "end")].concat()).unwrap();
+    }
+    assert_all(&mut client, "end", false);
+    end(server);
+}

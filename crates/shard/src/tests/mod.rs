@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod catch_up;
+mod locks;
 mod observers;
 mod replication;
 
@@ -83,10 +84,19 @@ struct Work {
     expiring: Vec<(Place, u64)>,
     /// Slots whose rows are scanned.
     scan: Option<(u16, u16)>,
+    /// A row that is a lock while its value is not 0.
+    waits_for: Option<Place>,
 }
 
 impl Operation for Work {
     fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, reply: &mut Vec<u8>) -> Result<(), Stop> {
+        if let Some(place) = self.waits_for {
+            let key = key_of(place);
+            let lock = store.get(&partition_of(&key), &key.clustering)?;
+            if lock.is_some_and(|lock| value_of(lock) > 0) {
+                return Err(Stop::Locked);
+            }
+        }
         for place in &self.reads {
             let key = key_of(*place);
             let row = store.get(&partition_of(&key), &key.clustering)?;

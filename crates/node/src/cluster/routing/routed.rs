@@ -91,8 +91,15 @@ impl Core {
         id: u32,
         outcome: Result<Vec<u8>, ShardError>,
     ) {
+        let now_us = reactor.now().monotonic_us;
         let Some(cluster) = &mut self.cluster else { return };
-        if let Err(ShardError::NotPrimary) = outcome {
+        let may_repeat = |routed: &Routed| !routed.route.is_write && now_us < routed.deadline_us;
+        let is_sent_again = match &outcome {
+            Err(ShardError::NotPrimary) => true,
+            Err(ShardError::OutcomeUnknown) => cluster.routing.routed.all.get(&id).is_some_and(may_repeat),
+            _ => false,
+        };
+        if is_sent_again {
             // It waits for newer metadata, here or there.
             return cluster.routing.routed.unsent(id);
         }

@@ -101,7 +101,9 @@ impl Core {
     fn queue_logs(&mut self) {
         let tables = self.schema.keyspaces.values().flat_map(|keyspace| keyspace.tables.values());
         let engine = self.shard.engine();
-        for table in tables.map(|table| table.id).filter(|table| engine.table_rows(batch_log(*table)) > 0) {
+        // A container's log has its transactions.
+        let tables = tables.filter(|table| !table.is_container()).map(|table| table.id);
+        for table in tables.filter(|table| engine.table_rows(batch_log(*table)) > 0) {
             let is_primary = |slot| self.cluster.as_ref().is_none_or(|cluster| cluster.is_primary(table, slot));
             self.protocols
                 .cql

@@ -2,6 +2,7 @@
 
 mod declarations;
 mod statements;
+mod transactions;
 mod travel;
 
 pub(crate) use self::statements::CoreState;
@@ -50,6 +51,10 @@ impl ClientProtocol for GridDb {
     fn schema_changed(core: &mut Core) {
         core.protocols.griddb.follow(&core.schema);
     }
+
+    fn turn<R: Reactor<Message = Message>>(core: &mut Core, reactor: &mut R) -> Option<u64> {
+        Self::end_overdue(core, reactor)
+    }
 }
 
 impl ClientSession for Session {
@@ -94,6 +99,12 @@ impl ClientSession for Session {
 
     fn append_late_reply(&mut self, reply: &[u8], out: &mut Vec<u8>, (): &mut ()) {
         self.append_late_reply(reply, out);
+    }
+
+    fn closed<R: Reactor<Message = Message>>(mut self, core: &mut Core, reactor: &mut R) {
+        for open in self.take_transactions() {
+            GridDb::abort(core, reactor, &open);
+        }
     }
 
     fn append_piece(&mut self, piece: &[u8], out: &mut Vec<u8>, (): &mut ()) {

@@ -17,7 +17,7 @@ use crate::schema_changes::SchemaOutcome;
 use base::CoreId;
 use cql::wire::Consistency;
 use griddb::exec::{self, Execution};
-use griddb::session::{Progress, Server};
+use griddb::session::{Client, Progress, Server};
 use griddb::wire::{ReplyHeader, Statement, Status};
 use griddb::{Catalog, ErrorCode, GridError, PUBLIC_DATABASE};
 use io::{ConnectionId, Reactor};
@@ -29,7 +29,9 @@ use std::sync::Arc;
 /// What a core keeps for GridDB's clients.
 #[derive(Default)]
 pub(crate) struct CoreState {
-    catalog: Arc<Catalog>,
+    pub(super) catalog: Arc<Catalog>,
+    /// When to look for transactions that are over time.
+    pub(super) overdue_at_us: u64,
 }
 
 impl CoreState {
@@ -72,9 +74,11 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
     }
 
     #[inline]
-    fn statement(&mut self, statement: &Statement<'_>, body: &[u8], database: &str, out: &mut Vec<u8>) -> Progress {
+    fn statement(&mut self, statement: &Statement<'_>, body: &[u8], client: &Client, out: &mut Vec<u8>) -> Progress {
         let is_ipv6 = statement.reply.is_ipv6;
-        let progress = self.start(statement, Travelled { is_ipv6, database, body }, false, out);
+        let Client { database, transaction_timeout_s } = client;
+        let travelled = Travelled { is_ipv6, transaction_timeout_s: *transaction_timeout_s, database, body };
+        let progress = self.start(statement, travelled, false, out);
         if progress == Progress::Replied {
             self.core.requests.meter.answered_at_once();
         }
@@ -84,12 +88,13 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
 
 impl<R: Reactor<Message = Message>> Statements<'_, R> {
     /// Starts a statement; `is_changed`: after the change of the schema that it has asked for.
-    fn start(&mut self, statement: &Statement<'_>, travelled: Travelled<'_>, is_changed: bool, out: &mut Vec<u8>) -> Progress {
+    pub(super) fn start(&mut self, statement: &Statement<'_>, travelled: Travelled<'_>, is_changed: bool, out: &mut Vec<u8>) -> Progress {
         self.core.requests.meter.start(Class::GRIDDB);
         let start = out.len();
         let (catalog, schema) = (Arc::clone(&self.core.protocols.griddb.catalog), Arc::clone(&self.core.schema));
-        let Travelled { is_ipv6, database, body } = travelled;
-        let request = exec::Request { catalog: &catalog, schema: &schema, database, body, is_ipv6 };
+        let Travelled { is_ipv6, transaction_timeout_s, database, body } = travelled;
+        let received_us = self.reactor.now().monotonic_us;
+        let request = exec::Request { catalog: &catalog, schema: &schema, database, body, transaction_timeout_s, received_us, is_ipv6 };
         let outcome = match exec::start(request, statement, is_changed, out) {
             Ok(exec::Work::Answered) => return Progress::Replied,
             Ok(exec::Work::Run(execution)) => self.run(&execution, travelled, out),
@@ -132,8 +137,10 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let table = execution.table().filter(|_| core.cluster.is_some() && asker.is_none());
         let route = || {
             let request = Some(travel::pack(&travelled).into());
-            let is_write = execution.is_write();
-            let route = Route { request, consistency: Consistency::One, reads_any: false, is_write, patience_us: PATIENCE_US };
+            let is_write = execution.is_write() && !execution.may_run_again();
+            // What writes may have to wait for a lock.
+            let patience_us = if is_write { PATIENCE_US + exec::LOCK_WAIT_US } else { PATIENCE_US };
+            let route = Route { request, consistency: Consistency::One, reads_any: false, is_write, patience_us };
             table.map(|table| (route, vec![Place { table, token, description: None }]))
         };
         let waits = || Request { asker, ..Request::single(connection, Reply::GridDb(reply), REQUEST_BYTES + travelled.body.len()) };
@@ -148,8 +155,8 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
                 Outcome::Failed(ShardError::NotPrimary) if core.cluster.is_some() => {}
                 Outcome::Failed(error) => return Err(refused(&error, reply)),
                 outcome => {
-                    let is_parked = !matches!(outcome, Outcome::Unsynced(_));
-                    let request = Request { route: if is_parked { route() } else { None }, ..waits() };
+                    let runs_again = !matches!(outcome, Outcome::Unsynced(_)) || execution.may_run_again();
+                    let request = Request { route: if runs_again { route() } else { None }, ..waits() };
                     let part = PartId { request: core.requests.insert(request), part: PartId::WHOLE };
                     let ticket = Ticket { origin: core.core, part }.into();
                     match outcome {

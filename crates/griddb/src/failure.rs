@@ -4,7 +4,7 @@ use crate::GridError;
 use model::operation::Stop;
 
 /// Why an operation ends without its result.
-pub(super) enum Failure {
+pub(crate) enum Failure {
     /// The client is told.
     Refused(GridError),
     /// The shard must do something first.
