@@ -1,5 +1,6 @@
 //! The configuration of a node: every setting with a value, checked.
 
+use crate::audit_settings::{AuditSettings, AuditSettingsError};
 use crate::devices::{DEVICES_MAX, DeviceSpec};
 use crate::settings::{Authentication, Authorization, Durability, Pin, Settings, Size, Tls};
 use base::NodeId;
@@ -104,6 +105,9 @@ pub(crate) enum ConfigError {
         /// Another.
         missing: &'static str,
     },
+    /// The audit log.
+    #[error(transparent)]
+    Audit(#[from] AuditSettingsError),
     /// One file of three is of no use.
     #[error("{given} is given without {missing}: TLS between nodes takes node_certificate, node_key and node_ca")]
     PartOfTls {
@@ -176,6 +180,8 @@ pub(crate) struct Config {
     pub(crate) superuser_password_file: Option<PathBuf>,
     pub(crate) authorization: Authorization,
     pub(crate) client_tls: Option<ClientTlsFiles>,
+    /// `None`: nothing is audited.
+    pub(crate) audit: Option<AuditSettings>,
     pub(crate) cluster_name: String,
     pub(crate) data_center: String,
     pub(crate) rack: String,
@@ -242,6 +248,7 @@ impl ConfigError {
             Self::ReplacesNobody => vec!["replaces"],
             Self::PartOfTls { given, .. } => vec![given],
             Self::PartOfClientTls { given, .. } => vec![given],
+            Self::Audit(error) => vec![error.key()],
             Self::TlsWithoutCluster => vec!["node_certificate"],
             Self::Join { .. } => vec!["join"],
             Self::SamePort { one, other, .. } => vec![one, other],
@@ -252,6 +259,7 @@ impl ConfigError {
 impl Config {
     /// Checks settings and fills in defaults.
     pub(crate) fn new(settings: Settings, host: Host) -> Result<Self, ConfigError> {
+        let audit = AuditSettings::new(&settings)?;
         let join = settings.join.map_or_else(Vec::new, without_empty);
         let authentication = settings.authentication.unwrap_or(Authentication::None);
         let namespaces = settings.aerospike_namespaces.map(without_empty);
@@ -275,6 +283,7 @@ impl Config {
                 settings.tls_client_ca,
                 settings.tls,
             )?,
+            audit,
             cluster_name: settings.cluster_name.unwrap_or_else(|| "TarnDB".to_owned()),
             data_center: settings.data_center.unwrap_or_else(|| "datacenter1".to_owned()),
             rack: settings.rack.unwrap_or_else(|| "rack1".to_owned()),
@@ -430,7 +439,7 @@ pub(crate) fn is_loopback(address: IpAddr) -> bool {
 }
 
 /// An empty flag or variable is an empty list.
-fn without_empty(names: Vec<String>) -> Vec<String> {
+pub(crate) fn without_empty(names: Vec<String>) -> Vec<String> {
     if names == [""] { Vec::new() } else { names }
 }
 

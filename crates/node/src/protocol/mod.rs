@@ -28,6 +28,7 @@ mod registry;
 pub use registry::Protocol;
 pub(crate) use registry::{AnyCoordinator, CoreStates, Reply, Session, Workspaces};
 
+use crate::audit::{Failure, RequestTag};
 use crate::cluster::Asker;
 use crate::core::Core;
 use crate::logins::{LoginRefusal, LoginTag};
@@ -135,6 +136,16 @@ pub(crate) trait ClientSession: Sized {
 
     /// Says why nothing is served to a client that begins with these bytes. Without it, the connection just ends.
     fn append_refusal(&mut self, _bytes: &[u8], _why: &str, _out: &mut Vec<u8>) {}
+
+    /// Which request a whole late reply answers, and why that failed if it did: for the audit log, if that knows the protocol.
+    fn audited_reply(&self, _reply: &[u8]) -> Option<(RequestTag, Option<Failure>)> {
+        None
+    }
+
+    /// Where its client is, if its log-ins are audited, and the protocol's name.
+    fn audited_client(&self) -> Option<(SocketAddr, &'static str)> {
+        None
+    }
 
     /// As whom its client has logged in.
     fn role(&self) -> Option<&str> {
