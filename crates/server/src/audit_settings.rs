@@ -1,7 +1,6 @@
 //! The settings of the audit log, checked.
 
-use crate::config::without_empty;
-use crate::settings::{AuditWhenFull, Settings, Size};
+use crate::settings::{AuditWhenFull, Settings, Size, without_empty};
 use node::{AuditFilter, Categories, Category, Names};
 use std::path::PathBuf;
 

@@ -2,7 +2,7 @@
 
 use crate::audit_settings::{AuditSettings, AuditSettingsError};
 use crate::devices::{DEVICES_MAX, DeviceSpec};
-use crate::settings::{Authentication, Authorization, Durability, Pin, Settings, Size, Tls};
+use crate::settings::{Authentication, Authorization, Durability, Pin, Settings, Size, Tls, without_empty};
 use base::NodeId;
 use io_linux::Memory;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
@@ -436,11 +436,6 @@ fn resolve_own(name: &str) -> Result<IpAddr, ConfigError> {
 /// Whether only this machine reaches it: 127.0.0.0/8, also written as an IPv6 address, and `::1`.
 pub(crate) fn is_loopback(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
-}
-
-/// An empty flag or variable is an empty list.
-pub(crate) fn without_empty(names: Vec<String>) -> Vec<String> {
-    if names == [""] { Vec::new() } else { names }
 }
 
 fn check_namespaces(names: &[String]) -> Result<(), ConfigError> {

@@ -218,6 +218,11 @@ impl Settings {
     }
 }
 
+/// An empty flag or variable is an empty list.
+pub(crate) fn without_empty(names: Vec<String>) -> Vec<String> {
+    if names == [""] { Vec::new() } else { names }
+}
+
 /// When a write is acknowledged.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
 #[serde(rename_all = "lowercase")]

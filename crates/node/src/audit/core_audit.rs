@@ -1,7 +1,7 @@
 //! A core's part of the audit log.
 
 use super::queue::Account;
-use super::{AuditConfig, AuditMessage, Category, Event, Failure, Lines, Source, WhenFull, line};
+use super::{AuditConfig, AuditMessage, Category, Event, Failure, Lines, Operation, Source, WhenFull, line};
 use io::ConnectionId;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -42,6 +42,8 @@ impl CoreAudit {
 
     /// What these tell has ended so.
     pub(crate) fn ended(&mut self, source: &Source, events: &[Event], failure: Option<&Failure>) {
+        // Why a batch failed may quote any of its statements.
+        let quotes = !events.iter().any(|event| matches!(event.operation, Operation::Masked(_)));
         for event in events {
             let category = failure.map_or(event.category, Failure::category);
             if !self.config.filter.wants(category, source.role(), event.keyspace.as_deref()) {
@@ -52,7 +54,7 @@ impl CoreAudit {
                 self.account.dropped.fetch_add(1, Ordering::Relaxed);
                 continue;
             }
-            line::append(&mut self.text, source, event, failure);
+            line::append(&mut self.text, source, event, failure.map(|failure| (failure, quotes)));
         }
     }
 
@@ -106,7 +108,7 @@ impl CoreAudit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::{AuditFilter, Categories, Names, Operation};
+    use crate::audit::{AuditFilter, Categories, Names};
     use std::sync::mpsc::{Receiver, channel};
 
     const CONNECTION: ConnectionId = ConnectionId { index: 0, generation: 1 };

@@ -1,14 +1,14 @@
 //! The form of a line: one JSON object.
 
-use super::{Event, Failure, Operation, Source};
+use super::{Event, Failure, Source};
 use std::fmt::Write;
 
 /// So much of a request's words is written.
 const OPERATION_BYTES_MAX: usize = 4 << 10;
 
-/// Appends the line of an event that ended so.
-pub(super) fn append(out: &mut String, source: &Source, event: &Event, failure: Option<&Failure>) {
-    let category = failure.map_or(event.category, Failure::category);
+/// Appends the line of an event that ended so, with the failure's message or without.
+pub(super) fn append(out: &mut String, source: &Source, event: &Event, failure: Option<(&Failure, bool)>) {
+    let category = failure.map_or(event.category, |(failure, _)| failure.category());
     begin(out, source.wall_us, category.name(), event.kind);
     text(out, "role", source.role());
     // Writing to a string cannot fail.
@@ -23,11 +23,10 @@ pub(super) fn append(out: &mut String, source: &Source, event: &Event, failure: 
     }
     match failure {
         None => out.push_str(",\"result\":\"ok\""),
-        Some(Failure::Unknown) => out.push_str(",\"result\":\"unknown\""),
-        Some(Failure::Unauthorized(why) | Failure::Other(why)) => {
+        Some((Failure::Unknown, _)) => out.push_str(",\"result\":\"unknown\""),
+        Some((Failure::Unauthorized(why) | Failure::Other(why), quotes)) => {
             out.push_str(",\"result\":\"error\"");
-            // A message may quote the words.
-            if !matches!(event.operation, Operation::Masked(_)) {
+            if quotes {
                 text(out, "error", why);
             }
         }
@@ -89,33 +88,33 @@ fn date(days: i64) -> (i64, i64, i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::Category;
+    use crate::audit::{Category, Operation};
 
-    fn line(operation: Operation, failure: Option<&Failure>) -> String {
+    fn line(operation: Operation, failure: Option<&Failure>, quotes: bool) -> String {
         let source =
             Source { protocol: "cql", address: ([127, 0, 0, 1], 4711).into(), role: Some("ann".into()), wall_us: 1_709_251_199_000_001 };
         let event = Event { category: Category::Dml, kind: "INSERT", keyspace: Some("ks".into()), object: Some("t".into()), operation };
         let mut out = String::new();
-        append(&mut out, &source, &event, failure);
+        append(&mut out, &source, &event, failure.map(|failure| (failure, quotes)));
         out
     }
 
     #[test]
     fn a_line_is_an_object_with_what_happened() {
         assert_eq!(
-            line(Operation::Text("INSERT \"a\\\"\n\u{1}é".into()), None),
+            line(Operation::Text("INSERT \"a\\\"\n\u{1}é".into()), None, true),
             "{\"time\":\"2024-02-29T23:59:59.000001Z\",\"category\":\"DML\",\"type\":\"INSERT\",\"role\":\"ann\",\"client\":\"127.0.0.1:4711\",\
              \"protocol\":\"cql\",\"keyspace\":\"ks\",\"object\":\"t\",\"operation\":\"INSERT \\\"a\\\\\\\"\\n\\u0001é\",\"result\":\"ok\"}\n"
         );
-        let refused = line(Operation::None, Some(&Failure::Unauthorized("no".to_owned())));
+        let refused = line(Operation::None, Some(&Failure::Unauthorized("no".to_owned())), true);
         assert!(refused.contains("\"category\":\"AUTH\"") && refused.ends_with("\"result\":\"error\",\"error\":\"no\"}\n"), "{refused}");
-        let masked = line(Operation::Masked("CREATE ROLE".into()), Some(&Failure::Other("near 'secret'".to_owned())));
+        let masked = line(Operation::Masked("CREATE ROLE".into()), Some(&Failure::Other("near 'secret'".to_owned())), false);
         assert!(masked.contains("\"category\":\"ERROR\"") && !masked.contains("secret"), "{masked}");
     }
 
     #[test]
     fn words_are_cut_between_characters() {
-        let long = line(Operation::Text("é".repeat(OPERATION_BYTES_MAX).into()), None);
+        let long = line(Operation::Text("é".repeat(OPERATION_BYTES_MAX).into()), None, true);
         assert!(long.contains("é…\"") && long.len() < OPERATION_BYTES_MAX + 300, "{}", long.len());
     }
 

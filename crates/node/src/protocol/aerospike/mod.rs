@@ -1,6 +1,7 @@
 //! Aerospike on a core: records, what a node shows of itself, and failures as result codes.
 
 mod audit;
+mod audited;
 mod declarations;
 mod records;
 mod travel;
@@ -96,7 +97,7 @@ impl ClientSession for Session {
     }
 
     fn audited_reply(&self, reply: &[u8]) -> Option<(RequestTag, Option<Failure>)> {
-        Some((audit::TAG, audit::failure_of(reply)))
+        Some((audited::TAG, audited::failure_of(reply)))
     }
 }
 

@@ -2,10 +2,11 @@
 //!
 //! The way of a statement: [`Cql`]'s session decodes a frame → `statements` plans it and has it run where its partition is → the reply, at once or
 //! as a [`ReplyHeader`] on a request that waits. `replicas` says whose rows a statement may read, `routes` how it travels, `forwarded` runs those of other cores and members,
-//! `audit` says what the audit log tells of them, `rights` says what its client's role may do, `batch_log` finishes logged batches whose coordinator has died, `indexing` gives rows the entries that indexes lack,
+//! `audit` and `audited` say what the audit log tells of them, `rights` says what its client's role may do, `batch_log` finishes logged batches whose coordinator has died, `indexing` gives rows the entries that indexes lack,
 //! `view_delivering` delivers what the coordinators of writes have not given to views, `view_building` gives new views the rows that are there.
 
 mod audit;
+mod audited;
 mod batch;
 mod batch_log;
 mod forwarded;
@@ -177,11 +178,11 @@ impl ClientSession for Session {
     }
 
     fn audited_reply(&self, reply: &[u8]) -> Option<(RequestTag, Option<Failure>)> {
-        Some((audit::tag_of(reply)?, audit::failure_of(reply)))
+        Some((audited::tag_of(reply)?, audited::failure_of(reply)))
     }
 
     fn audited_client(&self) -> Option<(SocketAddr, &'static str)> {
-        Some((self.client().address, audit::PROTOCOL))
+        Some((self.client().address, audited::PROTOCOL))
     }
 
     fn role(&self) -> Option<&str> {
