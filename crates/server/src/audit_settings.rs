@@ -128,7 +128,7 @@ mod tests {
     fn a_log_is_a_file_or_syslog() {
         let target = |log: &str| {
             let settings = Settings { audit_log: Some(log.to_owned()), ..Settings::default() };
-            AuditSettings::new(&settings).map(|settings| settings.unwrap().target)
+            AuditSettings::new(&settings).map(|settings| settings.expect("a log is given").target)
         };
         assert_eq!(target("/var/audit.log"), Ok(AuditTarget::File { path: "/var/audit.log".into(), bytes_max: 256 << 20, files: 8 }));
         assert_eq!(target("syslog"), Ok(AuditTarget::Syslog { socket: "/dev/log".into() }));
