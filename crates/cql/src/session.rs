@@ -15,7 +15,7 @@ use crate::wire::{
     StreamId, StringList, StringMap, TABLETS_ROUTING, WireError, write_auth_token, write_authenticate, write_supported,
     write_unsupported_version,
 };
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// What the session cannot answer itself.
@@ -39,7 +39,7 @@ pub trait Server {
     ///
     /// # Errors
     /// When it is not even looked at.
-    fn authenticate(&mut self, stream: StreamId, address: IpAddr, credentials: Credentials<'_>) -> Result<(), CqlError>;
+    fn authenticate(&mut self, stream: StreamId, address: SocketAddr, credentials: Credentials<'_>) -> Result<(), CqlError>;
 
     /// A statement (QUERY, PREPARE, EXECUTE or BATCH). Appends the plain reply frame to `out`, or nothing when the reply comes later.
     fn statement(&mut self, client: &mut Client, stream: StreamId, request: Request<'_>, out: &mut Vec<u8>);
@@ -464,7 +464,7 @@ fn unknown_request(frame: &Frame<'_>, client: &mut Client, phase: &mut Phase, se
     let outcome = match (Request::decode(frame), &*phase) {
         (Ok((_, Request::Options)), _) => return write_options(version, stream, server, out),
         (Ok((_, Request::AuthResponse(token))), Phase::Asked) => {
-            Credentials::decode(token).and_then(|credentials| server.authenticate(stream, client.address.ip(), credentials)).map(|()| {
+            Credentials::decode(token).and_then(|credentials| server.authenticate(stream, client.address, credentials)).map(|()| {
                 client.in_flight += 1;
                 *phase = Phase::Checking;
             })

@@ -1,5 +1,6 @@
 //! A node's configuration.
 
+use crate::audit::AuditConfig;
 use crate::cluster::{Board, ClusterConfig};
 use crate::first_superuser::FirstSuperuser;
 use crate::protocol::Protocol;
@@ -31,6 +32,8 @@ pub struct NodeConfig {
     pub checks_permissions: bool,
     /// How clients speak TLS, if they can.
     pub client_tls: Option<ClientTlsConfig>,
+    /// How requests are audited, if they are.
+    pub audit: Option<AuditConfig>,
     /// What is spoken on each listener, in the order in which they were opened; CQL on all others.
     pub protocols: Vec<Protocol>,
     /// What Aerospike clients are told.

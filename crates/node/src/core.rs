@@ -3,6 +3,7 @@
 //! Bytes come in through [`io::Handler`]; a request runs at once when its partition is here and in memory, and its reply is written straight
 //! into the connection's output. Everything else waits in [`Requests`] and is answered later. Nothing here blocks or reads a clock.
 
+use crate::audit::CoreAudit;
 use crate::cluster::{ClusterCore, Figures, MetadataBlobs};
 use crate::config::NodeConfig;
 use crate::connections::Connections;
@@ -50,6 +51,8 @@ pub struct Core {
     pub(crate) refusals: Vec<(ConnectionId, Vec<u8>)>,
     pub(crate) marks: Marks,
     pub(crate) logins: Logins,
+    /// None where nothing is audited.
+    pub(crate) audit: Option<Box<CoreAudit>>,
     pub(crate) cluster: Option<Box<ClusterCore>>,
     /// Clients have to go to other nodes: connections are closed as they fall quiet, and all of them then.
     pub(crate) send_away_until_us: Option<u64>,
@@ -95,6 +98,7 @@ impl Core {
         let mut core = Self {
             protocols: CoreStates::new(Arc::clone(&parts.statements), &parts.schema),
             changes: (parts.core == CoreId(0)).then(SchemaChanges::default),
+            audit: parts.config.audit.clone().map(|config| Box::new(CoreAudit::new(config))),
             core: parts.core,
             cores: parts.cores,
             config: parts.config,

@@ -133,6 +133,8 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         }
         self.requests.meter.end_turn(|| reactor.clock_us());
         self.report_progress(reactor);
+        // Before the replies of this turn are sent.
+        let audit_due_us = self.audit.as_mut().and_then(|audit| audit.turn()).map(|wait_us| now.monotonic_us + wait_us);
         let has_room = !self.continuations.is_empty() && self.has_room_for_parts();
         if has_room || self.logins.has_answers() || !self.refusals.is_empty() || self.shard.has_runnable() || cluster_due_us == Some(0) {
             return Turn::Again;
@@ -147,6 +149,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
             .chain(operations_due_us)
             .chain(superuser_due_us)
             .chain(logins_due_us)
+            .chain(audit_due_us)
             .chain(stalls_due_us)
             .chain(marks_due_us)
             .chain(protocols_due_us)

@@ -2,6 +2,7 @@
 //!
 //! [`Core`] is one core's part and implements [`io::Handler`]; the production reactor and the simulator drive the same code.
 
+mod audit;
 mod cluster;
 mod config;
 mod connections;
@@ -23,6 +24,7 @@ mod serving;
 mod superuser_making;
 mod transport;
 
+pub use crate::audit::{AuditConfig, AuditFilter, AuditMessage, Categories, Category, Lines, Names, WhenFull, append_dropped};
 pub use crate::cluster::{
     Answer, Board, ClusterConfig, ClusterReport, CoreReport, Held, MemberReport, MetadataBlobs, Order, PendingReport, Planted,
     RebuildReport, Report, View,

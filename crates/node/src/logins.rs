@@ -9,6 +9,7 @@
 //! Invariants: a log-in succeeds only if the password matches the hash that the role has when the comparison ends. A client whose role may no longer log
 //! in is disconnected.
 
+use crate::audit::{Category, Event, Failure, Operation, Source};
 use crate::core::{Core, node_tag};
 use crate::failed_logins::{FailedLogins, TooManyFailures, is_worth_a_line};
 use crate::message::{Message, SchemaAction, SchemaRequest};
@@ -290,14 +291,27 @@ impl Core {
         for Answer { client: (connection, tag), role, fits } in std::mem::take(&mut self.logins.answers) {
             // Roles may have changed since it was compared.
             let outcome = match fits.is_some_and(|hash| Roles::of(&self.schema).logs_in(&role, &hash)) {
-                true => Ok(role),
-                false => Err(LoginRefusal::BadCredentials { role }),
+                true => Ok(Arc::clone(&role)),
+                false => Err(LoginRefusal::BadCredentials { role: Arc::clone(&role) }),
             };
+            let client = self.connections.get_mut(connection).and_then(|found| found.session.audited_client());
+            if let (Some(_), Some((address, protocol))) = (&self.audit, client) {
+                let source = Source { protocol, address, role: Some(role), wall_us: reactor.now().wall_us };
+                self.audit_login(&source, outcome.as_ref().err().map(ToString::to_string));
+            }
             let Some(found) = self.connections.get_mut(connection) else { continue };
             let mut reply = Vec::new();
             found.session.finish_login(tag, outcome, &mut reply);
             self.deliver(reactor, connection, &reply);
         }
+    }
+
+    /// A log-in has ended so.
+    pub(crate) fn audit_login(&mut self, source: &Source, refusal: Option<String>) {
+        let Some(audit) = &mut self.audit else { return };
+        let kind = if refusal.is_none() { "LOGIN_SUCCESS" } else { "LOGIN_ERROR" };
+        let event = Event { category: Category::Auth, kind, keyspace: None, object: None, operation: Operation::None };
+        audit.ended(source, &[event], refusal.map(Failure::Unauthorized).as_ref());
     }
 
     /// Roles may have changed: disconnects clients whose role may no longer log in.

@@ -59,6 +59,12 @@ impl Core {
         self.held_bytes() > self.config.requests_bytes_max + self.config.requests_bytes_max / 2
     }
 
+    /// Whether no request may be served before the audit log has caught up.
+    #[inline]
+    fn audit_blocks(&self) -> bool {
+        self.audit.as_ref().is_some_and(|audit| audit.blocks())
+    }
+
     pub(crate) fn is_overloaded(&self) -> bool {
         self.held_bytes() > self.config.requests_bytes_max
     }
@@ -66,6 +72,11 @@ impl Core {
     /// Appends a plain reply to a connection, if it is still there.
     pub(crate) fn deliver<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId, frame: &[u8]) {
         let Some(connection) = self.connections.get_mut(id) else { return };
+        if let Some(audit) = &mut self.audit
+            && let Some((tag, failure)) = connection.session.audited_reply(frame)
+        {
+            audit.replied(id, tag, failure.as_ref());
+        }
         if let Some(out) = reactor.output(id) {
             let Connection { session, transport, .. } = connection;
             transport.append(out, &mut self.tls_buffers, |out| session.append_late_reply(frame, out, &mut self.workspaces));
@@ -88,6 +99,9 @@ impl Core {
 
     /// Forgets a connection, and the request that waits for it alone.
     pub(crate) fn forget<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId) {
+        if let Some(audit) = &mut self.audit {
+            audit.closed(id);
+        }
         let Some(Connection { session, stream, .. }) = self.connections.remove(id) else { return };
         if let Some(stream) = stream {
             self.requests.remove(stream);
@@ -123,7 +137,7 @@ impl Core {
         let mut out = std::mem::take(output);
         let mut workspaces = std::mem::take(&mut self.workspaces);
         // The output of this turn is within `unsent`; what the kernel has not taken of turns before is not in `out`.
-        let room = self.unsent_bytes_max().saturating_sub(unsent - out.len());
+        let room = if self.audit_blocks() { 0 } else { self.unsent_bytes_max().saturating_sub(unsent - out.len()) };
         let mut opened = if connection.transport.is_plain() { None } else { self.open(reactor, &mut connection, bytes) };
         if opened.is_some() {
             connection.session.set_encrypted();
@@ -226,7 +240,7 @@ impl Core {
     /// Resumes paused connections, as far as there is room.
     pub(crate) fn resume<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
         for _ in 0..self.connections.paused_count() {
-            if self.is_overloaded() {
+            if self.is_overloaded() || self.audit_blocks() {
                 return;
             }
             let Some(id) = self.connections.next_paused() else { return };

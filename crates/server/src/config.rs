@@ -1,7 +1,8 @@
 //! The configuration of a node: every setting with a value, checked.
 
+use crate::audit_settings::{AuditSettings, AuditSettingsError};
 use crate::devices::{DEVICES_MAX, DeviceSpec};
-use crate::settings::{Authentication, Authorization, Durability, Pin, Settings, Size, Tls};
+use crate::settings::{Authentication, Authorization, Durability, Pin, Settings, Size, Tls, without_empty};
 use base::NodeId;
 use io_linux::Memory;
 use serde::Serialize;
@@ -105,6 +106,9 @@ pub(crate) enum ConfigError {
         /// Another.
         missing: &'static str,
     },
+    /// The audit log.
+    #[error(transparent)]
+    Audit(#[from] AuditSettingsError),
     /// One file of three is of no use.
     #[error("{given} is given without {missing}: TLS between nodes takes node_certificate, node_key and node_ca")]
     PartOfTls {
@@ -180,6 +184,9 @@ pub(crate) struct Config {
     pub(crate) authorization: Authorization,
     #[serde(skip)]
     pub(crate) client_tls: Option<ClientTlsFiles>,
+    /// `None`: nothing is audited.
+    #[serde(skip)]
+    pub(crate) audit: Option<AuditSettings>,
     pub(crate) cluster_name: String,
     pub(crate) data_center: String,
     pub(crate) rack: String,
@@ -246,6 +253,7 @@ impl ConfigError {
             Self::ReplacesNobody => vec!["replaces"],
             Self::PartOfTls { given, .. } => vec![given],
             Self::PartOfClientTls { given, .. } => vec![given],
+            Self::Audit(error) => vec![error.key()],
             Self::TlsWithoutCluster => vec!["node_certificate"],
             Self::Join { .. } => vec!["join"],
             Self::SamePort { one, other, .. } => vec![one, other],
@@ -256,6 +264,7 @@ impl ConfigError {
 impl Config {
     /// Checks settings and fills in defaults.
     pub(crate) fn new(settings: Settings, host: Host) -> Result<Self, ConfigError> {
+        let audit = AuditSettings::new(&settings)?;
         let join = settings.join.map_or_else(Vec::new, without_empty);
         let authentication = settings.authentication.unwrap_or(Authentication::None);
         let namespaces = settings.aerospike_namespaces.map(without_empty);
@@ -279,6 +288,7 @@ impl Config {
                 settings.tls_client_ca,
                 settings.tls,
             )?,
+            audit,
             cluster_name: settings.cluster_name.unwrap_or_else(|| "TarnDB".to_owned()),
             data_center: settings.data_center.unwrap_or_else(|| "datacenter1".to_owned()),
             rack: settings.rack.unwrap_or_else(|| "rack1".to_owned()),
@@ -431,11 +441,6 @@ fn resolve_own(name: &str) -> Result<IpAddr, ConfigError> {
 /// Whether only this machine reaches it: 127.0.0.0/8, also written as an IPv6 address, and `::1`.
 pub(crate) fn is_loopback(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
-}
-
-/// An empty flag or variable is an empty list.
-fn without_empty(names: Vec<String>) -> Vec<String> {
-    if names == [""] { Vec::new() } else { names }
 }
 
 fn check_namespaces(names: &[String]) -> Result<(), ConfigError> {

@@ -12,6 +12,7 @@
 //! `tarndb status`, `drain` and `remove`: 0 healthy or done, 1 something is missing or refused, 2 no answer.
 //! `tarndb inspect` has its own: 0 clean, 1 damage, 2 cannot be read. `tarndb bench` ends with 1 when not everything was measured.
 
+use crate::audit_writer::AuditError;
 use crate::config::ConfigError;
 use crate::devices::DevicesError;
 use crate::environment::UnknownVariable;
@@ -78,6 +79,9 @@ pub(crate) enum Failure {
     /// The first superuser's password.
     #[error(transparent)]
     Superuser(#[from] SuperuserError),
+    /// The audit log.
+    #[error(transparent)]
+    Audit(#[from] AuditError),
     /// The data directory.
     #[error(transparent)]
     Layout(#[from] LayoutError),
@@ -123,11 +127,13 @@ impl Failure {
             | Self::Config { .. }
             | Self::Variable(_)
             | Self::TlsFile(_)
+            | Self::Audit(AuditError::Open { .. })
             | Self::Superuser(SuperuserError::Read { .. } | SuperuserError::Useless { .. })
             | Self::LogFilter { .. }
             | Self::Layout(LayoutError::Cores { .. }) => USAGE,
             Self::Node(NodeError::MemoryLimit { .. }) | Self::Inspect(_) => USAGE,
             Self::Layout(LayoutError::FilesHaveData { .. } | LayoutError::CapacityOfDevices { .. }) => USAGE,
+            Self::Audit(AuditError::Thread(_)) => ENVIRONMENT,
             Self::Layout(LayoutError::Devices(error)) => match error {
                 DevicesError::Damaged { .. } => CORRUPTION,
                 DevicesError::SizeNeeded { .. }

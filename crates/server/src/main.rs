@@ -1,5 +1,9 @@
 //! The binary `tarndb`: reads the command line, dispatches to a command, and turns its outcome into an exit code.
 
+mod audit_file;
+mod audit_settings;
+mod audit_syslog;
+mod audit_writer;
 mod cli;
 mod client_tls;
 mod config;

@@ -31,6 +31,8 @@ pub(crate) fn text(report: &Report, schema: &Schema) -> String {
     per_core("tarndb_view_slots_behind", "gauge", help, |core| core.views_behind.into());
     let help = "Log-ins that were refused: no such role, or another password.";
     per_core("tarndb_logins_failed_total", "counter", help, |core| core.logins_failed);
+    let help = "Lines of the audit log that were dropped: the writer did not keep up, or could not write.";
+    per_core("tarndb_audit_lines_dropped_total", "counter", help, |core| core.audit_dropped);
     if report.clustered {
         let help = "Requests of clients, and parts of such, that were sent on to other members.";
         per_core("tarndb_cluster_requests_forwarded_total", "counter", help, |core| core.forwarded);

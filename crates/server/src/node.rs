@@ -11,8 +11,8 @@ use io_linux::{CoreEnv, FileLayout, MappedMemory, MappedMemoryError};
 use model::Schema;
 use model::schema_blob::{self, SchemaBlobError};
 use node::{
-    AerospikeConfig, Board, ClientTlsConfig, ClusterConfig, Core, CoreParts, FirstSuperuser, LOG_BLOB, Listening, MetadataBlobs,
-    NodeConfig, Protocol, SCHEMA_BLOB, SNAPSHOT_BLOB, SharedStatements, Versions, replication_blob, truncations_blob,
+    AerospikeConfig, AuditConfig, Board, ClientTlsConfig, ClusterConfig, Core, CoreParts, FirstSuperuser, LOG_BLOB, Listening,
+    MetadataBlobs, NodeConfig, Protocol, SCHEMA_BLOB, SNAPSHOT_BLOB, SharedStatements, Versions, replication_blob, truncations_blob,
 };
 use shard::{Durability, Shard, decode_truncations};
 use std::collections::{BTreeMap, BTreeSet};
@@ -129,6 +129,7 @@ impl NodeParts {
         losses: Losses,
         board: Arc<Board>,
         secrets: Secrets,
+        audit: Option<AuditConfig>,
     ) -> Result<Self, NodeError> {
         let Secrets { tls, client_tls, superuser } = secrets;
         let (cores, blobs, tls) = (data_dir.cores, &data_dir.blobs, tls.map(Arc::new));
@@ -181,6 +182,7 @@ impl NodeParts {
                 first_superuser: superuser,
                 checks_permissions: config.authorization == settings::Authorization::Permissions,
                 client_tls,
+                audit,
                 protocols: protocols(config),
                 cluster: config.node_port.map(|_| ClusterConfig {
                     join: config.join.clone(),

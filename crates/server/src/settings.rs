@@ -92,6 +92,36 @@ pub(crate) struct Settings {
     /// Whether clients have to speak TLS [default: required with tls_certificate].
     #[arg(long, value_enum, value_name = "HOW", env = "TARNDB_TLS")]
     pub(crate) tls: Option<Tls>,
+    /// Where requests and log-ins are written to, a JSON object a line: a file, `syslog`, or `syslog:SOCKET` [default: none, which is nowhere].
+    #[arg(long, value_name = "WHERE", env = "TARNDB_AUDIT_LOG")]
+    pub(crate) audit_log: Option<String>,
+    /// Categories that are audited, separated by commas: query, dml, ddl, dcl, auth, error, prepare, other [default: all].
+    #[arg(long, value_delimiter = ',', value_name = "CATEGORIES", env = "TARNDB_AUDIT_INCLUDED_CATEGORIES")]
+    pub(crate) audit_included_categories: Option<Vec<String>>,
+    /// Categories that are not audited [default: none].
+    #[arg(long, value_delimiter = ',', value_name = "CATEGORIES", env = "TARNDB_AUDIT_EXCLUDED_CATEGORIES")]
+    pub(crate) audit_excluded_categories: Option<Vec<String>>,
+    /// Keyspaces and namespaces that are audited, separated by commas [default: all].
+    #[arg(long, value_delimiter = ',', value_name = "NAMES", env = "TARNDB_AUDIT_INCLUDED_KEYSPACES")]
+    pub(crate) audit_included_keyspaces: Option<Vec<String>>,
+    /// Keyspaces and namespaces that are not audited [default: system,system_schema,system_virtual_schema].
+    #[arg(long, value_delimiter = ',', value_name = "NAMES", env = "TARNDB_AUDIT_EXCLUDED_KEYSPACES")]
+    pub(crate) audit_excluded_keyspaces: Option<Vec<String>>,
+    /// Roles that are audited, separated by commas; clients that have not logged in are `anonymous` [default: all].
+    #[arg(long, value_delimiter = ',', value_name = "ROLES", env = "TARNDB_AUDIT_INCLUDED_ROLES")]
+    pub(crate) audit_included_roles: Option<Vec<String>>,
+    /// Roles that are not audited [default: none].
+    #[arg(long, value_delimiter = ',', value_name = "ROLES", env = "TARNDB_AUDIT_EXCLUDED_ROLES")]
+    pub(crate) audit_excluded_roles: Option<Vec<String>>,
+    /// When the audit log is slower than requests: drop lines, or have requests wait [default: drop].
+    #[arg(long, value_enum, value_name = "WHAT", env = "TARNDB_AUDIT_WHEN_FULL")]
+    pub(crate) audit_when_full: Option<AuditWhenFull>,
+    /// How large a file of the audit log may become before the next one begins, at least 64KiB [default: 256MiB].
+    #[arg(long, value_name = "SIZE", env = "TARNDB_AUDIT_FILE_SIZE")]
+    pub(crate) audit_file_size: Option<Size>,
+    /// How many files of the audit log there may be, with the one that is written, 1 to 1000 [default: 8].
+    #[arg(long, value_name = "N", env = "TARNDB_AUDIT_FILES")]
+    pub(crate) audit_files: Option<u16>,
     /// How many cores to use, 1 to 1024 [default: as the data directory was made, at first the CPUs this process may use, or its CPU quota if that is less].
     #[arg(long, value_name = "N", env = "TARNDB_CORES")]
     pub(crate) cores: Option<u16>,
@@ -157,6 +187,16 @@ impl Settings {
             tls_key: self.tls_key.or(other.tls_key),
             tls_client_ca: self.tls_client_ca.or(other.tls_client_ca),
             tls: self.tls.or(other.tls),
+            audit_log: self.audit_log.or(other.audit_log),
+            audit_included_categories: self.audit_included_categories.or(other.audit_included_categories),
+            audit_excluded_categories: self.audit_excluded_categories.or(other.audit_excluded_categories),
+            audit_included_keyspaces: self.audit_included_keyspaces.or(other.audit_included_keyspaces),
+            audit_excluded_keyspaces: self.audit_excluded_keyspaces.or(other.audit_excluded_keyspaces),
+            audit_included_roles: self.audit_included_roles.or(other.audit_included_roles),
+            audit_excluded_roles: self.audit_excluded_roles.or(other.audit_excluded_roles),
+            audit_when_full: self.audit_when_full.or(other.audit_when_full),
+            audit_file_size: self.audit_file_size.or(other.audit_file_size),
+            audit_files: self.audit_files.or(other.audit_files),
             cores: self.cores.or(other.cores),
             memory_limit: self.memory_limit.or(other.memory_limit),
             capacity: self.capacity.or(other.capacity),
@@ -176,6 +216,11 @@ impl Settings {
         let command = Self::augment_args(clap::Command::new("keys"));
         command.get_arguments().map(|argument| argument.get_id().to_string()).collect()
     }
+}
+
+/// An empty flag or variable is an empty list.
+pub(crate) fn without_empty(names: Vec<String>) -> Vec<String> {
+    if names == [""] { Vec::new() } else { names }
 }
 
 /// When a write is acknowledged.
@@ -216,6 +261,16 @@ pub(crate) enum Tls {
     Optional,
     /// All clients.
     Required,
+}
+
+/// What gives way when the audit log is slower than requests.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum AuditWhenFull {
+    /// Lines are dropped, and counted.
+    Drop,
+    /// Requests wait.
+    Block,
 }
 
 /// Where threads run.

@@ -1,5 +1,6 @@
 //! The settings as `system_views.settings` shows them: by name, each with the value that the node runs with. Of secrets only the files.
 
+use crate::audit_settings::NOT_AUDITED;
 use crate::config::Config;
 use crate::settings::Size;
 use serde_json::Value;
@@ -30,6 +31,10 @@ impl Config {
             ]
             .map(|(name, value)| (name.to_owned(), value)),
         );
+        shown.extend(match &self.audit {
+            Some(audit) => audit.shown.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect::<Vec<_>>(),
+            None => NOT_AUDITED.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+        });
         shown.sort_unstable();
         shown
     }
@@ -57,6 +62,9 @@ mod tests {
 
     #[test]
     fn every_setting_is_shown_once() {
+        let audited = Settings { audit_log: Some("audit.log".to_owned()), ..Settings::default() };
+        let names = |settings| shown(settings).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!(names(audited), names(Settings::default()));
         let shown: Vec<String> = shown(Settings::default()).into_iter().map(|(name, _)| name).collect();
         let command = Settings::augment_args(Command::new("settings"));
         let mut settings: Vec<String> = command.get_arguments().map(|argument| argument.get_id().to_string()).collect();

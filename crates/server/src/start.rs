@@ -1,5 +1,6 @@
 //! `tarndb start`: settings → data directory → listeners, files and cores → ready.
 
+use crate::audit_writer::AuditWriter;
 use crate::cli::StartArguments;
 use crate::client_tls::ClientTlsSource;
 use crate::config::{Config, Host};
@@ -15,7 +16,7 @@ use crate::node_tls;
 use crate::private_files;
 use crate::settings::{Authentication, Pin};
 use crate::settings_file;
-use ::node::Board;
+use ::node::{AuditConfig, Board};
 use io::Placement;
 use io_linux::{ListenerOptions, Machine, Options, Pinning, Signals};
 use std::io::Write;
@@ -50,6 +51,7 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
     private_files::take_from_others(&config.data_dir);
     cpus.warn(data_dir.cores);
     let superuser = Superuser::prepare(&config, &data_dir.blobs)?;
+    let audit = config.audit.as_ref().map(AuditWriter::start).transpose()?;
     let board = Arc::new(Board::new(config.node_port.is_some()));
     let http = HttpOptions {
         address: SocketAddr::new(config.listen, config.http_port),
@@ -60,7 +62,8 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
     let http = Http::start(http, Arc::clone(&board))?;
     let (ready, is_ready) = channel();
     let secrets = Secrets { tls, client_tls: client_tls.as_ref().map(ClientTlsSource::config), superuser: superuser.first.clone() };
-    let machine = start_cores(&config, &data_dir, losses, board, secrets, ready)?;
+    let audit_config = audit.as_ref().map(AuditWriter::config);
+    let machine = start_cores(&config, &data_dir, losses, board, secrets, audit_config, ready)?;
     if let Some(source) = client_tls {
         source.follow();
     }
@@ -71,6 +74,9 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
         announce(&config, &data_dir, &machine.addresses(), http.address);
     }
     machine.join();
+    if let Some(audit) = audit {
+        audit.finish();
+    }
     tracing::info!("ended");
     Ok(())
 }
@@ -82,6 +88,7 @@ fn start_cores(
     losses: Losses,
     board: Arc<Board>,
     secrets: Secrets,
+    audit: Option<AuditConfig>,
     ready: Sender<()>,
 ) -> Result<Machine, Failure> {
     tracing::info!(cores = data_dir.cores, capacity = %data_dir.capacity, memory_limit = %config.memory_limit, blobs = data_dir.blobs.len(), "starting");
@@ -108,7 +115,7 @@ fn start_cores(
         signals: Signals::Drain,
         ..Options::default()
     };
-    let parts = NodeParts::open(config, data_dir, losses, board, secrets)?;
+    let parts = NodeParts::open(config, data_dir, losses, board, secrets, audit)?;
     Ok(io_linux::start(options, parts.into_factories(ready))?)
 }
 

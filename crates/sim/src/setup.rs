@@ -142,6 +142,7 @@ impl Setup {
             first_superuser: None,
             checks_permissions: false,
             client_tls: None,
+            audit: None,
             cluster_name: "machine".to_owned(),
             data_center: "datacenter1".to_owned(),
             rack: "rack1".to_owned(),

@@ -28,6 +28,7 @@ mod registry;
 pub use registry::Protocol;
 pub(crate) use registry::{AnyCoordinator, CoreStates, Reply, Session, Workspaces};
 
+use crate::audit::{Failure, RequestTag};
 use crate::cluster::Asker;
 use crate::core::Core;
 use crate::logins::{LoginRefusal, LoginTag};
@@ -141,6 +142,16 @@ pub(crate) trait ClientSession: Sized {
 
     /// The connection has ended.
     fn closed<R: Reactor<Message = Message>>(self, _core: &mut Core, _reactor: &mut R) {}
+
+    /// Which request a whole late reply answers, and why that failed if it did: for the audit log, if that knows the protocol.
+    fn audited_reply(&self, _reply: &[u8]) -> Option<(RequestTag, Option<Failure>)> {
+        None
+    }
+
+    /// Where its client is, if its log-ins are audited, and the protocol's name.
+    fn audited_client(&self) -> Option<(SocketAddr, &'static str)> {
+        None
+    }
 
     /// As whom its client has logged in.
     fn role(&self) -> Option<&str> {

@@ -379,6 +379,7 @@ mod tests {
                 first_superuser: None,
                 checks_permissions: false,
                 client_tls: None,
+                audit: None,
                 cluster_name: "ping".to_owned(),
                 data_center: "here".to_owned(),
                 rack: "rack".to_owned(),

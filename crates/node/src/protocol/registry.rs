@@ -4,6 +4,7 @@
 
 use super::{ClientProtocol, ClientSession, ReplyForm, RequestCoordinator, Verdict};
 use super::{aerospike::Aerospike, cql::Cql, griddb::GridDb};
+use crate::audit::{Failure, RequestTag};
 use crate::cluster::Asker;
 use crate::core::Core;
 use crate::logins::{LoginRefusal, LoginTag};
@@ -253,6 +254,16 @@ impl Session {
     /// See [`ClientSession::closed`].
     pub(crate) fn closed<R: Reactor<Message = Message>>(self, core: &mut Core, reactor: &mut R) {
         on_session!(self, session => ClientSession::closed(*session, core, reactor));
+    }
+
+    /// See [`ClientSession::audited_reply`].
+    pub(crate) fn audited_reply(&self, reply: &[u8]) -> Option<(RequestTag, Option<Failure>)> {
+        on_session!(self, session => ClientSession::audited_reply(&**session, reply))
+    }
+
+    /// See [`ClientSession::audited_client`].
+    pub(crate) fn audited_client(&self) -> Option<(SocketAddr, &'static str)> {
+        on_session!(self, session => ClientSession::audited_client(&**session))
     }
 
     /// See [`ClientSession::role`].

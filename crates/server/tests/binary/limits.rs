@@ -31,9 +31,13 @@ fn wait_for_line(log: &mut impl BufRead, text: &str) -> String {
 }
 
 pub(crate) fn get_health(address: &str) -> String {
+    get(address, "/health")
+}
+
+pub(crate) fn get(address: &str, path: &str) -> String {
     let mut http = TcpStream::connect(address).unwrap();
     http.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    http.write_all(b"GET /health HTTP/1.1\r\n\r\n").unwrap();
+    http.write_all(format!("GET {path} HTTP/1.1\r\n\r\n").as_bytes()).unwrap();
     let mut reply = String::new();
     http.read_to_string(&mut reply).unwrap();
     reply

@@ -1,6 +1,7 @@
 //! The real binary: how it meets operators, what it does with devices, what it keeps.
 #![allow(clippy::unwrap_used)]
 
+mod audit;
 mod client;
 mod devices;
 mod durability;

@@ -162,6 +162,7 @@ fn node_config(now: Now, login: bool) -> NodeConfig {
         first_superuser: None,
         checks_permissions: login,
         client_tls: None,
+        audit: None,
         cluster_name: "microbench".to_owned(),
         data_center: "datacenter1".to_owned(),
         rack: "rack1".to_owned(),

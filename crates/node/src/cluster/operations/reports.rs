@@ -104,6 +104,9 @@ pub struct CoreReport {
     /// Log-ins that have failed since the start.
     #[serde(default)]
     pub logins_failed: u64,
+    /// Lines of the audit log that were dropped since the start.
+    #[serde(default)]
+    pub audit_dropped: u64,
     /// Indexes that all its slots with rows have completely, by number.
     #[serde(default)]
     pub indexes_built: BTreeSet<u32>,

@@ -1,5 +1,7 @@
 //! Aerospike on a core: records, what a node shows of itself, and failures as result codes.
 
+mod audit;
+mod audited;
 mod declarations;
 mod records;
 mod travel;
@@ -7,6 +9,7 @@ mod view;
 
 use self::records::Records;
 use super::{ClientProtocol, ClientSession, ReplyForm, RequestCoordinator, Server, Verdict};
+use crate::audit::{Failure, RequestTag};
 use crate::cluster::Asker;
 use crate::core::Core;
 use crate::message::Message;
@@ -61,7 +64,7 @@ impl ClientSession for Session {
         (): &mut (),
         (core, reactor, connection): Server<'_, R>,
     ) -> Verdict {
-        let mut server = Records { core, reactor, connection, asker: None };
+        let mut server = Records { core, reactor, connection, asker: None, client: Some(self.address()) };
         match self.receive(bytes, out, out_bytes_max, &mut server) {
             session::Verdict::Continue => Verdict::Continue,
             session::Verdict::Pause => Verdict::Pause,
@@ -91,6 +94,10 @@ impl ClientSession for Session {
 
     fn append_piece(&mut self, piece: &[u8], out: &mut Vec<u8>, (): &mut ()) {
         out.extend_from_slice(piece);
+    }
+
+    fn audited_reply(&self, reply: &[u8]) -> Option<(RequestTag, Option<Failure>)> {
+        Some((audited::TAG, audited::failure_of(reply)))
     }
 }
 

@@ -24,6 +24,7 @@ use base::{CoreId, Slot, TableId};
 use cql::wire::Consistency;
 use io::{ConnectionId, Reactor};
 use shard::{Access, Outcome, Refusal, ShardError};
+use std::net::SocketAddr;
 
 /// The size that a record may have.
 const RECORD_BYTES_MAX: u32 = 1 << 20;
@@ -38,11 +39,13 @@ pub(crate) struct Records<'a, R> {
     pub(crate) connection: ConnectionId,
     /// Who has sent the request on, if it is not the connection's own.
     pub(crate) asker: Option<Asker>,
+    /// Where the connection's client is.
+    pub(crate) client: Option<SocketAddr>,
 }
 
 /// Whether sets and bins that a request needs have been declared for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Declared {
+pub(super) enum Declared {
     No,
     Yes,
 }
@@ -53,6 +56,27 @@ impl<R: Reactor<Message = Message>> Server for Records<'_, R> {
     }
 
     fn truncate(&mut self, truncation: &Truncation<'_>, value: &mut Vec<u8>) -> Progress {
+        match self.core.audit {
+            None => self.start_truncation(truncation, value),
+            Some(_) => self.truncate_audited(truncation, value),
+        }
+    }
+
+    #[inline]
+    fn message(&mut self, message: &wire::Message<'_>, body: &[u8], out: &mut Vec<u8>) -> Progress {
+        let progress = match self.core.audit {
+            None => self.start(message, body, Declared::No, out),
+            Some(_) => self.start_audited(message, body, out),
+        };
+        if progress == Progress::Replied {
+            self.core.requests.meter.answered_at_once();
+        }
+        progress
+    }
+}
+
+impl<R: Reactor<Message = Message>> Records<'_, R> {
+    pub(super) fn start_truncation(&mut self, truncation: &Truncation<'_>, value: &mut Vec<u8>) -> Progress {
         let tables = match self.tables(truncation) {
             Ok(tables) => tables,
             Err(refusal) => {
@@ -71,18 +95,7 @@ impl<R: Reactor<Message = Message>> Server for Records<'_, R> {
         Progress::Waiting
     }
 
-    #[inline]
-    fn message(&mut self, message: &wire::Message<'_>, body: &[u8], out: &mut Vec<u8>) -> Progress {
-        let progress = self.start(message, body, Declared::No, out);
-        if progress == Progress::Replied {
-            self.core.requests.meter.answered_at_once();
-        }
-        progress
-    }
-}
-
-impl<R: Reactor<Message = Message>> Records<'_, R> {
-    fn start(&mut self, message: &wire::Message<'_>, body: &[u8], declared: Declared, out: &mut Vec<u8>) -> Progress {
+    pub(super) fn start(&mut self, message: &wire::Message<'_>, body: &[u8], declared: Declared, out: &mut Vec<u8>) -> Progress {
         self.core.requests.meter.start(Class::AEROSPIKE);
         let start = out.len();
         let shape = Shape::of(message);
@@ -259,7 +272,7 @@ impl Core {
         part: Option<&[u8]>,
     ) {
         let mut reply = Vec::new();
-        let mut records = Records { core: self, reactor, connection: NOBODY, asker: Some(asker) };
+        let mut records = Records { core: self, reactor, connection: NOBODY, asker: Some(asker), client: None };
         match records.run_forwarded(body, part, &mut reply) {
             Ok(Progress::Replied) => self.answer_asker(reactor, asker, Ok(reply)),
             Ok(Progress::Waiting) => {}
@@ -278,7 +291,7 @@ impl Core {
         let Ok(message) = wire::Message::decode(body) else { return };
         let mut out = Vec::new();
         let progress = match outcome {
-            Ok(_) => Records { core: self, reactor, connection, asker: None }.start(&message, body, Declared::Yes, &mut out),
+            Ok(_) => Records { core: self, reactor, connection, asker: None, client: None }.start(&message, body, Declared::Yes, &mut out),
             Err(failure) => {
                 Shape::of(&message).write(&mut out, schema_failure(failure));
                 Progress::Replied

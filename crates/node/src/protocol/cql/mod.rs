@@ -2,9 +2,11 @@
 //!
 //! The way of a statement: [`Cql`]'s session decodes a frame → `statements` plans it and has it run where its partition is → the reply, at once or
 //! as a [`ReplyHeader`] on a request that waits. `replicas` says whose rows a statement may read, `routes` how it travels, `forwarded` runs those of other cores and members,
-//! `rights` says what its client's role may do, `batch_log` finishes logged batches whose coordinator has died, `indexing` gives rows the entries that indexes lack,
+//! `audit` and `audited` say what the audit log tells of them, `rights` says what its client's role may do, `batch_log` finishes logged batches whose coordinator has died, `indexing` gives rows the entries that indexes lack,
 //! `view_delivering` delivers what the coordinators of writes have not given to views, `view_building` gives new views the rows that are there.
 
+mod audit;
+mod audited;
 mod batch;
 mod batch_log;
 mod forwarded;
@@ -33,6 +35,7 @@ use self::statements::Statements;
 use self::view_builds::ViewBuilds;
 use self::view_updates::ViewUpdates;
 use super::{ClientProtocol, ClientSession, ReplyForm, RequestCoordinator, Server, Verdict};
+use crate::audit::{Failure, RequestTag};
 use crate::cluster::{Asker, Ring};
 use crate::core::Core;
 use crate::logins::{LoginRefusal, LoginTag};
@@ -172,6 +175,14 @@ impl ClientSession for Session {
         let version = bytes.first().and_then(|version| ProtocolVersion::from_number(version & 0x7F)).unwrap_or(ProtocolVersion::HIGHEST);
         let stream = bytes.get(2..4).map_or(0, |stream| i16::from_be_bytes([stream[0], stream[1]]));
         ReplyHeader::new(version, StreamId(stream)).write_error(&CqlError::Protocol(why.to_owned()), out);
+    }
+
+    fn audited_reply(&self, reply: &[u8]) -> Option<(RequestTag, Option<Failure>)> {
+        Some((audited::tag_of(reply)?, audited::failure_of(reply)))
+    }
+
+    fn audited_client(&self) -> Option<(SocketAddr, &'static str)> {
+        Some((self.client().address, audited::PROTOCOL))
     }
 
     fn role(&self) -> Option<&str> {

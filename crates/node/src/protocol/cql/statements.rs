@@ -24,7 +24,7 @@ use cql::{ConnectedClient, CqlError, reply, roles, system};
 use io::{ConnectionId, Reactor};
 use model::operation::Context;
 use shard::{Outcome, ShardError};
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Serves one connection's statements while its bytes are being received.
@@ -69,23 +69,22 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
         self.core.config.requires_login.then_some(roles::AUTHENTICATOR)
     }
 
-    fn authenticate(&mut self, stream: StreamId, address: IpAddr, credentials: Credentials<'_>) -> Result<(), CqlError> {
-        let client = ((self.connection, login_tag(stream)), address);
+    fn authenticate(&mut self, stream: StreamId, address: SocketAddr, credentials: Credentials<'_>) -> Result<(), CqlError> {
+        let client = ((self.connection, login_tag(stream)), address.ip());
         let credentials = logins::Credentials { role: credentials.role, password: credentials.password };
-        self.core.check_credentials(self.reactor, client, credentials).map_err(|refusal| login_failure(&refusal))
+        let outcome = self.core.check_credentials(self.reactor, client, credentials).map_err(|refusal| login_failure(&refusal));
+        if let (Err(error), Some(_)) = (&outcome, &self.core.audit) {
+            self.audit_refused_login(address, credentials.role, error);
+        }
+        outcome
     }
 
     fn statement(&mut self, client: &mut Client, stream: StreamId, request: wire::Request<'_>, out: &mut Vec<u8>) {
         let start = out.len();
-        let header = ReplyHeader::new(client.version, stream);
         self.core.requests.meter.start(Class::CQL);
-        let progress = match request {
-            _ if self.core.send_away_until_us.is_some() => Err(CqlError::Leaving),
-            wire::Request::Execute(execute) => self.execute(client, header, &execute, out),
-            wire::Request::Query(query) => self.query(client, header, &query, out),
-            wire::Request::Prepare(prepare) => self.prepare(client, header, &prepare, out),
-            wire::Request::Batch(batch) => self.batch(client, header, &batch, out),
-            other => Err(CqlError::Protocol(format!("Unexpected message {}", other.opcode().name()))),
+        let progress = match self.core.audit {
+            None => self.serve(client, stream, &request, out),
+            Some(_) => self.serve_audited(client, stream, &request, out),
         };
         match progress {
             Ok(Progress::Replied) => self.core.requests.meter.answered_at_once(),
@@ -93,13 +92,33 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
             Err(error) => {
                 self.core.requests.meter.failed_at_once();
                 out.truncate(start);
-                header.write_error(&error, out);
+                ReplyHeader::new(client.version, stream).write_error(&error, out);
             }
         }
     }
 }
 
 impl<R: Reactor<Message = Message>> Statements<'_, R> {
+    /// Serves a request of a client's connection.
+    #[inline]
+    pub(super) fn serve(
+        &mut self,
+        client: &mut Client,
+        stream: StreamId,
+        request: &wire::Request<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, CqlError> {
+        let header = ReplyHeader::new(client.version, stream);
+        match request {
+            _ if self.core.send_away_until_us.is_some() => Err(CqlError::Leaving),
+            wire::Request::Execute(execute) => self.execute(client, header, execute, out),
+            wire::Request::Query(query) => self.query(client, header, query, out),
+            wire::Request::Prepare(prepare) => self.prepare(client, header, prepare, out),
+            wire::Request::Batch(batch) => self.batch(client, header, batch, out),
+            other => Err(CqlError::Protocol(format!("Unexpected message {}", other.opcode().name()))),
+        }
+    }
+
     pub(super) fn options(&self, header: ReplyHeader, parameters: &QueryParameters<'_>, context: &Context) -> Options {
         Options {
             started: context.now,

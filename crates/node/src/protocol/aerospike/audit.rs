@@ -1,0 +1,49 @@
+//! Serving Aerospike's requests where they are audited.
+
+use super::audited::{TAG, event, failure_of};
+use super::records::{Declared, Records};
+use crate::audit::{Category, Event, Failure, Operation, Source};
+use crate::message::Message;
+use aerospike::info::Truncation;
+use aerospike::session::Progress;
+use aerospike::wire;
+use io::Reactor;
+
+/// As lines name it.
+const PROTOCOL: &str = "aerospike";
+
+impl<R: Reactor<Message = Message>> Records<'_, R> {
+    /// Serves a request about records, and has the audit log tell of it.
+    #[inline(never)]
+    pub(super) fn start_audited(&mut self, message: &wire::Message<'_>, body: &[u8], out: &mut Vec<u8>) -> Progress {
+        let start = out.len();
+        let progress = self.start(message, body, Declared::No, out);
+        self.audit(event(message), progress, failure_of(&out[start..]));
+        progress
+    }
+
+    /// Deletes a set's records, and has the audit log tell of it.
+    pub(super) fn truncate_audited(&mut self, truncation: &Truncation<'_>, value: &mut Vec<u8>) -> Progress {
+        let start = value.len();
+        let progress = self.start_truncation(truncation, value);
+        let event = Event {
+            category: Category::Ddl,
+            kind: "TRUNCATE",
+            keyspace: Some(truncation.namespace.into()),
+            object: truncation.set.map(Into::into),
+            operation: Operation::None,
+        };
+        self.audit(event, progress, failure_of(&value[start..]));
+        progress
+    }
+
+    fn audit(&mut self, event: Event, progress: Progress, failure: Option<Failure>) {
+        let Some(address) = self.client else { return };
+        let source = Source { protocol: PROTOCOL, address, role: None, wall_us: self.reactor.now().wall_us };
+        let Some(audit) = &mut self.core.audit else { return };
+        match progress {
+            Progress::Replied => audit.ended(&source, &[event], failure.as_ref()),
+            Progress::Waiting => audit.waits(self.connection, TAG, source, vec![event]),
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! What the audit log tells of Aerospike: the kind of each request, its namespace and set. Keys and bins are data, and not told.
+
+use crate::audit::{Category, Event, Failure, Operation, RequestTag};
+use aerospike::ResultCode;
+use aerospike::wire::{self, HEADER_BYTES, MESSAGE_HEADER_BYTES, info1, info2};
+
+/// A connection has one request at a time.
+pub(super) const TAG: RequestTag = RequestTag(0);
+
+/// Where a message has its result code.
+const RESULT_OFFSET: usize = 5;
+
+pub(super) fn event(message: &wire::Message<'_>) -> Event {
+    let (flags, fields) = (message.attributes, &message.fields);
+    let (category, kind) = match () {
+        () if fields.batch.is_some() => (if writes(message) { Category::Dml } else { Category::Query }, "BATCH"),
+        () if flags.info2 & info2::DELETE != 0 => (Category::Dml, "DELETE"),
+        () if flags.info2 & info2::WRITE != 0 && flags.info1 & info1::READ != 0 => (Category::Dml, "OPERATE"),
+        () if flags.info2 & info2::WRITE != 0 => (Category::Dml, "WRITE"),
+        () if fields.digest.is_none() && fields.key.is_none() => (Category::Query, "SCAN"),
+        () => (Category::Query, "READ"),
+    };
+    let name = |name: Option<&[u8]>| name.map(|name| String::from_utf8_lossy(name).into());
+    Event { category, kind, keyspace: name(fields.namespace), object: name(fields.set), operation: Operation::None }
+}
+
+fn writes(message: &wire::Message<'_>) -> bool {
+    message.attributes.info2 & (info2::WRITE | info2::DELETE) != 0
+}
+
+/// Why a request failed, if its reply says so: a message, or the value of a command. That there is no record is no failure.
+pub(super) fn failure_of(reply: &[u8]) -> Option<Failure> {
+    if reply.starts_with(b"ERROR") {
+        return Some(Failure::Other(String::from_utf8_lossy(reply).into_owned()));
+    }
+    let is_message = reply.get(HEADER_BYTES) == Some(&(MESSAGE_HEADER_BYTES as u8));
+    let code = ResultCode(*reply.get(HEADER_BYTES + RESULT_OFFSET).filter(|_| is_message)?);
+    (![ResultCode::OK, ResultCode::NOT_FOUND].contains(&code)).then(|| Failure::Other(code.to_string()))
+}
