@@ -25,6 +25,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
     }
 
     fn received(&mut self, reactor: &mut R, connection: ConnectionId, bytes: &[u8]) {
+        self.requests.meter.set_now(reactor.now().monotonic_us);
         if self.is_node_connection(connection) {
             return self.node_received(reactor, connection, bytes);
         }
@@ -55,6 +56,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
     }
 
     fn completed(&mut self, reactor: &mut R, completion: DiskCompletion) {
+        self.requests.meter.set_now(reactor.now().monotonic_us);
         if completion.tag.0 < NODE_TAGS {
             self.shard.completed(reactor.now(), completion);
         } else if completion.tag.0 >= NODE_TAGS + COMPUTE_TAGS {
@@ -65,6 +67,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
     }
 
     fn message(&mut self, reactor: &mut R, from: CoreId, message: Message) {
+        self.requests.meter.set_now(reactor.now().monotonic_us);
         match message {
             Message::Run { part, access, operation } => {
                 self.client_came();

@@ -131,7 +131,6 @@ impl Core {
     /// Serves the requests that were left when the connection was paused, then those in `bytes`.
     pub(crate) fn serve<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, id: ConnectionId, bytes: &[u8]) {
         let Some(mut connection) = self.connections.take(id) else { return };
-        self.requests.meter.set_now(reactor.now().monotonic_us);
         let unsent = reactor.unsent_bytes(id);
         let Some(output) = reactor.output(id) else { return self.connections.put(connection) };
         let mut out = std::mem::take(output);
