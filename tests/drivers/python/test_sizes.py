@@ -15,14 +15,15 @@ def estimates(session, table: str, of: str = "size_estimates"):
     return list(session.execute(f"SELECT * FROM system.{of} WHERE keyspace_name = %s AND table_name = %s", table.split(".")))
 
 
-def counted(session, table: str, expected: int):
-    """The estimates once they add up to what is expected: a node writes its figures about once a second."""
+def settled(session, table: str, partitions: int, least: int, most: int):
+    """The estimates once they tell of so many partitions of such a size: a node writes its figures about once a second."""
     deadline = time.monotonic() + 30
     while True:
         rows = estimates(session, table)
-        if sum(row.partitions_count for row in rows) == expected:
+        is_near = all(least <= row.mean_partition_size <= most for row in rows)
+        if sum(row.partitions_count for row in rows) == partitions and is_near:
             return rows
-        assert time.monotonic() < deadline, f"{rows} do not add up to {expected}"
+        assert time.monotonic() < deadline, f"{rows} are not {partitions} partitions of {least} to {most} bytes"
         time.sleep(0.05)
 
 
@@ -32,19 +33,18 @@ def test_ranges_cover_the_ring_and_add_up(shared_session, table):
     insert = shared_session.prepare(f"INSERT INTO {name} (k, c, v) VALUES (?, ?, ?)")
     keys = [(number % PARTITIONS, number, "v" * 100) for number in range(2 * PARTITIONS)]
     execute_concurrent_with_args(shared_session, insert, keys, concurrency=64, raise_on_first_error=True)
-    rows = counted(shared_session, name, PARTITIONS)
+    # Two rows of some 130 bytes each.
+    rows = settled(shared_session, name, PARTITIONS, 200, 500)
     ranges = sorted((int(row.range_start), int(row.range_end)) for row in rows)
     assert ranges[0][0] == -(2**63) and ranges[-1][1] == 2**63 - 1
     assert all(before[1] == after[0] for before, after in zip(ranges, ranges[1:])), ranges
     assert {int(row.range_end) for row in rows} == {int(token) for token in shared_session.execute("SELECT tokens FROM system.local").one().tokens}
-    # Two rows of some 130 bytes each.
-    assert all(200 <= row.mean_partition_size <= 500 for row in rows), rows
     by_type = estimates(shared_session, name, "table_estimates")
     assert {row.range_type for row in by_type} == {"primary", "local_primary"}
     assert sum(row.partitions_count for row in by_type) == 2 * PARTITIONS
 
     shared_session.execute(f"TRUNCATE {name}")
-    assert all(row.mean_partition_size == 0 for row in counted(shared_session, name, 0))
+    settled(shared_session, name, 0, 0, 0)
     shared_session.execute(f"DROP TABLE {name}")
     deadline = time.monotonic() + 30
     while estimates(shared_session, name):
