@@ -14,7 +14,7 @@ import server as servers
 from history import History
 from ledger import Ledger
 from nodes import FAILURES, running, until
-from test_java import Application
+from test_java import JavaDriver
 from test_operations import SECONDS_MAX, is_healthy, member, status, tarndb
 
 OLDER = os.environ.get("TARNDB_OLDER_BINARY")
@@ -162,7 +162,7 @@ def test_a_fourth_node_joins_and_the_first_one_goes(cluster):
 
 @pytest.mark.long
 def test_a_rolling_restart_under_the_java_driver(cluster):
-    with Application(cluster) as application, cluster.session(retries=RetryPolicy) as session:
+    with JavaDriver(cluster) as application, cluster.session(retries=RetryPolicy) as session:
         application.wait_ready()
         restart_in_turn(cluster, lambda: application.progress(session, 100))
         lines = application.end()
