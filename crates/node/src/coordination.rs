@@ -87,7 +87,13 @@ impl Core {
             self.continuations.push_back(id);
             return Started::Waiting;
         }
-        match self.step(id, out) {
+        // Who is answered at once is counted by who has asked.
+        let measured = self.requests.get_mut(id).and_then(|request| request.measured.take());
+        let stepped = self.step(id, out);
+        if let Some(request) = self.requests.get_mut(id) {
+            request.measured = measured;
+        }
+        match stepped {
             Stepped::Done => Started::Replied,
             Stepped::Run(parts) => {
                 self.run_parts(reactor, id, parts);
@@ -331,7 +337,7 @@ impl Core {
             };
             if connection != NOBODY && is_open && self.connections.get_mut(connection).is_none() {
                 // The client is gone.
-                self.requests.remove(id);
+                self.requests.discard(id);
             } else if !pending.is_empty() {
                 self.run_parts(reactor, id, pending);
             } else {

@@ -115,14 +115,20 @@ impl Requests {
 
     /// Ends the wait.
     pub(crate) fn remove(&mut self, id: RequestId) -> Option<Request> {
+        let request = self.discard(id)?;
+        if let Some(measured) = request.measured {
+            self.meter.ended(measured);
+        }
+        Some(request)
+    }
+
+    /// As [`Requests::remove`], of one that is not answered by that: its client is gone, or has its reply already, or it starts again.
+    pub(crate) fn discard(&mut self, id: RequestId) -> Option<Request> {
         let (generation, slot) = self.slots.get_mut(id.index as usize)?;
         if *generation != id.generation {
             return None;
         }
         let request = slot.take()?;
-        if let Some(measured) = request.measured {
-            self.meter.ended(measured);
-        }
         self.bytes -= request.bytes;
         *generation = generation.wrapping_add(1);
         self.free.push(id.index);

@@ -104,7 +104,7 @@ impl Core {
         }
         let Some(Connection { session, stream, .. }) = self.connections.remove(id) else { return };
         if let Some(stream) = stream {
-            self.requests.remove(stream);
+            self.requests.discard(stream);
         }
         session.closed(self, reactor);
     }
