@@ -27,6 +27,7 @@ mod private_files;
 mod settings;
 mod settings_file;
 mod shown_settings;
+mod size;
 mod small_files;
 mod start;
 mod status;
