@@ -106,8 +106,10 @@ impl Core {
         self.publish_state(reactor);
         self.tell_lease(reactor);
         self.settle_schema(reactor);
-        if is_joiner {
-            let again_us = self.ask_to_join(reactor);
+        let cut_off_us = self.cut_off_at(now.monotonic_us);
+        due_us = due_us.into_iter().chain(cut_off_us.filter(|at_us| now.monotonic_us < *at_us)).min();
+        if is_joiner || cut_off_us.is_some_and(|at_us| now.monotonic_us >= at_us) {
+            let again_us = self.ask_contact(reactor);
             due_us = due_us.into_iter().chain(again_us).min();
         }
         due_us
