@@ -27,6 +27,17 @@ pub(crate) enum Command {
     /// Run published benchmarks against this or another database and draw the result.
     #[command(subcommand)]
     Bench(bench::cli::BenchCommand),
+    /// Print the completions for a shell, to be sourced or installed.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages of this command and all below it.
+    Man {
+        /// Where to, in an existing directory.
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
     /// Print the licences and copyright notices of everything in this binary that others wrote.
     #[command(visible_alias = "licenses")]
     Licences,

@@ -24,6 +24,7 @@ mod node_tls;
 mod operate;
 mod operator_logins;
 mod private_files;
+mod service_manager;
 mod settings;
 mod settings_file;
 mod shown_settings;
@@ -62,6 +63,15 @@ fn main() -> ExitCode {
         Command::Drain(arguments) => operate::drain(&arguments).map_err(Failure::from),
         Command::Remove(arguments) => operate::remove(&arguments).map_err(Failure::from),
         Command::Inspect(arguments) => inspect::run(&arguments).map_err(Failure::from),
+        Command::Completions { shell } => {
+            let mut out = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "tarndb", &mut out);
+            let _ = std::io::stdout().write_all(&out);
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Man { directory } => clap_mangen::generate_to(Cli::command(), &directory)
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(|source| Failure::Manual { directory, source }),
         Command::Licences => {
             // Whoever reads it may have seen enough.
             let _ = std::io::stdout().write_all(NOTICES.as_bytes());

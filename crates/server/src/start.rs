@@ -14,6 +14,7 @@ use crate::logging;
 use crate::node::{NodeParts, Secrets};
 use crate::node_tls;
 use crate::private_files;
+use crate::service_manager;
 use crate::settings::{Authentication, Pin};
 use crate::settings_file;
 use ::node::{AuditConfig, Board};
@@ -60,6 +61,7 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
         tls: client_tls.as_ref().map(ClientTlsSource::config),
     };
     let http = Http::start(http, Arc::clone(&board))?;
+    let reports = Arc::clone(&board);
     let (ready, is_ready) = channel();
     let secrets = Secrets { tls, client_tls: client_tls.as_ref().map(ClientTlsSource::config), superuser: superuser.first.clone() };
     let audit_config = audit.as_ref().map(AuditWriter::config);
@@ -72,6 +74,7 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
         http.ready();
         superuser.ready();
         announce(&config, &data_dir, &machine.addresses(), http.address);
+        service_manager::ready(reports);
     }
     machine.join();
     if let Some(audit) = audit {

@@ -39,6 +39,8 @@ pub struct Board {
 struct Inner {
     cluster: Option<ClusterReport>,
     cores: BTreeMap<u16, CoreReport>,
+    /// How often each core has reported.
+    reports: BTreeMap<u16, u64>,
     orders: VecDeque<(Order, Sender<Answer>)>,
 }
 
@@ -73,6 +75,12 @@ impl Board {
     pub fn report(&self) -> Report {
         let inner = self.lock();
         Report { clustered: self.clustered, cluster: inner.cluster.clone(), cores: inner.cores.values().cloned().collect() }
+    }
+
+    /// How often each core has reported, in the order of cores: a core that lives reports about once a second.
+    #[must_use]
+    pub fn reports(&self) -> Vec<u64> {
+        self.lock().reports.values().copied().collect()
     }
 
     /// The schema as core 0 knows it; an empty one before it does.
@@ -149,6 +157,7 @@ impl Board {
         if cluster.is_some() {
             inner.cluster = cluster;
         }
+        *inner.reports.entry(core.core).or_default() += 1;
         inner.cores.insert(core.core, core);
         true
     }
@@ -190,5 +199,6 @@ mod tests {
         assert!(board.write(CoreReport::default(), None));
         assert_eq!(board.take_orders().len(), 1, "the order is still there");
         assert_eq!(board.report().cores.len(), 1);
+        assert_eq!(board.reports(), [1], "what could not be written does not count");
     }
 }
