@@ -7,6 +7,7 @@ mod audit_writer;
 mod cli;
 mod client_tls;
 mod config;
+mod console;
 mod data_dir;
 mod devices;
 mod environment;
