@@ -170,6 +170,7 @@ test("other web pages get nothing", async () => {
   const rebound = { host: "evil.example:8080", origin: "http://evil.example:8080" };
   assert.strictEqual((await ask(open, "/api/v1/query", "POST", rebound, body)).code, 403);
   assert.strictEqual((await get(open, "/api/v1/schema", { host: "evil.example" })).code, 403);
+  assert.strictEqual((await ask(open, "/api/v1/query", "POST", {}, JSON.stringify({ query: "x".repeat(100_000) }))).code, 413);
   const page = await get(open, "/", {});
   assert.match(page.headers["content-security-policy"], /^default-src 'none'; script-src 'self'; .*frame-ancestors 'none'$/);
 });

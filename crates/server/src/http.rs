@@ -18,7 +18,7 @@
 mod reply;
 mod request;
 
-pub(crate) use reply::{BAD_REQUEST, CONFLICT, FORBIDDEN, NOT_ALLOWED, NOT_FOUND, OK, Reply, UNAUTHORIZED, UNAVAILABLE};
+pub(crate) use reply::{BAD_REQUEST, CONFLICT, FORBIDDEN, NOT_ALLOWED, NOT_FOUND, OK, Reply, TOO_LONG, UNAUTHORIZED, UNAVAILABLE};
 pub(crate) use request::Request;
 
 use crate::console::{self, Console, Login};
@@ -237,6 +237,9 @@ fn answer(served: &Served, transport: Transport, address: IpAddr, request: &Requ
     let ready = served.ready.load(Ordering::Acquire);
     if path != "/health" && transport == Transport::Plain && served.tls.as_ref().is_some_and(|tls| tls.is_required) {
         return Reply::text("426 Upgrade Required", "this port is to be spoken to by TLS: https:// (setting `tls`)");
+    }
+    if request.is_too_long {
+        return Reply::text(TOO_LONG, "the body is longer than 64 KiB, or says no length");
     }
     if let ("GET", Some(page)) = (method, console::page(path)) {
         return page;

@@ -1,17 +1,21 @@
 //! A request as it has come: its head, and what follows that.
 
-use std::io::{Error, ErrorKind, Read};
+use std::io::Read;
 use std::time::Instant;
 
 const HEAD_BYTES_MAX: usize = 8192;
 /// Longer than any statement that somebody types.
 const BODY_BYTES_MAX: usize = 64 << 10;
+/// So much of a longer one is read and forgotten, so that its client hears why it is refused.
+const BODY_BYTES_FORGOTTEN: usize = 1 << 20;
 
 /// One request.
 #[derive(Debug, Default)]
 pub(crate) struct Request {
     head: String,
     pub(crate) body: String,
+    /// Its body is longer than any that is read.
+    pub(crate) is_too_long: bool,
 }
 
 impl Request {
@@ -29,21 +33,28 @@ impl Request {
             }
             length += count;
         };
-        let mut request = Self { head: String::from_utf8_lossy(&bytes[..end]).into_owned(), body: String::new() };
+        let mut request = Self { head: String::from_utf8_lossy(&bytes[..end]).into_owned(), body: String::new(), is_too_long: false };
         let mut body = bytes[end..length].to_vec();
         let wanted = match request.header("content-length").map(str::parse::<usize>) {
             None => 0,
             Some(Ok(wanted)) if wanted <= BODY_BYTES_MAX => wanted,
-            Some(_) => return Err(Error::new(ErrorKind::InvalidData, "the request is too long")),
+            Some(wanted) => {
+                request.is_too_long = true;
+                wanted.unwrap_or(0).min(BODY_BYTES_FORGOTTEN)
+            }
         };
-        while body.len() < wanted {
+        let mut arrived = body.len();
+        while arrived < wanted {
             let count = stream.read(&mut bytes)?;
             if count == 0 || Instant::now() >= deadline {
                 return Ok(None);
             }
-            body.extend_from_slice(&bytes[..count]);
+            arrived += count;
+            if !request.is_too_long {
+                body.extend_from_slice(&bytes[..count]);
+            }
         }
-        body.truncate(wanted);
+        body.truncate(if request.is_too_long { 0 } else { wanted });
         request.body = String::from_utf8_lossy(&body).into_owned();
         Ok(Some(request))
     }
@@ -51,7 +62,7 @@ impl Request {
     /// One without a body.
     #[cfg(test)]
     pub(crate) fn of(head: &str) -> Self {
-        Self { head: head.to_owned(), body: String::new() }
+        Self { head: head.to_owned(), ..Self::default() }
     }
 
     pub(crate) fn method(&self) -> &str {
@@ -109,8 +120,9 @@ mod tests {
         assert_eq!((request.method(), request.target(), &*request.body), ("POST", ("/a", "b=c"), "abc"));
         assert!(read("POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nab").unwrap().is_none());
         assert!(read("GET / HTTP/1.1\r\n").unwrap().is_none());
-        for length in ["99999999", "-1", "x", "99999999999999999999999"] {
-            assert!(read(&format!("POST / HTTP/1.1\r\nContent-Length: {length}\r\n\r\n")).is_err(), "{length}");
+        for (length, body) in [("-1", ""), ("x", ""), ("99999999999999999999999", ""), ("65537", &*"x".repeat(65537))] {
+            let request = read(&format!("POST / HTTP/1.1\r\nContent-Length: {length}\r\n\r\n{body}")).unwrap().unwrap();
+            assert!(request.is_too_long && request.body.is_empty(), "{length}");
         }
     }
 
