@@ -18,6 +18,10 @@ pub(crate) enum Command {
     Start(Box<StartArguments>),
     /// Show a node that runs and its cluster. Ends with 0: healthy, 1: something is missing, 2: no answer.
     Status(StatusArguments),
+    /// Show what a node does, drawn anew every other second: requests, latency, memory, device, cores, tables.
+    Top(TopArguments),
+    /// Check whether this machine is one for a node, and say what to do. Changes nothing. Ends with 0, or 1: a node would not work here as it should.
+    Doctor(DoctorArguments),
     /// Empty a member of a cluster: its slots go to the others, and it can be removed when it holds none.
     Drain(DrainArguments),
     /// Take a member that is empty, or down for good, out of its cluster.
@@ -62,6 +66,31 @@ pub(crate) struct StatusArguments {
     #[command(flatten)]
     pub(crate) node: NodeArguments,
     /// All that is known, for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TopArguments {
+    #[command(flatten)]
+    pub(crate) node: NodeArguments,
+    /// Seconds from one picture to the next.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(crate) interval: u64,
+    /// One picture, of two seconds.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// A line of JSON for each, for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArguments {
+    /// Where the node's data is, or is to be.
+    #[arg(long, value_name = "DIR", default_value = "tarndb-data", env = "TARNDB_DATA_DIR")]
+    pub(crate) data_dir: PathBuf,
+    /// For programs.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -7,8 +7,10 @@ mod audit_writer;
 mod cli;
 mod client_tls;
 mod config;
+mod console;
 mod data_dir;
 mod devices;
+mod doctor;
 mod environment;
 mod exit;
 mod first_superuser;
@@ -34,6 +36,7 @@ mod start;
 mod status;
 mod tls_files;
 mod tls_stream;
+mod top;
 
 use clap::{CommandFactory, FromArgMatches};
 use cli::{Cli, Command};
@@ -60,6 +63,8 @@ fn main() -> ExitCode {
     let outcome = match command {
         Command::Start(arguments) => start::run(*arguments, &environment::settings_from_variables(&matches)).map(|()| ExitCode::SUCCESS),
         Command::Status(arguments) => operate::status(&arguments).map_err(Failure::from),
+        Command::Top(arguments) => top::run(&arguments).map_err(Failure::from),
+        Command::Doctor(arguments) => Ok(doctor::run(&arguments)),
         Command::Drain(arguments) => operate::drain(&arguments).map_err(Failure::from),
         Command::Remove(arguments) => operate::remove(&arguments).map_err(Failure::from),
         Command::Inspect(arguments) => inspect::run(&arguments).map_err(Failure::from),

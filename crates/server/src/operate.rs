@@ -1,4 +1,4 @@
-//! `tarndb status`, `drain` and `remove`: a node's HTTP port from the command line.
+//! `tarndb status`, `drain` and `remove`: a node's HTTP port from the command line, which `tarndb top` asks, too.
 
 use crate::cli::{DrainArguments, NodeArguments, RemoveArguments, StatusArguments};
 use crate::status::Status;
@@ -76,7 +76,7 @@ pub(crate) enum OperateError {
 }
 
 /// Which node is asked, and by whom.
-struct Asked {
+pub(crate) struct Asked {
     /// HOST:PORT.
     address: String,
     /// Whose certificates are trusted, if it is spoken to by TLS.
@@ -92,7 +92,7 @@ impl Asked {
         format!("{scheme}://{}", self.address)
     }
 
-    fn new(arguments: &NodeArguments) -> Result<Self, OperateError> {
+    pub(crate) fn new(arguments: &NodeArguments) -> Result<Self, OperateError> {
         let authorization = match &arguments.login_file {
             None => String::new(),
             Some(path) => {
@@ -111,6 +111,20 @@ impl Asked {
         };
         let trust = if is_tls { Some(trust(arguments)?) } else { None };
         Ok(Self { address: address.trim_end_matches('/').to_owned(), trust, authorization })
+    }
+
+    /// What is at a path.
+    pub(crate) fn get(&self, path: &str) -> Result<String, OperateError> {
+        match ask(self, "GET", path)? {
+            (200, body) => Ok(body),
+            (403, body) => Err(OperateError::Refused { text: body.trim_end().to_owned() }),
+            (code, _) => Err(self.strange(format!("it answers {code}"))),
+        }
+    }
+
+    /// What answers is no node of this version.
+    pub(crate) fn strange(&self, why: String) -> OperateError {
+        OperateError::Strange { http: self.url(), why }
     }
 }
 
@@ -203,21 +217,17 @@ fn order(http: &Asked, target: &str) -> Result<String, OperateError> {
 }
 
 fn get_status(http: &Asked) -> Result<String, OperateError> {
-    let (code, body) = ask(http, "GET", "/status")?;
-    if code != 200 {
-        return Err(OperateError::Strange { http: http.url(), why: format!("it answers {code}") });
-    }
-    Ok(body)
+    http.get("/status")
 }
 
 fn parse(http: &Asked, body: &str) -> Result<Status, OperateError> {
-    serde_json::from_str(body).map_err(|error| OperateError::Strange { http: http.url(), why: error.to_string() })
+    serde_json::from_str(body).map_err(|error| http.strange(error.to_string()))
 }
 
 /// One request; the answer's code and body.
 fn ask(http: &Asked, method: &str, target: &str) -> Result<(u16, String), OperateError> {
     let answer = exchange(http, method, target).map_err(|source| OperateError::Unreachable { http: http.url(), source })?;
-    let strange = |why: &str| OperateError::Strange { http: http.url(), why: why.to_owned() };
+    let strange = |why: &str| http.strange(why.to_owned());
     let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(|| strange("it does not speak HTTP"))?;
     let code = head.split(' ').nth(1).and_then(|code| code.parse().ok()).ok_or_else(|| strange("it does not speak HTTP"))?;
     match code {
@@ -265,7 +275,7 @@ fn talk(stream: &mut (impl Read + Write), request: &str, answer: &mut Vec<u8>) -
     Ok(())
 }
 
-fn print(text: &str) {
+pub(crate) fn print(text: &str) {
     // Nobody may be reading any more, which is no reason to end.
     let mut out = std::io::stdout();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

@@ -4,6 +4,7 @@ use crate::audit_writer::AuditWriter;
 use crate::cli::StartArguments;
 use crate::client_tls::ClientTlsSource;
 use crate::config::{Config, Host};
+use crate::console::Console;
 use crate::data_dir::DataDir;
 use crate::exit::Failure;
 use crate::first_superuser::Superuser;
@@ -59,6 +60,7 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
         connections_max: limits::http_connections(descriptors_max),
         requires_login: config.authentication != Authentication::None,
         tls: client_tls.as_ref().map(ClientTlsSource::config),
+        console: Console::new(&config),
     };
     let http = Http::start(http, Arc::clone(&board))?;
     let reports = Arc::clone(&board);
@@ -71,7 +73,7 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
     }
     // A member of a cluster listens before it is taken in: others have to reach it.
     if machine.wait_accepting()? && is_ready.recv().is_ok() {
-        http.ready();
+        http.ready(machine.addresses().first().copied());
         superuser.ready();
         announce(&config, &data_dir, &machine.addresses(), http.address);
         service_manager::ready(reports);

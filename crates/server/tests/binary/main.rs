@@ -9,6 +9,7 @@ mod griddb;
 mod harness;
 mod inspect;
 mod limits;
+mod monitoring;
 mod operator;
 mod rows;
 mod security;

@@ -123,7 +123,8 @@ impl Board {
     }
 
     /// Clients of CQL that are connected to any core.
-    pub(crate) fn clients(&self) -> Vec<Arc<ConnectedClient>> {
+    #[must_use]
+    pub fn clients(&self) -> Vec<Arc<ConnectedClient>> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner).all.iter().filter_map(Weak::upgrade).collect()
     }
 
