@@ -46,5 +46,17 @@ class Authority:
         return certificate, key
 
     def _openssl(self, *words):
-        done = subprocess.run(("openssl", *words), cwd=self.directory, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        assert done.returncode == 0, f"openssl {' '.join(words)}: {done.stderr}"
+        openssl(self.directory, *words)
+
+
+def self_signed(directory: pathlib.Path, name: str, subject: str) -> tuple[pathlib.Path, pathlib.Path]:
+    """A certificate that no authority has signed, and its key."""
+    files = directory / f"{name}.self.pem", directory / f"{name}.self.key"
+    names = ("-subj", f"/CN={name}", "-addext", f"subjectAltName={subject}")
+    openssl(directory, "req", "-x509", *NEW_KEY, "-days", "365", *names, "-out", str(files[0]), "-keyout", str(files[1]))
+    return files
+
+
+def openssl(directory: pathlib.Path, *words: str):
+    done = subprocess.run(("openssl", *words), cwd=directory, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode == 0, f"openssl {' '.join(words)}: {done.stderr}"

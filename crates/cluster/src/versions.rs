@@ -17,6 +17,7 @@
 //! | 9 | roles may have permissions |
 //! | 10 | the schema may have materialized views |
 //! | 11 | the schema may have functions and aggregates of users |
+//! | 12 | roles may have identities of certificates |
 
 use std::fmt;
 
@@ -29,7 +30,7 @@ pub struct Versions {
 
 impl Versions {
     /// What this program knows.
-    pub const KNOWN: Self = Self::new(4, 11);
+    pub const KNOWN: Self = Self::new(4, 12);
 
     /// From `oldest` to `latest`.
     ///

@@ -65,6 +65,12 @@ impl<'a> Roles<'a> {
         self.with_login(name).is_some_and(|role| role.password_hash.as_deref() == Some(hash))
     }
 
+    /// As whom a client is served whose certificate has this identity.
+    #[must_use]
+    pub fn of_identity(self, identity: &str) -> Option<&'a str> {
+        self.0.iter().find(|(_, role)| role.identities.contains(identity)).map(|(name, _)| name.as_str())
+    }
+
     /// The hash to compare the password of a role with. Who cannot log in has one too, so that the time tells nobody who is there, where hashes are of [`HASH_COST`]; see
     /// [`Roles::logs_in`].
     #[must_use]

@@ -2,9 +2,9 @@
 //!
 //! The session answers what concerns only the connection (STARTUP, OPTIONS, REGISTER, broken frames) and hands every statement to its
 //! [`Server`], and before any the name and password of the client where the server asks for them. A statement's reply may come at once or
-//! later; replies may come in any order.
+//! later; replies may come in any order. A client whose certificate says who it is is not asked for a password: READY answers its STARTUP.
 //!
-//! Invariant: where the server asks for credentials, no statement reaches it before [`Session::log_in`].
+//! Invariant: where clients have to log in, no statement reaches the server before [`Server::certified`] or [`Session::log_in`] has said as whom.
 
 use crate::CqlError;
 use crate::clients::{ClientState, ConnectedClient};
@@ -32,7 +32,13 @@ pub trait Server {
     /// A client has sent STARTUP. It is connected as long as this lives.
     fn connected(&mut self, _client: &Arc<ConnectedClient>) {}
 
-    /// The class by which drivers choose how to log in; none where nobody has to.
+    /// As whom a client is served by its certificate; none if it has to log in by its password, or nobody has to.
+    ///
+    /// # Errors
+    /// When it has shown a certificate that logs nobody in, or none where that is the only way.
+    fn certified(&mut self, client: &Client) -> Result<Option<Arc<str>>, CqlError>;
+
+    /// The class by which drivers choose how to log in by password; none where nobody has to.
     fn authenticator(&self) -> Option<&'static str>;
 
     /// Finds out whether the client is who it says. The answer comes later: [`Session::log_in`], or an error.
@@ -78,6 +84,18 @@ impl<'a> Credentials<'a> {
     }
 }
 
+/// A client's certificate: the authority that has signed it is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Certificate {
+    /// There is none.
+    #[default]
+    None,
+    /// It does not say whose it is.
+    WithoutIdentity,
+    /// It is of this identity.
+    Of(Arc<str>),
+}
+
 /// What statements need to know of the connection, and may change.
 #[derive(Clone, Debug)]
 pub struct Client {
@@ -95,6 +113,8 @@ pub struct Client {
     pub wants_tablets: bool,
     /// Whether it speaks TLS.
     pub is_encrypted: bool,
+    /// What it has shown of itself by TLS, where certificates log in.
+    pub certificate: Certificate,
     /// What others see of it, once it has sent STARTUP.
     connected: Option<Arc<ConnectedClient>>,
     /// Requests whose reply has not been given yet.
@@ -119,6 +139,7 @@ impl Client {
             address,
             wants_tablets: false,
             is_encrypted: false,
+            certificate: Certificate::None,
             connected: None,
             in_flight: 0,
             reply_bytes: REPLY_BYTES_FIRST,
@@ -267,7 +288,7 @@ impl Session {
             }
             match new_request(&frame, client, server, out) {
                 Handshake::Answered => {}
-                Handshake::Start { compression, wants_tablets, connected } => {
+                Handshake::Start { compression, wants_tablets, connected, role } => {
                     let version = client.version;
                     client.wants_tablets = wants_tablets;
                     // The answer itself still goes out in the old form.
@@ -278,9 +299,11 @@ impl Session {
                     }
                     server.connected(&connected);
                     client.connected = Some(connected);
-                    *phase = match server.authenticator() {
+                    let class = if role.is_some() { None } else { server.authenticator() };
+                    *phase = match class {
                         None => {
-                            client.show(|state| state.is_ready = true);
+                            client.show(|state| (state.is_ready, state.role) = (true, role.clone()));
+                            client.role = role;
                             reply::write_frame(out, version, stream, Opcode::Ready, |_| {});
                             Phase::Ready
                         }
@@ -404,17 +427,17 @@ impl Outgoing {
 /// What a request before READY leads to.
 enum Handshake {
     Answered,
-    Start { compression: Option<Compression>, wants_tablets: bool, connected: Arc<ConnectedClient> },
+    Start { compression: Option<Compression>, wants_tablets: bool, connected: Arc<ConnectedClient>, role: Option<Arc<str>> },
 }
 
-fn new_request(frame: &Frame<'_>, client: &Client, server: &impl Server, out: &mut Vec<u8>) -> Handshake {
+fn new_request(frame: &Frame<'_>, client: &Client, server: &mut impl Server, out: &mut Vec<u8>) -> Handshake {
     let (version, stream) = (frame.header.version, frame.header.stream);
     let outcome = match Request::decode(frame) {
         Ok((_, Request::Options)) => {
             write_options(version, stream, server, out);
             return Handshake::Answered;
         }
-        Ok((_, Request::Startup(options))) => server.admit().and_then(|()| startup(&options, client)),
+        Ok((_, Request::Startup(options))) => server.admit().and_then(|()| startup(&options, client, server)),
         Ok((_, other)) => Err(CqlError::Protocol(format!("Unexpected message {}, expecting STARTUP or OPTIONS", other.opcode().name()))),
         Err(error) => Err(CqlError::Protocol(error.to_string())),
     };
@@ -427,7 +450,7 @@ fn new_request(frame: &Frame<'_>, client: &Client, server: &impl Server, out: &m
     }
 }
 
-fn startup(options: &StringMap<'_>, client: &Client) -> Result<Handshake, CqlError> {
+fn startup(options: &StringMap<'_>, client: &Client, server: &mut impl Server) -> Result<Handshake, CqlError> {
     let Some(cql_version) = options.get("CQL_VERSION") else {
         return Err(CqlError::Protocol("Missing value CQL_VERSION in STARTUP message".to_owned()));
     };
@@ -444,8 +467,9 @@ fn startup(options: &StringMap<'_>, client: &Client) -> Result<Handshake, CqlErr
             Some(known.ok_or_else(|| CqlError::Protocol(format!("Unknown compression algorithm: {name}")))?)
         }
     };
+    let role = server.certified(client)?;
     let connected = Arc::new(ConnectedClient::new(client.address, client.version, client.is_encrypted, options.iter()));
-    Ok(Handshake::Start { compression, wants_tablets: options.get(TABLETS_ROUTING).is_some(), connected })
+    Ok(Handshake::Start { compression, wants_tablets: options.get(TABLETS_ROUTING).is_some(), connected, role })
 }
 
 fn write_options(version: ProtocolVersion, stream: StreamId, server: &impl Server, out: &mut Vec<u8>) {

@@ -421,3 +421,55 @@ fn without_authorization_permissions_are_neither_granted_nor_needed() {
     session.role = Some("jo".to_owned());
     session.all(&["CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"]);
 }
+
+#[test]
+fn an_identity_is_one_roles_and_goes_with_it() {
+    let mut guarded = Guarded::new();
+    let boss = guarded.as_role("cassandra");
+    boss.all(&[
+        "ADD IDENTITY 'spiffe://x/jo' TO ROLE 'jo'",
+        "ADD IDENTITY IF NOT EXISTS 'spiffe://x/jo' TO ROLE 'staff'",
+        "ADD IDENTITY 'CN' TO ROLE 'jo'",
+        "ADD IDENTITY 'spiffe://x/staff' TO ROLE 'staff'",
+        "DROP IDENTITY IF EXISTS 'nobody'",
+        "DROP IDENTITY 'CN'",
+    ]);
+    let of = |session: &Session, identity: &str| Roles::of(&session.schema).of_identity(identity).map(str::to_owned);
+    assert_eq!([of(boss, "spiffe://x/jo"), of(boss, "CN")], [Some("jo".to_owned()), None]);
+    let refused = [
+        ("ADD IDENTITY 'spiffe://x/jo' TO ROLE 'staff'", "spiffe://x/jo already exists"),
+        ("ADD IDENTITY 'new' TO ROLE 'nobody'", "Can not add identity for non-existent role 'nobody'"),
+        ("ADD IDENTITY IF NOT EXISTS 'new' TO ROLE 'nobody'", "Can not add identity for non-existent role 'nobody'"),
+        ("ADD IDENTITY '' TO ROLE 'jo'", "An identity has 1 to 2048 bytes"),
+        ("DROP IDENTITY 'new'", "identity 'new' doesn't exist"),
+    ];
+    assert_refused(boss, &refused, invalid);
+    boss.all(&["DROP ROLE staff"]);
+    assert_eq!(of(boss, "spiffe://x/staff"), None, "who gets the name of a role later is somebody else");
+    boss.all(&["ADD IDENTITY 'spiffe://x/staff' TO ROLE 'jo'"]);
+}
+
+#[test]
+fn identities_are_for_who_may_make_and_drop_roles_and_those_of_superusers_for_superusers() {
+    let mut guarded = Guarded::new();
+    guarded.as_role("cassandra").all(&["ADD IDENTITY 'boss' TO ROLE 'cassandra'"]);
+    let insufficient = "User jo does not have sufficient privileges to perform the requested operation";
+    let refused =
+        ["ADD IDENTITY 'jo' TO ROLE 'jo'", "ADD IDENTITY 'x' TO ROLE 'nobody'", "DROP IDENTITY 'x'", "DROP IDENTITY IF EXISTS 'boss'"];
+    assert_refused(guarded.as_role("jo"), &refused.map(|text| (text, insufficient)), unauthorized);
+    guarded.as_role("cassandra").all(&["GRANT CREATE, DROP ON ALL ROLES TO jo"]);
+    guarded.as_role("jo").all(&["ADD IDENTITY 'staff' TO ROLE 'staff'", "DROP IDENTITY 'staff'"]);
+    let only = "Only superusers can add or drop identities of a role with superuser status";
+    assert_refused(
+        guarded.as_role("jo"),
+        &["ADD IDENTITY 'jo' TO ROLE 'cassandra'", "DROP IDENTITY 'boss'"].map(|text| (text, only)),
+        unauthorized,
+    );
+    let mut nobody = Session::new();
+    let anonymous = "You have to be logged in and not anonymous to perform this request";
+    assert_refused(
+        &mut nobody,
+        &["ADD IDENTITY 'x' TO ROLE 'cassandra'", "DROP IDENTITY IF EXISTS 'x'"].map(|text| (text, anonymous)),
+        unauthorized,
+    );
+}

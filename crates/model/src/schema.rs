@@ -35,6 +35,8 @@ pub struct Role {
     pub member_of: BTreeSet<String>,
     /// What it has been allowed itself, on what; never nothing.
     pub permissions: BTreeMap<Resource, Permissions>,
+    /// Whoever shows a certificate of one of these identities is this role. An identity is one role's.
+    pub identities: BTreeSet<String>,
 }
 
 /// A keyspace (namespace, database).
@@ -326,6 +328,12 @@ impl Schema {
     #[must_use]
     pub fn has_permissions(&self) -> bool {
         self.roles.values().any(|role| !role.permissions.is_empty())
+    }
+
+    /// Whether a role has identities of certificates.
+    #[must_use]
+    pub fn has_identities(&self) -> bool {
+        self.roles.values().any(|role| !role.identities.is_empty())
     }
 
     /// The table `keyspace.table`.

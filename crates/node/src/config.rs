@@ -10,6 +10,7 @@ use cql::wire::FRAME_BODY_BYTES_MAX;
 use io::ListenerId;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
+use tls::IdentityKind;
 
 /// The same for all cores of a node.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub struct NodeConfig {
     pub host_id: u128,
     /// Whether clients have to log in as a role.
     pub requires_login: bool,
+    /// How clients' certificates log them in, if they do.
+    pub certificates: Option<CertificateLogins>,
     /// What the first superuser is made with, where clients have to log in and there may be none.
     pub first_superuser: Option<Arc<FirstSuperuser>>,
     /// Whether roles need permissions; they do not where nobody has to log in.
@@ -55,6 +58,15 @@ pub struct NodeConfig {
     /// still to come. Beyond it, connections that hold some are served less and at last not at all, and those whose clients do not read
     /// are cut off; what is held stays below one and a half times this in requests, and again in replies.
     pub requests_bytes_max: usize,
+}
+
+/// How certificates log clients in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CertificateLogins {
+    /// What of a certificate is its identity.
+    pub identity: IdentityKind,
+    /// Whether clients that have no certificate are asked for a password.
+    pub or_password: bool,
 }
 
 /// What Aerospike clients are told of a node.

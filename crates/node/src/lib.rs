@@ -34,7 +34,8 @@ pub use crate::cluster::{
 pub use crate::core::{Core, CoreParts};
 pub use ::cluster::{LOG_BLOB, SNAPSHOT_BLOB, Versions};
 pub use ::engine::{Stats as EngineStats, TableSizes};
-pub use config::{AerospikeConfig, Listening, NodeConfig, SCHEMA_BLOB, replication_blob, truncations_blob};
+pub use ::tls::IdentityKind;
+pub use config::{AerospikeConfig, CertificateLogins, Listening, NodeConfig, SCHEMA_BLOB, replication_blob, truncations_blob};
 pub use failed_logins::{FailedLogins, TooManyFailures, is_worth_a_line};
 pub use first_superuser::{FirstSuperuser, NoPassword, is_password_of_first_superuser};
 pub use lifecycle::{OnFailure, OnReady};

@@ -138,9 +138,6 @@ impl Core {
         // The output of this turn is within `unsent`; what the kernel has not taken of turns before is not in `out`.
         let room = if self.audit_blocks() { 0 } else { self.unsent_bytes_max().saturating_sub(unsent - out.len()) };
         let mut opened = if connection.transport.is_plain() { None } else { self.open(reactor, &mut connection, bytes) };
-        if opened.is_some() {
-            connection.session.set_encrypted();
-        }
         let (said, replies) = match &mut opened {
             None => (bytes, &mut out),
             Some(opened) => (&opened.buffers.arrived[..], &mut opened.buffers.replies),
@@ -171,6 +168,9 @@ impl Core {
             Arrived::Refused => Err(Ended::NoTls { begins: bytes[..bytes.len().min(REFUSED_BYTES)].to_vec() }),
             Arrived::Decrypted(outcome) => outcome.map_err(Ended::Tls),
         };
+        if let Some(certificate) = connection.transport.take_certificate(self.config.certificates.map(|logins| logins.identity)) {
+            connection.session.set_encrypted(certificate);
+        }
         Some(Opened { buffers, outcome })
     }
 
@@ -205,7 +205,12 @@ impl Core {
     }
 
     /// Says why a client has no TLS: once in a while, for whoever scans ports must not fill the log.
-    fn log_tls_failure<R: Reactor<Message = Message>>(&mut self, reactor: &R, connection: ConnectionId, why: &dyn std::fmt::Display) {
+    pub(crate) fn log_tls_failure<R: Reactor<Message = Message>>(
+        &mut self,
+        reactor: &R,
+        connection: ConnectionId,
+        why: &dyn std::fmt::Display,
+    ) {
         let now_us = reactor.now().monotonic_us;
         if self.tls_failure_logged_us.is_some_and(|logged_us| now_us < logged_us + TLS_FAILURES_EVERY_US) {
             return;

@@ -1,7 +1,7 @@
 //! What lies between a client's bytes and its session: nothing, or TLS. The first byte tells, so that one port serves both.
 
 use std::sync::Arc;
-use tls::{ClientTls, LinkError, Session};
+use tls::{ClientCertificate, ClientTls, IdentityKind, LinkError, Session};
 
 /// How clients are served where they can speak TLS.
 #[derive(Clone, Debug)]
@@ -22,7 +22,11 @@ pub(crate) enum Transport {
     /// Nothing has arrived yet.
     Undecided,
     /// Bytes are records of TLS.
-    Tls(Box<Session>),
+    Tls {
+        session: Box<Session>,
+        /// Whether the session of the protocol knows.
+        is_told: bool,
+    },
 }
 
 /// What has arrived on a connection.
@@ -80,20 +84,31 @@ impl Transport {
                 return Arrived::Plain;
             }
             match Session::with_client(&config.tls) {
-                Ok(session) => *self = Self::Tls(Box::new(session)),
+                Ok(session) => *self = Self::Tls { session: Box::new(session), is_told: false },
                 Err(error) => return Arrived::Decrypted(Err(error)),
             }
         }
         match self {
-            Self::Tls(session) => Arrived::Decrypted(session.receive(now, bytes, |said| plaintext.extend_from_slice(said))),
+            Self::Tls { session, .. } => Arrived::Decrypted(session.receive(now, bytes, |said| plaintext.extend_from_slice(said))),
             Self::Plain | Self::Undecided => Arrived::Plain,
+        }
+    }
+
+    /// What the client has shown of itself by TLS: told once, when the handshake is over.
+    pub(crate) fn take_certificate(&mut self, kind: Option<IdentityKind>) -> Option<ClientCertificate> {
+        match self {
+            Self::Tls { session, is_told } if !*is_told && !session.is_handshaking() => {
+                *is_told = true;
+                Some(kind.map_or(ClientCertificate::None, |kind| session.client_certificate(kind)))
+            }
+            _ => None,
         }
     }
 
     /// Appends to `out` what `write` appends to what it is given, as the client wants it.
     #[inline]
     pub(crate) fn append(&mut self, out: &mut Vec<u8>, buffers: &mut TlsBuffers, write: impl FnOnce(&mut Vec<u8>)) {
-        let Self::Tls(session) = self else { return write(out) };
+        let Self::Tls { session, .. } = self else { return write(out) };
         write(&mut buffers.replies);
         session.send_bytes(&buffers.replies);
         session.take_output(out);
@@ -102,14 +117,14 @@ impl Transport {
 
     /// Encrypts replies: [`Transport::flush`] gives them.
     pub(crate) fn send(&mut self, replies: &[u8]) {
-        if let Self::Tls(session) = self {
+        if let Self::Tls { session, .. } = self {
             session.send_bytes(replies);
         }
     }
 
     /// Appends what is encrypted, what the handshake has to say, and at the `end` that nothing more comes.
     pub(crate) fn flush(&mut self, out: &mut Vec<u8>, end: bool) {
-        let Self::Tls(session) = self else { return };
+        let Self::Tls { session, .. } = self else { return };
         if end {
             session.close();
         }

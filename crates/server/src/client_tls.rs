@@ -6,7 +6,7 @@ use node::ClientTlsConfig;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tls::{ClientFiles, ClientTls, SetupError};
+use tls::{ClientAuthority, ClientFiles, ClientTls, SetupError};
 
 /// How often the files are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -27,11 +27,14 @@ struct Contents {
     certificate: Vec<u8>,
     key: Vec<u8>,
     authority: Option<Vec<u8>>,
+    without_certificate: bool,
 }
 
 impl Contents {
     fn files(&self) -> ClientFiles<'_> {
-        ClientFiles { certificate: &self.certificate, key: &self.key, authority: self.authority.as_deref() }
+        let authority =
+            self.authority.as_deref().map(|certificates| ClientAuthority { certificates, is_optional: self.without_certificate });
+        ClientFiles { certificate: &self.certificate, key: &self.key, authority }
     }
 }
 
@@ -94,7 +97,12 @@ fn contents(files: &ClientTlsFiles) -> Result<Contents, TlsFileError> {
     let mut read = named(files).into_iter().map(|(setting, path)| read_file(setting, path));
     let mut next = || read.next().transpose();
     let (certificate, key, authority) = (next()?, next()?, next()?);
-    Ok(Contents { certificate: certificate.unwrap_or_default(), key: key.unwrap_or_default(), authority })
+    Ok(Contents {
+        certificate: certificate.unwrap_or_default(),
+        key: key.unwrap_or_default(),
+        authority,
+        without_certificate: files.without_certificate,
+    })
 }
 
 fn useless(files: &ClientTlsFiles, why: SetupError) -> TlsFileError {

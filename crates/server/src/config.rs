@@ -2,7 +2,7 @@
 
 use crate::audit_settings::{AuditSettings, AuditSettingsError};
 use crate::devices::{DEVICES_MAX, DeviceSpec};
-use crate::settings::{Authentication, Authorization, Durability, Pin, Settings, Tls, without_empty};
+use crate::settings::{Authentication, Authorization, CertificateIdentity, Durability, Pin, Settings, Tls, without_empty};
 use crate::size::Size;
 use base::NodeId;
 use io_linux::Memory;
@@ -87,6 +87,17 @@ pub(crate) enum ConfigError {
     /// Who does not log in has no password.
     #[error("superuser_password_file needs authentication = password: without it nobody logs in")]
     PasswordOfNobody,
+    /// Certificates that log in have to be verified.
+    #[error(
+        "authentication = {authentication} needs tls_certificate, tls_key and tls_client_ca, whose authorities have signed clients' certificates"
+    )]
+    CertificatesOfNobody {
+        /// As it is set.
+        authentication: &'static str,
+    },
+    /// Who does not speak TLS has no certificate.
+    #[error("authentication = certificate needs tls = required: who does not speak TLS has no certificate to log in by")]
+    CertificatesInPlain,
     /// There is no login by their protocol.
     #[error("aerospike_namespaces cannot be given with authentication: Aerospike clients cannot log in")]
     NamespacesWithLogin,
@@ -180,6 +191,7 @@ pub(crate) struct Config {
     #[serde(skip)]
     pub(crate) node_tls: Option<TlsFiles>,
     pub(crate) authentication: Authentication,
+    pub(crate) certificate_identity: CertificateIdentity,
     /// `None`: a password is made.
     pub(crate) superuser_password_file: Option<PathBuf>,
     pub(crate) authorization: Authorization,
@@ -220,6 +232,8 @@ pub(crate) struct ClientTlsFiles {
     pub(crate) certificate: PathBuf,
     pub(crate) key: PathBuf,
     pub(crate) authority: Option<PathBuf>,
+    /// Whether clients may do without a certificate although there is an authority.
+    pub(crate) without_certificate: bool,
     /// Whether clients have to speak it.
     pub(crate) is_required: bool,
 }
@@ -250,6 +264,8 @@ impl ConfigError {
             Self::NamespacesWithLogin => vec!["aerospike_namespaces", "authentication"],
             Self::GridDbWithLogin => vec!["griddb_port", "authentication"],
             Self::PermissionsOfNobody => vec!["authorization", "authentication"],
+            Self::CertificatesOfNobody { .. } => vec!["authentication", "tls_client_ca"],
+            Self::CertificatesInPlain => vec!["authentication", "tls"],
             Self::PasswordOfNobody => vec!["superuser_password_file", "authentication"],
             Self::ReplacesNobody => vec!["replaces"],
             Self::PartOfTls { given, .. } => vec![given],
@@ -279,14 +295,16 @@ impl Config {
                 ("node_ca", settings.node_ca),
             ])?,
             authentication,
+            certificate_identity: settings.certificate_identity.unwrap_or_default(),
             superuser_password_file: settings.superuser_password_file,
             authorization: settings.authorization.unwrap_or(match authentication {
                 Authentication::None => Authorization::None,
-                Authentication::Password => Authorization::Permissions,
+                _ => Authorization::Permissions,
             }),
             client_tls: client_tls_files(
                 [("tls_certificate", settings.tls_certificate), ("tls_key", settings.tls_key)],
                 settings.tls_client_ca,
+                authentication,
                 settings.tls,
             )?,
             audit,
@@ -301,7 +319,7 @@ impl Config {
             aerospike_port: settings.aerospike_port.unwrap_or(3000),
             aerospike_namespaces: match authentication {
                 Authentication::None => namespaces.unwrap_or_else(|| vec!["test".to_owned()]),
-                Authentication::Password => namespaces.unwrap_or_default(),
+                _ => namespaces.unwrap_or_default(),
             },
             aerospike_replication_factor: settings.aerospike_replication_factor.unwrap_or(2),
             griddb_port: settings.griddb_port,
@@ -357,6 +375,7 @@ impl Config {
         if self.authentication == Authentication::None && self.superuser_password_file.is_some() {
             return Err(ConfigError::PasswordOfNobody);
         }
+        self.check_certificates()?;
         let mut ports =
             vec![("cql_port", self.cql_port), ("cql_shard_aware_port", self.cql_shard_aware_port), ("http_port", self.http_port)];
         if !self.aerospike_namespaces.is_empty() {
@@ -390,6 +409,23 @@ impl Config {
     }
 }
 
+impl Config {
+    fn check_certificates(&self) -> Result<(), ConfigError> {
+        let authentication = match self.authentication {
+            Authentication::None | Authentication::Password => return Ok(()),
+            Authentication::Certificate => "certificate",
+            Authentication::CertificateOrPassword => "certificate-or-password",
+        };
+        match &self.client_tls {
+            Some(ClientTlsFiles { authority: None, .. }) | None => Err(ConfigError::CertificatesOfNobody { authentication }),
+            Some(files) if !files.is_required && self.authentication == Authentication::Certificate => {
+                Err(ConfigError::CertificatesInPlain)
+            }
+            Some(_) => Ok(()),
+        }
+    }
+}
+
 /// All three, or none.
 fn tls_files(named: [(&'static str, Option<PathBuf>); 3]) -> Result<Option<TlsFiles>, ConfigError> {
     let of = |is_given| move |(name, path): &(&'static str, Option<PathBuf>)| (path.is_some() == is_given).then_some(*name);
@@ -405,6 +441,7 @@ fn tls_files(named: [(&'static str, Option<PathBuf>); 3]) -> Result<Option<TlsFi
 fn client_tls_files(
     [certificate, key]: [(&'static str, Option<PathBuf>); 2],
     authority: Option<PathBuf>,
+    authentication: Authentication,
     tls: Option<Tls>,
 ) -> Result<Option<ClientTlsFiles>, ConfigError> {
     let others = [("tls_client_ca", authority.is_some()), ("tls", tls.is_some())];
@@ -414,7 +451,13 @@ fn client_tls_files(
     let certificate_file = certificate.1.ok_or(missing(certificate.0))?;
     let key_file = key.1.ok_or(missing(key.0))?;
     let is_required = tls.unwrap_or(Tls::Required) == Tls::Required;
-    Ok(Some(ClientTlsFiles { certificate: certificate_file, key: key_file, authority, is_required }))
+    Ok(Some(ClientTlsFiles {
+        certificate: certificate_file,
+        key: key_file,
+        authority,
+        without_certificate: authentication == Authentication::CertificateOrPassword,
+        is_required,
+    }))
 }
 
 /// The address of another node.

@@ -11,8 +11,9 @@ use io_linux::{CoreEnv, FileLayout, MappedMemory, MappedMemoryError};
 use model::Schema;
 use model::schema_blob::{self, SchemaBlobError};
 use node::{
-    AerospikeConfig, AuditConfig, Board, ClientTlsConfig, ClusterConfig, Core, CoreParts, FirstSuperuser, LOG_BLOB, Listening,
-    MetadataBlobs, NodeConfig, Protocol, SCHEMA_BLOB, SNAPSHOT_BLOB, SharedStatements, Versions, replication_blob, truncations_blob,
+    AerospikeConfig, AuditConfig, Board, CertificateLogins, ClientTlsConfig, ClusterConfig, Core, CoreParts, FirstSuperuser, IdentityKind,
+    LOG_BLOB, Listening, MetadataBlobs, NodeConfig, Protocol, SCHEMA_BLOB, SNAPSHOT_BLOB, SharedStatements, Versions, replication_blob,
+    truncations_blob,
 };
 use shard::{Durability, Shard, decode_truncations};
 use std::collections::{BTreeMap, BTreeSet};
@@ -178,7 +179,8 @@ impl NodeParts {
                 rack: config.rack.clone(),
                 settings: config.shown(cores, data_dir.capacity),
                 host_id: identity::host_id(data_dir.identity),
-                requires_login: config.authentication == settings::Authentication::Password,
+                requires_login: config.authentication != settings::Authentication::None,
+                certificates: certificates(config),
                 first_superuser: superuser,
                 checks_permissions: config.authorization == settings::Authorization::Permissions,
                 client_tls,
@@ -294,6 +296,19 @@ impl NodeParts {
             }
         };
         truncations.into_iter().zip(replication).zip(memory).zip(files).map(make).collect()
+    }
+}
+
+/// How clients' certificates log them in.
+fn certificates(config: &Config) -> Option<CertificateLogins> {
+    let identity = match config.certificate_identity {
+        settings::CertificateIdentity::Spiffe => IdentityKind::Spiffe,
+        settings::CertificateIdentity::CommonName => IdentityKind::CommonName,
+    };
+    match config.authentication {
+        settings::Authentication::None | settings::Authentication::Password => None,
+        settings::Authentication::Certificate => Some(CertificateLogins { identity, or_password: false }),
+        settings::Authentication::CertificateOrPassword => Some(CertificateLogins { identity, or_password: true }),
     }
 }
 

@@ -72,6 +72,9 @@ pub(crate) struct Settings {
     /// Whether clients have to log in as a role; Aerospike clients cannot, and their port is off then [default: none].
     #[arg(long, value_enum, value_name = "HOW", env = "TARNDB_AUTHENTICATION")]
     pub(crate) authentication: Option<Authentication>,
+    /// What of a client's certificate is its identity, by which roles know it [default: spiffe].
+    #[arg(long, value_enum, value_name = "WHAT", env = "TARNDB_CERTIFICATE_IDENTITY")]
+    pub(crate) certificate_identity: Option<CertificateIdentity>,
     /// A file with the password of the first superuser, `cassandra`, for a database that has no roles yet [default: one is made, in DATA_DIR/superuser-password].
     #[arg(long, value_name = "FILE", env = "TARNDB_SUPERUSER_PASSWORD_FILE")]
     pub(crate) superuser_password_file: Option<PathBuf>,
@@ -179,6 +182,7 @@ impl Settings {
             data_center: self.data_center.or(other.data_center),
             rack: self.rack.or(other.rack),
             authentication: self.authentication.or(other.authentication),
+            certificate_identity: self.certificate_identity.or(other.certificate_identity),
             superuser_password_file: self.superuser_password_file.or(other.superuser_password_file),
             authorization: self.authorization.or(other.authorization),
             tls_certificate: self.tls_certificate.or(other.tls_certificate),
@@ -233,12 +237,27 @@ pub(crate) enum Durability {
 
 /// Who is served.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Authentication {
     /// Everybody.
     None,
     /// Who gives the name of a role and its password.
     Password,
+    /// Who has a certificate whose identity is a role's.
+    Certificate,
+    /// Either: clients without a certificate are asked for a password.
+    CertificateOrPassword,
+}
+
+/// What of a client's certificate is its identity.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum CertificateIdentity {
+    /// The URI in subjectAltName that begins with `spiffe://`.
+    #[default]
+    Spiffe,
+    /// The subject's common name.
+    CommonName,
 }
 
 /// What those may do who are served.

@@ -139,6 +139,7 @@ impl Setup {
         NodeConfig {
             settings: Vec::new(),
             requires_login: false,
+            certificates: None,
             first_superuser: None,
             checks_permissions: false,
             client_tls: None,

@@ -6,7 +6,7 @@ use base::Now;
 use rustls::crypto::ring;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::server::WebPkiClientVerifier;
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::time_provider::TimeProvider;
 use rustls::{ClientConfig, RootCertStore, ServerConfig, version};
 use std::fmt;
@@ -20,8 +20,17 @@ pub struct ClientFiles<'a> {
     pub certificate: &'a [u8],
     /// Its key.
     pub key: &'a [u8],
-    /// The certificates of authorities that have to have signed those of clients; without, clients need none.
-    pub authority: Option<&'a [u8]>,
+    /// Who has to have signed those of clients; without, nobody asks them for one.
+    pub authority: Option<ClientAuthority<'a>>,
+}
+
+/// Authorities of clients' certificates.
+#[derive(Clone, Copy)]
+pub struct ClientAuthority<'a> {
+    /// Their certificates.
+    pub certificates: &'a [u8],
+    /// Whether clients may do without a certificate.
+    pub is_optional: bool,
 }
 
 /// The same for all sessions of a node with its clients: TLS 1.2 and 1.3.
@@ -131,13 +140,20 @@ fn server_config(files: &ClientFiles<'_>, clock: &Arc<Clock>) -> Result<Arc<Serv
     let builder = match files.authority {
         None => builder.with_no_client_auth(),
         Some(authority) => {
-            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots(authority)?), provider).build();
-            builder.with_client_cert_verifier(verifier.map_err(|error| unusable(&error))?)
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots(authority.certificates)?), provider);
+            let verifier = if authority.is_optional { verifier.allow_unauthenticated() } else { verifier };
+            builder.with_client_cert_verifier(verifier.build().map_err(|error| unusable(&error))?)
         }
     };
-    builder.with_single_cert(chain, key).map(Arc::new).map_err(|error| match error {
+    let mut config = builder.with_single_cert(chain, key).map_err(|error| match error {
         rustls::Error::InconsistentKeys(_) => SetupError::Mismatch,
         rustls::Error::InvalidCertificate(why) => SetupError::Certificate { why: format!("holds what is no certificate: {why}") },
         other => SetupError::Key { why: format!("cannot be used: {other}") },
-    })
+    })?;
+    if files.authority.is_some() {
+        // A session that is resumed takes the client's certificate from the former one, and does not see that it has expired since.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+    }
+    Ok(Arc::new(config))
 }

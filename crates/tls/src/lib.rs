@@ -10,16 +10,18 @@
 //! the operating system by the library, so a simulated cluster runs without TLS.
 //!
 //! Invariants: no plaintext is given out before the peer's certificate, where it has to have one, has been verified against the authority, and on the side that has connected against the address too. What a
-//! peer that has not been verified can make a session keep is bounded by the longest handshake message, 64 KiB. No session between nodes is ever resumed, so no certificate goes unlooked at.
+//! peer that has not been verified can make a session keep is bounded by the longest handshake message, 64 KiB. No session is ever resumed whose peer may have a certificate, so no certificate goes unlooked at.
 
 mod clients;
 mod config;
 mod error;
+mod identity;
 mod session;
 #[cfg(test)]
 mod tests;
 
-pub use clients::{ClientFiles, ClientTls, Trust};
+pub use clients::{ClientAuthority, ClientFiles, ClientTls, Trust};
 pub use config::{Config, Files};
 pub use error::{LinkError, SetupError};
+pub use identity::{ClientCertificate, IdentityKind};
 pub use session::Session;

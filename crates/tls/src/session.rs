@@ -3,6 +3,7 @@
 use crate::clients::{ClientTls, Trust};
 use crate::config::{Clock, Config};
 use crate::error::LinkError;
+use crate::identity::{ClientCertificate, IdentityKind};
 use base::Now;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, Connection, ServerConnection};
@@ -85,6 +86,12 @@ impl Session {
     #[must_use]
     pub fn is_handshaking(&self) -> bool {
         self.connection.is_handshaking()
+    }
+
+    /// What the client has shown of itself, once the handshake is over.
+    #[must_use]
+    pub fn client_certificate(&self, kind: IdentityKind) -> ClientCertificate {
+        ClientCertificate::new(self.connection.peer_certificates(), kind)
     }
 
     /// Takes bytes that have arrived; gives what they say, piece by piece.

@@ -3,7 +3,7 @@
 
 use super::*;
 use base::{Now, Rng};
-use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, date_time_ymd};
+use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, SanType, date_time_ymd};
 use rustls::ClientConnection;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -374,7 +374,11 @@ fn for_clients(node: &(String, String), authority: Option<&str>) -> Result<Clien
 }
 
 fn client_files<'a>(node: &'a (String, String), authority: Option<&'a str>) -> ClientFiles<'a> {
-    ClientFiles { certificate: node.0.as_bytes(), key: node.1.as_bytes(), authority: authority.map(str::as_bytes) }
+    ClientFiles {
+        certificate: node.0.as_bytes(),
+        key: node.1.as_bytes(),
+        authority: authority.map(|certificates| ClientAuthority { certificates: certificates.as_bytes(), is_optional: false }),
+    }
 }
 
 /// A client's side: what it ends with, and the serial number that it has seen.
@@ -466,4 +470,40 @@ fn a_certificate_for_clients_is_replaced_by_one_that_is_sound() {
     assert!(matches!(tls.replace(&client_files(&damaged, None)), Err(SetupError::Certificate { .. })));
     assert!(matches!(tls.replace(&client_files(&ours.node(2, same), Some("nobody"))), Err(SetupError::Authority { .. })));
     assert_eq!(seen(), latter, "nothing is changed");
+}
+
+#[test]
+fn a_clients_certificate_says_who_it_is() {
+    let ours = Authority::new("ours");
+    let node = ours.node(2, same);
+    let uri = |uri: &str| SanType::URI(uri.try_into().unwrap());
+    let named = |name: &str, uris: &[&str]| {
+        ours.node(9, |params| {
+            params.distinguished_name = rcgen::DistinguishedName::new();
+            params.distinguished_name.push(DnType::OrganizationName, "TarnDB");
+            params.distinguished_name.push(DnType::CommonName, name);
+            params.subject_alt_names.extend(uris.iter().map(|name| uri(name)));
+        })
+    };
+    let of = |identity: &str| ClientCertificate::Of(identity.to_owned());
+    let table = [
+        (None, ClientCertificate::None, ClientCertificate::None),
+        (Some(named("jo", &[])), ClientCertificate::WithoutIdentity, of("jo")),
+        (Some(named("jo", &["https://x/y"])), ClientCertificate::WithoutIdentity, of("jo")),
+        (Some(named("jo", &["https://x/y", "spiffe://x/jo", "spiffe://x/no"])), of("spiffe://x/jo"), of("jo")),
+    ];
+    for is_optional in [true, false] {
+        let authority = ClientAuthority { certificates: ours.pem.as_bytes(), is_optional };
+        let files = ClientFiles { authority: Some(authority), ..client_files(&node, None) };
+        let tls = ClientTls::new(&files, day(1)).unwrap();
+        for (old, (shows, spiffe, common_name)) in [false, true].into_iter().flat_map(|old| table.iter().map(move |row| (old, row))) {
+            let (server, _) = client_of(&tls, &ours.pem, shows.as_ref(), old);
+            assert_eq!(server.heard == b"query", is_optional || shows.is_some(), "{}", server.why());
+            assert_eq!(&server.session.client_certificate(IdentityKind::Spiffe), spiffe);
+            assert_eq!(&server.session.client_certificate(IdentityKind::CommonName), common_name);
+        }
+        let stranger = Authority::new("theirs").node(9, same);
+        let (server, _) = client_of(&tls, &ours.pem, Some(&stranger), false);
+        assert!(server.heard.is_empty(), "a certificate that nobody has signed is worse than none");
+    }
 }

@@ -22,6 +22,8 @@ const PERMISSIONS_SINCE: u16 = 9;
 const VIEWS_SINCE: u16 = 10;
 /// The version in which keyspaces have functions.
 const FUNCTIONS_SINCE: u16 = 11;
+/// The version in which roles have identities.
+const IDENTITIES_SINCE: u16 = 12;
 
 impl State {
     /// Whether every member knows what roles are.
@@ -54,6 +56,12 @@ impl State {
         self.protocol_version() >= FUNCTIONS_SINCE
     }
 
+    /// Whether every member knows what identities of roles are.
+    #[must_use]
+    pub fn knows_identities(&self) -> bool {
+        self.protocol_version() >= IDENTITIES_SINCE
+    }
+
     /// Whether every member knows all that a schema has.
     fn knows_all_of(&self, schema: &Schema) -> bool {
         (schema.roles.is_empty() || self.knows_roles())
@@ -61,6 +69,7 @@ impl State {
             && (!schema.has_permissions() || self.knows_permissions())
             && (!schema.has_views() || self.knows_views())
             && (!schema.has_functions() || self.knows_functions())
+            && (!schema.has_identities() || self.knows_identities())
     }
 
     pub(crate) fn change_schema(&mut self, expected: u128, document: &[u8]) -> Outcome {

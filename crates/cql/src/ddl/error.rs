@@ -549,6 +549,14 @@ pub enum DdlError {
     OwnOption(&'static str),
     #[error("Cannot DROP primary role for current login")]
     OwnRole,
+    #[error("Can not add identity for non-existent role '{0}'")]
+    IdentityOfNobody(String),
+    #[error("{0} already exists")]
+    IdentityExists(String),
+    #[error("identity '{0}' doesn't exist")]
+    UnknownIdentity(String),
+    #[error("An identity has 1 to {0} bytes")]
+    IdentityLength(usize),
     #[error("There would be no superuser left who can log in")]
     LastSuperuser,
     #[error("{member} is a member of {group}")]

@@ -16,6 +16,7 @@ mod create_table;
 mod error;
 mod function;
 mod function_permission;
+mod identity;
 mod index;
 mod keyspace;
 mod name;

@@ -23,6 +23,8 @@ impl Asker<'_> {
             Statement::DropRole(drop) => self.drop(drop),
             Statement::GrantRole(grant) => self.grant(grant),
             Statement::RevokeRole(revoke) => self.revoke(revoke),
+            Statement::AddIdentity(add) => self.add_identity(add),
+            Statement::DropIdentity(drop) => self.drop_identity(drop),
             Statement::GrantPermissions(grant) if self.context.checks_permissions() => self.grant_permissions(grant),
             Statement::RevokePermissions(revoke) if self.context.checks_permissions() => self.revoke_permissions(revoke),
             _ => return None,
@@ -38,7 +40,7 @@ impl Asker<'_> {
     }
 
     /// Refuses who is no superuser, nor has this permission on roles, or on one.
-    fn must_have(&self, permission: Permission, role: Option<&str>) -> Result<(), DdlError> {
+    pub(super) fn must_have(&self, permission: Permission, role: Option<&str>) -> Result<(), DdlError> {
         if self.is_superuser() {
             return Ok(());
         }

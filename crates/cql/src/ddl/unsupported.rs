@@ -30,8 +30,6 @@ pub(super) fn answer(context: &Context<'_>, statement: &Statement) -> Result<Out
         S::GrantPermissions(_) if is_known => Err(DdlError::NoAuthorizer("GRANT operation", AUTHORIZER)),
         S::RevokePermissions(_) if is_known => Err(DdlError::NoAuthorizer("REVOKE operation", AUTHORIZER)),
         S::ListPermissions(_) if is_known => Err(DdlError::NoAuthorizer("LIST PERMISSIONS operation", AUTHORIZER)),
-        S::AddIdentity(_) if is_known => Err(DdlError::Unsupported("ADD IDENTITY")),
-        S::DropIdentity(_) if is_known => Err(DdlError::Unsupported("DROP IDENTITY")),
         S::AlterRole(alter) if sets_password(alter) => Err(DdlError::RoleOption("PASSWORD")),
         S::CreateRole(_)
         | S::AlterRole(_)

@@ -136,6 +136,8 @@ const SYSTEM_AUTH: &[&str] = &[
         WITH comment = 'role definitions' AND gc_grace_seconds = 7776000",
     "CREATE TABLE role_members (role text, member text, PRIMARY KEY (role, member))
         WITH comment = 'role memberships lookup table' AND gc_grace_seconds = 7776000",
+    "CREATE TABLE identity_to_role (identity text PRIMARY KEY, role text)
+        WITH comment = 'mtls authorized identities lookup table' AND gc_grace_seconds = 7776000",
     "CREATE TABLE role_permissions (role text, resource text, permissions set<text>, PRIMARY KEY (role, resource))
         WITH comment = 'permissions granted to db roles' AND gc_grace_seconds = 7776000",
     "CREATE TABLE resource_role_permissons_index (resource text, role text, PRIMARY KEY (resource, role))

@@ -44,6 +44,7 @@ pub fn rows(table: &Table, view: &NodeView<'_>, visit: &mut dyn FnMut(SystemRow)
         ("system_distributed", "view_build_status") => node_tables::view_build_status(view, &mut rows),
         ("system_auth", "roles") => role_tables::roles(view.schema, &mut rows),
         ("system_auth", "role_members") => role_tables::role_members(view.schema, &mut rows),
+        ("system_auth", "identity_to_role") => role_tables::identity_to_role(view.schema, &mut rows),
         ("system_auth", "role_permissions") => role_tables::role_permissions(view.schema, &mut rows),
         ("system_auth", "resource_role_permissons_index") => role_tables::resource_roles(view.schema, &mut rows),
         ("system_views", "clients") => node_tables::clients(view, &mut rows),

@@ -1,4 +1,4 @@
-//! Rows of `system_auth`: roles, without what is known of their passwords, and their permissions.
+//! Rows of `system_auth`: roles, without what is known of their passwords, their permissions and the identities of their certificates.
 
 use super::row::{RowBuilder, boolean, text, texts};
 use crate::permissions::function_types;
@@ -22,6 +22,14 @@ pub(super) fn role_members(schema: &Schema, rows: &mut RowBuilder<'_>) {
     for (member, role) in Roles::of(schema).all() {
         for granted in &role.member_of {
             rows.row([("role", text(granted)), ("member", text(member))]);
+        }
+    }
+}
+
+pub(super) fn identity_to_role(schema: &Schema, rows: &mut RowBuilder<'_>) {
+    for (name, role) in Roles::of(schema).all() {
+        for identity in &role.identities {
+            rows.row([("identity", text(identity)), ("role", text(name))]);
         }
     }
 }

@@ -17,8 +17,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The newest format that [`decode`] reads.
-pub const FORMAT: u32 = 6;
-/// What [`encode`] writes for a schema without functions: programs that know none read it.
+pub const FORMAT: u32 = 7;
+/// What [`encode`] writes for a schema without identities: programs that know none read it.
+const FORMAT_WITHOUT_IDENTITIES: u32 = 6;
+/// What [`encode`] writes for a schema without functions either.
 const FORMAT_WITHOUT_FUNCTIONS: u32 = 5;
 /// What [`encode`] writes for a schema without materialized views either.
 const FORMAT_WITHOUT_VIEWS: u32 = 4;
@@ -58,6 +60,9 @@ struct RoleDocument {
     /// Names of permissions, by names of resources.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     permissions: BTreeMap<String, Vec<String>>,
+    /// Of certificates.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    identities: BTreeSet<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -185,7 +190,8 @@ pub(super) fn hex(value: u128) -> String {
 /// The oldest format that has all that there is in a schema.
 fn format_of(schema: &Schema) -> u32 {
     match schema {
-        _ if schema.has_functions() => FORMAT,
+        _ if schema.has_identities() => FORMAT,
+        _ if schema.has_functions() => FORMAT_WITHOUT_IDENTITIES,
         _ if schema.has_views() => FORMAT_WITHOUT_FUNCTIONS,
         _ if schema.has_permissions() => FORMAT_WITHOUT_VIEWS,
         _ if schema.has_indexes_or_compact_tables() => FORMAT_WITHOUT_PERMISSIONS,
@@ -224,16 +230,20 @@ impl SchemaDocument {
         if let Some((name, _)) = roles.iter().find(|(_, role)| role.member_of.iter().any(|other| !roles.contains_key(other))) {
             return Err(SchemaBlobError::UnknownRole { role: name.clone() });
         }
+        let mut identities = BTreeSet::new();
+        if let Some(identity) = roles.values().flat_map(|role| &role.identities).find(|identity| !identities.insert(*identity)) {
+            return Err(SchemaBlobError::IdentityTwice { identity: identity.clone() });
+        }
         Ok(Schema { version, next_table: TableId(self.next_table), keyspaces, roles })
     }
 }
 
 impl RoleDocument {
     fn of(role: &Role) -> Self {
-        let Role { can_login, is_superuser, password_hash, member_of, permissions } = role.clone();
+        let Role { can_login, is_superuser, password_hash, member_of, permissions, identities } = role.clone();
         let names = |permissions: Permissions| permissions.iter().map(|permission| permission.name().to_owned()).collect();
         let permissions = permissions.into_iter().map(|(resource, permissions)| (resource.name(), names(permissions))).collect();
-        Self { login: can_login, superuser: is_superuser, password_hash, member_of, permissions }
+        Self { login: can_login, superuser: is_superuser, password_hash, member_of, permissions, identities }
     }
 
     /// None where a permission or its resource is unknown.
@@ -243,8 +253,14 @@ impl RoleDocument {
             let listed: Option<Vec<Permission>> = names.iter().map(|name| Permission::from_name(name)).collect();
             permissions.insert(Resource::from_name(&resource)?, Permissions::of(&listed?));
         }
-        let (can_login, is_superuser) = (self.login, self.superuser);
-        Some(Role { can_login, is_superuser, password_hash: self.password_hash, member_of: self.member_of, permissions })
+        Some(Role {
+            can_login: self.login,
+            is_superuser: self.superuser,
+            password_hash: self.password_hash,
+            member_of: self.member_of,
+            permissions,
+            identities: self.identities,
+        })
     }
 }
 

@@ -31,6 +31,12 @@ pub enum SchemaBlobError {
         /// The role.
         role: String,
     },
+    /// Two roles have the same identity.
+    #[error("the schema contradicts itself: the identity {identity} is that of two roles")]
+    IdentityTwice {
+        /// The identity.
+        identity: String,
+    },
     /// A role has been allowed what this program does not know.
     #[error("the role {role} has been granted a permission, or one on something, that this program does not know")]
     UnknownPermission {

@@ -279,6 +279,19 @@ fn permissions_survive_the_round_trip_and_need_a_program_that_knows_them() {
     }
 }
 
+#[test]
+fn identities_survive_the_round_trip_and_are_one_roles_each() {
+    let mut schema = with_roles();
+    for (name, identity) in [("Jo", "spiffe://x/jo"), ("staff", "spiffe://x/staff")] {
+        Arc::make_mut(schema.roles.get_mut(name).unwrap()).identities.insert(identity.to_owned());
+    }
+    assert_eq!(decode(&encode(&schema)).unwrap(), schema);
+    let document = document_of(&schema);
+    assert!(document.contains("\"format\": 7"));
+    let error = decode(&sealed(&document.replace("spiffe://x/staff", "spiffe://x/jo"))).unwrap_err();
+    assert!(matches!(&error, SchemaBlobError::IdentityTwice { identity } if identity == "spiffe://x/jo"), "{error}");
+}
+
 /// A record set beside the tables.
 fn with_records() -> Schema {
     let bin = |name: &str, kind, kind_name, data_type| NewBin { name: name.to_owned(), kind, kind_name, data_type };

@@ -6,9 +6,13 @@
 //!
 //! Who fails again and again is slowed down: see [`crate::failed_logins`]. What waits for that takes no thread's time.
 //!
+//! Where certificates of clients log in, `certificates` says as whom. A client that has logged in by one is disconnected when its identity is no longer
+//! its role's.
+//!
 //! Invariants: a log-in succeeds only if the password matches the hash that the role has when the comparison ends. A client whose role may no longer log
 //! in is disconnected.
 
+mod certificates;
 mod state;
 mod steps;
 

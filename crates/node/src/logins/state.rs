@@ -60,6 +60,16 @@ pub(crate) enum LoginRefusal {
     BadCredentials { role: Arc<str> },
     #[error(transparent)]
     TooManyFailures(#[from] TooManyFailures),
+    #[error(
+        "No certificate present on connection: this server is to be spoken to by TLS, with a certificate of one of its clients' authorities"
+    )]
+    NoCertificate,
+    #[error("Unable to extract client identity from certificate for authentication: it has no {what}")]
+    NoIdentity { what: &'static str },
+    #[error("Certificate identity '{identity}' not authorized")]
+    UnknownIdentity { identity: Arc<str> },
+    #[error("{role} is not permitted to log in")]
+    MayNotLogIn { role: Arc<str> },
     #[error("too many passwords are being checked already; try again later")]
     Overloaded,
 }

@@ -147,7 +147,7 @@ impl Core {
         audit.ended(source, &[event], refusal.map(Failure::Unauthorized).as_ref());
     }
 
-    /// Roles may have changed: disconnects clients whose role may no longer log in.
+    /// Roles may have changed: disconnects clients whose role may no longer log in, or whose certificate no longer is its role's.
     pub(crate) fn follow_roles<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
         if !self.config.requires_login {
             return;
@@ -155,7 +155,9 @@ impl Core {
         let roles = Roles::of(&self.schema);
         self.logins.fitted.retain(|role, _| roles.with_login(role).is_some());
         for connection in self.connections.iter_mut() {
-            if connection.session.role().is_some_and(|role| roles.with_login(role).is_none()) {
+            let Some(role) = connection.session.role() else { continue };
+            let is_certified = connection.session.identity().is_none_or(|identity| roles.of_identity(identity) == Some(role));
+            if !is_certified || roles.with_login(role).is_none() {
                 reactor.close(connection.id);
             }
         }

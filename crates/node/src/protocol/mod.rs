@@ -39,6 +39,7 @@ use model::operation::Step;
 use shard::ShardError;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use tls::ClientCertificate;
 
 /// A protocol that clients speak.
 pub(crate) trait ClientProtocol {
@@ -107,8 +108,8 @@ pub(crate) trait ClientSession: Sized {
         server: Server<'_, R>,
     ) -> Verdict;
 
-    /// Its client speaks TLS.
-    fn set_encrypted(&mut self) {}
+    /// Its client speaks TLS, and has shown this of itself.
+    fn set_encrypted(&mut self, _certificate: ClientCertificate) {}
 
     /// Gives back the memory that large requests took.
     fn trim(_workspace: &mut Self::Workspace) {}
@@ -155,6 +156,11 @@ pub(crate) trait ClientSession: Sized {
 
     /// As whom its client has logged in.
     fn role(&self) -> Option<&str> {
+        None
+    }
+
+    /// The identity of the certificate by which its client has logged in, if it has not by a password.
+    fn identity(&self) -> Option<&str> {
         None
     }
 

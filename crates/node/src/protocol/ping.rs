@@ -378,6 +378,7 @@ mod tests {
             let config = Arc::new(NodeConfig {
                 settings: Vec::new(),
                 requires_login: false,
+                certificates: None,
                 first_superuser: None,
                 checks_permissions: false,
                 client_tls: None,

@@ -112,6 +112,8 @@ pub struct SchemaEnvironment<'a> {
     pub(crate) knows_views: bool,
     /// Whether every member knows functions of users.
     pub(crate) knows_functions: bool,
+    /// Whether every member knows identities of roles.
+    pub(crate) knows_identities: bool,
 }
 
 /// A change that can be made.

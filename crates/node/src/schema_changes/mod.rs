@@ -134,6 +134,7 @@ impl Core {
                     knows_permissions: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_permissions()),
                     knows_views: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_views()),
                     knows_functions: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_functions()),
+                    knows_identities: self.cluster.as_ref().is_none_or(|cluster| cluster.newest_state().knows_identities()),
                 };
                 let ResolvedChange { update, warnings } = change.resolve(&self.schema, &mut environment)?;
                 Ok(match update {

@@ -159,6 +159,7 @@ fn node_config(now: Now, login: bool) -> NodeConfig {
     NodeConfig {
         settings: Vec::new(),
         requires_login: login,
+        certificates: None,
         first_superuser: None,
         checks_permissions: login,
         client_tls: None,

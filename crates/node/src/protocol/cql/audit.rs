@@ -4,11 +4,13 @@ use super::audited::{PROTOCOL, failure_of, of_plan, of_text, tag};
 use super::statements::{Progress, Statements};
 use crate::audit::{Category, Event, Failure, Operation, Source};
 use crate::core::Core;
+use crate::logins::LoginRefusal;
 use crate::message::Message;
 use cql::CqlError;
-use cql::session::Client;
+use cql::session::{Certificate, Client};
 use cql::wire::{self, BatchStatement, StreamId};
 use io::Reactor;
+use std::sync::Arc;
 
 impl<R: Reactor<Message = Message>> Statements<'_, R> {
     /// Serves a request, and has the audit log tell of it.
@@ -38,6 +40,21 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
     }
 
     /// A log-in that was refused before the password was looked at.
+    pub(super) fn note_certified(
+        &mut self,
+        address: std::net::SocketAddr,
+        certificate: &Certificate,
+        outcome: &Result<Option<Arc<str>>, LoginRefusal>,
+    ) {
+        let role = match (outcome, certificate) {
+            (Ok(Some(role)), _) | (Err(LoginRefusal::MayNotLogIn { role }), _) => Some(Arc::clone(role)),
+            (_, Certificate::Of(identity)) => Some(Arc::clone(identity)),
+            _ => None,
+        };
+        let source = Source { protocol: PROTOCOL, address, role, wall_us: self.reactor.now().wall_us };
+        self.core.note_certified(self.reactor, self.connection, &source, outcome);
+    }
+
     pub(super) fn audit_refused_login(&mut self, address: std::net::SocketAddr, role: &str, error: &CqlError) {
         let source = Source { protocol: PROTOCOL, address, role: Some(role.into()), wall_us: self.reactor.now().wall_us };
         self.core.audit_login(&source, Some(error.to_string()));

@@ -34,7 +34,7 @@ pub(super) fn login_tag(stream: StreamId) -> LoginTag {
 /// Why a client is not logged in, in CQL's terms.
 pub(super) fn login_failure(refusal: &LoginRefusal) -> CqlError {
     match refusal {
-        LoginRefusal::BadCredentials { .. } => CqlError::BadCredentials(refusal.to_string()),
         LoginRefusal::TooManyFailures(_) | LoginRefusal::Overloaded => CqlError::Overloaded(refusal.to_string()),
+        _ => CqlError::BadCredentials(refusal.to_string()),
     }
 }

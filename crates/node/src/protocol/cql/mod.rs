@@ -44,7 +44,7 @@ use crate::core::Core;
 use crate::logins::{LoginRefusal, LoginTag};
 use crate::message::Message;
 use crate::schema_changes::{SchemaFailure, SchemaOutcome};
-use cql::session::{Session, Workspaces};
+use cql::session::{Certificate, Session, Workspaces};
 use cql::wire::{self, Event, Opcode, ProtocolVersion, StreamId};
 use cql::{CqlError, reply, session};
 use io::Reactor;
@@ -52,6 +52,7 @@ use model::operation::{Coordinator, Standing, Step};
 use shard::ShardError;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use tls::ClientCertificate;
 
 /// Cassandra's native protocol.
 pub(crate) struct Cql;
@@ -166,8 +167,18 @@ impl ClientSession for Session {
         self.client().role.as_deref()
     }
 
-    fn set_encrypted(&mut self) {
-        self.client_mut().is_encrypted = true;
+    fn identity(&self) -> Option<&str> {
+        if let Certificate::Of(identity) = &self.client().certificate { Some(identity) } else { None }
+    }
+
+    fn set_encrypted(&mut self, certificate: ClientCertificate) {
+        let client = self.client_mut();
+        client.is_encrypted = true;
+        client.certificate = match certificate {
+            ClientCertificate::None => Certificate::None,
+            ClientCertificate::WithoutIdentity => Certificate::WithoutIdentity,
+            ClientCertificate::Of(identity) => Certificate::Of(identity.into()),
+        };
     }
 
     fn finish_login(&mut self, tag: LoginTag, outcome: Result<Arc<str>, LoginRefusal>, reply: &mut Vec<u8>) {

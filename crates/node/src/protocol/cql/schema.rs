@@ -56,6 +56,10 @@ impl SchemaChange for SchemaStatement {
             let message = "Functions can be made once every member of the cluster runs a program that knows them";
             return Err(CqlError::invalid(message).into());
         }
+        if schema.has_identities() && !environment.knows_identities {
+            let message = "Identities can be added once every member of the cluster runs a program that knows them";
+            return Err(CqlError::invalid(message).into());
+        }
         let update = SchemaUpdate { schema, dropped, truncated: Vec::new(), events: event.into_iter().collect() };
         Ok(ResolvedChange { update: Some(update), warnings })
     }

@@ -68,6 +68,12 @@ impl<R: Reactor<Message = Message>> Server for Statements<'_, R> {
         }
     }
 
+    fn certified(&mut self, client: &Client) -> Result<Option<Arc<str>>, CqlError> {
+        let outcome = self.core.certified(&client.certificate);
+        self.note_certified(client.address, &client.certificate, &outcome);
+        outcome.map_err(|refusal| login_failure(&refusal))
+    }
+
     fn authenticator(&self) -> Option<&'static str> {
         self.core.config.requires_login.then_some(roles::AUTHENTICATOR)
     }

@@ -14,6 +14,7 @@ use model::operation::Step;
 use shard::ShardError;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use tls::ClientCertificate;
 
 #[cfg(test)]
 use crate::protocol::ping::Ping;
@@ -126,8 +127,8 @@ impl Session {
     }
 
     /// See [`ClientSession::set_encrypted`].
-    pub(crate) fn set_encrypted(&mut self) {
-        on_session!(self, session => ClientSession::set_encrypted(&mut **session));
+    pub(crate) fn set_encrypted(&mut self, certificate: ClientCertificate) {
+        on_session!(self, session => ClientSession::set_encrypted(&mut **session, certificate));
     }
 
     /// See [`ClientSession::buffered_bytes`].
@@ -198,6 +199,11 @@ impl Session {
     /// See [`ClientSession::role`].
     pub(crate) fn role(&self) -> Option<&str> {
         on_session!(self, session => ClientSession::role(&**session))
+    }
+
+    /// See [`ClientSession::identity`].
+    pub(crate) fn identity(&self) -> Option<&str> {
+        on_session!(self, session => ClientSession::identity(&**session))
     }
 
     /// See [`ClientSession::finish_login`].
