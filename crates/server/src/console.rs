@@ -25,7 +25,7 @@ pub(crate) use login::Login;
 use crate::config::Config;
 use crate::http::{FORBIDDEN, NOT_ALLOWED, NOT_FOUND, OK, Reply, Request};
 use crate::settings::Authorization;
-use ::node::Board;
+use ::node::{Board, ClientTlsConfig};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicUsize;
@@ -60,7 +60,8 @@ pub(crate) struct Console {
     cql: OnceLock<SocketAddr>,
     memory_limit_bytes: u64,
     checks_permissions: bool,
-    needs_tls: bool,
+    /// None where clients need not speak it.
+    tls: Option<ClientTlsConfig>,
     queries: AtomicUsize,
 }
 
@@ -71,11 +72,11 @@ pub(crate) fn page(path: &str) -> Option<Reply> {
 }
 
 impl Console {
-    pub(crate) fn new(config: &Config) -> Self {
+    pub(crate) fn new(config: &Config, tls: Option<ClientTlsConfig>) -> Self {
         Self {
             memory_limit_bytes: config.memory_limit.0,
             checks_permissions: config.authorization == Authorization::Permissions,
-            needs_tls: config.client_tls.as_ref().is_some_and(|files| files.is_required),
+            tls: tls.filter(|tls| tls.is_required),
             ..Self::default()
         }
     }

@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
         connections_max: limits::http_connections(descriptors_max),
         requires_login: config.authentication != Authentication::None,
         tls: client_tls.as_ref().map(ClientTlsSource::config),
-        console: Console::new(&config),
+        console: Console::new(&config, client_tls.as_ref().map(ClientTlsSource::config)),
     };
     let http = Http::start(http, Arc::clone(&board))?;
     let reports = Arc::clone(&board);

@@ -3,12 +3,13 @@
 use crate::config::{Clock, certificates, unix_time};
 use crate::error::SetupError;
 use base::Now;
-use rustls::crypto::ring;
-use rustls::pki_types::PrivateKeyDer;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::time_provider::TimeProvider;
-use rustls::{ClientConfig, RootCertStore, ServerConfig, version};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig, SignatureScheme, version};
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,6 +47,8 @@ struct Configs {
     clients: Arc<ServerConfig>,
     /// Nobody asks them for a certificate.
     operators: Arc<ServerConfig>,
+    /// The node itself, as a client; none where clients need a certificate.
+    itself: Option<Arc<ClientConfig>>,
 }
 
 impl ClientTls {
@@ -73,6 +76,10 @@ impl ClientTls {
         Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner).clients)
     }
 
+    pub(crate) fn for_itself(&self) -> Option<Arc<ClientConfig>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).itself.clone()
+    }
+
     pub(crate) fn for_operators(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner).operators)
     }
@@ -87,7 +94,66 @@ impl fmt::Debug for ClientTls {
 fn configs(files: &ClientFiles<'_>, clock: &Arc<Clock>) -> Result<Configs, SetupError> {
     let operators = server_config(&ClientFiles { authority: None, ..*files }, clock)?;
     let clients = if files.authority.is_some() { server_config(files, clock)? } else { Arc::clone(&operators) };
-    Ok(Configs { clients, operators })
+    let itself = if files.authority.is_some() { None } else { Some(to_itself(files, clock)?) };
+    Ok(Configs { clients, operators, itself })
+}
+
+/// What the node's own connections to itself are made with: the other side shows the certificate that this one has in hand.
+fn to_itself(files: &ClientFiles<'_>, clock: &Arc<Clock>) -> Result<Arc<ClientConfig>, SetupError> {
+    let unusable = |why: String| SetupError::Certificate { why };
+    let chain = certificates(files.certificate).map_err(unusable)?;
+    let certificate = chain.into_iter().next().ok_or_else(|| unusable("holds no certificate".to_owned()))?;
+    let (provider, source) = (Arc::new(ring::default_provider()), Arc::<Clock>::clone(clock) as Arc<dyn TimeProvider>);
+    let verifier = Arc::new(OneCertificate { certificate, algorithms: provider.signature_verification_algorithms });
+    let builder = ClientConfig::builder_with_details(provider, source)
+        .with_protocol_versions(&[&version::TLS13])
+        .map_err(|error| unusable(format!("cannot be used: {error}")))?;
+    Ok(Arc::new(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()))
+}
+
+/// Trusts one certificate, whoever has signed it, for whatever name and time: its key is what counts.
+#[derive(Debug)]
+struct OneCertificate {
+    certificate: CertificateDer<'static>,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl ServerCertVerifier for OneCertificate {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        if *end_entity == self.certificate {
+            return Ok(ServerCertVerified::assertion());
+        }
+        Err(CertificateError::UnknownIssuer.into())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, certificate, signed, &self.algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signed, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
 }
 
 /// Whom a program trusts that connects to a node as an operator.
@@ -146,8 +212,8 @@ fn server_config(files: &ClientFiles<'_>, clock: &Arc<Clock>) -> Result<Arc<Serv
         }
     };
     let mut config = builder.with_single_cert(chain, key).map_err(|error| match error {
-        rustls::Error::InconsistentKeys(_) => SetupError::Mismatch,
-        rustls::Error::InvalidCertificate(why) => SetupError::Certificate { why: format!("holds what is no certificate: {why}") },
+        Error::InconsistentKeys(_) => SetupError::Mismatch,
+        Error::InvalidCertificate(why) => SetupError::Certificate { why: format!("holds what is no certificate: {why}") },
         other => SetupError::Key { why: format!("cannot be used: {other}") },
     })?;
     if files.authority.is_some() {

@@ -76,6 +76,18 @@ impl Session {
         Ok(Self::new(&trust.clock, connection.into()))
     }
 
+    /// On a connection of the node to its own port for clients, which shows the certificate that `tls` has; none where clients need one, too. There is
+    /// something to send at once.
+    ///
+    /// # Errors
+    /// When the operating system gives no entropy.
+    pub fn to_itself(tls: &ClientTls) -> Result<Option<Self>, LinkError> {
+        let Some(config) = tls.for_itself() else { return Ok(None) };
+        // The name is not looked at.
+        let connection = ClientConnection::new(config, ServerName::IpAddress(IpAddr::from([127, 0, 0, 1]).into()))?;
+        Ok(Some(Self::new(&tls.clock, connection.into())))
+    }
+
     fn new(clock: &Arc<Clock>, mut connection: Connection) -> Self {
         // What is sent before the handshake is over is kept; nobody sends more than a hello then.
         connection.set_buffer_limit(None);

@@ -507,3 +507,21 @@ fn a_clients_certificate_says_who_it_is() {
         assert!(server.heard.is_empty(), "a certificate that nobody has signed is worse than none");
     }
 }
+
+#[test]
+fn a_node_trusts_itself_and_nobody_else() {
+    let ours = Authority::new("ours");
+    let (node, other) = (ours.node(2, same), ours.node(2, same));
+    let (tls, others) = (for_clients(&node, None).unwrap(), for_clients(&other, None).unwrap());
+    for (server, heard) in [(&tls, true), (&others, false)] {
+        let mut client = Side::new(Session::to_itself(&tls).map(|session| session.expect("no certificate is asked for")));
+        let mut server = Side::new(Session::with_client(server));
+        client.session.send(|out| out.extend_from_slice(b"query"));
+        for _ in 0..10 {
+            server.hear(day(2), &client.output());
+            client.hear(day(2), &server.output());
+        }
+        assert_eq!((server.heard == b"query", client.why().is_empty()), (heard, heard), "{}", client.why());
+    }
+    assert!(Session::to_itself(&for_clients(&node, Some(&ours.pem)).unwrap()).unwrap().is_none());
+}

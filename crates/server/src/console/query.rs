@@ -4,6 +4,8 @@
 use super::Console;
 use super::login::Login;
 use crate::http::{BAD_REQUEST, CONFLICT, FORBIDDEN, Reply, Request, UNAVAILABLE};
+use crate::tls_stream::TlsStream;
+use ::node::ClientTlsConfig;
 use cql::language::{self, Statement};
 use cql::value::text::write_plain;
 use cql::wire::{ProtocolVersion, ReceivedColumns, Rows};
@@ -13,6 +15,7 @@ use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use tls::Session;
 
 /// Rows of an answer.
 const ROWS_MAX: u32 = 200;
@@ -39,15 +42,9 @@ impl Console {
         if let Err(refusal) = check(&query) {
             return refusal;
         }
-        if self.needs_tls {
-            return Reply::text(
-                CONFLICT,
-                "the query box needs `tls = \"optional\"`: it asks the node by a connection of its own, without a certificate",
-            );
-        }
         let Some(cql) = self.cql.get() else { return Reply::text(UNAVAILABLE, "this node is starting") };
         let reply = if self.queries.fetch_add(1, Ordering::AcqRel) < QUERIES_MAX {
-            run(*cql, login, &query)
+            run(*cql, self.tls.as_ref(), login, &query)
         } else {
             Reply::text(UNAVAILABLE, format!("{QUERIES_MAX} statements of consoles run already: again when one has ended"))
         };
@@ -69,9 +66,20 @@ fn check(query: &str) -> Result<(), Reply> {
     }
 }
 
-fn run(cql: SocketAddr, login: Option<&Login>, query: &str) -> Reply {
+fn run(cql: SocketAddr, tls: Option<&ClientTlsConfig>, login: Option<&Login>, query: &str) -> Reply {
     let began = Instant::now();
-    let rows = connect(cql, began + TIMEOUT).map_err(ClientError::from).and_then(|connection| {
+    let session = match tls.map(|config| Session::to_itself(&config.tls)) {
+        None => None,
+        Some(Ok(Some(session))) => Some(session),
+        Some(Ok(None)) => {
+            let text =
+                "the query box is not there where clients need certificates (setting `tls_client_ca`): the node has none to show itself";
+            return Reply::text(CONFLICT, text);
+        }
+        Some(Err(error)) => return Reply::text(UNAVAILABLE, error.to_string()),
+    };
+    let rows = connect(cql).map_err(ClientError::from).and_then(|stream| {
+        let connection = Connection::new(&stream, session, began + TIMEOUT);
         let credentials = login.map(|login| Credentials { user: &login.role, password: &login.password });
         let mut client = Client::start_as(connection, ProtocolVersion::V4, credentials)?;
         client.first_rows(query, ROWS_MAX, result)
@@ -116,7 +124,7 @@ fn result(rows: &Rows<'_>) -> Value {
 }
 
 /// A connection to the node itself, whatever address it listens on.
-fn connect(cql: SocketAddr, deadline: Instant) -> std::io::Result<Connection> {
+fn connect(cql: SocketAddr) -> std::io::Result<TcpStream> {
     let ip = match cql.ip() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
@@ -124,17 +132,23 @@ fn connect(cql: SocketAddr, deadline: Instant) -> std::io::Result<Connection> {
     };
     let stream = TcpStream::connect_timeout(&SocketAddr::new(ip, cql.port()), TIMEOUT)?;
     stream.set_nodelay(true)?;
-    Ok(Connection { stream, deadline, left: ANSWER_BYTES_MAX })
+    Ok(stream)
 }
 
-/// It ends after a while, and when too much comes.
-struct Connection {
-    stream: TcpStream,
+/// What is said over it. It ends after a while, and when too much comes.
+struct Connection<'a> {
+    stream: &'a TcpStream,
+    tls: Option<TlsStream<'a>>,
     deadline: Instant,
     left: usize,
 }
 
-impl Connection {
+impl<'a> Connection<'a> {
+    fn new(stream: &'a TcpStream, session: Option<Session>, deadline: Instant) -> Self {
+        let tls = session.map(|session| TlsStream::new(stream, session, Some(deadline)));
+        Self { stream, tls, deadline, left: ANSWER_BYTES_MAX }
+    }
+
     fn time_left(&self) -> std::io::Result<Option<Duration>> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(late()) } else { Ok(Some(left)) }
@@ -145,16 +159,23 @@ fn late() -> Error {
     Error::new(ErrorKind::TimedOut, format!("no answer in {} s: ask for less", TIMEOUT.as_secs()))
 }
 
-impl Transport for Connection {
+impl Transport for Connection<'_> {
     fn send(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         self.stream.set_write_timeout(self.time_left()?)?;
-        self.stream.write_all(bytes)
+        match &mut self.tls {
+            None => (&*self.stream).write_all(bytes),
+            Some(tls) => tls.write_all(bytes).and_then(|()| tls.flush()),
+        }
     }
 
     fn receive(&mut self, bytes: &mut Vec<u8>) -> std::io::Result<()> {
         self.stream.set_read_timeout(self.time_left()?)?;
         let mut buffer = vec![0; 64 << 10];
-        let count = self.stream.read(&mut buffer).map_err(|error| match error.kind() {
+        let read = match &mut self.tls {
+            None => (&*self.stream).read(&mut buffer),
+            Some(tls) => tls.read(&mut buffer),
+        };
+        let count = read.map_err(|error| match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => late(),
             _ => error,
         })?;

@@ -5,7 +5,7 @@ use crate::harness::{Folder, Server, end, kill, refused, start, tarndb};
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const LOGIN: [&str; 2] = ["--authentication", "password"];
@@ -230,6 +230,18 @@ fn operators_speak_tls_where_clients_have_to() {
     let Some([other, _]) = self::certificate(&others) else { return };
     let (code, said) = status(&format!("https://{http}"), &["--http-ca", &other]);
     assert!(code == 2 && said.contains("certificate is refused"), "{said}");
+    let statement = r#"{"query": "SELECT cluster_name FROM system.local"}"#;
+    let request = format!("POST /api/v1/query HTTP/1.1\r\nContent-Length: {}\r\n\r\n{statement}", statement.len());
+    let mut asked = Command::new("openssl")
+        .args(["s_client", "-quiet", "-connect", &http])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    asked.stdin.as_mut().unwrap().write_all(request.as_bytes()).unwrap();
+    let answer = String::from_utf8(asked.wait_with_output().unwrap().stdout).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains(r#""rows":[["TarnDB"]]"#), "{answer}");
     // Probes know nothing of certificates, and a handshake that stops keeps nobody waiting.
     let _half: Vec<_> = (0..40)
         .map(|_| {
