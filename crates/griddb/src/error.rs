@@ -27,6 +27,8 @@ macro_rules! codes {
 codes! {
     /// No memory for it.
     CM_NO_MEMORY = 1001;
+    /// Not served, for this container or at all.
+    CM_NOT_SUPPORTED = 1007;
     /// More than the server takes or gives.
     CM_LIMITS_EXCEEDED = 1008;
     /// Wrong name or password.
@@ -77,6 +79,10 @@ codes! {
     DS_COL_ROWKEY_INVALID = 60_049;
     /// The container has no row key.
     DS_COL_ROWKEY_UNDEFINED = 60_050;
+    /// The row key of a time series has no index.
+    DS_TIM_CREATEINDEX_ON_ROWKEY = 60_081;
+    /// The container has no such column.
+    DS_COLUMN_ID_INVALID = 60_102;
     /// No such row set.
     DS_DS_RESULT_ID_INVALID = 60_132;
     /// Another transaction has locked the row for too long.

@@ -1,4 +1,4 @@
-//! Where rows are: the token of a partition, and row keys as bytes that sort like their values.
+//! Where rows are: the token of a partition, and row keys as bytes that sort like their values; values as entries of indexes have them.
 //!
 //! Both are what CQL computes for the table, so that CQL finds the rows: the token is the Murmur3 hash of the partition column, a row key has
 //! `40` before each value (`20` if it is an empty text), integers as big-endian with the sign bit flipped, texts with `00` as `00 FF` and
@@ -49,13 +49,7 @@ pub fn encode_key(element: ElementType, cell: &[u8], out: &mut Vec<u8>) -> Resul
     }
     out.push(VALUE);
     if element == ElementType::String {
-        for byte in cell {
-            out.push(*byte);
-            if *byte == 0 {
-                out.push(0xFF);
-            }
-        }
-        out.extend_from_slice(&[0, 0]);
+        encode_text(cell, out);
     } else {
         let start = out.len();
         out.extend_from_slice(cell);
@@ -65,6 +59,40 @@ pub fn encode_key(element: ElementType, cell: &[u8], out: &mut Vec<u8>) -> Resul
         return Err(GridError::new(ErrorCode::DS_COL_ROWKEY_INVALID, format!("a row key has at most {KEY_BYTES_MAX} bytes")));
     }
     Ok(())
+}
+
+/// Appends a value as entries of an index begin with it, given as a cell has it.
+pub(crate) fn encode_indexed(element: ElementType, cell: &[u8], out: &mut Vec<u8>) {
+    if cell.is_empty() {
+        out.push(EMPTY);
+        return;
+    }
+    out.push(VALUE);
+    let start = out.len();
+    match element {
+        ElementType::String => encode_text(cell, out),
+        ElementType::Bool => out.extend_from_slice(cell),
+        ElementType::Float | ElementType::Double => {
+            // Negative numbers sort the other way round.
+            let flip = if cell[0] & 0x80 == 0 { 0 } else { 0xFF };
+            out.extend(cell.iter().map(|byte| byte ^ flip));
+            out[start] ^= 0x80 & !flip;
+        }
+        _ => {
+            out.extend_from_slice(cell);
+            out[start] ^= 0x80;
+        }
+    }
+}
+
+fn encode_text(text: &[u8], out: &mut Vec<u8>) {
+    for byte in text {
+        out.push(*byte);
+        if *byte == 0 {
+            out.push(0xFF);
+        }
+    }
+    out.extend_from_slice(&[0, 0]);
 }
 
 /// Takes a value off the front of a row key and appends it to `out` as a cell has it. Nothing of a key that was not made here.

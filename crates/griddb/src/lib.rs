@@ -19,7 +19,7 @@ pub mod tql;
 mod transaction;
 pub mod wire;
 
-pub use container::{Catalog, Container, ContainerChange, PARTITION_COUNT, PUBLIC_DATABASE};
+pub use container::{Catalog, Container, ContainerChange, IndexRequest, PARTITION_COUNT, PUBLIC_DATABASE};
 pub use error::{ErrorCode, GridError};
 pub use key::{decode_key, encode_key, token_of_partition};
 pub use name::ContainerName;

@@ -4,11 +4,13 @@
 //! entries, so a process that dies, and a new primary, go on where it was. Rows that are written meanwhile have their entries by the observer.
 
 use super::entries::{Entries, STATE_COLUMN};
-use super::key;
 use crate::wire::writer::{write_long, write_short_bytes};
 use crate::wire::{Reader, WireError};
 use base::{Slot, Token};
-use model::operation::{Context, Operation, PartitionKey, Position, RowStore, Stop, Visit, WriteSet};
+use model::operation::{
+    Context, INDEX_STATE_KEY, Operation, PartitionKey, Position, RowStore, Stop, Visit, WriteSet, index_slot_key, index_slot_token,
+    is_index_complete,
+};
 use model::row::{Content, RowView, RowWriter, Stamp};
 use model::{Index, Table};
 use std::sync::Arc;
@@ -81,10 +83,10 @@ impl Next {
 
 impl Operation for Backfill {
     fn run(&self, context: &Context, store: &dyn RowStore, writes: &mut WriteSet, reply: &mut Vec<u8>) -> Result<(), Stop> {
-        let bytes = key::slot_key(self.slot);
-        let partition = PartitionKey { table: self.index.id, token: key::slot_token(self.slot), bytes: &bytes };
-        let state = store.get(&partition, key::state_key())?;
-        if key::is_complete(state) {
+        let bytes = index_slot_key(self.slot);
+        let partition = PartitionKey { table: self.index.id, token: index_slot_token(self.slot), bytes: &bytes };
+        let state = store.get(&partition, INDEX_STATE_KEY)?;
+        if is_index_complete(state) {
             reply.push(1);
             return Ok(());
         }
@@ -107,7 +109,7 @@ impl Operation for Backfill {
         if let Some(next) = &next {
             next.write(&mut state);
         }
-        let mut row = RowWriter::new(writes.begin(&partition, key::state_key()), Stamp::at(context.timestamp_us), true, None);
+        let mut row = RowWriter::new(writes.begin(&partition, INDEX_STATE_KEY), Stamp::at(context.timestamp_us), true, None);
         row.value(STATE_COLUMN, Stamp::at(context.timestamp_us), &state);
         row.finish();
         writes.end(None);

@@ -6,8 +6,8 @@ use super::key::{self, EntryKey};
 use crate::value::{self, comparable, layout};
 use base::Token;
 use model::operation::{
-    Context, Direction, FIRST_ROW_BYTE, PartitionKey, RANGE_DELETION_PREFIX, RowChange, RowObserver, RowStore, Stop, Visit, WriteSet,
-    purge_after_s,
+    Context, Direction, FIRST_ROW_BYTE, INDEX_OVERSIZE_KEY, PartitionKey, RANGE_DELETION_PREFIX, RowChange, RowObserver, RowStore, Stop,
+    Visit, WriteSet, index_slot_key, index_slot_token, purge_after_s,
 };
 use model::row::{Cell, Content, Deletion, ElementContent, RowView, RowWriter, Stamp};
 use model::{Column, ColumnId, ColumnKind, DataType, Index, IndexPart, Order, Table};
@@ -66,7 +66,7 @@ impl Entries {
 
     /// The partition of the entries of rows with this token.
     fn partition<'a>(&self, token: Token, bytes: &'a [u8; 2]) -> PartitionKey<'a> {
-        PartitionKey { table: self.index.id, token: key::slot_token(token.slot()), bytes }
+        PartitionKey { table: self.index.id, token: index_slot_token(token.slot()), bytes }
     }
 
     /// The entries of a row, those of cells that have expired included.
@@ -157,21 +157,21 @@ impl Entries {
 
     /// Stages the entries of a row that has none yet.
     pub(super) fn stage(&self, token: Token, entries: &OfRow, derived: &mut WriteSet) {
-        let bytes = key::slot_key(token.slot());
+        let bytes = index_slot_key(token.slot());
         let partition = self.partition(token, &bytes);
         for (key, stamp) in &entries.found {
             let kind = RowWriter::new(derived.begin(&partition, key), *stamp, true, None).finish();
             derived.end(purge_after_s(kind, CLOCKS_APART_S));
         }
         if entries.has_oversize {
-            RowWriter::new(derived.begin(&partition, key::OVERSIZE_KEY), Stamp::at(0), true, None).finish();
+            RowWriter::new(derived.begin(&partition, INDEX_OVERSIZE_KEY), Stamp::at(0), true, None).finish();
             derived.end(None);
         }
     }
 
     /// Stages the end of entries.
     fn remove<'a>(&self, token: Token, keys: impl Iterator<Item = &'a Vec<u8>>, context: &Context, derived: &mut WriteSet) {
-        let bytes = key::slot_key(token.slot());
+        let bytes = index_slot_key(token.slot());
         let partition = self.partition(token, &bytes);
         let deletion = Deletion { timestamp: context.timestamp_us, deleted_at_s: context.now_s() };
         for key in keys {

@@ -8,17 +8,13 @@
 //! | … | its clustering key |
 //! | 2 | bytes of the value, big-endian |
 //!
-//! A value has at most [`VALUE_BYTES_MAX`] bytes here: longer ones are cut, so that they are found among those that begin alike. Entries sort by value,
+//! A value has at most [`INDEX_VALUE_BYTES_MAX`] bytes here: longer ones are cut, so that they are found among those that begin alike. Entries sort by value,
 //! then as their rows do in the ring. No value starts with a byte below `20`: these are the keys of the slot's state.
 
 use crate::value::comparable;
-use base::{Slot, Token};
+use base::Token;
 use model::DataType;
-use model::operation::FIRST_ROW_BYTE;
-use model::row::{Content, RowView};
-
-/// What of a value is in its entry.
-const VALUE_BYTES_MAX: usize = 1024;
+use model::operation::INDEX_VALUE_BYTES_MAX;
 
 /// Clustering keys have a length of 16 bits.
 const KEY_BYTES_MAX: usize = u16::MAX as usize;
@@ -26,35 +22,11 @@ const KEY_BYTES_MAX: usize = u16::MAX as usize;
 /// Keys of entries are above those of a slot's state.
 pub(crate) const FIRST_VALUE: &[u8] = &[0x20];
 
-/// The key of the row that says that the slot has rows whose keys are too long for entries.
-pub(crate) const OVERSIZE_KEY: &[u8] = &[FIRST_ROW_BYTE + 1];
-
-/// The key of the row that says how far the slot's index has come.
-pub(crate) const fn state_key() -> &'static [u8] {
-    &[FIRST_ROW_BYTE]
-}
-
-/// The partition key of a slot's entries.
-pub(crate) fn slot_key(slot: Slot) -> [u8; 2] {
-    slot.0.to_be_bytes()
-}
-
-/// The token of a slot's entries. The ring's first token is nobody's.
-pub(crate) fn slot_token(slot: Slot) -> Token {
-    Token(slot.first_token().0 | 1)
-}
-
-/// Whether a slot's state says that all of its rows have their entries.
-pub(crate) fn is_complete(state: Option<&[u8]>) -> bool {
-    let cell = state.and_then(|state| RowView::new(state).cells().next());
-    cell.is_some_and(|cell| matches!(cell.content, Content::Value([])))
-}
-
 /// The value that an entry's key starts with, from its parts.
 pub(crate) fn value_key<'a>(parts: impl Iterator<Item = (&'a DataType, &'a [u8])>) -> Vec<u8> {
     let mut key = Vec::new();
     parts.for_each(|(ty, wire)| comparable::encode(ty, wire, false, &mut key));
-    key.truncate(VALUE_BYTES_MAX);
+    key.truncate(INDEX_VALUE_BYTES_MAX);
     key
 }
 
@@ -66,7 +38,7 @@ pub(crate) fn prefix_key(ty: &DataType, prefix: &[u8]) -> Vec<u8> {
     let mut key = Vec::new();
     comparable::encode(ty, prefix, false, &mut key);
     // Without the two bytes that end a text.
-    key.truncate(key.len().saturating_sub(2).min(VALUE_BYTES_MAX));
+    key.truncate(key.len().saturating_sub(2).min(INDEX_VALUE_BYTES_MAX));
     key
 }
 

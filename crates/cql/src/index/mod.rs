@@ -26,9 +26,7 @@ pub use class::{IndexClass, has_entries};
 pub use entries::Entries;
 pub(crate) use entries::indexed_type;
 
-pub(crate) use key::{
-    EntryKey, FIRST_VALUE, OVERSIZE_KEY, after_value, is_complete, prefix_key, slot_key, slot_token, state_key, value_key,
-};
+pub(crate) use key::{EntryKey, FIRST_VALUE, after_value, prefix_key, value_key};
 
 use model::{Index, Table};
 use std::sync::Arc;

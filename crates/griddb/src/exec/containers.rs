@@ -177,8 +177,17 @@ fn write_properties(container: Option<&Container>, wanted: &[u8], out: &mut Vec<
                 }
             }
             property::ATTRIBUTE => put_i32(out, ATTRIBUTE_SINGLE),
+            property::INDEX => {
+                let of_one_column = || container.indexes().filter(|index| index.columns.len() == 1);
+                put_i32(out, of_one_column().count() as i32);
+                of_one_column().for_each(|index| index.write_short(out));
+            }
+            property::INDEX_DETAIL => {
+                put_i32(out, container.indexes().count() as i32);
+                container.indexes().for_each(|index| index.write(out));
+            }
             // There are none.
-            property::INDEX | property::EVENT_NOTIFICATION | property::TRIGGER | property::INDEX_DETAIL => put_i32(out, 0),
+            property::EVENT_NOTIFICATION | property::TRIGGER => put_i32(out, 0),
             _ => {}
         }
         let length = (out.len() - start - 4) as u32;

@@ -38,7 +38,7 @@ impl<'a> Head<'a> {
             Uuid::Own => TransactionId::read(reader)?,
             Uuid::Shared(uuid) => TransactionId { session: reader.i64()?, uuid },
         };
-        check_version(container, reader.i32()?)?;
+        container.check_version(reader.i32()?)?;
         let _session_mode = reader.u8()?;
         let mode = reader.u8()?;
         let options = Options::read(reader)?;
@@ -91,13 +91,4 @@ fn check_container_lock(options: &Options<'_>) -> Result<(), GridError> {
         return Err(GridError::new(ErrorCode::TQ_FOR_UPDATE_INVALID, "a container cannot be locked as a whole"));
     }
     Ok(())
-}
-
-fn check_version(container: &Container, version: i32) -> Result<(), GridError> {
-    if version == container.definition.version {
-        return Ok(());
-    }
-    let message = format!("the schema of {} has changed since the client has read it: get the container again", container.definition.name);
-    let error = GridError::new(ErrorCode::TXN_CONTAINER_SCHEMA_UNMATCH, message);
-    Err(if version > container.definition.version { error.behind() } else { error })
 }

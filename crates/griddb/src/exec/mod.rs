@@ -3,10 +3,11 @@
 //! | statement | module |
 //! |---|---|
 //! | containers: make, find, describe, list, drop | [`containers`] |
+//! | indexes: make, drop | [`indexes`] |
 //! | rows by key: put, get, delete, append | [`by_key`] |
 //! | rows by the number that a query for update has given them | [`by_id`] |
 //! | many rows of several containers of one partition | [`many`] |
-//! | queries: TQL, ranges of time, aggregation, sampling | [`query`], in parts by [`part`] |
+//! | queries: TQL, ranges of time, aggregation, sampling | [`query`], in parts by [`part`], by indexes with [`lookup`] |
 //! | sessions | [`sessions`] |
 //! | the ends of transactions | [`ending`] |
 //! | transactions that are over time | [`overdue`] |
@@ -19,7 +20,10 @@ mod by_id;
 mod by_key;
 mod containers;
 mod ending;
+mod explain;
 mod head;
+mod indexes;
+mod lookup;
 mod many;
 mod many_queries;
 mod operation;

@@ -1,14 +1,18 @@
 //! Queries of one container: TQL, and the selections of time series that come without a text.
 
+use super::explain::Explanation;
 use super::head::{self, Head, Uuid};
+use super::lookup;
 use super::part::{Part, Progress};
 use super::request::Request;
 use super::rows::{self, RowLock};
 use crate::GridError;
 use crate::container::Container;
 use crate::failure::Failure;
-use crate::tql::{self, Aggregation, Answer, Execution, Interpolation, Sampling, Select, TimeOperator, TimeUnit};
+use crate::row::StoredRow;
+use crate::tql::{self, Aggregation, Answer, Execution, IndexRange, Interpolation, Sampling, Select, TimeOperator, TimeUnit};
 use crate::wire::{Options, Reader, put_i32, put_i64, statement};
+use base::TableId;
 use model::operation::{Context, Direction, FIRST_ROW_BYTE, RowStore, Visit};
 use std::ops::{Bound, ControlFlow};
 
@@ -22,6 +26,7 @@ const NO_COLUMN: i32 = -1;
 enum ResultKind {
     Rows = 0,
     Aggregation = 1,
+    Explanation = 2,
     /// Not one of its own: where the next part begins.
     State = 4,
 }
@@ -112,11 +117,24 @@ impl<'a> Query<'a> {
         if lock.is_some() {
             select.lock_rows()?;
         }
+        // A transaction's own rows have no entries yet.
+        let ranges = if self.head.transaction.is_none() { select.index_ranges(self.head.container) } else { Vec::new() };
+        let mut explanation = Explanation::begin(&select, self.head.container, ranges.iter().map(|range| range.entries));
+        if let Some(explanation) = explanation.take_if(|explanation| !explanation.needs_answer()) {
+            write_explanation(&explanation, out);
+            return Ok(());
+        }
         let part = self.part.as_ref().filter(|_| select.is_divisible());
         if let Some(part) = part {
             part.resume(&mut select);
         }
-        let (found, state) = answer(self.head.container, select, part, rows::REPLY_BYTES_MAX.saturating_sub(out.len()), store)?;
+        let bytes_max = rows::REPLY_BYTES_MAX.saturating_sub(out.len());
+        let Found { answer: found, state, entries } = answer(self.head.container, select, (part, &ranges), bytes_max, store)?;
+        if let Some(mut explanation) = explanation {
+            explanation.add_answer(&found, self.head.container, entries);
+            write_explanation(&explanation, out);
+            return Ok(());
+        }
         put_i32(out, 1 + i32::from(state.is_some()));
         match found {
             Answer::Rows(mut found) => {
@@ -177,7 +195,7 @@ impl<'a> One<'a> {
     }
 
     pub(super) fn run(&self, store: &dyn RowStore, out: &mut Vec<u8>) -> Result<(), Failure> {
-        match answer(self.head.container, self.select()?, None, rows::REPLY_BYTES_MAX, store)?.0 {
+        match answer(self.head.container, self.select()?, (None, &[]), rows::REPLY_BYTES_MAX, store)?.answer {
             Answer::Rows(found) => {
                 out.push(u8::from(found.rows() > 0));
                 found.write(out);
@@ -191,14 +209,23 @@ impl<'a> One<'a> {
     }
 }
 
-/// Scans what a selection, or a part of it, needs; with the state for the next part, if there is one.
+/// What was found.
+struct Found {
+    answer: Answer,
+    /// Where the next part begins, if there is one.
+    state: Option<Vec<u8>>,
+    /// Whose entries have told where the rows are; none if they were scanned.
+    entries: Option<TableId>,
+}
+
+/// Looks at the rows that a selection, or a part of it, needs, by an index or in a scan.
 fn answer(
     container: &Container,
     select: Select,
-    part: Option<&Part>,
+    (part, ranges): (Option<&Part>, &[IndexRange]),
     bytes_max: usize,
     store: &dyn RowStore,
-) -> Result<(Answer, Option<Vec<u8>>), Failure> {
+) -> Result<Found, Failure> {
     let range = select.key_range(container);
     let direction = if select.is_descending() { Direction::Reverse } else { Direction::Forward };
     let mut from = match &range.lower {
@@ -223,16 +250,29 @@ fn answer(
     }
     let is_empty = range.is_empty();
     let mut execution = Execution::new(select, container, bytes_max)?;
-    let mut progress = part.map(|_| Progress::new());
+    let (mut progress, mut entries) = (part.map(|_| Progress::new()), None);
     if !is_empty {
-        rows::scan(container, (&from, to.as_deref()), direction, store, |row| {
+        let take = |row: &StoredRow<'_>| {
             let is_enough = execution.push(row)? == ControlFlow::Break(());
             let mut is_over = || progress.as_mut().is_some_and(|progress| progress.passed(row.clustering, &execution));
             Ok(if is_enough || is_over() { Visit::Stop } else { Visit::Continue })
-        })?;
+        };
+        match lookup::keys(container, ranges, (&from, to.as_deref()), direction, store)? {
+            Some((index, keys)) => {
+                entries = Some(index);
+                lookup::visit(container, &keys, store, take)?;
+            }
+            None => rows::scan(container, (&from, to.as_deref()), direction, store, take)?,
+        }
     }
     let state = progress.and_then(|progress| progress.state(&execution));
-    Ok((execution.finish()?, state))
+    Ok(Found { answer: execution.finish()?, state, entries })
+}
+
+/// Appends what is told of a query instead of its answer.
+fn write_explanation(explanation: &Explanation, out: &mut Vec<u8>) {
+    put_i32(out, 1);
+    write_result(ResultKind::Explanation, out, |out| explanation.write(out));
 }
 
 /// Appends a result.

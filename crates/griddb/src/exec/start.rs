@@ -3,7 +3,7 @@
 use super::operation::Execution;
 use super::request::Request;
 use super::work::Work;
-use super::{containers, sessions};
+use super::{containers, indexes, sessions};
 use crate::GridError;
 use crate::wire::{Statement, Status, statement};
 
@@ -21,6 +21,8 @@ pub fn start<'a>(request: Request<'a>, statement: &Statement<'a>, is_changed: bo
     match statement.number() {
         statement::PUT_CONTAINER => containers::put(&request, statement, is_changed, out),
         statement::DROP_CONTAINER => containers::drop_container(&request, statement, out),
+        statement::CREATE_INDEX => indexes::create(&request, statement, out),
+        statement::DROP_INDEX => indexes::drop_all(&request, statement, out),
         statement::GET_CONTAINER => answered(containers::get, out),
         statement::GET_CONTAINER_PROPERTIES => answered(containers::properties, out),
         statement::GET_PARTITION_CONTAINER_NAMES => answered(containers::names, out),

@@ -10,6 +10,7 @@ use model::operation::{Context, Direction, Operation, PartitionKey, Position, Ro
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+mod indexes;
 mod transactions;
 
 type Key = (base::TableId, Vec<u8>);
@@ -526,10 +527,13 @@ fn arbitrary_statements_are_refused_or_done() {
         (statement::PUT_MULTIPLE_ROWS, [head(id, 0, 0), 1_i64.to_le_bytes().to_vec(), row(7, "one")].concat()),
         (statement::QUERY_TQL, [head(id, 0, 0), query("select * where id > 1")].concat()),
         (statement::GET_ROW, [head(id, 0, 0), vec![7; 8]].concat()),
+        (statement::QUERY_TQL, [head(id, 0, 0), query("explain analyze select * where text = 'a' order by text")].concat()),
+        (statement::CREATE_INDEX, indexes::request(id, 0, "name", &[1], 0, None)),
+        (statement::DROP_INDEX, indexes::request(id, 0, "", &[], 0xFF, Some([1, 1]))),
     ];
     let mut done = 0;
     for _ in 0..20_000 {
-        let (number, mut bytes) = sound[random.below(4) as usize].clone();
+        let (number, mut bytes) = sound[random.below(7) as usize].clone();
         let number = if random.below(4) == 0 { statement::ALL.start + random.below(64) as i32 } else { number };
         for _ in 0..random.below(4) {
             let at = random.below(bytes.len() as u64) as usize;

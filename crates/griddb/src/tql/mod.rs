@@ -10,6 +10,7 @@ mod evaluate;
 mod execution;
 mod expression;
 mod function;
+mod index_range;
 mod lexer;
 mod parser;
 mod range;
@@ -20,9 +21,10 @@ mod value;
 
 pub use aggregate::{AggregateResult, Aggregation};
 pub use execution::{Answer, Execution};
+pub use index_range::IndexRange;
 pub use parser::parse;
 pub use range::KeyRange;
-pub use select::{Interpolation, Sampling, Select, TimeOperator};
+pub use select::{Explained, Interpolation, Sampling, Select, TimeOperator};
 pub use time::TimeUnit;
 
 #[cfg(test)]

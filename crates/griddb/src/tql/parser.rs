@@ -4,7 +4,7 @@
 
 use super::aggregate::Aggregation;
 use super::lexer::{Token, syntax_error, tokens};
-use super::select::{Interpolation, Sampling, Select, TimeOperator, What, time_of, time_series};
+use super::select::{Explained, Interpolation, Sampling, Select, TimeOperator, What, time_of, time_series};
 use super::time::TimeUnit;
 use super::value::is_number;
 use crate::container::Container;
@@ -29,11 +29,11 @@ pub(super) struct Parser<'a> {
 pub fn parse(text: &str, container: &Container, now_ms: i64) -> Result<Select, GridError> {
     let tokens = tokens(text)?;
     let mut parser = Parser { tokens: &tokens, container, now_ms, depth: 0, operators: 0 };
-    if parser.takes("EXPLAIN") {
-        return Err(GridError::new(ErrorCode::TQ_INTERNAL_NOT_IMPLEMENTED, "EXPLAIN is not supported yet"));
-    }
+    let explains = parser.takes("EXPLAIN");
+    let analyzes = explains && parser.takes("ANALYZE");
     parser.expect("SELECT")?;
     let mut select = Select::new(parser.what()?);
+    select.explained = explains.then_some(if analyzes { Explained::Analysis } else { Explained::Plan });
     if parser.takes("FROM") {
         parser.check_from()?;
     }

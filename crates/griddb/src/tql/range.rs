@@ -29,19 +29,19 @@ impl KeyRange {
         }
     }
 
-    fn everything() -> Self {
+    pub(super) fn everything() -> Self {
         Self { lower: Bound::Unbounded, upper: Bound::Unbounded }
     }
 
     /// Leaves keys at or after one.
-    fn from(&mut self, key: Vec<u8>) {
+    pub(super) fn from(&mut self, key: Vec<u8>) {
         if !matches!(&self.lower, Bound::Included(lower) | Bound::Excluded(lower) if *lower >= key) {
             self.lower = Bound::Included(key);
         }
     }
 
     /// Leaves keys before one.
-    fn before(&mut self, key: Vec<u8>) {
+    pub(super) fn before(&mut self, key: Vec<u8>) {
         if !matches!(&self.upper, Bound::Included(upper) | Bound::Excluded(upper) if *upper <= key) {
             self.upper = Bound::Excluded(key);
         }
@@ -71,7 +71,7 @@ impl KeyRange {
 }
 
 /// The least key above all that begin with this one, whose first byte is below FF.
-fn successor(key: &[u8]) -> Vec<u8> {
+pub(super) fn successor(key: &[u8]) -> Vec<u8> {
     let mut after = key.to_vec();
     while let Some(last) = after.last_mut() {
         if *last < 0xFF {
@@ -99,7 +99,7 @@ fn encode(element: ElementType, value: &Value<'_>, key: &mut Vec<u8>) -> bool {
 }
 
 /// Comparisons of columns with values that hold wherever the node does.
-fn comparisons<'a>(node: &'a Node, found: &mut Vec<(usize, Comparison, &'a Value<'static>)>) {
+pub(super) fn comparisons<'a>(node: &'a Node, found: &mut Vec<(usize, Comparison, &'a Value<'static>)>) {
     match node {
         Node::And(nodes) => nodes.iter().for_each(|node| comparisons(node, found)),
         Node::Compare(comparison, left, right) => match (&**left, &**right) {

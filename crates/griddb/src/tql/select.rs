@@ -21,6 +21,16 @@ pub struct Select {
     /// The first and the last time of a time series.
     pub(super) times: (Option<i64>, Option<i64>),
     pub(super) locks_rows: bool,
+    pub(super) explained: Option<Explained>,
+}
+
+/// What is told of a statement instead of its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Explained {
+    /// How it would be done.
+    Plan,
+    /// How it was done, and how many rows it has found.
+    Analysis,
 }
 
 /// What a statement asks for.
@@ -124,7 +134,17 @@ impl Select {
     pub(super) fn new(what: What) -> Self {
         let is_descending = matches!(what, What::Nearest(operator, _) if operator.is_backward());
         let filter = None;
-        Self { what, filter, order: Vec::new(), is_descending, limit: None, offset: 0, times: (None, None), locks_rows: false }
+        Self {
+            what,
+            filter,
+            order: Vec::new(),
+            is_descending,
+            limit: None,
+            offset: 0,
+            times: (None, None),
+            locks_rows: false,
+            explained: None,
+        }
     }
 
     /// The rows of a time series between two times, both included.
@@ -214,6 +234,18 @@ impl Select {
         Ok(())
     }
 
+    /// What is told instead of its answer.
+    #[must_use]
+    pub fn explained(&self) -> Option<Explained> {
+        self.explained
+    }
+
+    /// Columns by which its rows are sorted beyond the order of keys, and whether the largest comes first.
+    #[must_use]
+    pub fn order(&self) -> &[(usize, bool)] {
+        &self.order
+    }
+
     /// Whether rows are to be pushed from the last key to the first.
     #[must_use]
     pub fn is_descending(&self) -> bool {
@@ -223,7 +255,7 @@ impl Select {
     /// Whether rows come as they are scanned, so that a scan may end and go on elsewhere.
     #[must_use]
     pub fn is_divisible(&self) -> bool {
-        self.what == What::Rows && self.order.is_empty()
+        self.what == What::Rows && self.order.is_empty() && self.explained.is_none()
     }
 
     /// Goes on with what is left of OFFSET and LIMIT.

@@ -36,6 +36,8 @@ pub const GET_MULTIPLE_CONTAINER_ROWS: i32 = 148;
 pub const PUT_MULTIPLE_CONTAINER_ROWS: i32 = 149;
 pub const CLOSE_ROW_SET: i32 = 150;
 pub const FETCH_ROW_SET: i32 = 151;
+pub const CREATE_INDEX: i32 = 162;
+pub const DROP_INDEX: i32 = 163;
 
 /// The first number, and the one after the last.
 pub const ALL: std::ops::Range<i32> = 100..164;

@@ -375,15 +375,6 @@ class ContainersTest extends Suite {
   }
 
   @Test
-  void indexesAndTriggersAreRefused() throws Exception {
-    Collection<Long, Row> mine = collection("indexes", PLAIN);
-    assertRefused(UNSUPPORTED, () -> mine.createIndex("text"));
-    assertRefused(UNSUPPORTED, () -> mine.dropIndex("text"));
-    mine.put(row(mine, 1L, "still there"));
-    assertEquals(List.of(), store.getContainerInfo(name("indexes")).getIndexInfoList());
-  }
-
-  @Test
   void theOrderOfColumnsMayNotMatter() throws Exception {
     Collection<Long, Row> first = collection("ignorable", keyed(column("id", GSType.LONG), column("a", GSType.STRING), column("b", GSType.INTEGER)));
     first.put(row(first, 1L, "one", 11));

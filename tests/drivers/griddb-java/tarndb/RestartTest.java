@@ -77,6 +77,13 @@ class RestartTest extends Suite {
     removed.put(row(removed, 1L));
     removed.remove(1L);
 
+    Collection<Long, Row> indexed = collection(how + "Indexed", keyed(column("id", GSType.LONG), column("v", GSType.LONG)));
+    indexed.createIndex("v");
+    for (long id = 0; id < 100; id++) {
+      indexed.put(row(indexed, id, id % 10));
+    }
+    indexed.remove(13L);
+
     writers.forEach(Thread::start);
     for (Writer writer : writers) {
       Server.until("some rows are acknowledged", () -> writer.acknowledged.get() > 300 || writer.error.get() != null);
@@ -105,6 +112,9 @@ class RestartTest extends Suite {
       }
     }
     assertEquals(1.5, store.getTimeSeries(name(how + "Series")).get(at(5)).getDouble(1));
+    Collection<Long, Row> stillIndexed = store.getCollection(name(how + "Indexed"));
+    IndexesTest.untilAnalysis("v 9", stillIndexed, "SELECT * WHERE v = 3");
+    assertEquals(List.of(3L, 23L, 33L, 43L, 53L, 63L, 73L, 83L, 93L), keys(stillIndexed, "SELECT * WHERE v = 3"));
     assertNull(store.getContainerInfo(name(how + "Dropped")), "a dropped container does not come back");
     assertNotNull(store.getContainerInfo(name(how + "Removed")));
     assertEquals(0, count(store.getContainer(name(how + "Removed"))), "a removed row does not come back");

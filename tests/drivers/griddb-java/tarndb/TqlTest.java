@@ -209,7 +209,7 @@ class TqlTest extends Suite {
           SELECT COUNT(*) ORDER BY id                       | 151005
           SELECT TIME_AVG(size)                             | 152003
           SELECT TIME_NEXT(*, NOW())                        | 152003
-          EXPLAIN SELECT *                                  | 152502
+          EXPLAIN ANALYZE                                   | 151001
           """)
   void isRefused(String tql, int code) throws Exception {
     assertRefused(code, () -> people.query(tql).fetch());

@@ -5,10 +5,10 @@
 
 use super::cursor::{Cursor, Place};
 use super::filter::{BoundFilter, Pattern};
-use crate::index::{EntryKey, FIRST_VALUE, after_value, prefix_key, slot_key, slot_token, value_key};
+use crate::index::{EntryKey, FIRST_VALUE, after_value, prefix_key, value_key};
 use crate::plan::{Comparator, IndexUse};
 use base::{Slot, TableId, Token};
-use model::operation::{Direction, PartitionKey, RowStore, Stop, Visit};
+use model::operation::{Direction, PartitionKey, RowStore, Stop, Visit, index_slot_key, index_slot_token};
 use model::row::RowView;
 use std::collections::BinaryHeap;
 
@@ -87,8 +87,8 @@ impl EntryRanges {
 
     /// The first entries of a slot after the cursor, in ring order, and whether those are all.
     pub(super) fn pick(&self, store: &dyn RowStore, slot: Slot, cursor: &Cursor, last: Token) -> Result<(Vec<EntryKey>, bool), Stop> {
-        let bytes = slot_key(slot);
-        let partition = PartitionKey { table: self.table, token: slot_token(slot), bytes: &bytes };
+        let bytes = index_slot_key(slot);
+        let partition = PartitionKey { table: self.table, token: index_slot_token(slot), bytes: &bytes };
         let mut picked: BinaryHeap<EntryKey> = BinaryHeap::new();
         let mut are_all = true;
         for range in &self.ranges {

@@ -4,9 +4,11 @@ use super::chunk::End;
 use super::cursor::{Cursor, Place};
 use super::entry_ranges::EntryRanges;
 use super::gather::Gather;
-use crate::index::{EntryKey, FIRST_VALUE, OVERSIZE_KEY, is_complete, slot_key, slot_token, state_key};
+use crate::index::{EntryKey, FIRST_VALUE};
 use base::{Slot, Token};
-use model::operation::{PartitionKey, RowStore, Stop, Visit};
+use model::operation::{
+    INDEX_OVERSIZE_KEY, INDEX_STATE_KEY, PartitionKey, RowStore, Stop, Visit, index_slot_key, index_slot_token, is_index_complete,
+};
 
 /// A chunk reads entries of so many slots into the filter.
 const COVERED_MAX: u32 = 8;
@@ -34,11 +36,11 @@ impl Gather<'_> {
                 self.begin_at(slot.first_token());
             }
             let last = slot.last_token().min(until);
-            let bytes = slot_key(slot);
-            let partition = PartitionKey { table: entries.table, token: slot_token(slot), bytes: &bytes };
+            let bytes = index_slot_key(slot);
+            let partition = PartitionKey { table: entries.table, token: index_slot_token(slot), bytes: &bytes };
             if is_covered {
                 self.entries_of_slot(store, entries, slot, last)?;
-            } else if is_complete(store.get(&partition, state_key())?) && store.get(&partition, OVERSIZE_KEY)?.is_none() {
+            } else if is_index_complete(store.get(&partition, INDEX_STATE_KEY)?) && store.get(&partition, INDEX_OVERSIZE_KEY)?.is_none() {
                 if covered < COVERED_MAX && store.cover_slot(&partition, FIRST_VALUE, EntryKey::value) {
                     covered += 1;
                 }

@@ -8,12 +8,13 @@ use super::collect::{Collected, Updates, cover_of};
 use super::description;
 use super::entry::slot_key;
 use super::shape::Shapes;
-use crate::index::slot_token;
 use crate::wire::writer::{write_byte, write_int, write_long, write_short, write_short_bytes};
 use crate::wire::{Reader, WireError};
 use base::{Slot, TableId, Token};
 use model::ColumnId;
-use model::operation::{Context, FIRST_ROW_BYTE, Operation, PartitionKey, Position, RowStore, Stop, Visit, WriteSet, batch_log};
+use model::operation::{
+    Context, FIRST_ROW_BYTE, Operation, PartitionKey, Position, RowStore, Stop, Visit, WriteSet, batch_log, index_slot_token,
+};
 use model::row::{Content, RowView, RowWriter, Stamp};
 use std::sync::Arc;
 
@@ -74,7 +75,7 @@ struct Look {
 }
 
 fn state_partition(view: TableId, slot: Slot, key: &[u8; 3]) -> PartitionKey<'_> {
-    PartitionKey { table: batch_log(view), token: slot_token(slot), bytes: key }
+    PartitionKey { table: batch_log(view), token: index_slot_token(slot), bytes: key }
 }
 
 /// What a slot's state says; nothing if there is none.

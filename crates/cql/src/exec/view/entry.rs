@@ -22,14 +22,13 @@
 
 use super::super::range_of_deletion;
 use super::shape::{BaseRow, Shapes, ViewKey};
-use crate::index::slot_token;
 use crate::plan::ViewPlan;
 use crate::wire::writer::{write_byte, write_int, write_short_bytes};
 use crate::wire::{Reader, WireError};
 use base::{Slot, TableId};
 use model::operation::{
     Context, FIRST_ROW_BYTE, PartitionKey, RANGE_DELETION_PREFIX, RowChange, RowObserver, RowStore, Stop, WriteSet, batch_log,
-    purge_after_s,
+    index_slot_token, purge_after_s,
 };
 use model::row::{Deletion, RowView, RowWriter, Stamp};
 use model::{ColumnId, Table};
@@ -66,7 +65,7 @@ pub(super) fn slot_key(slot: Slot) -> [u8; 3] {
 
 /// The partition of a slot's entries.
 pub(super) fn partition(base: TableId, slot: Slot, key: &[u8; 3]) -> PartitionKey<'_> {
-    PartitionKey { table: batch_log(base), token: slot_token(slot), bytes: key }
+    PartitionKey { table: batch_log(base), token: index_slot_token(slot), bytes: key }
 }
 
 /// The first key of the entries of an operation.

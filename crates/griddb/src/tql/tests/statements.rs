@@ -116,7 +116,7 @@ fn what_is_wrong_is_told() {
         ("SELECT COUNT(*) ORDER BY id", ErrorCode::TQ_SYNTAX_ERROR_ORDERBY_WITH_AGGREGATION),
         ("SELECT TIME_AVG(size)", ErrorCode::TQ_CONSTRAINT_SELECTION_ABUSE),
         ("SELECT * WHERE ST_MBRIntersects(id, 1)", ErrorCode::TQ_INTERNAL_NOT_IMPLEMENTED),
-        ("EXPLAIN SELECT *", ErrorCode::TQ_INTERNAL_NOT_IMPLEMENTED),
+        ("EXPLAIN", ErrorCode::TQ_SYNTAX_ERROR_EXECUTION),
     ];
     for (text, code) in cases {
         let outcome = parse(text, &container, NOW_MS).and_then(|select| run(&container, &rows, select));

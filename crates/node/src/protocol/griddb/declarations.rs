@@ -1,6 +1,7 @@
 //! Containers made, changed and dropped, as changes of the schema.
 
 use crate::schema_changes::{ResolvedChange, SchemaChange, SchemaEnvironment, SchemaFailure, SchemaUpdate};
+use base::TableId;
 use cql::ddl::{self, SchemaEvent, SchemaEventTarget};
 use cql::wire::ChangeKind;
 use griddb::{ContainerChange, GridError};
@@ -42,7 +43,14 @@ impl SchemaChange for Declaration {
         };
         events.push(event(kind, SchemaEventTarget::Table(changed.table.name.clone())));
         changed.schema.version = ddl::content_version(&changed.schema);
-        let dropped = if is_there { Vec::new() } else { changed.table.stored().collect() };
+        if changed.schema.has_indexes() && !environment.knows_indexes {
+            let message = "indexes can be made once every member of the cluster runs a program that knows them";
+            return Err(refused(GridError::unsupported(message)));
+        }
+        let stored =
+            |schema: &Schema| schema.table(&self.database, &changed.table.name).into_iter().flat_map(|table| table.stored()).collect();
+        let (before, after): (Vec<TableId>, Vec<TableId>) = (stored(schema), stored(&changed.schema));
+        let dropped = before.into_iter().filter(|table| !after.contains(table)).collect();
         let update = SchemaUpdate { schema: Arc::new(changed.schema), dropped, truncated: Vec::new(), events };
         Ok(ResolvedChange { update: Some(update), warnings: Vec::new() })
     }

@@ -4,6 +4,8 @@ mod declarations;
 mod failures;
 mod state;
 mod statements;
+#[cfg(test)]
+mod tests;
 mod transactions;
 mod travel;
 

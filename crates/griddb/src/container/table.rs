@@ -1,0 +1,117 @@
+//! The table of a container: made, and changed as its columns change.
+
+use super::container::Container;
+use super::index::keep_indexes;
+use crate::schema::{Definition, Kind};
+use base::TableId;
+use model::{CONTAINER_OPTION, Column, ColumnId, ColumnKind, DataType, DroppedColumn, KeptOption, Order, Table, TableOptions};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A name for a column of the table's own.
+fn free_name(definition: &Definition, wanted: &str) -> String {
+    let mut name = wanted.to_owned();
+    while definition.columns.iter().any(|column| column.name.eq_ignore_ascii_case(&name)) {
+        name.push('_');
+    }
+    name
+}
+
+fn new_column(id: ColumnId, name: String, kind: ColumnKind, data_type: DataType) -> Column {
+    Column { id, name, kind, order: Order::Ascending, data_type }
+}
+
+/// The table of a new container.
+pub(super) fn new_table(id: TableId, uuid: u128, keyspace: &str, name: &str, definition: &Definition) -> Table {
+    let ids: Vec<ColumnId> = (1..=definition.columns.len() as u16).map(ColumnId).collect();
+    let own = ids.iter().zip(&definition.columns).enumerate().map(|(position, (id, declared))| {
+        let kind = if position < definition.key_len { ColumnKind::Clustering } else { ColumnKind::Regular };
+        new_column(*id, declared.name.to_ascii_lowercase(), kind, declared.data_type())
+    });
+    let (mut keys, mut values): (Vec<_>, Vec<_>) = own.partition(|column| column.kind == ColumnKind::Clustering);
+    let row_id = ColumnId(definition.columns.len() as u16 + 1);
+    if keys.is_empty() {
+        keys.push(new_column(row_id, free_name(definition, "row_id"), ColumnKind::Clustering, DataType::BigInt));
+    }
+    values.sort_by(|one, other| one.name.cmp(&other.name));
+    let clustering_len = keys.len();
+    let partition = new_column(ColumnId(0), free_name(definition, "partition"), ColumnKind::PartitionKey, DataType::Int);
+    Table {
+        id,
+        uuid,
+        keyspace: keyspace.to_owned(),
+        name: name.to_owned(),
+        columns: std::iter::once(partition).chain(keys).chain(values).collect(),
+        partition_key_len: 1,
+        clustering_len,
+        next_column: ColumnId(row_id.0 + 1),
+        dropped_columns: BTreeMap::new(),
+        // Rows have one history: what is gone needs no time to be told to others.
+        options: TableOptions {
+            gc_grace_seconds: 0,
+            comment: "container: CQL reads it, GridDB clients write it".to_owned(),
+            kept: BTreeMap::from([(CONTAINER_OPTION.to_owned(), kept(definition, &ids, ids.len() as u16))]),
+            ..TableOptions::default()
+        },
+        records: None,
+        indexes: BTreeMap::new(),
+        compact: false,
+        views: BTreeSet::new(),
+        view: None,
+    }
+}
+
+/// The table of a container whose columns change: those of a known name keep their values.
+pub(super) fn changed_table(container: &Container, wanted: &Definition, now_us: i64) -> Table {
+    let mut table = Table::clone(&container.table);
+    let first_value = table.partition_key_len + table.clustering_len;
+    let (mut values, mut ids) = (table.columns.split_off(first_value), Vec::new());
+    let mut kept_values = Vec::new();
+    for (position, declared) in wanted.columns.iter().enumerate() {
+        let known = container.position(&declared.name).map(|position| container.column_id(position));
+        let id = known.unwrap_or(table.next_column);
+        ids.push(id);
+        if known.is_none() {
+            table.next_column.0 += 1;
+            kept_values.push(new_column(id, declared.name.to_ascii_lowercase(), ColumnKind::Regular, declared.data_type()));
+        } else if position >= wanted.key_len {
+            kept_values.extend(values.extract_if(.., |column| column.id == id));
+        }
+    }
+    for column in values {
+        let dropped = DroppedColumn { kind: column.kind, data_type: column.data_type, dropped_at_us: now_us };
+        table.dropped_columns.insert(column.name, dropped);
+    }
+    for column in &kept_values {
+        table.dropped_columns.remove(&column.name);
+    }
+    kept_values.sort_by(|one, other| one.name.cmp(&other.name));
+    table.columns.append(&mut kept_values);
+    let definition = Definition {
+        name: container.definition.name.clone(),
+        partition: container.definition.partition,
+        version: container.definition.version + 1,
+        ..wanted.clone()
+    };
+    table.options.kept.insert(CONTAINER_OPTION.to_owned(), kept(&definition, &ids, container.first_columns));
+    keep_indexes(&mut table, &ids);
+    table
+}
+
+/// What a table's columns do not say.
+fn kept(definition: &Definition, ids: &[ColumnId], first_columns: u16) -> KeptOption {
+    let columns = definition.columns.iter().zip(ids).map(|(column, id)| {
+        let (array, not_null) = (if column.is_array { "[]" } else { "" }, if column.is_not_null { " NOT-NULL" } else { "" });
+        format!("{} {} {}{array}{not_null}\n", id.0, column.name, column.element.name())
+    });
+    let kind = if definition.kind == Kind::TimeSeries { "TIME_SERIES" } else { "COLLECTION" };
+    let entries = [
+        ("name", definition.name.to_string()),
+        ("partition", definition.partition.to_string()),
+        ("type", kind.to_owned()),
+        ("columns", columns.collect()),
+        ("row_key_columns", definition.key_len.to_string()),
+        ("version", definition.version.to_string()),
+        ("first_columns", first_columns.to_string()),
+    ];
+    KeptOption::Map(entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}

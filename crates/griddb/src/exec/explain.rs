@@ -1,0 +1,81 @@
+//! EXPLAIN: what is told of a statement, as rows of (number, depth, type, type of the value, value, text).
+
+use crate::container::Container;
+use crate::tql::{Answer, Explained, Select};
+use crate::wire::{put_i32, put_i64, put_var_bytes, put_var_size};
+use base::TableId;
+
+/// Four texts follow the two numbers.
+const TEXTS: usize = 4;
+
+/// What is told.
+pub(super) struct Explanation {
+    explained: Explained,
+    fixed: Vec<u8>,
+    variable: Vec<u8>,
+    rows: i32,
+}
+
+impl Explanation {
+    /// Begins with how a statement will be done: whose entries it may look at, how it sorts. None if it is not explained.
+    pub(super) fn begin(select: &Select, container: &Container, indexes: impl Iterator<Item = TableId>) -> Option<Self> {
+        let mut explanation = Self { explained: select.explained()?, fixed: Vec::new(), variable: Vec::new(), rows: 0 };
+        explanation.add(0, "SELECTION", "CONDITION", "NULL");
+        for entries in indexes {
+            explanation.add(1, "USE_INDEX", "STRING", &columns(container, entries));
+        }
+        for (column, is_descending) in select.order() {
+            explanation.add(0, "QUERY_RESULT_SORT", "BOOLEAN", "TRUE");
+            let direction = if *is_descending { "DESC" } else { "ASC" };
+            explanation.add_about(1, "QUERY_RESULT_SORT_EXPRESSION", "STRING", &container.definition.columns[*column].name, direction);
+        }
+        Some(explanation)
+    }
+
+    /// Whether the statement is to be run.
+    pub(super) fn needs_answer(&self) -> bool {
+        self.explained == Explained::Analysis
+    }
+
+    /// Adds how it was done: by whose entries, or by a scan, and how many rows it has found.
+    pub(super) fn add_answer(&mut self, answer: &Answer, container: &Container, entries: Option<TableId>) {
+        let map = entries.map_or_else(|| "ROWMAP".to_owned(), |entries| columns(container, entries));
+        self.add(0, "SEARCH_EXECUTE", "MAP_TYPE", "BTREE");
+        self.add(1, "SEARCH_MAP", "STRING", &map);
+        let rows = match answer {
+            Answer::Rows(found) => found.rows(),
+            Answer::Aggregate(value) => u64::from(value.is_some()),
+        };
+        self.add(0, "QUERY_EXECUTE_RESULT_ROWS", "INTEGER", &rows.to_string());
+    }
+
+    fn add(&mut self, depth: i32, kind: &str, value_kind: &str, value: &str) {
+        self.add_about(depth, kind, value_kind, value, "");
+    }
+
+    fn add_about(&mut self, depth: i32, kind: &str, value_kind: &str, value: &str, about: &str) {
+        put_i64(&mut self.fixed, self.variable.len() as i64);
+        // None is null.
+        self.fixed.push(0);
+        put_i32(&mut self.fixed, self.rows);
+        put_i32(&mut self.fixed, depth);
+        put_var_size(&mut self.variable, TEXTS);
+        [kind, value_kind, value, about].iter().for_each(|text| put_var_bytes(&mut self.variable, text.as_bytes()));
+        self.rows += 1;
+    }
+
+    /// Appends the number of rows, then all of them.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        put_i64(out, i64::from(self.rows));
+        out.extend_from_slice(&self.fixed);
+        out.extend_from_slice(&self.variable);
+    }
+}
+
+/// The names of an index's columns.
+fn columns(container: &Container, entries: TableId) -> String {
+    let index = container.indexes().find(|index| index.entries == Some(entries));
+    let positions = index.map_or(&[][..], |index| &index.columns);
+    let names: Vec<&str> = positions.iter().map(|position| &*container.definition.columns[*position].name).collect();
+    names.join(",")
+}
