@@ -2,7 +2,7 @@
 
 use super::catalog::Catalog;
 use super::container::Container;
-use super::index::IndexRequest;
+use super::index_request::IndexRequest;
 use super::table::{changed_table, new_table};
 use crate::name::ContainerName;
 use crate::schema::{Definition, Kind};
