@@ -1,6 +1,6 @@
 //! All containers of a node.
 
-use super::container::Container;
+use super::existing::Container;
 use crate::name::ContainerName;
 use crate::{ErrorCode, GridError};
 use base::TableId;

@@ -1,7 +1,7 @@
 //! Changes of a schema that clients of GridDB ask for.
 
 use super::catalog::Catalog;
-use super::container::Container;
+use super::existing::Container;
 use super::index_request::IndexRequest;
 use super::table::{changed_table, new_table};
 use crate::name::ContainerName;

@@ -1,6 +1,6 @@
 //! Indexes that clients ask for, or want to be gone.
 
-use super::container::Container;
+use super::existing::Container;
 use super::index::{COLUMNS_OPTION, ContainerIndex, NAME_OPTION, TREE};
 use crate::schema::{Definition, ElementType, Kind};
 use crate::wire::Reader;

@@ -11,13 +11,13 @@
 
 mod catalog;
 mod change;
-mod container;
+mod existing;
 mod index;
 mod index_request;
 mod table;
 
 pub use catalog::{Catalog, PUBLIC_DATABASE};
 pub use change::{Changed, ContainerChange};
-pub use container::{Container, PARTITION_COUNT};
+pub use existing::{Container, PARTITION_COUNT};
 pub use index::ContainerIndex;
 pub use index_request::IndexRequest;

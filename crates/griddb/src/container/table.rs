@@ -1,6 +1,6 @@
 //! The table of a container: made, and changed as its columns change.
 
-use super::container::Container;
+use super::existing::Container;
 use super::index::keep_indexes;
 use crate::schema::{Definition, Kind};
 use base::TableId;

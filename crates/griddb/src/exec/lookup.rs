@@ -25,15 +25,22 @@ const FIRST_VALUE: &[u8] = &[0x20];
 /// An entry ends with the length of its value.
 const LENGTH_BYTES: usize = 2;
 
-/// The keys of all rows from one to before another that a statement needs, in the order of a scan, and whose entries told them; none if no index is of
-/// use.
+/// Where the rows are that a statement needs.
+pub(super) struct Located {
+    /// The index that has told.
+    pub(super) entries: TableId,
+    /// Their keys, in the order of a scan.
+    pub(super) keys: Vec<Vec<u8>>,
+}
+
+/// Locates all rows from one to before another that a statement needs; none if no index is of use.
 pub(super) fn keys(
     container: &Container,
     ranges: &[IndexRange],
     (from, to): (&[u8], Option<&[u8]>),
     direction: Direction,
     store: &dyn RowStore,
-) -> Result<Option<(TableId, Vec<Vec<u8>>)>, Stop> {
+) -> Result<Option<Located>, Stop> {
     for range in ranges {
         if let Some(mut keys) = keys_of(container, range, (from, to), store)? {
             keys.sort_unstable();
@@ -41,7 +48,7 @@ pub(super) fn keys(
             if direction == Direction::Reverse {
                 keys.reverse();
             }
-            return Ok(Some((range.entries, keys)));
+            return Ok(Some(Located { entries: range.entries, keys }));
         }
     }
     Ok(None)

@@ -258,9 +258,9 @@ fn answer(
             Ok(if is_enough || is_over() { Visit::Stop } else { Visit::Continue })
         };
         match lookup::keys(container, ranges, (&from, to.as_deref()), direction, store)? {
-            Some((index, keys)) => {
-                entries = Some(index);
-                lookup::visit(container, &keys, store, take)?;
+            Some(located) => {
+                entries = Some(located.entries);
+                lookup::visit(container, &located.keys, store, take)?;
             }
             None => rows::scan(container, (&from, to.as_deref()), direction, store, take)?,
         }

@@ -28,12 +28,15 @@ const COLUMNS: [(&str, ElementType); 10] = [
     ("text", ElementType::String),
 ];
 
-/// The statement waits for nothing here.
+/// How a reply says that its statement was done.
 const NO_ERROR: u8 = 0;
+
+/// Table, token, partition key, clustering key.
+type Key = (TableId, Token, Vec<u8>, Vec<u8>);
 
 #[derive(Default)]
 struct Rows {
-    rows: BTreeMap<(TableId, Token, Vec<u8>, Vec<u8>), Vec<u8>>,
+    rows: BTreeMap<Key, Vec<u8>>,
     /// Scans of containers.
     scans: Cell<u32>,
 }
@@ -54,9 +57,7 @@ impl RowStore for Rows {
     ) -> Result<(), Stop> {
         self.scans.set(self.scans.get() + u32::from(partition.bytes.len() == 4));
         let start = (partition.table, partition.token, partition.bytes.to_vec(), from.to_vec());
-        let is_here = |(table, token, bytes, _): &(TableId, Token, Vec<u8>, Vec<u8>)| {
-            (*table, *token, &bytes[..]) == (partition.table, partition.token, partition.bytes)
-        };
+        let is_here = |(table, token, bytes, _): &Key| (*table, *token, &bytes[..]) == (partition.table, partition.token, partition.bytes);
         let mut found: Vec<_> =
             self.rows.range(start..).take_while(|(key, _)| is_here(key) && to.is_none_or(|to| &key.3[..] < to)).collect();
         if direction == Direction::Reverse {
