@@ -6,8 +6,9 @@ mod schema_support;
 use base::Compression;
 use cql::CqlError;
 use cql::ddl::{content_version, page_compression};
-use model::{ColumnId, DataType, Frozen, Schema, schema_blob};
+use model::{CONTAINER_OPTION, ColumnId, DataType, Frozen, KeptOption, Schema, schema_blob};
 use schema_support::Session;
+use std::sync::Arc;
 
 fn app() -> Session {
     let mut session = Session::new();
@@ -219,6 +220,18 @@ fn indexes_get_names_and_tables_of_their_own() {
         assert_eq!(invalid(&mut session, text), message, "{text}");
     }
     session.all(&["DROP INDEX t_v_idx", "DROP INDEX t_v_idx_1", "DROP INDEX IF EXISTS t_v_idx", "ALTER TABLE t DROP v"]);
+}
+
+#[test]
+fn the_index_of_a_container_is_its_clients() {
+    let mut session = app();
+    session.all(&["CREATE TABLE t (k int, c int, v int, PRIMARY KEY (k, c))", "CREATE INDEX i ON t (v)"]);
+    let keyspace = Arc::make_mut(Arc::make_mut(&mut session.schema).keyspaces.get_mut("app").unwrap());
+    let table = Arc::make_mut(keyspace.tables.get_mut("t").unwrap());
+    table.options.kept.insert(CONTAINER_OPTION.to_owned(), KeptOption::Scalar(String::new()));
+    for text in ["DROP INDEX i", "CREATE INDEX j ON t (c)", "DROP TABLE t", "ALTER TABLE t DROP v"] {
+        assert_eq!(invalid(&mut session, text), "app.t is a container: GridDB clients make, change and drop it", "{text}");
+    }
 }
 
 #[test]

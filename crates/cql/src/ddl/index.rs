@@ -126,6 +126,9 @@ pub(super) fn drop_index(context: &Context<'_>, statement: &ast::DropIndex) -> R
         let unknown = DdlError::UnknownIndex { keyspace: keyspace.to_owned(), name: name.to_owned() };
         return if statement.if_exists { Ok(Outcome::unchanged()) } else { Err(unknown) };
     };
+    if table.is_container() {
+        return Err(DdlError::Container { keyspace: table.keyspace.clone(), table: table.name.clone() });
+    }
     let changed = |table: &mut Table| drop(table.indexes.remove(name));
     Ok(with_table(context, context.schema.clone(), table, changed, vec![index.id]))
 }

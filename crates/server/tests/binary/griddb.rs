@@ -102,7 +102,7 @@ fn rows_outlive_a_kill() {
         }
     }
     assert_eq!(client.ask(124, &[head(container + 1), row(1, "one")].concat()), Err(10_016), "there is no such container");
-    assert_eq!(client.ask(163, &[]), Err(10_055), "what is not served is refused");
+    assert_eq!(client.ask(154, &[]), Err(10_055), "what is not served is refused");
     end(server);
 }
 
