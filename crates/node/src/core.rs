@@ -5,6 +5,7 @@
 
 use crate::audit::CoreAudit;
 use crate::cluster::{ClusterCore, Figures, MetadataBlobs};
+use crate::backup::{CoreBackup, Restores};
 use crate::config::NodeConfig;
 use crate::connections::Connections;
 use crate::coordination::PartSizes;
@@ -62,6 +63,8 @@ pub struct Core {
     pub(crate) lifecycle: Lifecycle,
     /// On core 0: whether one of them has found stored data damaged.
     pub(crate) is_damaged: bool,
+    pub(crate) backup: Option<Box<CoreBackup>>,
+    pub(crate) restores: Restores,
 }
 
 /// What a core is made of.
@@ -121,6 +124,8 @@ impl Core {
             figures: Figures::default(),
             lifecycle: Lifecycle::new(parts.on_ready),
             is_damaged: false,
+            backup: None,
+            restores: Restores::default(),
         };
         if core.cluster.is_some() {
             // A process that starts anew has its tables, and does not know yet whose they are.

@@ -3,6 +3,7 @@
 //! [`Core`] is one core's part and implements [`io::Handler`]; the production reactor and the simulator drive the same code.
 
 mod audit;
+mod backup;
 mod cluster;
 mod config;
 mod connections;
@@ -25,6 +26,9 @@ mod superuser_making;
 mod transport;
 
 pub use crate::audit::{AuditConfig, AuditFilter, AuditMessage, Categories, Category, Lines, Names, WhenFull, append_dropped};
+pub use crate::backup::{
+    BackupPort, BackupRequest, CreateTables, FRAME_HEAD_BYTES, FrameKind, FrameReceiver, PlaceReport, Started, frames, read_frame_head,
+};
 pub use crate::cluster::{
     Answer, Board, ClusterConfig, ClusterReport, CoreReport, Held, MemberReport, MetadataBlobs, Order, PendingReport, Planted,
     RebuildReport, Report, View,

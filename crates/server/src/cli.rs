@@ -22,6 +22,10 @@ pub(crate) enum Command {
     Drain(DrainArguments),
     /// Take a member that is empty, or down for good, out of its cluster.
     Remove(RemoveArguments),
+    /// Back keyspaces up to a directory while clients write: one point in time. `backup verify DIR` checks one.
+    Backup(BackupArguments),
+    /// Restore a backup, whole or by table, into a running database of any size. After an interruption the same command goes on.
+    Restore(RestoreArguments),
     /// Show and check devices or a data directory while no server runs. Writes nothing. Ends with 0: clean, 1: damage, 2: cannot be read.
     Inspect(InspectArguments),
     /// Run published benchmarks against this or another database and draw the result.
@@ -75,6 +79,53 @@ pub(crate) struct RemoveArguments {
     /// Even if nobody else has some of its rows: they are lost.
     #[arg(long)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) node: NodeArguments,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct BackupArguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<BackupCommand>,
+    /// A directory that is new, empty, or has what an interrupted backup left.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) to: Option<PathBuf>,
+    /// A keyspace or namespace; may be given again. All without.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) keyspace: Vec<String>,
+    /// At most so many MiB of rows a second, over all nodes.
+    #[arg(long, value_name = "MIB")]
+    pub(crate) rate_mib: Option<u32>,
+    /// Rows that change meanwhile may wait in so much of each node's memory; when there are more, the backup fails and not the writers.
+    #[arg(long, value_name = "MIB", default_value_t = 64)]
+    pub(crate) buffer_mib: u32,
+    /// In a cluster, --http names all members, with commas between.
+    #[command(flatten)]
+    pub(crate) node: NodeArguments,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BackupCommand {
+    /// Read a whole backup and check every checksum.
+    Verify {
+        /// The backup.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArguments {
+    /// The backup.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) from: PathBuf,
+    /// Only this table, with the views of it; may be given again. It must not exist.
+    #[arg(long, value_name = "KEYSPACE.TABLE")]
+    pub(crate) table: Vec<String>,
+    /// Where it is kept how far the restore has come; `restore.progress` in the backup without.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) progress: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) node: NodeArguments,
 }

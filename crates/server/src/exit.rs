@@ -18,6 +18,7 @@ use crate::devices::DevicesError;
 use crate::environment::UnknownVariable;
 use crate::first_superuser::SuperuserError;
 use crate::inspect::InspectError;
+use crate::backup::BackupError;
 use crate::layout::LayoutError;
 use crate::node::NodeError;
 use crate::operate::OperateError;
@@ -97,6 +98,9 @@ pub(crate) enum Failure {
     /// A node that was asked.
     #[error(transparent)]
     Operate(#[from] OperateError),
+    /// A backup or restore that was not made.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
     /// A benchmark that gave no report.
     #[error(transparent)]
     Bench(#[from] bench::cli::BenchError),
@@ -121,7 +125,7 @@ impl Failure {
                     ENVIRONMENT
                 }
             }
-            Self::Operate(OperateError::Refused { .. }) => REFUSED,
+            Self::Operate(OperateError::Refused { .. }) | Self::Backup(_) => REFUSED,
             Self::Operate(_) => USAGE,
             Self::SettingsFile(_)
             | Self::Config { .. }

@@ -5,6 +5,7 @@
 //! | `GET /health` | 200 once the node serves clients, 503 before |
 //! | `GET /status` | the node and its cluster, JSON: see [`Status`] |
 //! | `GET /metrics` | the same in numbers, in Prometheus's text format |
+//! | `POST /backup/…`, `POST /restore/…` | what `tarndb backup` and `tarndb restore` ask: see [`endpoint`] |
 //! | `POST /cluster/drain/N`, `POST /cluster/remove/N?force=1` | 200, or 409 and why not |
 //!
 //! Where clients have to log in, all but `/health` asks for a role's name and password (HTTP's Basic), and orders for a superuser's.
@@ -14,6 +15,7 @@
 //! A few connections at a time, each with one small request and a deadline: a node's own port, not a web server. Who connects and says nothing is
 //! cut for those who come later.
 
+use crate::backup::endpoint::{self, Streams, Target};
 use crate::exit::Failure;
 use crate::metrics;
 use crate::operator_logins::{OperatorLogins, OperatorRefusal, OperatorRights};
@@ -31,6 +33,8 @@ use std::time::{Duration, Instant};
 
 const TIMEOUT: Duration = Duration::from_secs(1);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long a backup may take to read what was sent, and to send rows.
+const STREAM_TIMEOUT: Duration = Duration::from_secs(30);
 const REQUEST_BYTES_MAX: usize = 8192;
 /// How long accepting rests when the process has no descriptors left.
 const ACCEPT_REST: Duration = Duration::from_millis(20);
@@ -52,6 +56,7 @@ struct Served {
     /// None where nobody has to log in.
     logins: Option<OperatorLogins>,
     tls: Option<ClientTlsConfig>,
+    streams: Streams,
 }
 
 /// Who is answered, and how.
@@ -107,7 +112,7 @@ impl Served {
     fn new(board: Arc<Board>, connections_max: usize, requires_login: bool) -> Self {
         let connections = Connections { most: connections_max.max(1), served: Mutex::default() };
         let logins = requires_login.then(|| OperatorLogins::new(Arc::clone(&board)));
-        Self { ready: AtomicBool::new(false), connections, orders: AtomicUsize::new(0), board, logins, tls: None }
+        Self { ready: AtomicBool::new(false), connections, orders: AtomicUsize::new(0), board, logins, tls: None, streams: Streams::default() }
     }
 }
 
@@ -200,14 +205,74 @@ fn reply_to(
     transport: Transport,
     deadline: Instant,
 ) -> std::io::Result<()> {
-    let Some(head) = read_head(stream, deadline)? else { return Ok(()) };
-    let head = String::from_utf8_lossy(&head);
+    let Some(read) = read_head(stream, deadline)? else { return Ok(()) };
+    let head = String::from_utf8_lossy(&read);
     connection.waits.store(head.starts_with("POST "), Ordering::Release);
-    let Reply { status, kind, body } = answer(served, transport, connection.stream.peer_addr()?.ip(), &head);
+    let address = connection.stream.peer_addr()?.ip();
+    let reply = match backup_target(&head) {
+        Some(target) => match refuse_backup(served, transport, address, &head) {
+            Some(refusal) => refusal,
+            None if target.path == "/backup/rows" => match served.streams.take(&target) {
+                Ok(rows) => {
+                    connection.stream.set_write_timeout(Some(STREAM_TIMEOUT))?;
+                    return endpoint::send(&rows, stream);
+                }
+                Err((status, text)) => Reply::text(status, text),
+            },
+            None => {
+                connection.stream.set_read_timeout(Some(STREAM_TIMEOUT))?;
+                let body = read_body(stream, &head, &read)?;
+                match endpoint::answer(&served.board, &served.streams, &target, body) {
+                    Ok(body) => Reply { status: OK, kind: "application/octet-stream", body: String::from_utf8_lossy(&body).into_owned() },
+                    Err((status, text)) => Reply::text(status, text),
+                }
+            }
+        },
+        None => answer(served, transport, address, &head),
+    };
+    let Reply { status, kind, body } = reply;
     let length = body.len();
     let asks = if status == UNAUTHORIZED { "WWW-Authenticate: Basic realm=\"TarnDB\", charset=\"UTF-8\"\r\n" } else { "" };
     write!(stream, "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n{asks}Connection: close\r\n\r\n{body}")?;
     stream.flush()
+}
+
+/// What a request of `tarndb backup` or `tarndb restore` is about.
+fn backup_target(head: &str) -> Option<Target<'_>> {
+    let target = head.strip_prefix("POST ")?.split(' ').next()?;
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    endpoint::is_endpoint(path).then_some(Target { path, query })
+}
+
+/// Why such a request is not served, if it is not.
+fn refuse_backup(served: &Served, transport: Transport, address: IpAddr, head: &str) -> Option<Reply> {
+    if transport == Transport::Plain && served.tls.as_ref().is_some_and(|tls| tls.is_required) {
+        return Some(Reply::text("426 Upgrade Required", "this port is to be spoken to by TLS: https:// (setting `tls`)"));
+    }
+    if let Err(refusal) = admit(served, address, "POST", head) {
+        return Some(refusal);
+    }
+    if head.lines().any(|line| line.len() >= 7 && line.as_bytes()[..7].eq_ignore_ascii_case(b"origin:")) {
+        return Some(Reply::text("403 Forbidden", "orders do not come from web pages"));
+    }
+    let is_ready = served.ready.load(Ordering::Acquire);
+    (!is_ready).then(|| Reply::text("503 Service Unavailable", "starting"))
+}
+
+/// A request's body, of which a part may have come with its head.
+fn read_body(stream: &mut impl Read, head: &str, read: &[u8]) -> std::io::Result<Vec<u8>> {
+    let start = read.windows(4).position(|window| window == b"\r\n\r\n").map_or(read.len(), |at| at + 4);
+    let lengths = head.lines().filter_map(|line| line.split_once(':'));
+    let length = lengths.filter(|(name, _)| name.eq_ignore_ascii_case("content-length")).find_map(|(_, value)| value.trim().parse().ok());
+    let length: usize = length.unwrap_or(0);
+    if length > endpoint::BODY_BYTES_MAX {
+        return Err(std::io::ErrorKind::InvalidInput.into());
+    }
+    let mut body = read[start..].to_vec();
+    let given = body.len().min(length);
+    body.resize(length, 0);
+    stream.read_exact(&mut body[given..])?;
+    Ok(body)
 }
 
 /// A request up to its empty line; `None` if it does not come.

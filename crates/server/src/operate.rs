@@ -16,6 +16,9 @@ use tls::{Session, Trust};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Longer than a node waits for its cluster.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
+/// Longer than a node waits for rows to be stored.
+const ROWS_TIMEOUT: Duration = Duration::from_secs(35);
+const HEAD_BYTES_MAX: usize = 8 << 10;
 const ANSWER_BYTES_MAX: u64 = 16 << 20;
 const POLL: Duration = Duration::from_secs(1);
 const DEGRADED: u8 = 1;
@@ -67,6 +70,12 @@ pub(crate) enum OperateError {
     /// That file.
     #[error(transparent)]
     Authority(#[from] TlsFileError),
+    /// The node cannot do it now.
+    #[error("{text}")]
+    Unavailable {
+        /// Its words.
+        text: String,
+    },
     /// The node says no.
     #[error("{text}")]
     Refused {
@@ -76,7 +85,7 @@ pub(crate) enum OperateError {
 }
 
 /// Which node is asked, and by whom.
-struct Asked {
+pub(crate) struct Asked {
     /// HOST:PORT.
     address: String,
     /// Whose certificates are trusted, if it is spoken to by TLS.
@@ -92,7 +101,7 @@ impl Asked {
         format!("{scheme}://{}", self.address)
     }
 
-    fn new(arguments: &NodeArguments) -> Result<Self, OperateError> {
+    pub(crate) fn new(arguments: &NodeArguments, http: &str) -> Result<Self, OperateError> {
         let authorization = match &arguments.login_file {
             None => String::new(),
             Some(path) => {
@@ -105,12 +114,84 @@ impl Asked {
                 format!("Authorization: Basic {}\r\n", STANDARD.encode(line))
             }
         };
-        let (address, is_tls) = match arguments.http.strip_prefix("https://") {
+        let (address, is_tls) = match http.strip_prefix("https://") {
             Some(address) => (address, true),
-            None => (arguments.http.strip_prefix("http://").unwrap_or(&arguments.http), false),
+            None => (http.strip_prefix("http://").unwrap_or(http), false),
         };
         let trust = if is_tls { Some(trust(arguments)?) } else { None };
         Ok(Self { address: address.trim_end_matches('/').to_owned(), trust, authorization })
+    }
+
+    /// What answers is no node of this program.
+    pub(crate) fn strange(&self, why: &str) -> OperateError {
+        OperateError::Strange { http: self.url(), why: why.to_owned() }
+    }
+
+    /// Posts a body; the answer's body.
+    pub(crate) fn send(&self, target: &str, body: &[u8]) -> Result<Vec<u8>, OperateError> {
+        let mut answer = Vec::new();
+        let read = self.post(target, body, &mut |stream| stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer).map(drop));
+        read.map_err(|source| OperateError::Unreachable { http: self.url(), source })?;
+        let end = answer.windows(4).position(|window| window == b"\r\n\r\n").ok_or_else(|| self.strange("it does not speak HTTP"))?;
+        let text = || String::from_utf8_lossy(&answer[end + 4..]).trim_end().to_owned();
+        self.accept(&String::from_utf8_lossy(&answer[..end]), &text)?;
+        Ok(answer.split_off(end + 4))
+    }
+
+    /// Posts, and gives the answer's body to `take` as it comes.
+    pub(crate) fn stream(&self, target: &str, take: &mut dyn FnMut(&mut dyn Read)) -> Result<(), OperateError> {
+        let mut refused = Ok(());
+        let read = self.post(target, &[], &mut |stream| {
+            let (mut head, mut byte) = (Vec::new(), [0]);
+            while !head.ends_with(b"\r\n\r\n") && head.len() < HEAD_BYTES_MAX {
+                stream.read_exact(&mut byte)?;
+                head.push(byte[0]);
+            }
+            let head = String::from_utf8_lossy(&head);
+            refused = self.accept(&head, &|| head.lines().next().unwrap_or("").to_owned());
+            if refused.is_ok() {
+                take(stream);
+            }
+            Ok(())
+        });
+        read.map_err(|source| OperateError::Unreachable { http: self.url(), source })?;
+        refused
+    }
+
+    /// Whether the head of an answer says that it is done.
+    fn accept(&self, head: &str, text: &dyn Fn() -> String) -> Result<(), OperateError> {
+        let code = head.split(' ').nth(1).and_then(|code| code.parse().ok());
+        match code.ok_or_else(|| self.strange("it does not speak HTTP"))? {
+            200 => Ok(()),
+            401 | 403 | 429 => Err(OperateError::Login { http: self.url(), text: text() }),
+            404 => Err(self.strange("it has no backups")),
+            426 => Err(OperateError::Plaintext { http: self.url() }),
+            503 => Err(OperateError::Unavailable { text: text() }),
+            _ => Err(OperateError::Refused { text: text() }),
+        }
+    }
+
+    fn post(&self, target: &str, body: &[u8], take: &mut dyn FnMut(&mut dyn Read) -> std::io::Result<()>) -> std::io::Result<()> {
+        let stream = connect(&self.address)?;
+        stream.set_read_timeout(Some(ROWS_TIMEOUT))?;
+        stream.set_write_timeout(Some(ROWS_TIMEOUT))?;
+        let Self { address, trust, authorization } = self;
+        let length = body.len();
+        let mut request = format!("POST {target} HTTP/1.0\r\nHost: {address}\r\nContent-Length: {length}\r\n{authorization}\r\n").into_bytes();
+        request.extend_from_slice(body);
+        let mut say = |stream: &mut dyn Write| stream.write_all(&request).and_then(|()| stream.flush());
+        match trust {
+            None => {
+                let mut plain = &stream;
+                say(&mut plain)?;
+                take(&mut plain)
+            }
+            Some(trust) => {
+                let mut stream = TlsStream::new(&stream, session(trust, address)?, None);
+                say(&mut stream)?;
+                take(&mut stream)
+            }
+        }
     }
 }
 
@@ -125,7 +206,7 @@ fn trust(arguments: &NodeArguments) -> Result<Trust, OperateError> {
 
 /// Shows a node and its cluster.
 pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, OperateError> {
-    let http = Asked::new(&arguments.node)?;
+    let http = Asked::new(&arguments.node, &arguments.node.http)?;
     let body = get_status(&http)?;
     let status = parse(&http, &body)?;
     if arguments.json {
@@ -138,7 +219,7 @@ pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, OperateErr
 
 /// Has a member emptied.
 pub(crate) fn drain(arguments: &DrainArguments) -> Result<ExitCode, OperateError> {
-    let (http, node) = (Asked::new(&arguments.node)?, arguments.member);
+    let (http, node) = (Asked::new(&arguments.node, &arguments.node.http)?, arguments.member);
     print(&order(&http, &format!("/cluster/drain/{node}"))?);
     if arguments.wait {
         wait_until_empty(&http, node)?;
@@ -149,7 +230,7 @@ pub(crate) fn drain(arguments: &DrainArguments) -> Result<ExitCode, OperateError
 /// Takes a member out of the cluster.
 pub(crate) fn remove(arguments: &RemoveArguments) -> Result<ExitCode, OperateError> {
     let force = if arguments.force { "?force=1" } else { "" };
-    print(&order(&Asked::new(&arguments.node)?, &format!("/cluster/remove/{}{force}", arguments.member))?);
+    print(&order(&Asked::new(&arguments.node, &arguments.node.http)?, &format!("/cluster/remove/{}{force}", arguments.member))?);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -228,33 +309,36 @@ fn ask(http: &Asked, method: &str, target: &str) -> Result<(u16, String), Operat
 }
 
 fn exchange(http: &Asked, method: &str, target: &str) -> std::io::Result<String> {
+    let mut stream = connect(&http.address)?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+    stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
+    // Version 1.0: the body ends with the connection and is not chunked.
+    // In one piece: a server that answers at once and closes must not have left anything unread.
+    let Asked { address, trust, authorization } = http;
+    let request = format!("{method} {target} HTTP/1.0\r\nHost: {address}\r\n{authorization}\r\n");
+    let mut answer = Vec::new();
+    match trust {
+        None => talk(&mut stream, &request, &mut answer)?,
+        Some(trust) => talk(&mut TlsStream::new(&stream, session(trust, address)?, None), &request, &mut answer)?,
+    }
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+/// To the first of a name's addresses that answers.
+fn connect(address: &str) -> std::io::Result<TcpStream> {
     let mut last = std::io::Error::new(std::io::ErrorKind::NotFound, "the name has no address");
-    for address in http.address.to_socket_addrs()? {
-        let mut stream = match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
-            Ok(stream) => stream,
-            Err(error) => {
-                last = error;
-                continue;
-            }
-        };
-        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
-        stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
-        // Version 1.0: the body ends with the connection and is not chunked.
-        // In one piece: a server that answers at once and closes must not have left anything unread.
-        let Asked { address, trust, authorization } = http;
-        let request = format!("{method} {target} HTTP/1.0\r\nHost: {address}\r\n{authorization}\r\n");
-        let mut answer = Vec::new();
-        match trust {
-            None => talk(&mut stream, &request, &mut answer)?,
-            Some(trust) => {
-                let name = address.rsplit_once(':').map_or(&**address, |(host, _)| host).trim_start_matches('[').trim_end_matches(']');
-                let session = Session::to_server(trust, name).map_err(std::io::Error::other)?;
-                talk(&mut TlsStream::new(&stream, session, None), &request, &mut answer)?;
-            }
+    for address in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
         }
-        return Ok(String::from_utf8_lossy(&answer).into_owned());
     }
     Err(last)
+}
+
+fn session(trust: &Trust, address: &str) -> std::io::Result<Session> {
+    let name = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_start_matches('[').trim_end_matches(']');
+    Session::to_server(trust, name).map_err(std::io::Error::other)
 }
 
 /// Says something and hears the answer to its end.

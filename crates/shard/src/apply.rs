@@ -34,6 +34,7 @@ impl Shard {
         };
         match written {
             Ok(sequence) => {
+                self.keep();
                 self.settle_deltas(now);
                 let is_acknowledged_later = self.durability == Durability::Device || self.is_uncommitted();
                 if is_acknowledged_later { Outcome::Unsynced(sequence) } else { Outcome::Done }

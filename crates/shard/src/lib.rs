@@ -9,6 +9,7 @@
 //! Rows that another member lacks are given by slot or by key (`catch_up`).
 
 mod apply;
+mod backup;
 mod catch_up;
 mod deltas;
 mod error;
@@ -28,6 +29,7 @@ mod waiters;
 #[cfg(test)]
 mod tests;
 
+pub use backup::{BACKUP_SCAN, KeptFault};
 pub use catch_up::{Chunk, Enough, RowKey, SlotDigest, SlotScan, TailWalk};
 pub use deltas::stored_tables;
 pub use error::{Refusal, ShardError};

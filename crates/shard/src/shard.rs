@@ -1,5 +1,6 @@
 //! The shard itself: runs operations, and runs those again that had to wait.
 
+use crate::backup::Kept;
 use crate::deltas::{Deltas, companion};
 use crate::held::Replies;
 use crate::parked::{Locked, Parked, ParkedOperations};
@@ -38,6 +39,9 @@ pub struct Shard {
     pub(crate) tables: Tables,
     pub(crate) clock: Clock,
     is_flushing: bool,
+    /// What a backup has yet to take, while one runs.
+    pub(crate) kept: Option<Box<Kept>>,
+    pub(crate) is_paused: bool,
 }
 
 /// The operation that runs, or has just run: what it staged and what it met. The buffers are used again.
@@ -88,6 +92,8 @@ impl Shard {
             tables: Tables::new(tables, truncations),
             clock: Clock { last_timestamp_us: 0, nonce },
             is_flushing: false,
+            kept: None,
+            is_paused: false,
         }
     }
 
@@ -137,6 +143,10 @@ impl Shard {
         run.merged.get_mut().clear();
         run.misses.get_mut().clear();
         run.locked_at_us = None;
+        if self.is_paused {
+            run.last_partition = None;
+            return Outcome::Waits;
+        }
         let store = EngineStore {
             engine: &self.engine,
             misses: &run.misses,
@@ -146,6 +156,7 @@ impl Shard {
             deltas: &self.deltas,
             merged: &run.merged,
             replication: self.replication.as_deref(),
+            takes_deltas: self.kept.is_none(),
             now_s: context.now_s(),
         };
         let ran = match operation.run(context, &store, &mut run.writes, reply) {
@@ -230,12 +241,14 @@ impl Shard {
         let next = self.engine.tick(now);
         self.deltas.count(now.monotonic_us, &self.engine, &self.tables.ids);
         self.engine.take_ready(&mut self.parked.ready);
-        if self.replication.is_some() {
+        if self.replication.is_some() || self.kept.is_some() {
             self.wake_waiters();
         }
-        self.run_ready(now);
-        self.run_writers(now);
-        self.run_locked(now);
+        if !self.is_paused {
+            self.run_ready(now);
+            self.run_writers(now);
+            self.run_locked(now);
+        }
         self.release_held();
         let locks_due_us = self.parked.locked.iter().map(|locked| locked.due_us).min();
         // What has just run may have written.
@@ -334,7 +347,7 @@ impl Shard {
     /// Whether a turn would find something to do at once.
     #[must_use]
     pub fn has_runnable(&self) -> bool {
-        !self.parked.ready.is_empty() || !self.replies.finished.is_empty() || !self.waiters.ready.is_empty()
+        (!self.is_paused && !self.parked.ready.is_empty()) || !self.replies.finished.is_empty() || !self.waiters.ready.is_empty()
     }
 
     /// A disk operation of the engine has ended.
