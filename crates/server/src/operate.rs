@@ -179,7 +179,7 @@ impl Asked {
         let length = body.len();
         let mut request = format!("POST {target} HTTP/1.0\r\nHost: {address}\r\nContent-Length: {length}\r\n{authorization}\r\n").into_bytes();
         request.extend_from_slice(body);
-        let mut say = |stream: &mut dyn Write| stream.write_all(&request).and_then(|()| stream.flush());
+        let say = |stream: &mut dyn Write| stream.write_all(&request).and_then(|()| stream.flush());
         match trust {
             None => {
                 let mut plain = &stream;
