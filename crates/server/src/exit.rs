@@ -13,12 +13,12 @@
 //! `tarndb inspect` has its own: 0 clean, 1 damage, 2 cannot be read. `tarndb bench` ends with 1 when not everything was measured.
 
 use crate::audit_writer::AuditError;
+use crate::backup::BackupError;
 use crate::config::ConfigError;
 use crate::devices::DevicesError;
 use crate::environment::UnknownVariable;
 use crate::first_superuser::SuperuserError;
 use crate::inspect::InspectError;
-use crate::backup::BackupError;
 use crate::layout::LayoutError;
 use crate::node::NodeError;
 use crate::operate::OperateError;

@@ -112,7 +112,15 @@ impl Served {
     fn new(board: Arc<Board>, connections_max: usize, requires_login: bool) -> Self {
         let connections = Connections { most: connections_max.max(1), served: Mutex::default() };
         let logins = requires_login.then(|| OperatorLogins::new(Arc::clone(&board)));
-        Self { ready: AtomicBool::new(false), connections, orders: AtomicUsize::new(0), board, logins, tls: None, streams: Streams::default() }
+        Self {
+            ready: AtomicBool::new(false),
+            connections,
+            orders: AtomicUsize::new(0),
+            board,
+            logins,
+            tls: None,
+            streams: Streams::default(),
+        }
     }
 }
 

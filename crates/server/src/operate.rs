@@ -177,7 +177,8 @@ impl Asked {
         stream.set_write_timeout(Some(ROWS_TIMEOUT))?;
         let Self { address, trust, authorization } = self;
         let length = body.len();
-        let mut request = format!("POST {target} HTTP/1.0\r\nHost: {address}\r\nContent-Length: {length}\r\n{authorization}\r\n").into_bytes();
+        let mut request =
+            format!("POST {target} HTTP/1.0\r\nHost: {address}\r\nContent-Length: {length}\r\n{authorization}\r\n").into_bytes();
         request.extend_from_slice(body);
         let say = |stream: &mut dyn Write| stream.write_all(&request).and_then(|()| stream.flush());
         match trust {

@@ -31,7 +31,9 @@ pub(crate) struct Kept {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeptFault {
     /// Nobody has taken it in time.
-    #[error("writers were faster than the backup: {bytes_max} bytes of changed rows waited on a core; give `--buffer` more, or the backup a faster target")]
+    #[error(
+        "writers were faster than the backup: {bytes_max} bytes of changed rows waited on a core; give `--buffer` more, or the backup a faster target"
+    )]
     TooMuch {
         /// The bound.
         bytes_max: usize,

@@ -74,7 +74,9 @@ fn with_tables(schema: &Schema, wanted: &Schema) -> Result<Schema, String> {
                     return Err(format!("the table {}.{name} exists; drop it, or restore other tables", source.name));
                 }
                 Some(known) if known.views == wanted.views => {}
-                Some(known) => drop(keyspace.tables.insert(name.clone(), Arc::new(Table { views: wanted.views.clone(), ..Table::clone(known) }))),
+                Some(known) => {
+                    drop(keyspace.tables.insert(name.clone(), Arc::new(Table { views: wanted.views.clone(), ..Table::clone(known) })))
+                }
                 None => drop(keyspace.tables.insert(name.clone(), Arc::new(with_new_ids(wanted, &mut made.next_table)))),
             }
         }

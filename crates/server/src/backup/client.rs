@@ -35,8 +35,6 @@ impl Nodes {
     /// The slots that each is the primary of.
     pub(crate) fn places(&self, target: &str) -> Result<Vec<Places>, BackupError> {
         let answers = self.all(target).into_iter().zip(&self.0);
-        answers
-            .map(|(answer, node)| Ok(serde_json::from_slice(&answer?).map_err(|error| node.strange(&error.to_string()))?))
-            .collect()
+        answers.map(|(answer, node)| Ok(serde_json::from_slice(&answer?).map_err(|error| node.strange(&error.to_string()))?)).collect()
     }
 }

@@ -213,7 +213,9 @@ fn restore(port: &BackupPort, body: &[u8]) -> Answer {
     for answer in answers {
         match answer.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(Ok(())) => {}
-            Ok(Err(error @ (ShardError::Full { .. } | ShardError::IndexFull { .. } | ShardError::TooLarge { .. } | ShardError::Poisoned))) => {
+            Ok(Err(
+                error @ (ShardError::Full { .. } | ShardError::IndexFull { .. } | ShardError::TooLarge { .. } | ShardError::Poisoned),
+            )) => {
                 return Err(("507 Insufficient Storage", error.to_string()));
             }
             Ok(Err(error)) => return Err((UNAVAILABLE, error.to_string())),

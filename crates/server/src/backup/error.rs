@@ -52,7 +52,9 @@ pub(crate) enum BackupError {
         what: String,
     },
     /// Not all slots are there.
-    #[error("the nodes asked are primary of {found} of {wanted} slots; name the HTTP ports of all members with --http, and see `tarndb status`")]
+    #[error(
+        "the nodes asked are primary of {found} of {wanted} slots; name the HTTP ports of all members with --http, and see `tarndb status`"
+    )]
     Slots {
         /// So many.
         found: usize,

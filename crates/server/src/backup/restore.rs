@@ -156,7 +156,9 @@ impl Restore<'_> {
         let here = self.patiently(|| self.nodes.schema())?;
         for table in self.schema.tables().filter(|table| table.view.is_none()) {
             let known = here.table(&table.keyspace, &table.name).filter(|known| known.uuid == table.uuid);
-            let known = known.ok_or_else(|| BackupError::Unknown { what: format!("table {}.{} any more: it was dropped meanwhile", table.keyspace, table.name) })?;
+            let known = known.ok_or_else(|| BackupError::Unknown {
+                what: format!("table {}.{} any more: it was dropped meanwhile", table.keyspace, table.name),
+            })?;
             let id = |log: bool, id: TableId| if log { batch_log(id) } else { id };
             let is_log = self.progress.step == Step::Batches;
             self.ids.insert(id(is_log, table.id), (id(is_log, known.id), table.keyspace.clone()));
@@ -207,7 +209,9 @@ impl Restore<'_> {
             }
             let primary = primaries.get(keyspace).and_then(|slots| slots.get(&row.key.token.slot().0)).copied();
             let Some(node) = primary else {
-                return Err(OperateError::Unavailable { text: format!("no node asked is primary of slot {}", row.key.token.slot().0) }.into());
+                return Err(
+                    OperateError::Unavailable { text: format!("no node asked is primary of slot {}", row.key.token.slot().0) }.into()
+                );
             };
             let put = by_node.entry(node).or_default().put(&Key { table: *table, ..row.key }, row.kind, row.row);
             put.expect("a key that was stored is not too long");

@@ -125,7 +125,9 @@ impl Writer {
             let ended = |error: std::io::Error| BackupError::Ended { why: format!("a node's stream has ended: {error}") };
             let mut head = [0; FRAME_HEAD_BYTES];
             stream.read_exact(&mut head).map_err(ended)?;
-            let (kind, bytes, stored) = read_frame_head(&head).filter(|(_, bytes, _)| *bytes <= FRAME_BYTES_MAX).ok_or_else(|| node.strange("a frame is unknown"))?;
+            let (kind, bytes, stored) = read_frame_head(&head)
+                .filter(|(_, bytes, _)| *bytes <= FRAME_BYTES_MAX)
+                .ok_or_else(|| node.strange("a frame is unknown"))?;
             let mut payload = vec![0; bytes];
             stream.read_exact(&mut payload).map_err(ended)?;
             let mut checksum = base::Checksum::new();

@@ -152,7 +152,12 @@ fn cut(nodes: &Nodes, session: u64, progress: &Progress) -> Result<Option<u32>, 
 }
 
 fn tables(schema: &Schema, keyspaces: &[String]) -> BTreeSet<TableId> {
-    keyspaces.iter().filter_map(|name| schema.keyspaces.get(name)).flat_map(|keyspace| keyspace.tables.values()).map(|table| table.id).collect()
+    keyspaces
+        .iter()
+        .filter_map(|name| schema.keyspaces.get(name))
+        .flat_map(|keyspace| keyspace.tables.values())
+        .map(|table| table.id)
+        .collect()
 }
 
 fn finish(schema: &Schema, keyspaces: &[String], folder: &Path, files: Vec<FileEntry>) -> Result<Manifest, BackupError> {
