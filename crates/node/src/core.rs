@@ -4,8 +4,8 @@
 //! into the connection's output. Everything else waits in [`Requests`] and is answered later. Nothing here blocks or reads a clock.
 
 use crate::audit::CoreAudit;
-use crate::cluster::{ClusterCore, Figures, MetadataBlobs};
 use crate::backup::{CoreBackup, Restores};
+use crate::cluster::{ClusterCore, Figures, MetadataBlobs};
 use crate::config::NodeConfig;
 use crate::connections::Connections;
 use crate::coordination::PartSizes;

@@ -27,7 +27,7 @@ mod transport;
 
 pub use crate::audit::{AuditConfig, AuditFilter, AuditMessage, Categories, Category, Lines, Names, WhenFull, append_dropped};
 pub use crate::backup::{
-    BackupPort, BackupRequest, CreateTables, FRAME_HEAD_BYTES, FrameKind, FrameReceiver, PlaceReport, Started, frames, read_frame_head,
+    BackupFigures, BackupPort, BackupRequest, FRAME_HEAD_BYTES, FrameKind, FrameReceiver, PlaceReport, frames, read_frame_head,
 };
 pub use crate::cluster::{
     Answer, Board, ClusterConfig, ClusterReport, CoreReport, Held, MemberReport, MetadataBlobs, Order, PendingReport, Planted,

@@ -1,6 +1,6 @@
 //! The command line. Flags of `start` are the keys of the configuration file with `-` for `_`: see [`Settings`].
 
-use crate::settings::Settings;
+use crate::settings::{Settings, Size};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -84,22 +84,25 @@ pub(crate) struct RemoveArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct BackupArguments {
     #[command(subcommand)]
     pub(crate) command: Option<BackupCommand>,
-    /// A directory that is new, empty, or has what an interrupted backup left.
-    #[arg(long, value_name = "DIR")]
+    /// A directory that is new or empty.
+    #[arg(long, value_name = "DIR", required = true)]
     pub(crate) to: Option<PathBuf>,
-    /// A keyspace or namespace; may be given again. All without.
+    /// A keyspace, namespace or GridDB database; may be given again. All without.
     #[arg(long, value_name = "NAME")]
     pub(crate) keyspace: Vec<String>,
-    /// At most so many MiB of rows a second, over all nodes.
-    #[arg(long, value_name = "MIB")]
-    pub(crate) rate_mib: Option<u32>,
+    /// Replace what a backup that was interrupted has left in the directory.
+    #[arg(long)]
+    pub(crate) restart: bool,
+    /// At most so many bytes of rows a second, over all nodes, as 20MiB.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) rate_limit: Option<Size>,
     /// Rows that change meanwhile may wait in so much of each node's memory; when there are more, the backup fails and not the writers.
-    #[arg(long, value_name = "MIB", default_value_t = 64)]
-    pub(crate) buffer_mib: u32,
+    #[arg(long, value_name = "SIZE", default_value = "64MiB")]
+    pub(crate) buffer: Size,
     /// In a cluster, --http names all members, with commas between.
     #[command(flatten)]
     pub(crate) node: NodeArguments,
@@ -112,6 +115,11 @@ pub(crate) enum BackupCommand {
         /// The backup.
         #[arg(value_name = "DIR")]
         folder: PathBuf,
+    },
+    /// End the backup that runs, whoever has started it: its tool fails.
+    End {
+        #[command(flatten)]
+        node: NodeArguments,
     },
 }
 
@@ -126,6 +134,10 @@ pub(crate) struct RestoreArguments {
     /// Where it is kept how far the restore has come; `restore.progress` in the backup without.
     #[arg(long, value_name = "FILE")]
     pub(crate) progress: Option<PathBuf>,
+    /// At most so many bytes of rows a second, as 20MiB.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) rate_limit: Option<Size>,
+    /// In a cluster, --http names all members, with commas between.
     #[command(flatten)]
     pub(crate) node: NodeArguments,
 }

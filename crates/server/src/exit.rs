@@ -10,6 +10,7 @@
 //! | 128 + n | ended at once by a second signal n |
 //!
 //! `tarndb status`, `drain` and `remove`: 0 healthy or done, 1 something is missing or refused, 2 no answer.
+//! `tarndb backup` and `restore`: 0 done, 1 not made, not whole or not done, 2 no answer, or a wrong command line.
 //! `tarndb inspect` has its own: 0 clean, 1 damage, 2 cannot be read. `tarndb bench` ends with 1 when not everything was measured.
 
 use crate::audit_writer::AuditError;
@@ -125,7 +126,14 @@ impl Failure {
                     ENVIRONMENT
                 }
             }
-            Self::Operate(OperateError::Refused { .. }) | Self::Backup(_) => REFUSED,
+            Self::Operate(OperateError::Refused { .. }) => REFUSED,
+            Self::Backup(error) => {
+                if error.is_usage() {
+                    USAGE
+                } else {
+                    REFUSED
+                }
+            }
             Self::Operate(_) => USAGE,
             Self::SettingsFile(_)
             | Self::Config { .. }

@@ -15,7 +15,9 @@
 //! A few connections at a time, each with one small request and a deadline: a node's own port, not a web server. Who connects and says nothing is
 //! cut for those who come later.
 
-use crate::backup::endpoint::{self, Streams, Target};
+use crate::backup::endpoint;
+use crate::backup::request::{Target, read_body};
+use crate::backup::streams::Streams;
 use crate::exit::Failure;
 use crate::metrics;
 use crate::operator_logins::{OperatorLogins, OperatorRefusal, OperatorRights};
@@ -33,7 +35,7 @@ use std::time::{Duration, Instant};
 
 const TIMEOUT: Duration = Duration::from_secs(1);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a backup may take to read what was sent, and to send rows.
+/// How long a tool of backups may take to read what was sent, and to send more.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(30);
 const REQUEST_BYTES_MAX: usize = 8192;
 /// How long accepting rests when the process has no descriptors left.
@@ -206,10 +208,24 @@ enum Transport {
     Tls,
 }
 
+/// A connection of an operator.
+trait OperatorStream: Read + Write {
+    /// From now on only the socket's own timeouts count.
+    fn end_deadline(&mut self) {}
+}
+
+impl OperatorStream for &TcpStream {}
+
+impl OperatorStream for TlsStream<'_> {
+    fn end_deadline(&mut self) {
+        Self::end_deadline(self);
+    }
+}
+
 fn reply_to(
     served: &Served,
     connection: &Conversation,
-    stream: &mut (impl Read + Write),
+    stream: &mut impl OperatorStream,
     transport: Transport,
     deadline: Instant,
 ) -> std::io::Result<()> {
@@ -217,26 +233,29 @@ fn reply_to(
     let head = String::from_utf8_lossy(&read);
     connection.waits.store(head.starts_with("POST "), Ordering::Release);
     let address = connection.stream.peer_addr()?.ip();
-    let reply = match backup_target(&head) {
+    let reply = match Target::of(&head) {
+        None => answer(served, transport, address, &head),
         Some(target) => match refuse_backup(served, transport, address, &head) {
             Some(refusal) => refusal,
-            None if target.path == "/backup/rows" => match served.streams.take(&target) {
-                Ok(rows) => {
-                    connection.stream.set_write_timeout(Some(STREAM_TIMEOUT))?;
-                    return endpoint::send(&rows, stream);
-                }
-                Err((status, text)) => Reply::text(status, text),
-            },
             None => {
                 connection.stream.set_read_timeout(Some(STREAM_TIMEOUT))?;
+                connection.stream.set_write_timeout(Some(STREAM_TIMEOUT))?;
+                stream.end_deadline();
                 let body = read_body(stream, &head, &read)?;
-                match endpoint::answer(&served.board, &served.streams, &target, body) {
+                let asker = asker(served, address, &head);
+                let answer = match target.path {
+                    "/backup/rows" => match endpoint::take_stream(&served.streams, &target) {
+                        Ok(rows) => return endpoint::send(&served.board, &rows, stream),
+                        Err(refusal) => Err(refusal),
+                    },
+                    _ => endpoint::answer(&served.board, &served.streams, &target, &body, asker),
+                };
+                match answer {
                     Ok(body) => Reply { status: OK, kind: "application/octet-stream", body: String::from_utf8_lossy(&body).into_owned() },
                     Err((status, text)) => Reply::text(status, text),
                 }
             }
         },
-        None => answer(served, transport, address, &head),
     };
     let Reply { status, kind, body } = reply;
     let length = body.len();
@@ -245,11 +264,12 @@ fn reply_to(
     stream.flush()
 }
 
-/// What a request of `tarndb backup` or `tarndb restore` is about.
-fn backup_target(head: &str) -> Option<Target<'_>> {
-    let target = head.strip_prefix("POST ")?.split(' ').next()?;
-    let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    endpoint::is_endpoint(path).then_some(Target { path, query })
+/// Who asks for a backup, for others who want one meanwhile.
+fn asker(served: &Served, address: IpAddr, head: &str) -> String {
+    match credentials(head).filter(|_| served.logins.is_some()) {
+        Some((role, _)) => format!("by role {role} from {address}"),
+        None => format!("from {address}"),
+    }
 }
 
 /// Why such a request is not served, if it is not.
@@ -265,22 +285,6 @@ fn refuse_backup(served: &Served, transport: Transport, address: IpAddr, head: &
     }
     let is_ready = served.ready.load(Ordering::Acquire);
     (!is_ready).then(|| Reply::text("503 Service Unavailable", "starting"))
-}
-
-/// A request's body, of which a part may have come with its head.
-fn read_body(stream: &mut impl Read, head: &str, read: &[u8]) -> std::io::Result<Vec<u8>> {
-    let start = read.windows(4).position(|window| window == b"\r\n\r\n").map_or(read.len(), |at| at + 4);
-    let lengths = head.lines().filter_map(|line| line.split_once(':'));
-    let length = lengths.filter(|(name, _)| name.eq_ignore_ascii_case("content-length")).find_map(|(_, value)| value.trim().parse().ok());
-    let length: usize = length.unwrap_or(0);
-    if length > endpoint::BODY_BYTES_MAX {
-        return Err(std::io::ErrorKind::InvalidInput.into());
-    }
-    let mut body = read[start..].to_vec();
-    let given = body.len().min(length);
-    body.resize(length, 0);
-    stream.read_exact(&mut body[given..])?;
-    Ok(body)
 }
 
 /// A request up to its empty line; `None` if it does not come.
@@ -337,7 +341,7 @@ fn answer(served: &Served, transport: Transport, address: IpAddr, head: &str) ->
             Err(error) => Reply::text("500 Internal Server Error", error.to_string()),
         },
         ("GET", "/metrics") => {
-            let body = metrics::text(&served.board.report(), &served.board.schema());
+            let body = metrics::text(&served.board.report(), &served.board.schema(), served.board.backup().figures());
             Reply { status: OK, kind: "text/plain; version=0.0.4; charset=utf-8", body }
         }
         ("POST", path) if path.starts_with("/cluster/") => {

@@ -96,7 +96,7 @@ pub(crate) struct Asked {
 
 impl Asked {
     /// For messages.
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         let scheme = if self.trust.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", self.address)
     }
@@ -148,10 +148,13 @@ impl Asked {
                 head.push(byte[0]);
             }
             let head = String::from_utf8_lossy(&head);
-            refused = self.accept(&head, &|| head.lines().next().unwrap_or("").to_owned());
-            if refused.is_ok() {
+            if head.split(' ').nth(1) == Some("200") {
                 take(stream);
+                return Ok(());
             }
+            let mut text = Vec::new();
+            stream.take(ANSWER_BYTES_MAX).read_to_end(&mut text)?;
+            refused = self.accept(&head, &|| String::from_utf8_lossy(&text).trim_end().to_owned());
             Ok(())
         });
         read.map_err(|source| OperateError::Unreachable { http: self.url(), source })?;

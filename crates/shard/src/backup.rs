@@ -10,86 +10,46 @@
 //! and one for each that writes.
 
 use crate::Shard;
-use base::{SLOT_COUNT, Slot, TableId};
-use engine::WriteBatch;
+use crate::kept::{Kept, KeptFault};
+use crate::shard::Pause;
+use base::{Slot, TableId};
 use std::collections::BTreeSet;
 
 /// The number by which the shard knows the scan of a backup: see [`Shard::scan_slot`].
 pub const BACKUP_SCAN: u32 = u32::MAX - 16;
 
-/// What is kept of writes for a backup.
-pub(crate) struct Kept {
-    tables: BTreeSet<TableId>,
-    /// One for each slot: whether its scan has begun.
-    begun: Box<[bool; SLOT_COUNT as usize]>,
-    rows: WriteBatch,
-    bytes_max: usize,
-    fault: Option<KeptFault>,
-}
-
-/// Why what was kept is not all that was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum KeptFault {
-    /// Nobody has taken it in time.
-    #[error(
-        "writers were faster than the backup: {bytes_max} bytes of changed rows waited on a core; give `--buffer` more, or the backup a faster target"
-    )]
-    TooMuch {
-        /// The bound.
-        bytes_max: usize,
-    },
-    /// A table was emptied.
-    #[error("a table of the backup was truncated while it ran; start it again")]
-    Truncated,
-}
-
-impl Kept {
-    fn wrote(&mut self, batch: &WriteBatch) {
-        for row in batch.rows() {
-            let slot = row.key.token.slot();
-            if !self.begun[usize::from(slot.0)] || !self.tables.contains(&row.key.table) || self.fault.is_some() {
-                continue;
-            }
-            if self.rows.bytes_in_log() + row.encoded.len() > self.bytes_max || self.rows.put(&row.key, row.kind, row.row).is_err() {
-                self.rows.clear();
-                self.fault = Some(KeptFault::TooMuch { bytes_max: self.bytes_max });
-            }
-        }
-    }
-}
-
 impl Shard {
     /// Keeps rows of these tables for a backup from now on, of slots for which [`Shard::keep_slot`] was called; at most so many bytes at a time.
     pub fn keep_writes(&mut self, tables: BTreeSet<TableId>, bytes_max: usize) {
-        let begun = Box::new([false; SLOT_COUNT as usize]);
-        self.kept = Some(Box::new(Kept { tables, begun, rows: WriteBatch::new(), bytes_max, fault: None }));
+        self.kept = Some(Box::new(Kept::new(tables, bytes_max)));
     }
 
     /// The scan of a slot begins.
     pub fn keep_slot(&mut self, slot: Slot) {
         if let Some(kept) = &mut self.kept {
-            kept.begun[usize::from(slot.0)] = true;
+            kept.begin_slot(slot);
         }
     }
 
-    /// Takes what was kept since the last call.
+    /// The backup's tables as they are from now on: rows of those that are new are kept in all slots.
+    pub fn keep_new_tables(&mut self, tables: impl Iterator<Item = TableId>) {
+        if let Some(kept) = &mut self.kept {
+            kept.set_tables(tables);
+        }
+    }
+
+    /// Appends what was kept since the last call.
     ///
     /// # Errors
     /// When it is not everything: the backup is over.
     pub fn take_kept(&mut self, out: &mut Vec<u8>) -> Result<(), KeptFault> {
-        let Some(kept) = &mut self.kept else { return Ok(()) };
-        if let Some(fault) = kept.fault {
-            return Err(fault);
-        }
-        out.extend_from_slice(kept.rows.bytes());
-        kept.rows.clear();
-        Ok(())
+        self.kept.as_mut().map_or(Ok(()), |kept| kept.take(out))
     }
 
     /// Why what is kept is not everything.
     #[must_use]
     pub fn kept_fault(&self) -> Option<KeptFault> {
-        self.kept.as_ref()?.fault
+        self.kept.as_ref()?.fault()
     }
 
     /// A scan is given up.
@@ -102,31 +62,21 @@ impl Shard {
         self.kept = None;
     }
 
-    /// Whether operations are parked instead of run.
-    pub fn pause(&mut self, is_paused: bool) {
-        self.is_paused = is_paused;
+    /// From now on operations are parked instead of run.
+    pub fn pause(&mut self) {
+        self.pause = Pause::Paused;
+    }
+
+    /// Operations run again: those that were parked in the next turns.
+    pub fn resume(&mut self) {
+        if self.pause == Pause::Paused {
+            self.pause = Pause::Resuming;
+        }
     }
 
     /// Whether an operation would be refused now because the lease is over.
     #[must_use]
     pub fn is_leased(&self, now_us: u64) -> bool {
         self.replication.as_ref().is_none_or(|replication| replication.is_leased_at(now_us))
-    }
-
-    /// A group was written.
-    #[inline]
-    pub(crate) fn keep(&mut self) {
-        if let Some(kept) = &mut self.kept {
-            kept.wrote(&self.run.batch);
-        }
-    }
-
-    /// A table is emptied.
-    pub(crate) fn keep_truncation(&mut self, table: TableId) {
-        if let Some(kept) = &mut self.kept
-            && kept.tables.contains(&table)
-        {
-            kept.fault = Some(KeptFault::Truncated);
-        }
     }
 }

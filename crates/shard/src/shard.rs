@@ -1,8 +1,8 @@
 //! The shard itself: runs operations, and runs those again that had to wait.
 
-use crate::backup::Kept;
 use crate::deltas::{Deltas, companion};
 use crate::held::Replies;
+use crate::kept::Kept;
 use crate::parked::{Locked, Parked, ParkedOperations};
 use crate::replication::{Access, Replication};
 use crate::store::EngineStore;
@@ -41,7 +41,18 @@ pub struct Shard {
     is_flushing: bool,
     /// What a backup has yet to take, while one runs.
     pub(crate) kept: Option<Box<Kept>>,
-    pub(crate) is_paused: bool,
+    pub(crate) pause: Pause,
+}
+
+/// Whether operations run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// They do.
+    Over,
+    /// All are parked: a backup is cut.
+    Paused,
+    /// They do, and some that were parked in the pause may still wait for a turn: nothing else wakes them.
+    Resuming,
 }
 
 /// The operation that runs, or has just run: what it staged and what it met. The buffers are used again.
@@ -93,7 +104,7 @@ impl Shard {
             clock: Clock { last_timestamp_us: 0, nonce },
             is_flushing: false,
             kept: None,
-            is_paused: false,
+            pause: Pause::Over,
         }
     }
 
@@ -143,7 +154,7 @@ impl Shard {
         run.merged.get_mut().clear();
         run.misses.get_mut().clear();
         run.locked_at_us = None;
-        if self.is_paused {
+        if self.pause == Pause::Paused {
             run.last_partition = None;
             return Outcome::Waits;
         }
@@ -244,10 +255,13 @@ impl Shard {
         if self.replication.is_some() || self.kept.is_some() {
             self.wake_waiters();
         }
-        if !self.is_paused {
+        if self.pause != Pause::Paused {
             self.run_ready(now);
             self.run_writers(now);
             self.run_locked(now);
+        }
+        if self.pause == Pause::Resuming && (self.parked.writers.is_empty() || !self.answers_writers()) {
+            self.pause = Pause::Over;
         }
         self.release_held();
         let locks_due_us = self.parked.locked.iter().map(|locked| locked.due_us).min();
@@ -347,7 +361,12 @@ impl Shard {
     /// Whether a turn would find something to do at once.
     #[must_use]
     pub fn has_runnable(&self) -> bool {
-        (!self.is_paused && !self.parked.ready.is_empty()) || !self.replies.finished.is_empty() || !self.waiters.ready.is_empty()
+        let has_parked = match self.pause {
+            Pause::Over => !self.parked.ready.is_empty(),
+            Pause::Paused => false,
+            Pause::Resuming => true,
+        };
+        has_parked || !self.replies.finished.is_empty() || !self.waiters.ready.is_empty()
     }
 
     /// A disk operation of the engine has ended.

@@ -1,13 +1,14 @@
 //! Tables of a backup become tables here, with ids of this database.
 
+use crate::cluster::schema_diff;
 use crate::core::Core;
 use crate::message::{Message, SchemaAction, SchemaRequest, SchemaUpdate};
 use crate::request_id::RequestId;
 use crate::schema_changes::{ResolvedChange, SchemaChange, SchemaEnvironment, SchemaFailure};
 use base::{CoreId, TableId};
-use cql::ddl::content_version;
+use cql::ddl::{SchemaEvent, content_version};
 use io::Reactor;
-use model::{Index, Keyspace, Schema, Table};
+use model::{Function, Functions, Index, Keyspace, Schema, Table, UserAggregate};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
@@ -15,22 +16,21 @@ use std::sync::mpsc::Sender;
 const NOBODY: RequestId = RequestId { index: u32::MAX, generation: u32::MAX };
 
 /// Makes tables as they are in a backup.
-pub struct CreateTables {
-    /// What to make; its ids are the backup's, its uuids those that the tables get. A table that is there with its uuid is left as it is.
-    pub schema: Schema,
-    /// Where a refusal goes. Success is seen in the schema.
-    pub refused: Sender<String>,
+pub(super) struct CreateTables {
+    pub(super) schema: Schema,
+    /// Where a refusal goes.
+    pub(super) refused: Sender<String>,
 }
 
 impl SchemaChange for CreateTables {
-    fn resolve(&self, schema: &Arc<Schema>, _: &mut SchemaEnvironment<'_>) -> Result<ResolvedChange, SchemaFailure> {
-        match with_tables(schema, &self.schema) {
+    fn resolve(&self, schema: &Arc<Schema>, environment: &mut SchemaEnvironment<'_>) -> Result<ResolvedChange, SchemaFailure> {
+        match check_members(&self.schema, environment).and_then(|()| with_tables(schema, &self.schema)) {
             Ok(made) => {
                 let update = (made != **schema).then(|| SchemaUpdate {
+                    events: events(schema, &made),
                     schema: Arc::new(Schema { version: content_version(&made), ..made }),
                     dropped: Vec::new(),
                     truncated: Vec::new(),
-                    events: Vec::new(),
                 });
                 Ok(ResolvedChange { update, warnings: Vec::new() })
             }
@@ -51,14 +51,41 @@ impl Core {
     }
 }
 
+/// Whether every member of the cluster knows what the schema has.
+fn check_members(wanted: &Schema, environment: &SchemaEnvironment<'_>) -> Result<(), String> {
+    let has_indexes = wanted.tables().any(|table| !table.indexes.is_empty());
+    let has_functions = wanted.keyspaces.values().any(|keyspace| !keyspace.functions.is_empty());
+    let needs = [
+        ("indexes", has_indexes && !environment.knows_indexes),
+        ("materialized views", wanted.has_views() && !environment.knows_views),
+        ("functions", has_functions && !environment.knows_functions),
+    ];
+    match needs.iter().find(|(_, is_missing)| *is_missing) {
+        Some((what, _)) => Err(format!("the backup has {what}, and a member runs a program that does not know them; update it first")),
+        None => Ok(()),
+    }
+}
+
+/// What drivers that ask for events are told: of a new keyspace also each table.
+fn events(before: &Schema, after: &Schema) -> Vec<SchemaEvent> {
+    let mut between = before.clone();
+    for (name, keyspace) in &after.keyspaces {
+        between.keyspaces.entry(name.clone()).or_insert_with(|| Arc::new(emptied(keyspace)));
+    }
+    let mut events = schema_diff::differences(before, &between);
+    events.extend(schema_diff::differences(&between, after));
+    events
+}
+
+fn emptied(keyspace: &Keyspace) -> Keyspace {
+    Keyspace { tables: Default::default(), types: Default::default(), functions: Functions::default(), ..keyspace.clone() }
+}
+
 /// The schema with the tables of another one.
 fn with_tables(schema: &Schema, wanted: &Schema) -> Result<Schema, String> {
     let mut made = schema.clone();
     for (name, source) in &wanted.keyspaces {
-        let mut keyspace = match schema.keyspaces.get(name) {
-            Some(known) => Keyspace::clone(known),
-            None => Keyspace { tables: Default::default(), types: Default::default(), ..Keyspace::clone(source) },
-        };
+        let mut keyspace = schema.keyspaces.get(name).map_or_else(|| emptied(source), |known| Keyspace::clone(known));
         for (name, wanted) in &source.types {
             match keyspace.types.get(name) {
                 Some(known) if known != wanted => {
@@ -68,6 +95,7 @@ fn with_tables(schema: &Schema, wanted: &Schema) -> Result<Schema, String> {
                 None => drop(keyspace.types.insert(name.clone(), Arc::clone(wanted))),
             }
         }
+        add_functions(&mut keyspace, source)?;
         for (name, wanted) in &source.tables {
             match keyspace.tables.get(name) {
                 Some(known) if known.uuid != wanted.uuid => {
@@ -83,6 +111,28 @@ fn with_tables(schema: &Schema, wanted: &Schema) -> Result<Schema, String> {
         made.keyspaces.insert(name.clone(), Arc::new(keyspace));
     }
     Ok(made)
+}
+
+fn add_functions(keyspace: &mut Keyspace, source: &Keyspace) -> Result<(), String> {
+    let is_another = |name: &str| format!("the function {}.{name} exists and is another one; drop it", source.name);
+    for wanted in source.functions.functions() {
+        let types = wanted.argument_types();
+        match keyspace.functions.function(&wanted.name, &types) {
+            Some(known) if known != wanted => return Err(is_another(&wanted.name)),
+            Some(_) => {}
+            None if keyspace.functions.aggregate(&wanted.name, &types).is_some() => return Err(is_another(&wanted.name)),
+            None => keyspace.functions.put_function(Function::clone(wanted)),
+        }
+    }
+    for wanted in source.functions.aggregates() {
+        match keyspace.functions.aggregate(&wanted.name, &wanted.arguments) {
+            Some(known) if known != wanted => return Err(is_another(&wanted.name)),
+            Some(_) => {}
+            None if keyspace.functions.function(&wanted.name, &wanted.arguments).is_some() => return Err(is_another(&wanted.name)),
+            None => keyspace.functions.put_aggregate(UserAggregate::clone(wanted)),
+        }
+    }
+    Ok(())
 }
 
 fn with_new_ids(wanted: &Table, next: &mut TableId) -> Table {

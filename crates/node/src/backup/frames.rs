@@ -10,7 +10,7 @@
 //! Integers are little-endian.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -45,30 +45,42 @@ pub fn read_frame_head(head: &[u8; FRAME_HEAD_BYTES]) -> Option<(FrameKind, usiz
     Some((kind, number(0) as usize, number(4)))
 }
 
+/// What both ends of a stream know.
+#[derive(Default)]
+struct Shared {
+    waiting: AtomicUsize,
+    is_read: AtomicBool,
+}
+
 /// A core's end.
 pub struct FrameSender {
     sender: Sender<Vec<u8>>,
-    waiting: Arc<AtomicUsize>,
+    shared: Arc<Shared>,
 }
 
 /// A thread's end.
 pub struct FrameReceiver {
     receiver: Receiver<Vec<u8>>,
-    waiting: Arc<AtomicUsize>,
+    shared: Arc<Shared>,
 }
 
 /// A stream's two ends.
 #[must_use]
 pub fn frames() -> (FrameSender, FrameReceiver) {
     let (sender, receiver) = channel();
-    let waiting = Arc::new(AtomicUsize::new(0));
-    (FrameSender { sender, waiting: Arc::clone(&waiting) }, FrameReceiver { receiver, waiting })
+    let shared = Arc::new(Shared::default());
+    (FrameSender { sender, shared: Arc::clone(&shared) }, FrameReceiver { receiver, shared })
 }
 
 impl FrameSender {
     /// Bytes that nobody has taken yet.
     pub(crate) fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Acquire)
+        self.shared.waiting.load(Ordering::Acquire)
+    }
+
+    /// Whether somebody has begun to take them.
+    pub(crate) fn is_read(&self) -> bool {
+        self.shared.is_read.load(Ordering::Acquire)
     }
 
     /// Whether somebody is still there.
@@ -81,7 +93,7 @@ impl FrameSender {
         frame.extend_from_slice(&checksum.value().to_le_bytes());
         frame.push(kind as u8);
         frame.extend_from_slice(payload);
-        self.waiting.fetch_add(frame.len(), Ordering::AcqRel);
+        self.shared.waiting.fetch_add(frame.len(), Ordering::AcqRel);
         self.sender.send(frame).is_ok()
     }
 }
@@ -92,9 +104,10 @@ impl FrameReceiver {
     /// # Errors
     /// When the core has ended the stream.
     pub fn next(&self, timeout: Duration) -> Result<Option<Vec<u8>>, StreamEnded> {
+        self.shared.is_read.store(true, Ordering::Release);
         match self.receiver.recv_timeout(timeout) {
             Ok(frame) => {
-                self.waiting.fetch_sub(frame.len(), Ordering::AcqRel);
+                self.shared.waiting.fetch_sub(frame.len(), Ordering::AcqRel);
                 Ok(Some(frame))
             }
             Err(RecvTimeoutError::Timeout) => Ok(None),

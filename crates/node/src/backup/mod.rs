@@ -12,11 +12,12 @@ mod create;
 mod frames;
 mod port;
 mod restore;
+mod restores;
 mod scan;
 mod session;
+mod turn;
 
-pub use create::CreateTables;
 pub use frames::{FRAME_HEAD_BYTES, FrameKind, FrameReceiver, frames, read_frame_head};
-pub use port::{BackupPort, BackupRequest, PlaceReport, Started};
-pub(crate) use restore::{RESTORER, Restores};
+pub use port::{BackupFigures, BackupPort, BackupRequest, PlaceReport};
+pub(crate) use restores::{RESTORER, Restores};
 pub(crate) use session::CoreBackup;

@@ -1,16 +1,16 @@
 //! Where threads leave requests for cores. A core looks at one number in each turn.
 
-use super::create::CreateTables;
 use super::frames::FrameSender;
+use model::Schema;
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// What a thread asks of a core.
 pub enum BackupRequest {
-    /// Begin a stream; one that is under way ends.
+    /// Begin a stream, unless one is under way.
     Start {
         /// Names the backup.
         session: u64,
@@ -20,8 +20,8 @@ pub enum BackupRequest {
         buffer_bytes: usize,
         /// Where the stream goes.
         frames: FrameSender,
-        /// Where the answer goes.
-        answer: Sender<Started>,
+        /// Where the slots go that it will be of; nothing if another backup is under way.
+        answer: Sender<Option<Vec<PlaceReport>>>,
     },
     /// Pause, and say so in the stream.
     Cut {
@@ -60,8 +60,13 @@ pub enum BackupRequest {
         /// How it ended.
         answer: Sender<Result<(), shard::ShardError>>,
     },
-    /// For core 0: make tables.
-    Create(CreateTables),
+    /// Make tables as they are in a backup.
+    Create {
+        /// What to make; its ids are the backup's, its uuids those that the tables get. A table that is there with its uuid is left as it is.
+        schema: Schema,
+        /// Where a refusal goes. Success is seen in the schema.
+        refused: Sender<String>,
+    },
 }
 
 /// Slots of a keyspace that a core is the primary of.
@@ -73,11 +78,17 @@ pub struct PlaceReport {
     pub slot: u16,
 }
 
-/// A core's stream has begun.
-#[derive(Debug)]
-pub struct Started {
-    /// What it will be of.
-    pub places: Vec<PlaceReport>,
+/// Figures of backups and restores since the process has started.
+#[derive(Debug, Default)]
+pub struct BackupFigures {
+    /// Cores with a backup under way.
+    pub running: AtomicUsize,
+    /// Bytes of rows that tools were sent.
+    pub sent_bytes: AtomicU64,
+    /// Bytes of rows that restores have written.
+    pub restored_bytes: AtomicU64,
+    /// When a tool last had a whole backup that this node is in, in seconds since 1970.
+    pub last_success_s: AtomicU64,
 }
 
 type Waker = Box<dyn Fn() + Send + Sync>;
@@ -88,6 +99,7 @@ pub struct BackupPort {
     count: AtomicUsize,
     requests: Mutex<VecDeque<(u16, BackupRequest)>>,
     waker: OnceLock<(u16, Waker)>,
+    figures: BackupFigures,
 }
 
 impl fmt::Debug for BackupPort {
@@ -109,6 +121,12 @@ impl BackupPort {
         self.waker.get().map_or(0, |(cores, _)| *cores)
     }
 
+    /// What has become of backups so far.
+    #[must_use]
+    pub fn figures(&self) -> &BackupFigures {
+        &self.figures
+    }
+
     /// Leaves a request for a core.
     pub fn ask(&self, core: u16, request: BackupRequest) {
         let mut requests = self.lock();
@@ -120,12 +138,14 @@ impl BackupPort {
         }
     }
 
-    /// For cores: the requests for this one.
+    /// Whether there are requests.
     #[inline]
+    pub(crate) fn has_requests(&self) -> bool {
+        self.count.load(Ordering::Acquire) > 0
+    }
+
+    /// For cores: the requests for this one.
     pub(crate) fn take(&self, core: u16) -> Vec<BackupRequest> {
-        if self.count.load(Ordering::Acquire) == 0 {
-            return Vec::new();
-        }
         let mut requests = self.lock();
         let mut mine = Vec::new();
         for (to, request) in std::mem::take(&mut *requests) {

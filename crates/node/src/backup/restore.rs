@@ -1,5 +1,6 @@
 //! Rows of a backup, written as a client's write is: one operation for each chunk, answered when it is as durable and replicated as theirs are.
 
+use super::restores::RESTORER;
 use crate::core::Core;
 use crate::message::Message;
 use engine::{Kind, ReceivedRows};
@@ -7,18 +8,7 @@ use io::Reactor;
 use model::operation::{Context, Operation, PartitionKey, RowStore, Stop, WriteSet};
 use model::row::is_well_formed;
 use shard::{Access, Outcome, ShardError, Ticket};
-use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
-
-/// Where no core is: replies with such a ticket are those of restores.
-pub(crate) const RESTORER: u64 = u64::MAX;
-
-/// Chunks that are not done yet.
-#[derive(Default)]
-pub(crate) struct Restores {
-    next: u64,
-    waiting: BTreeMap<u64, Sender<Result<(), ShardError>>>,
-}
 
 /// Writes rows whole, in place of what is there.
 struct WriteRows {
@@ -57,30 +47,19 @@ impl Core {
         let operation = WriteRows { rows };
         let (context, mut reply) = (self.context(reactor), Vec::new());
         let restores = &mut self.restores;
-        restores.next += 1;
-        let ticket = Ticket([restores.next, RESTORER]);
+        let number = restores.next();
         let outcome = match self.shard.run_with(&context, Access::Primary, &operation, &mut reply) {
             Outcome::Done => Ok(()),
             Outcome::Failed(error) => Err(error),
             Outcome::Unsynced(sequence) => {
-                restores.waiting.insert(restores.next, answer);
-                return self.shard.hold(ticket, sequence, reply);
+                restores.wait(number, answer);
+                return self.shard.hold(Ticket([number, RESTORER]), sequence, reply);
             }
             Outcome::Waits => {
-                restores.waiting.insert(restores.next, answer);
-                return self.shard.park(ticket, Box::new(operation));
+                restores.wait(number, answer);
+                return self.shard.park(Ticket([number, RESTORER]), Box::new(operation));
             }
         };
         let _ = answer.send(outcome);
-    }
-}
-
-impl Restores {
-    /// A chunk is done, or will not be.
-    pub(crate) fn finished(&mut self, number: u64, outcome: Result<(), ShardError>) {
-        if let Some(answer) = self.waiting.remove(&number) {
-            // Who asked may have given up.
-            let _ = answer.send(outcome);
-        }
     }
 }

@@ -14,7 +14,7 @@
 //! | … | rows as [`engine::ReceivedRows`] reads them, compressed by LZ4 |
 //!
 //! Integers are little-endian. Of two images of a row in a file the later one is the row; a row is in one file only. The manifest ends with
-//! `crc32 xxxxxxxx`, the checksum of every byte before it.
+//! `crc32 xxxxxxxx`, the checksum of every byte before it. Checksums are CRC-32.
 
 use super::error::BackupError;
 use serde::{Deserialize, Serialize};
@@ -50,6 +50,11 @@ pub(crate) struct FileEntry {
     pub(crate) bytes: u64,
     pub(crate) chunks: u64,
     pub(crate) rows: u64,
+}
+
+/// The name of a file of rows.
+pub(crate) fn rows_file(number: usize) -> String {
+    format!("{number:03}.rows")
 }
 
 /// A chunk's bytes in a file.
@@ -154,7 +159,7 @@ impl Manifest {
         }
         let manifest: Self = serde_json::from_slice(text).map_err(|_| damaged("it is not of this format"))?;
         if manifest.format > FORMAT {
-            return Err(BackupError::Newer { found: manifest.format });
+            return Err(BackupError::Newer { found: manifest.format, known: FORMAT });
         }
         Ok(manifest)
     }

@@ -29,7 +29,6 @@ pub(crate) enum Step {
     /// Batches that were unfinished at the cut; once they are there they are run again.
     Batches,
     Views,
-    Done,
 }
 
 impl RestoreProgress {
@@ -40,6 +39,11 @@ impl RestoreProgress {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             read => serde_json::from_slice(&read.map_err(failed)?).map(Some).map_err(|error| failed(error.into())),
         }
+    }
+
+    /// The restore is done.
+    pub(crate) fn remove(path: &Path) -> Result<(), BackupError> {
+        std::fs::remove_file(path).map_err(|source| BackupError::File { path: path.to_owned(), source })
     }
 
     /// Written before the next step begins.

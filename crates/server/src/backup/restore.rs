@@ -3,7 +3,9 @@
 use super::client::Nodes;
 use super::error::BackupError;
 use super::format::{Chunks, Manifest};
+use super::meter::Meter;
 use super::progress::{PROGRESS, RestoreProgress, Step};
+use super::throttle::Throttle;
 use super::verify::{read_schema, verify};
 use crate::cli::RestoreArguments;
 use crate::operate::OperateError;
@@ -38,6 +40,8 @@ struct Restore<'a> {
     ids: BTreeMap<TableId, (TableId, String)>,
     /// By keyspace and slot: the node that is its primary.
     primaries: BTreeMap<String, BTreeMap<u16, usize>>,
+    throttle: Throttle,
+    meter: Meter,
 }
 
 /// Restores a backup.
@@ -46,7 +50,7 @@ pub(crate) fn restore(arguments: &RestoreArguments) -> Result<ExitCode, BackupEr
     let manifest = verify(folder)?;
     let path = arguments.progress.clone().unwrap_or_else(|| folder.join(PROGRESS));
     let progress = match RestoreProgress::read(&path)? {
-        Some(progress) if progress.step == Step::Done => return Err(BackupError::Done { progress: path }),
+        Some(progress) if progress.tables != arguments.table => return Err(BackupError::OtherTables { progress: path }),
         Some(progress) => {
             println!("going on with the restore that {} is of", path.display());
             progress
@@ -58,13 +62,17 @@ pub(crate) fn restore(arguments: &RestoreArguments) -> Result<ExitCode, BackupEr
             RestoreProgress { restore, tables: arguments.table.clone(), step: Step::Tables, file: 0, chunks: 0 }
         }
     };
+    let throttle = Throttle::new(arguments.rate_limit)?;
     let nodes = Nodes::new(&arguments.node)?;
+    let meter = Meter::start(manifest.files.iter().map(|file| file.chunks).sum(), "chunks");
     let schema = wanted(&read_schema(folder, &manifest)?, &progress)?;
     let (ids, primaries, begun) = (BTreeMap::new(), BTreeMap::new(), Instant::now());
-    let mut restore = Restore { nodes, manifest, arguments, schema, progress, path, stored: begun, ids, primaries };
+    let mut restore = Restore { nodes, manifest, arguments, schema, progress, path, stored: begun, ids, primaries, throttle, meter };
     // Before anything is made: whoever goes on knows that it is his.
     restore.progress.write(&restore.path)?;
     restore.run()?;
+    RestoreProgress::remove(&restore.path)?;
+    drop(restore);
     println!("restored {} in {:.1} s", folder.display(), begun.elapsed().as_secs_f64());
     Ok(ExitCode::SUCCESS)
 }
@@ -120,9 +128,8 @@ impl Restore<'_> {
                     if self.schema.has_views() {
                         self.create(&self.schema)?;
                     }
-                    Step::Done
+                    return Ok(());
                 }
-                Step::Done => return Ok(()),
             };
             self.progress = RestoreProgress { step: next, file: 0, chunks: 0, ..self.progress.clone() };
             self.progress.write(&self.path)?;
@@ -154,13 +161,15 @@ impl Restore<'_> {
     /// Sends the rows of all files that are left, of this step.
     fn rows(&mut self) -> Result<(), BackupError> {
         let here = self.patiently(|| self.nodes.schema())?;
-        for table in self.schema.tables().filter(|table| table.view.is_none()) {
+        let is_log = self.progress.step == Step::Batches;
+        // A container's transactions that were open at the cut are aborted: what they have written is not the container's yet.
+        let tables = self.schema.tables().filter(|table| table.view.is_none() && !(is_log && table.is_container()));
+        for table in tables {
             let known = here.table(&table.keyspace, &table.name).filter(|known| known.uuid == table.uuid);
             let known = known.ok_or_else(|| BackupError::Unknown {
                 what: format!("table {}.{} any more: it was dropped meanwhile", table.keyspace, table.name),
             })?;
             let id = |log: bool, id: TableId| if log { batch_log(id) } else { id };
-            let is_log = self.progress.step == Step::Batches;
             self.ids.insert(id(is_log, table.id), (id(is_log, known.id), table.keyspace.clone()));
         }
         while let Some(entry) = self.manifest.files.get(self.progress.file).cloned() {
@@ -170,6 +179,7 @@ impl Restore<'_> {
             }
             while let Some(rows) = chunks.next()? {
                 self.send(&rows)?;
+                self.meter.add_done(u64::from(!is_log));
                 self.progress.chunks += 1;
                 if self.stored.elapsed() >= STORED_EVERY {
                     self.stored = Instant::now();
@@ -217,14 +227,15 @@ impl Restore<'_> {
             put.expect("a key that was stored is not too long");
         }
         for (node, batch) in by_node {
+            self.throttle.pass(batch.bytes().len());
             self.nodes.0[node].send("/restore/rows", batch.bytes())?;
+            self.meter.add_bytes(batch.bytes().len());
         }
         Ok(())
     }
 
     fn find_primaries(&self) -> Result<BTreeMap<String, BTreeMap<u16, usize>>, BackupError> {
-        let names: Vec<&str> = self.schema.keyspaces.keys().map(String::as_str).collect();
-        let places = self.nodes.places(&format!("/restore/places?keyspaces={}", names.join(",")))?;
+        let places = self.nodes.places("/restore/places", self.schema.keyspaces.keys())?;
         let mut primaries: BTreeMap<String, BTreeMap<u16, usize>> = BTreeMap::new();
         for (node, places) in places.into_iter().enumerate() {
             for (keyspace, slots) in places.slots {

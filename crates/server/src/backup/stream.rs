@@ -2,6 +2,8 @@
 
 use super::error::BackupError;
 use super::format::{FileEntry, chunk};
+use super::meter::Meter;
+use super::throttle::{PIECE_BYTES, Throttle};
 use crate::operate::Asked;
 use ::node::{FRAME_HEAD_BYTES, FrameKind, read_frame_head};
 use engine::ReceivedRows;
@@ -9,7 +11,6 @@ use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 /// Rows are compressed in so many bytes.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -40,32 +41,17 @@ impl Progress {
         self.changed.notify_all();
     }
 
+    /// The first fault is the one that counts.
+    pub(crate) fn fail(&self, error: BackupError) {
+        self.change(|state| {
+            state.fault.get_or_insert(error);
+        });
+    }
+
     /// Waits until so many streams are scanned, or one has failed.
     pub(crate) fn wait_scanned(&self, streams: usize) {
         let waits = |state: &mut State| state.scanned < streams && state.fault.is_none();
         drop(self.changed.wait_while(self.lock(), waits));
-    }
-}
-
-/// Lets so many bytes a second pass, over all streams.
-pub(crate) struct Throttle {
-    bytes_per_s: Option<u64>,
-    next: Mutex<Instant>,
-}
-
-impl Throttle {
-    pub(crate) fn new(bytes_per_s: Option<u64>) -> Self {
-        Self { bytes_per_s: bytes_per_s.filter(|bytes| *bytes > 0), next: Mutex::new(Instant::now()) }
-    }
-
-    fn pass(&self, bytes: usize) {
-        let Some(bytes_per_s) = self.bytes_per_s else { return };
-        let until = {
-            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-            *next = (*next).max(Instant::now()) + Duration::from_secs_f64(bytes as f64 / bytes_per_s as f64);
-            *next
-        };
-        std::thread::sleep(until.saturating_duration_since(Instant::now()));
     }
 }
 
@@ -79,21 +65,22 @@ struct Writer {
     cuts: Vec<(u32, FileEntry)>,
 }
 
+/// What all streams share.
+pub(crate) struct Shared {
+    pub(crate) progress: Progress,
+    pub(crate) throttle: Throttle,
+    pub(crate) meter: Meter,
+}
+
 /// Writes a stream to a file, up to the cut that holds.
-pub(crate) fn receive(
-    node: &Asked,
-    target: &str,
-    (folder, name): (&Path, String),
-    progress: &Progress,
-    throttle: &Throttle,
-) -> Result<FileEntry, BackupError> {
+pub(crate) fn receive(node: &Asked, target: &str, folder: &Path, name: String, shared: &Shared) -> Result<FileEntry, BackupError> {
     let path = folder.join(&name);
     let file = File::create_new(&path).map_err(|source| BackupError::File { path: path.clone(), source })?;
     let entry = FileEntry { name, ..FileEntry::default() };
     let mut writer = Writer { file: BufWriter::with_capacity(1 << 20, file), path, entry, rows: Vec::new(), cuts: Vec::new() };
     let mut outcome = Ok(None);
     node.stream(target, &mut |stream| {
-        outcome = writer.follow(node, stream, progress, throttle);
+        outcome = writer.follow(node, stream, shared);
     })?;
     let cut = outcome?.ok_or_else(|| BackupError::Ended { why: "a node has ended its stream".to_owned() })?;
     writer.end(cut)
@@ -104,17 +91,11 @@ impl Writer {
         BackupError::File { path: self.path.clone(), source }
     }
 
-    /// Up to the cut that holds.
-    fn follow(
-        &mut self,
-        node: &Asked,
-        stream: &mut dyn Read,
-        progress: &Progress,
-        throttle: &Throttle,
-    ) -> Result<Option<u32>, BackupError> {
+    /// Up to the cut that holds; `None` if another stream has failed.
+    fn follow(&mut self, node: &Asked, stream: &mut dyn Read, shared: &Shared) -> Result<Option<u32>, BackupError> {
         loop {
             {
-                let state = progress.lock();
+                let state = shared.progress.lock();
                 if state.fault.is_some() {
                     return Ok(None);
                 }
@@ -122,24 +103,10 @@ impl Writer {
                     return Ok(Some(cut));
                 }
             }
-            let ended = |error: std::io::Error| BackupError::Ended { why: format!("a node's stream has ended: {error}") };
-            let mut head = [0; FRAME_HEAD_BYTES];
-            stream.read_exact(&mut head).map_err(ended)?;
-            let (kind, bytes, stored) = read_frame_head(&head)
-                .filter(|(_, bytes, _)| *bytes <= FRAME_BYTES_MAX)
-                .ok_or_else(|| node.strange("a frame is unknown"))?;
-            let mut payload = vec![0; bytes];
-            stream.read_exact(&mut payload).map_err(ended)?;
-            let mut checksum = base::Checksum::new();
-            checksum.update(&[kind as u8]);
-            checksum.update(&payload);
-            if checksum.value() != stored {
-                return Err(BackupError::Ended { why: "a frame has changed on its way".to_owned() });
-            }
+            let (kind, payload) = read_frame(node, stream, shared)?;
             match kind {
                 FrameKind::Rows => {
                     self.rows.extend_from_slice(&payload);
-                    throttle.pass(bytes);
                     if self.rows.len() >= CHUNK_BYTES {
                         self.flush()?;
                     }
@@ -151,7 +118,10 @@ impl Writer {
                 }
                 FrameKind::Fault => return Err(BackupError::Ended { why: String::from_utf8_lossy(&payload).into_owned() }),
                 FrameKind::Idle => {}
-                FrameKind::Scanned => progress.change(|state| state.scanned += 1),
+                FrameKind::Scanned => {
+                    shared.meter.add_done(1);
+                    shared.progress.change(|state| state.scanned += 1);
+                }
             }
         }
     }
@@ -193,4 +163,26 @@ impl Writer {
         file.set_len(entry.bytes).and_then(|()| file.sync_all()).map_err(|source| self.failed(source))?;
         Ok(entry)
     }
+}
+
+/// A frame, at the pace that the throttle allows.
+fn read_frame(node: &Asked, stream: &mut dyn Read, shared: &Shared) -> Result<(FrameKind, Vec<u8>), BackupError> {
+    let ended = |error: std::io::Error| BackupError::Ended { why: format!("the stream of {} has ended: {error}", node.url()) };
+    let mut head = [0; FRAME_HEAD_BYTES];
+    stream.read_exact(&mut head).map_err(ended)?;
+    let (kind, bytes, stored) =
+        read_frame_head(&head).filter(|(_, bytes, _)| *bytes <= FRAME_BYTES_MAX).ok_or_else(|| node.strange("a frame is unknown"))?;
+    let mut payload = vec![0; bytes];
+    for piece in payload.chunks_mut(PIECE_BYTES) {
+        stream.read_exact(piece).map_err(ended)?;
+        shared.meter.add_bytes(piece.len());
+        shared.throttle.pass(piece.len());
+    }
+    let mut checksum = base::Checksum::new();
+    checksum.update(&[kind as u8]);
+    checksum.update(&payload);
+    if checksum.value() != stored {
+        return Err(BackupError::Ended { why: "a frame has changed on its way".to_owned() });
+    }
+    Ok((kind, payload))
 }

@@ -1,17 +1,20 @@
-//! `tarndb backup`: takes one, or verifies one.
+//! `tarndb backup`: takes one, verifies one, or ends one.
 
 use super::client::Nodes;
 use super::endpoint::Places;
 use super::error::BackupError;
-use super::files::{replace, sync_folder};
-use super::format::{FORMAT, FileEntry, MANIFEST, Manifest, SCHEMA};
-use super::stream::{Progress, Throttle, receive};
+use super::files::replace;
+use super::format::{FORMAT, FileEntry, Manifest, SCHEMA, rows_file};
+use super::meter::Meter;
+use super::stream::{Progress, Shared, receive};
+use super::target::Target;
+use super::throttle::Throttle;
 use super::verify::verify;
 use crate::cli::{BackupArguments, BackupCommand};
-use base::{SLOT_COUNT, TableId};
-use model::{Schema, schema_blob};
-use std::collections::BTreeSet;
-use std::path::Path;
+use crate::operate::OperateError;
+use base::SLOT_COUNT;
+use model::{Keyspace, Schema, schema_blob};
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -19,31 +22,49 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// A cut that a moving slot or a slow network has spoilt is tried again.
 const CUTS_MAX: u32 = 20;
 const AGAIN: Duration = Duration::from_millis(250);
+/// Nodes see within a second that the tool of a backup before was killed.
+const START_PATIENCE: Duration = Duration::from_secs(3);
 
-/// Takes a backup, or verifies one.
+/// Takes a backup, verifies or ends one.
 pub(crate) fn backup(arguments: &BackupArguments) -> Result<ExitCode, BackupError> {
-    if let Some(BackupCommand::Verify { folder }) = &arguments.command {
-        let manifest = verify(folder)?;
-        println!("{} is whole: {}", folder.display(), summary(&manifest));
-        return Ok(ExitCode::SUCCESS);
+    match &arguments.command {
+        Some(BackupCommand::Verify { folder }) => {
+            let manifest = verify(folder)?;
+            println!("{} is whole: {}", folder.display(), summary(&manifest));
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(BackupCommand::End { node }) => {
+            let nodes = Nodes::new(node)?;
+            for (node, answer) in nodes.0.iter().zip(nodes.all("/backup/end", &[])) {
+                println!("{}: {}", node.url(), String::from_utf8_lossy(&answer?).trim_end());
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        None => {}
     }
-    let Some(folder) = &arguments.to else {
-        return Err(BackupError::Unknown { what: "directory to back up to: give --to DIR, or `verify DIR`".to_owned() });
-    };
+    let folder = arguments.to.as_deref().expect("the command line asks for it");
+    let throttle = Throttle::new(arguments.rate_limit)?;
     let nodes = Nodes::new(&arguments.node)?;
-    let schema = nodes.schema()?;
-    let keyspaces = keyspaces(&schema, &arguments.keyspace)?;
-    prepare(folder)?;
+    let keyspaces = keyspaces(&nodes.schema()?, &arguments.keyspace)?;
+    let target = Target::prepare(folder, arguments.restart)?;
     let begun = Instant::now();
     let mut seed = [0; 8];
     io_linux::fill_with_entropy(&mut seed);
     let session = u64::from_le_bytes(seed);
-    let taken = take(&nodes, &schema, &keyspaces, folder, session, arguments);
+    let taken = Take { nodes: &nodes, keyspaces: &keyspaces, target: &target, session }.run(throttle, arguments.buffer.0);
     // Whatever has become of it, nodes keep nothing for it any more.
-    nodes.all(&format!("/backup/end?session={session}"));
-    let manifest = taken?;
-    println!("backed up to {} in {:.1} s: {}", folder.display(), begun.elapsed().as_secs_f64(), summary(&manifest));
-    Ok(ExitCode::SUCCESS)
+    let whole = u8::from(taken.is_ok());
+    nodes.all(&format!("/backup/end?session={session}&whole={whole}"), &[]);
+    match taken {
+        Ok(manifest) => {
+            println!("backed up to {} in {:.1} s: {}", folder.display(), begun.elapsed().as_secs_f64(), summary(&manifest));
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(error) => {
+            target.abandon();
+            Err(error)
+        }
+    }
 }
 
 fn summary(manifest: &Manifest) -> String {
@@ -52,6 +73,9 @@ fn summary(manifest: &Manifest) -> String {
 }
 
 fn keyspaces(schema: &Schema, wanted: &[String]) -> Result<Vec<String>, BackupError> {
+    if schema.keyspaces.is_empty() {
+        return Err(BackupError::Unknown { what: "keyspace yet".to_owned() });
+    }
     if wanted.is_empty() {
         return Ok(schema.keyspaces.keys().cloned().collect());
     }
@@ -61,119 +85,124 @@ fn keyspaces(schema: &Schema, wanted: &[String]) -> Result<Vec<String>, BackupEr
     }
 }
 
-/// Makes the directory. What a backup that was interrupted has left there goes.
-fn prepare(folder: &Path) -> Result<(), BackupError> {
-    let failed = |source| BackupError::File { path: folder.to_owned(), source };
-    io_linux::make_files_private();
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    let names = std::fs::read_dir(folder).map_err(failed)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
-    let names: Vec<String> = names.collect::<std::io::Result<_>>().map_err(failed)?;
-    let is_rest = |name: &String| name.ends_with(".rows") || [SCHEMA, "schema.json.new", "manifest.json.new"].contains(&name.as_str());
-    if !names.iter().all(is_rest) {
-        return Err(BackupError::Occupied { folder: folder.to_owned() });
-    }
-    names.iter().try_for_each(|name| std::fs::remove_file(folder.join(name))).map_err(failed)
+/// A backup under way.
+struct Take<'a> {
+    nodes: &'a Nodes,
+    keyspaces: &'a [String],
+    target: &'a Target,
+    session: u64,
 }
 
-fn take(
-    nodes: &Nodes,
-    schema: &Schema,
-    keyspaces: &[String],
-    folder: &Path,
-    session: u64,
-    arguments: &BackupArguments,
-) -> Result<Manifest, BackupError> {
-    let buffer = u64::from(arguments.buffer_mib) << 20;
-    let started = nodes.places(&format!("/backup/start?session={session}&keyspaces={}&buffer={buffer}", keyspaces.join(",")))?;
-    check_slots(&started, keyspaces)?;
-    let progress = Progress::default();
-    let throttle = Throttle::new(arguments.rate_mib.map(|mib| u64::from(mib) << 20));
-    let streams: usize = started.iter().map(|node| usize::from(node.cores)).sum();
-    let files = std::thread::scope(|scope| {
-        let mut receivers = Vec::new();
-        for (node, places) in nodes.0.iter().zip(&started) {
-            for core in 0..places.cores {
-                let name = format!("{:03}.rows", receivers.len());
-                let (progress, throttle) = (&progress, &throttle);
-                receivers.push(scope.spawn(move || {
-                    let target = format!("/backup/rows?session={session}&core={core}");
-                    let received = receive(node, &target, (folder, name), progress, throttle);
-                    received.map_err(|error| progress.change(|state| drop(state.fault.get_or_insert(error)))).ok()
-                }));
+impl Take<'_> {
+    fn run(&self, throttle: Throttle, buffer_bytes: u64) -> Result<Manifest, BackupError> {
+        let session = self.session;
+        let started = self.start(buffer_bytes)?;
+        self.check_slots(&started)?;
+        let streams: usize = started.iter().map(|node| usize::from(node.cores)).sum();
+        let shared = Shared { progress: Progress::default(), throttle, meter: Meter::start(streams as u64, "cores scanned") };
+        let (schema, files) = std::thread::scope(|scope| {
+            let mut receivers = Vec::new();
+            for (node, places) in self.nodes.0.iter().zip(&started) {
+                for core in 0..places.cores {
+                    let (name, shared) = (rows_file(receivers.len()), &shared);
+                    receivers.push(scope.spawn(move || {
+                        let target = format!("/backup/rows?session={session}&core={core}");
+                        let received = receive(node, &target, self.target.folder(), name, shared);
+                        received.map_err(|error| shared.progress.fail(error)).ok()
+                    }));
+                }
+            }
+            shared.progress.wait_scanned(streams);
+            let schema = self.cut(&shared.progress);
+            let files = receivers.into_iter().filter_map(|receiver| receiver.join().expect("receiving does not panic"));
+            (schema, files.collect::<Vec<FileEntry>>())
+        });
+        drop(shared.meter);
+        match (shared.progress.lock().fault.take(), schema) {
+            (None, Some(schema)) => self.finish(schema, files),
+            (fault, _) => Err(fault.expect("without a schema there is a fault")),
+        }
+    }
+
+    /// Begins on all nodes. A backup whose tool was killed a moment ago may still be ending.
+    fn start(&self, buffer_bytes: u64) -> Result<Vec<Places>, BackupError> {
+        let target = format!("/backup/start?session={}&buffer={buffer_bytes}", self.session);
+        let begun = Instant::now();
+        loop {
+            match self.nodes.places(&target, self.keyspaces.iter()) {
+                Err(BackupError::Node(OperateError::Refused { .. })) if begun.elapsed() < START_PATIENCE => {
+                    // Those that have begun.
+                    self.nodes.all(&format!("/backup/end?session={}", self.session), &[]);
+                    std::thread::sleep(AGAIN);
+                }
+                outcome => return outcome,
             }
         }
-        progress.wait_scanned(streams);
-        let cut = cut(nodes, session, &progress);
-        progress.change(|state| match cut {
-            Ok(number) => state.cut = number,
-            Err(error) => drop(state.fault.get_or_insert(error)),
-        });
-        receivers.into_iter().filter_map(|receiver| receiver.join().expect("receiving does not panic")).collect::<Vec<FileEntry>>()
-    });
-    if let Some(fault) = progress.lock().fault.take() {
-        return Err(fault);
     }
-    let at_cut = nodes.schema()?;
-    if tables(schema, keyspaces) != tables(&at_cut, keyspaces) {
-        return Err(BackupError::Ended { why: "tables were created, dropped or truncated while it ran".to_owned() });
-    }
-    finish(&at_cut, keyspaces, folder, files)
-}
 
-/// Each slot of each keyspace has to have one primary among the nodes.
-fn check_slots(started: &[Places], keyspaces: &[String]) -> Result<(), BackupError> {
-    for keyspace in keyspaces {
-        let slots: Vec<u16> = started.iter().filter_map(|node| node.slots.get(keyspace)).flatten().copied().collect();
-        let found = slots.iter().collect::<BTreeSet<_>>().len();
-        if found != SLOT_COUNT as usize || slots.len() != found {
-            return Err(BackupError::Slots { found, wanted: SLOT_COUNT as usize });
+    /// Each slot of each keyspace has to have one primary among the nodes.
+    fn check_slots(&self, started: &[Places]) -> Result<(), BackupError> {
+        for keyspace in self.keyspaces {
+            let slots: Vec<u16> = started.iter().filter_map(|node| node.slots.get(keyspace)).flatten().copied().collect();
+            let found = slots.iter().collect::<BTreeSet<_>>().len();
+            if found != SLOT_COUNT as usize || slots.len() != found {
+                return Err(BackupError::Slots { keyspace: keyspace.clone(), found, wanted: SLOT_COUNT as usize });
+            }
         }
+        Ok(())
     }
-    Ok(())
-}
 
-/// Cuts until a cut holds on all nodes. Gives its number; none if a stream has failed meanwhile.
-fn cut(nodes: &Nodes, session: u64, progress: &Progress) -> Result<Option<u32>, BackupError> {
-    let mut last = None;
-    for number in 1..=CUTS_MAX {
-        if progress.lock().fault.is_some() {
-            return Ok(None);
+    /// Cuts until a cut holds on all nodes and no table has changed meanwhile. Gives the schema at the cut; none if there is a fault.
+    fn cut(&self, progress: &Progress) -> Option<Schema> {
+        let mut last = String::new();
+        for number in 1..=CUTS_MAX {
+            if progress.lock().fault.is_some() {
+                return None;
+            }
+            match self.try_cut(number) {
+                Ok(Some(schema)) => {
+                    progress.change(|state| state.cut = Some(number));
+                    return Some(schema);
+                }
+                Ok(None) => last = "tables change".to_owned(),
+                Err(error) => last = error.to_string(),
+            }
+            std::thread::sleep(AGAIN);
         }
-        let cut = nodes.all(&format!("/backup/cut?session={session}&number={number}"));
-        let released = nodes.all(&format!("/backup/release?session={session}&number={number}"));
-        match cut.into_iter().chain(released).find_map(Result::err) {
-            None => return Ok(Some(number)),
-            Some(error) => last = Some(error),
-        }
-        std::thread::sleep(AGAIN);
+        let why = format!("no cut has held, {CUTS_MAX} times: slots move, nodes answer slowly, or a keyspace is gone ({last})");
+        progress.fail(BackupError::Ended { why });
+        None
     }
-    let why = last.map_or_else(String::new, |error| error.to_string());
-    Err(BackupError::Ended { why: format!("no cut has held, {CUTS_MAX} times: slots move, or nodes answer slowly ({why})") })
-}
 
-fn tables(schema: &Schema, keyspaces: &[String]) -> BTreeSet<TableId> {
-    keyspaces
-        .iter()
-        .filter_map(|name| schema.keyspaces.get(name))
-        .flat_map(|keyspace| keyspace.tables.values())
-        .map(|table| table.id)
-        .collect()
-}
+    fn try_cut(&self, number: u32) -> Result<Option<Schema>, BackupError> {
+        let session = self.session;
+        let before = self.nodes.schemas()?;
+        let cut = self.nodes.all(&format!("/backup/cut?session={session}&number={number}"), &[]);
+        let released = self.nodes.all(&format!("/backup/release?session={session}&number={number}"), &[]);
+        cut.into_iter().chain(released).try_for_each(|answer| answer.map(drop))?;
+        let after = self.nodes.schemas()?;
+        let first = self.kept(&before[0]);
+        let is_same = before.iter().chain(&after).all(|schema| self.kept(schema) == first);
+        Ok(is_same.then(|| Schema { keyspaces: first, ..before[0].clone() }))
+    }
 
-fn finish(schema: &Schema, keyspaces: &[String], folder: &Path, files: Vec<FileEntry>) -> Result<Manifest, BackupError> {
-    let kept = schema.keyspaces.iter().filter(|(name, _)| keyspaces.contains(name));
-    let kept = kept.map(|(name, keyspace)| (name.clone(), Arc::clone(keyspace))).collect();
-    let blob = schema_blob::encode(&Schema { keyspaces: kept, ..schema.clone() });
-    replace(folder, SCHEMA, &blob)?;
-    let manifest = Manifest {
-        format: FORMAT,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        taken_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
-        keyspaces: keyspaces.to_vec(),
-        schema_crc32: base::checksum(&blob),
-        files,
-    };
-    sync_folder(folder).map_err(|source| BackupError::File { path: folder.to_owned(), source })?;
-    replace(folder, MANIFEST, &manifest.to_bytes())?;
-    Ok(manifest)
+    fn kept(&self, schema: &Schema) -> BTreeMap<String, Arc<Keyspace>> {
+        let kept = schema.keyspaces.iter().filter(|(name, _)| self.keyspaces.contains(name));
+        kept.map(|(name, keyspace)| (name.clone(), Arc::clone(keyspace))).collect()
+    }
+
+    fn finish(&self, schema: Schema, files: Vec<FileEntry>) -> Result<Manifest, BackupError> {
+        let blob = schema_blob::encode(&schema);
+        replace(self.target.folder(), SCHEMA, &blob)?;
+        let manifest = Manifest {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            taken_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+            keyspaces: self.keyspaces.to_vec(),
+            schema_crc32: base::checksum(&blob),
+            files,
+        };
+        self.target.finish(&manifest.to_bytes())?;
+        Ok(manifest)
+    }
 }
