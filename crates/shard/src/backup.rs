@@ -11,6 +11,7 @@
 
 use crate::Shard;
 use crate::kept::{Kept, KeptFault};
+use crate::replicated::SCANNER;
 use crate::shard::Pause;
 use base::{Slot, TableId};
 use std::collections::BTreeSet;
@@ -50,6 +51,14 @@ impl Shard {
     #[must_use]
     pub fn kept_fault(&self) -> Option<KeptFault> {
         self.kept.as_ref()?.fault()
+    }
+
+    /// Whether a scan that had to wait may go on, told once.
+    pub fn take_scan_ready(&mut self, number: u32) -> bool {
+        let waiter = SCANNER | u64::from(number);
+        let before = self.waiters.ready.len();
+        self.waiters.ready.retain(|ready| *ready != waiter);
+        self.waiters.ready.len() < before
     }
 
     /// A scan is given up.

@@ -26,13 +26,18 @@ impl Core {
         let mut goes_on = backup.is_heard(now.monotonic_us);
         // What is left in the shard is bounded there.
         goes_on = goes_on && (backup.frames.waiting() >= WAITING_BYTES_MAX || backup.send_kept(&mut self.shard));
+        backup.waits = backup.waits && !self.shard.take_scan_ready(BACKUP_SCAN);
         for _ in 0..SLOTS_PER_TURN {
-            if !goes_on || backup.is_scanned || backup.frames.waiting() >= WAITING_BYTES_MAX || reactor.clock_us() >= begun_us + SLICE_US {
+            if !goes_on
+                || backup.waits
+                || backup.is_scanned
+                || backup.frames.waiting() >= WAITING_BYTES_MAX
+                || reactor.clock_us() >= begun_us + SLICE_US
+            {
                 break;
             }
             match backup.send_chunk(&mut self.shard, now) {
-                Some(Chunk::Waits) => break,
-                Some(_) => {}
+                Some(chunk) => backup.waits = chunk == Chunk::Waits,
                 None => goes_on = false,
             }
         }

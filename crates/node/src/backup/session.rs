@@ -25,6 +25,8 @@ pub(crate) struct CoreBackup {
     /// The slots that are left, the next one last, each with the tables that this core is primary of.
     pub(super) slots: Vec<(Slot, Vec<TableId>)>,
     pub(super) scan: Option<SlotScan>,
+    /// Whether the scan waits for the device.
+    pub(super) waits: bool,
     pub(super) is_scanned: bool,
     pub(super) places: Vec<Place>,
     pub(super) pause: Option<Pause>,

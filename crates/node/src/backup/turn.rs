@@ -37,9 +37,6 @@ impl Core {
             backup.pause = None;
             self.shard.resume();
         }
-        if self.cluster.is_none() {
-            self.shard.take_scans_ready().for_each(drop);
-        }
         if !self.send_backup(reactor) {
             self.end_backup();
             return None;
@@ -103,6 +100,7 @@ impl Core {
             kept: Vec::new(),
             slots,
             scan: None,
+            waits: false,
             is_scanned: false,
             places,
             pause: None,
