@@ -11,6 +11,8 @@
 #   make sim-clusters  the same for clusters: SEEDS=5000 seeds of several nodes each; 90, and 1,110 more
 #   make peer-cassandra   an Apache Cassandra on 127.0.0.1:9142, for TARNDB_TEST_CQL=127.0.0.1:9142 make drivers
 #   make differential  CQL compared with a real Cassandra's: all scripts and CASES=200 generated cases from SEED=1; ARGS=--record records again
+#   make package       a Debian package, a release archive and its SBOM in target/package; builds the release
+#   make install       the release on this machine: DESTDIR, PREFIX=/usr/local
 #   make bench         a first report of `tarndb bench` in three minutes; ARGS="ycsb-b --duration 30s" chooses
 #   make bench-loopback, make microbench   CPU time beside Redis over sockets, figures in process
 
@@ -28,7 +30,7 @@ SEED ?= 1
 SEEDS ?= 20000
 CASES ?= 200
 
-.PHONY: run cluster build release test test-long check fix drivers sim sim-clusters bench bench-loopback microbench peer-cassandra stop-peer-cassandra differential
+.PHONY: run cluster build release package install test test-long check fix drivers sim sim-clusters bench bench-loopback microbench peer-cassandra stop-peer-cassandra differential
 
 run: build
 	@exec $(BINARY) start $(ARGS)
@@ -43,6 +45,13 @@ build:
 release:
 	@echo "==> building the release (fat LTO: the first time takes many minutes)"
 	@cargo build --release --locked --package tarndb-server
+
+package: release
+	@scripts/package.sh deb
+	@scripts/package.sh archive
+
+install: release
+	@scripts/package.sh tree "$(or $(DESTDIR),/)" --prefix "$(or $(PREFIX),/usr/local)"
 
 test:
 	@scripts/test.sh

@@ -76,7 +76,8 @@ def without_tests(text: str) -> tuple:
     modules = set()
     while found := re.search(r"#\[cfg\((?:test|all\(test\b[^\]]*)\)\]", text):
         end = found.end()
-        stop = re.compile(r"[;{]").search(text, end)
+        # A variant, a field or an arm of a `match` ends with a comma, or with the block that it is in.
+        stop = re.compile(r"[;{},]").search(text, end)
         if stop is None:
             break
         if named := re.search(r"\bmod\s+(\w+)\s*;", text[end : stop.end()]):
@@ -85,7 +86,7 @@ def without_tests(text: str) -> tuple:
         if is_use:
             end = text.index(";", end) + 1
         else:
-            end = stop.end() if stop[0] == ";" else closing(text, stop.start())
+            end = closing(text, stop.start()) if stop[0] == "{" else stop.start() if stop[0] == "}" else stop.end()
         text = text[: found.start()] + text[end:]
     return text, modules
 

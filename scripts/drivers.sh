@@ -17,11 +17,11 @@
 set -euo pipefail
 . "$(dirname "$0")/steps.sh"
 
-all=(python-cassandra python-scylla cqlsh differential rust java go node aerospike-python aerospike-java aerospike-go aerospike-rust aerospike-node aerospike-cql griddb-java ycsb ycsb-generators abuse report cluster bench crash faults)
+all=(python-cassandra python-scylla cqlsh differential rust java go node aerospike-python aerospike-java aerospike-go aerospike-rust aerospike-node aerospike-cql griddb-java ycsb ycsb-generators abuse report console cluster bench crash faults package)
 # What `make test-long` runs: the larger sizes of some of them, and what runs nowhere else.
 long=(latte cluster crash faults bench abuse)
 # These start what they need themselves.
-serverless=(ycsb-generators abuse crash faults cluster report bench)
+serverless=(ycsb-generators abuse crash faults cluster report console bench package)
 # These wait more than they compute: one lane has them, the other lanes the rest.
 waiting=(cluster crash faults bench)
 known=(latte "${all[@]}")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that the driver suites need and that are missing: a JDK and Maven (Java driver, YCSB), Go,
-# Node with npm, Chromium (reports), iproute2 (partitions), nftables (lost packets), OpenSSL's headers (latte) and Python's venv. Needs root or sudo without a
+# Node with npm, Chromium (reports, console), iproute2 (partitions), nftables (lost packets), OpenSSL's headers (latte) and Python's venv. Needs root or sudo without a
 # password; else it says what to install and the suites that lack their tool are skipped. TARNDB_INSTALL=0 leaves the machine alone.
 set -euo pipefail
 . "$(dirname "$0")/steps.sh"

@@ -46,12 +46,11 @@ stage_end() {
 }
 
 if [[ $kind == short ]]; then
-  stages_total=6
+  stages_total=5
   begin packages scripts/install-debian.sh
   stage build cargo build --profile quick --locked --package tarndb-server
   stage_end
   begin clients scripts/drivers.sh --install
-  stage check make --no-print-directory check
   stage cargo-test cargo test --profile quick --workspace --locked --quiet
   stage_end
   stage drivers scripts/drivers.sh

@@ -4,7 +4,7 @@
 The state of a server is a directory: its data, its log, and `state.json` with the process id and the ports. All commands
 are given that directory, so that a suite in any language can ask for a restart by running a command:
 
-    server.py start   DIR             start on free ports with empty data, TLS for who wants it; prints host:port of CQL
+    server.py start   DIR [login]     start on free ports with empty data, TLS for who wants it; prints host:port of CQL. With `login` clients have to log in
     server.py restart DIR kill|term   end the process (SIGKILL or SIGTERM) and start it again on the same data and ports
     server.py address DIR NAME        print host:port of another listener, named as in the ready line: `aerospike`, `griddb`
     server.py stop    DIR             end the process and delete its data; the log stays when the process died by itself
@@ -172,6 +172,8 @@ def main(arguments) -> int:
     match arguments:
         case ["start", directory]:
             print(Server(directory, offered_tls(directory)).start())
+        case ["start", directory, "login"]:
+            print(Server(directory, LOGIN_FLAGS).start())
         case ["restart", directory, ("kill" | "term") as how]:
             print(Server(directory, offered_tls(directory)).restart(how))
         case ["address", directory, name]:

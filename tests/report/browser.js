@@ -13,12 +13,12 @@ async function launch() {
   const profile = fs.mkdtempSync(path.join(os.tmpdir(), "tarndb-report-"));
   const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", headless: true, args: FLAGS, userDataDir: profile });
   return {
-    /** Opens a file; `page.said` are its errors and messages, `page.asked` every request but the file itself. */
-    async open(file, { width = 1200, height = 900, dark = false } = {}) {
+    /** Opens a file, or an address; `page.said` are its errors and messages, `page.asked` every request but that for itself. */
+    async open(where, { width = 1200, height = 900, dark = false } = {}) {
       const page = await browser.newPage();
       page.said = [];
       page.asked = [];
-      const url = `file://${file}`;
+      const url = where.includes("://") ? where : `file://${where}`;
       page.on("console", (message) => page.said.push(message.text()));
       page.on("pageerror", (error) => page.said.push(String(error)));
       page.on("dialog", (dialog) => { page.said.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });

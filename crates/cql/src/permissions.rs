@@ -65,7 +65,8 @@ impl Rights {
     }
 
     /// Whether the role has a permission on a resource, or on one above it.
-    pub(crate) fn allow(&self, permission: Permission, resource: &Resource) -> bool {
+    #[must_use]
+    pub fn allow(&self, permission: Permission, resource: &Resource) -> bool {
         self.is_superuser || self.on(resource).contains(permission)
     }
 

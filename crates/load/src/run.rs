@@ -11,6 +11,7 @@ use crate::plan::Plan;
 use crate::target::{Target, TargetError, Topology};
 use crate::traffic::{Common, Traffic};
 use crate::values::VERSION_BYTES;
+use crate::versions::Versions;
 use crate::window::WINDOW;
 use crate::worker::{Message, Worker};
 use crate::workload::{End, OperationKind, Pace};
@@ -78,20 +79,7 @@ pub(crate) fn run_parts(
 ) -> Result<(Ended, Tail), LoadError> {
     check(plan, dataset)?;
     let plan = &bounded(plan, dataset);
-    let operations = OperationChooser::new(&plan.mix);
-    let versions = if plan.mix.verify {
-        let share = operations.share(OperationKind::Insert);
-        let inserts = plan
-            .end
-            .operations
-            .map_or(if share > 0.0 { VERIFIED_INSERTS_MAX } else { 0 }, |total| (total as f64 * share * 1.1) as u64 + 1_000);
-        Some(dataset.versions(if share > 0.0 { inserts } else { 0 }))
-    } else {
-        if Traffic::writes(&plan.mix) {
-            dataset.forget_versions();
-        }
-        None
-    };
+    let versions = versions(plan, dataset);
     // Batches are a connection's own: what it sends follows its own replies.
     let mut topology = if plan.pace == Pace::Batches { None } else { target.topology() };
     let ring = topology.as_mut().and_then(|topology| topology.look().ok()).filter(|ring| ring.places().len() > 1);
@@ -156,6 +144,23 @@ pub(crate) fn run_parts(
         common.start_ns.store(start_ns, Release);
         Ok(collect(&common, zero, &messages, Merger::new(threads as usize), observer))
     })
+}
+
+/// What rows hold, for a run that verifies what it reads.
+fn versions(plan: &Plan, dataset: &Dataset) -> Option<Arc<Versions>> {
+    if !plan.mix.verify {
+        if Traffic::writes(&plan.mix) {
+            dataset.forget_versions();
+        }
+        return None;
+    }
+    let share = OperationChooser::new(&plan.mix).share(OperationKind::Insert);
+    let inserts = match plan.end.operations {
+        _ if share <= 0.0 => 0,
+        Some(total) => (total as f64 * share * 1.1) as u64 + 1_000,
+        None => VERIFIED_INSERTS_MAX,
+    };
+    Some(dataset.versions(inserts))
 }
 
 /// Looks where partitions are until the load is over.

@@ -6,45 +6,19 @@ use crate::core::Core;
 use crate::message::{Message, PartId};
 use crate::protocol::{AnyCoordinator, Reply};
 use crate::requests::{COORDINATED_REQUEST_BYTES, Coordinated, Request, RequestId, Work};
-use base::{CoreId, TableId};
+use base::CoreId;
 use io::{ConnectionId, Reactor};
 use model::operation::{Operation, Part, Step};
 use shard::{Access, Outcome, ShardError};
-use std::collections::HashMap;
 
 /// How many steps a core takes in a turn.
 const CONTINUATIONS_PER_TURN: usize = 4;
-
-/// The assumed size of a table's first results: what a part of a SELECT visits at most, except for its last row.
-const PART_BYTES_FIRST: usize = 1 << 20;
-
-/// Parts of coordinated requests that are not back, and how large results are.
-pub(crate) struct PartSizes {
-    out: usize,
-    /// As large as results of late: decays.
-    bytes: usize,
-    /// The same of each table whose parts this core has asked for.
-    bytes_of: HashMap<TableId, usize>,
-}
-
-impl Default for PartSizes {
-    fn default() -> Self {
-        Self { out: 0, bytes: PART_BYTES_FIRST, bytes_of: HashMap::new() }
-    }
-}
-
-impl PartSizes {
-    /// A table is gone.
-    pub(crate) fn forget(&mut self, table: TableId) {
-        self.bytes_of.remove(&table);
-    }
-}
 
 impl Core {
     /// Whether memory allows further parts, with results as large as recent ones and the rows that they are made of. With no part out there is
     /// always room for one request: somebody has to make progress.
     pub(crate) fn has_room_for_parts(&self) -> bool {
-        self.parts.out == 0 || self.held_bytes() + self.parts.out * 2 * self.parts.bytes <= self.config.requests_bytes_max
+        self.parts.expected_bytes().is_none_or(|bytes| self.held_bytes() + bytes <= self.config.requests_bytes_max)
     }
 
     /// Starts a request over several partitions.
@@ -148,9 +122,12 @@ impl Core {
             // No part has done anything yet.
             return self.refuse(id, &error);
         }
-        self.parts.out += parts.len();
-        if let Some(part) = parts.first() {
-            self.expect_parts_of(id, part.table);
+        self.parts.sent(parts.len());
+        if let Some(Part { table, .. }) = parts.first() {
+            self.parts.expect(*table);
+            if let Some(Request { work: Work::Coordinated(work), .. }) = self.requests.get_mut(id) {
+                work.table = Some(*table);
+            }
         }
         for (part, Part { table, token, operation }) in parts.into_iter().enumerate() {
             let part = PartId { request: id, part: part as u16 };
@@ -165,24 +142,13 @@ impl Core {
         }
     }
 
-    /// Expects results as large as the table's last ones, however small those of other tables are.
-    fn expect_parts_of(&mut self, id: RequestId, table: TableId) {
-        self.parts.bytes = self.parts.bytes.max(*self.parts.bytes_of.entry(table).or_insert(PART_BYTES_FIRST));
-        if let Some(Request { work: Work::Coordinated(work), .. }) = self.requests.get_mut(id) {
-            work.table = Some(table);
-        }
-    }
-
     /// A part has come back with so many bytes.
     fn note_part(&mut self, request: RequestId, bytes: usize) {
-        self.parts.out -= 1;
-        let decayed = |expected: usize| bytes.max(expected - expected / 16);
-        self.parts.bytes = decayed(self.parts.bytes);
-        if let Some(Request { work: Work::Coordinated(Coordinated { table: Some(table), .. }), .. }) = self.requests.get_mut(request)
-            && let Some(expected) = self.parts.bytes_of.get_mut(table)
-        {
-            *expected = decayed(*expected);
-        }
+        let table = match self.requests.get_mut(request) {
+            Some(Request { work: Work::Coordinated(work), .. }) => work.table,
+            _ => None,
+        };
+        self.parts.returned(table, bytes);
     }
 
     /// Why the parts of a request cannot run at its consistency level, if they cannot.

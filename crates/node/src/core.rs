@@ -8,24 +8,21 @@ use crate::backup::{CoreBackup, Restores};
 use crate::cluster::{ClusterCore, Figures, MetadataBlobs};
 use crate::config::NodeConfig;
 use crate::connections::Connections;
-use crate::coordination::PartSizes;
 use crate::lifecycle::{Lifecycle, OnFailure, OnReady};
 use crate::logins::Logins;
+use crate::part_sizes::PartSizes;
 use crate::protocol::cql::SharedStatements;
 use crate::protocol::{CoreStates, Workspaces};
 use crate::requests::{RequestId, Requests};
 use crate::schema_changes::{Marks, SchemaChanges};
 use crate::transport::TlsBuffers;
 use base::CoreId;
-use io::{ConnectionId, DiskTag, Reactor};
+use io::{ConnectionId, Reactor};
 use model::Schema;
 use model::operation::Context;
 use shard::Shard;
 use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// Disk tags from here up are the node's own; those below are the engine's.
-pub(crate) const NODE_TAGS: u64 = 1 << 63;
 
 /// One core.
 pub struct Core {
@@ -197,9 +194,4 @@ impl Core {
             cluster.client_came();
         }
     }
-}
-
-/// The tag of a blob that the node writes.
-pub(crate) fn node_tag(tag: u64) -> DiskTag {
-    DiskTag(NODE_TAGS + tag)
 }

@@ -5,10 +5,11 @@
 
 use crate::cluster::{Asker, Forward};
 use crate::connections::Connection;
-use crate::core::{Core, NODE_TAGS};
+use crate::core::Core;
 use crate::logins::COMPUTE_TAGS;
 use crate::message::Message;
 use crate::protocol::{Protocol, Session};
+use crate::tags::NODE_TAGS;
 use crate::transport::Transport;
 use base::CoreId;
 use io::{ConnectionId, DiskCompletion, DiskTag, Handler, ListenerId, Reactor, Turn};

@@ -15,6 +15,7 @@ mod handler;
 mod lifecycle;
 mod logins;
 mod message;
+mod part_sizes;
 mod phases;
 mod protocol;
 mod request_figures;
@@ -23,6 +24,7 @@ mod requests;
 mod schema_changes;
 mod serving;
 mod superuser_making;
+mod tags;
 mod transport;
 
 pub use crate::audit::{AuditConfig, AuditFilter, AuditMessage, Categories, Category, Lines, Names, WhenFull, append_dropped};

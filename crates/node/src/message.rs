@@ -3,8 +3,8 @@
 use crate::cluster::View;
 pub(crate) use crate::request_id::PartId;
 use crate::request_id::RequestId;
-use crate::schema_changes::{SchemaChange, SchemaOutcome};
-use base::{CoreId, NodeId, TableId};
+use crate::schema_changes::{SchemaOutcome, SchemaRequest, SchemaUpdate};
+use base::{CoreId, NodeId};
 use io::DiskError;
 use model::Schema;
 use model::operation::Operation;
@@ -98,34 +98,4 @@ pub enum Message {
     SendAway,
     /// To core 0, when the node ends: everything of this core is on the device.
     Flushed,
-}
-
-/// A change for core 0.
-pub struct SchemaRequest {
-    /// Where to answer.
-    pub origin: CoreId,
-    /// Whose request.
-    pub request: RequestId,
-    /// What to do.
-    pub action: SchemaAction,
-}
-
-/// A change of the schema or of a whole table.
-pub enum SchemaAction {
-    /// A change in the terms of a protocol: resolved when its turn comes.
-    Change(Box<dyn SchemaChange>),
-    /// Empty these tables.
-    Truncate(Vec<TableId>),
-}
-
-/// A new state of the schema.
-pub struct SchemaUpdate {
-    /// The whole schema.
-    pub schema: Arc<Schema>,
-    /// Tables that are no more.
-    pub dropped: Vec<TableId>,
-    /// Tables that are emptied.
-    pub truncated: Vec<TableId>,
-    /// What clients that asked for it are told.
-    pub events: Vec<cql::ddl::SchemaEvent>,
 }

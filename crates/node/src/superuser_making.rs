@@ -9,9 +9,9 @@
 //! Invariant: a node that asks for passwords is ready only once somebody can log in, or once it cannot bring that about by itself.
 
 use crate::core::Core;
-use crate::message::{Message, SchemaAction, SchemaRequest, SchemaUpdate};
+use crate::message::Message;
 use crate::request_id::RequestId;
-use crate::schema_changes::{ResolvedChange, SchemaChange, SchemaEnvironment, SchemaFailure};
+use crate::schema_changes::{ResolvedChange, SchemaAction, SchemaChange, SchemaEnvironment, SchemaFailure, SchemaRequest, SchemaUpdate};
 use base::CoreId;
 use cql::roles::{self, DEFAULT_ROLE};
 use io::Reactor;

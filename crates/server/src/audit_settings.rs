@@ -1,6 +1,7 @@
 //! The settings of the audit log, checked.
 
-use crate::settings::{AuditWhenFull, Settings, Size, without_empty};
+use crate::settings::{AuditWhenFull, Settings, without_empty};
+use crate::size::Size;
 use node::{AuditFilter, Categories, Category, Names};
 use std::path::PathBuf;
 

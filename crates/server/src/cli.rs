@@ -1,6 +1,7 @@
 //! The command line. Flags of `start` are the keys of the configuration file with `-` for `_`: see [`Settings`].
 
-use crate::settings::{Settings, Size};
+use crate::settings::Settings;
+use crate::size::Size;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -18,6 +19,10 @@ pub(crate) enum Command {
     Start(Box<StartArguments>),
     /// Show a node that runs and its cluster. Ends with 0: healthy, 1: something is missing, 2: no answer.
     Status(StatusArguments),
+    /// Show what a node does, drawn anew every other second: requests, latency, memory, device, cores, tables.
+    Top(TopArguments),
+    /// Check whether this machine is one for a node, and say what to do. Changes nothing. Ends with 0, or 1: a node would not work here as it should.
+    Doctor(DoctorArguments),
     /// Empty a member of a cluster: its slots go to the others, and it can be removed when it holds none.
     Drain(DrainArguments),
     /// Take a member that is empty, or down for good, out of its cluster.
@@ -31,6 +36,17 @@ pub(crate) enum Command {
     /// Run published benchmarks against this or another database and draw the result.
     #[command(subcommand)]
     Bench(bench::cli::BenchCommand),
+    /// Print the completions for a shell, to be sourced or installed.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages of this command and all below it.
+    Man {
+        /// Where to, in an existing directory.
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
     /// Print the licences and copyright notices of everything in this binary that others wrote.
     #[command(visible_alias = "licenses")]
     Licences,
@@ -55,6 +71,31 @@ pub(crate) struct StatusArguments {
     #[command(flatten)]
     pub(crate) node: NodeArguments,
     /// All that is known, for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TopArguments {
+    #[command(flatten)]
+    pub(crate) node: NodeArguments,
+    /// Seconds from one picture to the next.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(crate) interval: u64,
+    /// One picture, of two seconds.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// A line of JSON for each, for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArguments {
+    /// Where the node's data is, or is to be.
+    #[arg(long, value_name = "DIR", default_value = "tarndb-data", env = "TARNDB_DATA_DIR")]
+    pub(crate) data_dir: PathBuf,
+    /// For programs.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -2,7 +2,8 @@
 
 use crate::audit_settings::{AuditSettings, AuditSettingsError};
 use crate::devices::{DEVICES_MAX, DeviceSpec};
-use crate::settings::{Authentication, Authorization, Durability, Pin, Settings, Size, Tls, without_empty};
+use crate::settings::{Authentication, Authorization, Durability, Pin, Settings, Tls, without_empty};
+use crate::size::Size;
 use base::NodeId;
 use io_linux::Memory;
 use serde::Serialize;

@@ -12,7 +12,7 @@ use crate::config::{CAPACITY_LEAST, CORES, Config};
 use crate::devices::{DeviceSpec, Devices, Wanted};
 use crate::identity;
 use crate::layout::{FORMAT_DEVICES, FORMAT_FILES, LAYOUT, LAYOUT_COPY, Layout, LayoutError, Losses};
-use crate::settings::Size;
+use crate::size::Size;
 use crate::small_files::{self, OpenFiles};
 use io::seal_blob;
 use io_linux::{BlobStore, DataDirLock, FileLayout, free_bytes, lock_data_dir, replace_file};

@@ -27,6 +27,7 @@ use crate::settings_file::SettingsFileError;
 use crate::tls_files::TlsFileError;
 use io_linux::StartError;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 const REFUSED: u8 = 1;
@@ -113,6 +114,14 @@ pub(crate) enum Failure {
         /// Why.
         source: std::io::Error,
     },
+    /// The manual pages.
+    #[error("cannot write manual pages to {}: {source}; name a directory that exists and that you may write to", directory.display())]
+    Manual {
+        /// Where to.
+        directory: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
 }
 
 impl Failure {
@@ -168,7 +177,9 @@ impl Failure {
             | Self::Superuser(SuperuserError::Schema(_))
             | Self::Node(NodeError::Damaged { .. } | NodeError::Schema(_)) => CORRUPTION,
             Self::Superuser(SuperuserError::File { .. }) => ENVIRONMENT,
-            Self::Node(_) | Self::Layout(_) | Self::Start(_) | Self::Http { .. } | Self::NotHere { .. } => ENVIRONMENT,
+            Self::Node(_) | Self::Layout(_) | Self::Start(_) | Self::Http { .. } | Self::Manual { .. } | Self::NotHere { .. } => {
+                ENVIRONMENT
+            }
         })
     }
 }

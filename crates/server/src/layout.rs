@@ -1,7 +1,7 @@
 //! The layout of a data directory: what was fixed when it was made, and why a directory cannot be used.
 
 use crate::devices::DevicesError;
-use crate::settings::Size;
+use crate::size::Size;
 use io::{BlobFault, BlobsLost};
 use io_linux::{BlobError, DataDirError};
 use serde::Deserialize;

@@ -8,8 +8,10 @@ mod backup;
 mod cli;
 mod client_tls;
 mod config;
+mod console;
 mod data_dir;
 mod devices;
+mod doctor;
 mod environment;
 mod exit;
 mod first_superuser;
@@ -25,14 +27,17 @@ mod node_tls;
 mod operate;
 mod operator_logins;
 mod private_files;
+mod service_manager;
 mod settings;
 mod settings_file;
 mod shown_settings;
+mod size;
 mod small_files;
 mod start;
 mod status;
 mod tls_files;
 mod tls_stream;
+mod top;
 
 use clap::{CommandFactory, FromArgMatches};
 use cli::{Cli, Command};
@@ -59,11 +64,22 @@ fn main() -> ExitCode {
     let outcome = match command {
         Command::Start(arguments) => start::run(*arguments, &environment::settings_from_variables(&matches)).map(|()| ExitCode::SUCCESS),
         Command::Status(arguments) => operate::status(&arguments).map_err(Failure::from),
+        Command::Top(arguments) => top::run(&arguments).map_err(Failure::from),
+        Command::Doctor(arguments) => Ok(doctor::run(&arguments)),
         Command::Drain(arguments) => operate::drain(&arguments).map_err(Failure::from),
         Command::Remove(arguments) => operate::remove(&arguments).map_err(Failure::from),
         Command::Backup(arguments) => backup::backup(&arguments).map_err(Failure::from),
         Command::Restore(arguments) => backup::restore(&arguments).map_err(Failure::from),
         Command::Inspect(arguments) => inspect::run(&arguments).map_err(Failure::from),
+        Command::Completions { shell } => {
+            let mut out = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "tarndb", &mut out);
+            let _ = std::io::stdout().write_all(&out);
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Man { directory } => clap_mangen::generate_to(Cli::command(), &directory)
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(|source| Failure::Manual { directory, source }),
         Command::Licences => {
             // Whoever reads it may have seen enough.
             let _ = std::io::stdout().write_all(NOTICES.as_bytes());

@@ -4,6 +4,9 @@ mod engine;
 mod family;
 mod requests;
 
+pub(crate) use engine::{largest_tables, table_bytes};
+pub(crate) use requests::latencies;
+
 use self::family::family;
 use crate::status;
 use ::node::{BackupFigures, CoreReport, Held, RebuildReport, Report};

@@ -1,4 +1,4 @@
-//! `tarndb status`, `drain` and `remove`: a node's HTTP port from the command line.
+//! `tarndb status`, `drain` and `remove`: a node's HTTP port from the command line, which `tarndb top` asks, too.
 
 use crate::cli::{DrainArguments, NodeArguments, RemoveArguments, StatusArguments};
 use crate::status::Status;
@@ -101,7 +101,13 @@ impl Asked {
         format!("{scheme}://{}", self.address)
     }
 
-    pub(crate) fn new(arguments: &NodeArguments, http: &str) -> Result<Self, OperateError> {
+    /// The node that `--http` names.
+    pub(crate) fn new(arguments: &NodeArguments) -> Result<Self, OperateError> {
+        Self::at(arguments, &arguments.http)
+    }
+
+    /// One of several nodes.
+    pub(crate) fn at(arguments: &NodeArguments, http: &str) -> Result<Self, OperateError> {
         let authorization = match &arguments.login_file {
             None => String::new(),
             Some(path) => {
@@ -122,17 +128,13 @@ impl Asked {
         Ok(Self { address: address.trim_end_matches('/').to_owned(), trust, authorization })
     }
 
-    /// What answers is no node of this program.
-    pub(crate) fn strange(&self, why: &str) -> OperateError {
-        OperateError::Strange { http: self.url(), why: why.to_owned() }
-    }
-
     /// Posts a body; the answer's body.
     pub(crate) fn send(&self, target: &str, body: &[u8]) -> Result<Vec<u8>, OperateError> {
         let mut answer = Vec::new();
         let read = self.post(target, body, &mut |stream| stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer).map(drop));
         read.map_err(|source| OperateError::Unreachable { http: self.url(), source })?;
-        let end = answer.windows(4).position(|window| window == b"\r\n\r\n").ok_or_else(|| self.strange("it does not speak HTTP"))?;
+        let end =
+            answer.windows(4).position(|window| window == b"\r\n\r\n").ok_or_else(|| self.strange("it does not speak HTTP".to_owned()))?;
         let text = || String::from_utf8_lossy(&answer[end + 4..]).trim_end().to_owned();
         self.accept(&String::from_utf8_lossy(&answer[..end]), &text)?;
         Ok(answer.split_off(end + 4))
@@ -164,10 +166,10 @@ impl Asked {
     /// Whether the head of an answer says that it is done.
     fn accept(&self, head: &str, text: &dyn Fn() -> String) -> Result<(), OperateError> {
         let code = head.split(' ').nth(1).and_then(|code| code.parse().ok());
-        match code.ok_or_else(|| self.strange("it does not speak HTTP"))? {
+        match code.ok_or_else(|| self.strange("it does not speak HTTP".to_owned()))? {
             200 => Ok(()),
             401 | 403 | 429 => Err(OperateError::Login { http: self.url(), text: text() }),
-            404 => Err(self.strange("it has no backups")),
+            404 => Err(self.strange("it has no backups".to_owned())),
             426 => Err(OperateError::Plaintext { http: self.url() }),
             503 => Err(OperateError::Unavailable { text: text() }),
             _ => Err(OperateError::Refused { text: text() }),
@@ -197,6 +199,20 @@ impl Asked {
             }
         }
     }
+
+    /// What is at a path.
+    pub(crate) fn get(&self, path: &str) -> Result<String, OperateError> {
+        match ask(self, "GET", path)? {
+            (200, body) => Ok(body),
+            (403, body) => Err(OperateError::Refused { text: body.trim_end().to_owned() }),
+            (code, _) => Err(self.strange(format!("it answers {code}"))),
+        }
+    }
+
+    /// What answers is no node of this version.
+    pub(crate) fn strange(&self, why: String) -> OperateError {
+        OperateError::Strange { http: self.url(), why }
+    }
 }
 
 fn trust(arguments: &NodeArguments) -> Result<Trust, OperateError> {
@@ -210,7 +226,7 @@ fn trust(arguments: &NodeArguments) -> Result<Trust, OperateError> {
 
 /// Shows a node and its cluster.
 pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, OperateError> {
-    let http = Asked::new(&arguments.node, &arguments.node.http)?;
+    let http = Asked::new(&arguments.node)?;
     let body = get_status(&http)?;
     let status = parse(&http, &body)?;
     if arguments.json {
@@ -223,7 +239,7 @@ pub(crate) fn status(arguments: &StatusArguments) -> Result<ExitCode, OperateErr
 
 /// Has a member emptied.
 pub(crate) fn drain(arguments: &DrainArguments) -> Result<ExitCode, OperateError> {
-    let (http, node) = (Asked::new(&arguments.node, &arguments.node.http)?, arguments.member);
+    let (http, node) = (Asked::new(&arguments.node)?, arguments.member);
     print(&order(&http, &format!("/cluster/drain/{node}"))?);
     if arguments.wait {
         wait_until_empty(&http, node)?;
@@ -234,7 +250,7 @@ pub(crate) fn drain(arguments: &DrainArguments) -> Result<ExitCode, OperateError
 /// Takes a member out of the cluster.
 pub(crate) fn remove(arguments: &RemoveArguments) -> Result<ExitCode, OperateError> {
     let force = if arguments.force { "?force=1" } else { "" };
-    print(&order(&Asked::new(&arguments.node, &arguments.node.http)?, &format!("/cluster/remove/{}{force}", arguments.member))?);
+    print(&order(&Asked::new(&arguments.node)?, &format!("/cluster/remove/{}{force}", arguments.member))?);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -288,21 +304,17 @@ fn order(http: &Asked, target: &str) -> Result<String, OperateError> {
 }
 
 fn get_status(http: &Asked) -> Result<String, OperateError> {
-    let (code, body) = ask(http, "GET", "/status")?;
-    if code != 200 {
-        return Err(OperateError::Strange { http: http.url(), why: format!("it answers {code}") });
-    }
-    Ok(body)
+    http.get("/status")
 }
 
 fn parse(http: &Asked, body: &str) -> Result<Status, OperateError> {
-    serde_json::from_str(body).map_err(|error| OperateError::Strange { http: http.url(), why: error.to_string() })
+    serde_json::from_str(body).map_err(|error| http.strange(error.to_string()))
 }
 
 /// One request; the answer's code and body.
 fn ask(http: &Asked, method: &str, target: &str) -> Result<(u16, String), OperateError> {
     let answer = exchange(http, method, target).map_err(|source| OperateError::Unreachable { http: http.url(), source })?;
-    let strange = |why: &str| OperateError::Strange { http: http.url(), why: why.to_owned() };
+    let strange = |why: &str| http.strange(why.to_owned());
     let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(|| strange("it does not speak HTTP"))?;
     let code = head.split(' ').nth(1).and_then(|code| code.parse().ok()).ok_or_else(|| strange("it does not speak HTTP"))?;
     match code {
@@ -353,7 +365,7 @@ fn talk(stream: &mut (impl Read + Write), request: &str, answer: &mut Vec<u8>) -
     Ok(())
 }
 
-fn print(text: &str) {
+pub(crate) fn print(text: &str) {
     // Nobody may be reading any more, which is no reason to end.
     let mut out = std::io::stdout();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

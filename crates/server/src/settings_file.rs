@@ -56,7 +56,8 @@ fn parse(path: &Path, text: &str) -> Result<Settings, SettingsFileError> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::settings::{Durability, Size};
+    use crate::settings::Durability;
+    use crate::size::Size;
 
     fn parse_text(text: &str) -> Result<Settings, SettingsFileError> {
         parse(Path::new("tarndb.toml"), text)

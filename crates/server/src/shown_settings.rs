@@ -2,7 +2,7 @@
 
 use crate::audit_settings::NOT_AUDITED;
 use crate::config::Config;
-use crate::settings::Size;
+use crate::size::Size;
 use serde_json::Value;
 use std::path::Path;
 
@@ -52,7 +52,8 @@ fn text(value: Value) -> String {
 #[cfg(test)]
 mod tests {
     use crate::config::{Config, Host};
-    use crate::settings::{Settings, Size};
+    use crate::settings::Settings;
+    use crate::size::Size;
     use clap::{Args, Command};
     use io_linux::Memory;
 

@@ -4,6 +4,7 @@ use crate::audit_writer::AuditWriter;
 use crate::cli::StartArguments;
 use crate::client_tls::ClientTlsSource;
 use crate::config::{Config, Host};
+use crate::console::Console;
 use crate::data_dir::DataDir;
 use crate::exit::Failure;
 use crate::first_superuser::Superuser;
@@ -14,6 +15,7 @@ use crate::logging;
 use crate::node::{NodeParts, Secrets};
 use crate::node_tls;
 use crate::private_files;
+use crate::service_manager;
 use crate::settings::{Authentication, Pin};
 use crate::settings_file;
 use ::node::{AuditConfig, Board};
@@ -58,8 +60,10 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
         connections_max: limits::http_connections(descriptors_max),
         requires_login: config.authentication != Authentication::None,
         tls: client_tls.as_ref().map(ClientTlsSource::config),
+        console: Console::new(&config),
     };
     let http = Http::start(http, Arc::clone(&board))?;
+    let reports = Arc::clone(&board);
     let (ready, is_ready) = channel();
     let secrets = Secrets { tls, client_tls: client_tls.as_ref().map(ClientTlsSource::config), superuser: superuser.first.clone() };
     let audit_config = audit.as_ref().map(AuditWriter::config);
@@ -70,9 +74,10 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
     }
     // A member of a cluster listens before it is taken in: others have to reach it.
     if machine.wait_accepting()? && is_ready.recv().is_ok() {
-        http.ready();
+        http.ready(machine.addresses().first().copied());
         superuser.ready();
         announce(&config, &data_dir, &machine.addresses(), http.address);
+        service_manager::ready(reports);
     }
     machine.join();
     if let Some(audit) = audit {

@@ -30,6 +30,8 @@ pub struct Hello {
     pub cores: u16,
     /// The core that it wants to talk to.
     pub target_core: u16,
+    /// Where it listens for other nodes; none from releases that do not say it. A member that has moved is found by it.
+    pub node_address: Option<String>,
 }
 
 impl Hello {
@@ -47,6 +49,7 @@ impl Hello {
             writer.varint(u64::from(number));
         }
         writer.varint(u64::from(self.protocol_versions.oldest()));
+        writer.text(self.node_address.as_deref().unwrap_or_default());
         writer.bytes
     }
 
@@ -67,9 +70,13 @@ impl Hello {
             core: reader.varint_up_to(u64::from(u16::MAX), "core")? as u16,
             cores: reader.varint_up_to(u64::from(u16::MAX), "cores")? as u16,
             target_core: reader.varint_up_to(u64::from(u16::MAX), "core")? as u16,
+            node_address: None,
         };
         if !reader.is_at_end() {
             hello.protocol_versions = Versions::checked(read(&mut reader)?, latest)?;
+        }
+        if !reader.is_at_end() {
+            hello.node_address = Some(reader.text("node address")?).filter(|address| !address.is_empty());
         }
         if hello.cores == 0 || hello.core >= hello.cores {
             return Err(CodecError::Inconsistent { what: "core" });

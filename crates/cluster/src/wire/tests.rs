@@ -25,6 +25,7 @@ fn hello() -> Hello {
         core: 1,
         cores: 4,
         target_core: 1,
+        node_address: Some("10.0.0.2:7000".to_owned()),
     }
 }
 
@@ -61,16 +62,19 @@ fn a_hello_has_these_bytes() {
     expected.extend_from_slice(&2u128.to_le_bytes());
     expected.extend_from_slice(&20u64.to_le_bytes());
     expected.extend_from_slice(&[1, 4, 1, 3]);
+    let of_version_11 = expected.clone();
+    expected.extend_from_slice(b"\x0d10.0.0.2:7000");
     assert_eq!(hello().encode(), expected);
     assert_eq!(Hello::decode(&expected), Ok(hello()));
-    for len in 0..expected.len() - 1 {
-        assert!(Hello::decode(&expected[..len]).is_err());
+    for len in (0..expected.len()).filter(|len| ![of_version_11.len() - 1, of_version_11.len()].contains(len)) {
+        assert!(Hello::decode(&expected[..len]).is_err(), "{len}");
     }
+    assert_eq!(Hello::decode(&of_version_11), Ok(Hello { node_address: None, ..hello() }));
     let later = [expected.as_slice(), b"of a later version"].concat();
     assert_eq!(Hello::decode(&later), Ok(hello()), "who knows more says it at the end");
-    let of_version_2 = [b"\x02", &expected[1..expected.len() - 1]].concat();
-    assert_eq!(Hello::decode(&of_version_2), Ok(Hello { protocol_versions: Versions::new(2, 2), ..hello() }));
-    *expected.last_mut().expect("it has bytes") = 6;
+    let of_version_2 = [b"\x02", &of_version_11[1..of_version_11.len() - 1]].concat();
+    assert_eq!(Hello::decode(&of_version_2), Ok(Hello { protocol_versions: Versions::new(2, 2), node_address: None, ..hello() }));
+    expected[of_version_11.len() - 1] = 6;
     assert!(Hello::decode(&expected).is_err(), "the oldest is not newer than the latest");
 }
 

@@ -2,8 +2,8 @@
 
 use ::cql::wire::{
     CompressionWorkspace, Consistency, Direction, ErrorKind, ErrorResponse, FRAME_BODY_BYTES_MAX, Frame, FrameDecoder, FrameEncoder,
-    FrameFlags, Opcode, Prepare, ProtocolVersion, Query, QueryParameters, Request, Response, ResultResponse, StreamId, Values, WireError,
-    write_startup,
+    FrameFlags, Opcode, Prepare, ProtocolVersion, Query, QueryParameters, Request, Response, ResultResponse, Rows, StreamId, Values,
+    WireError, write_startup,
 };
 use std::io::{Read, Write};
 
@@ -222,6 +222,21 @@ impl<T: Transport> Client<T> {
             Some(rows.iter().map(|row| row.map(|cell| cell.map(<[u8]>::to_vec)).collect()).collect())
         };
         self.call(Opcode::Query, |body| Request::Query(Query { text, parameters }).write(body, version), |_, response| owned(response))
+    }
+
+    /// Runs a statement that has no markers, and gives what `read` makes of its first rows: so many, or fewer.
+    ///
+    /// # Errors
+    /// When the server refuses it.
+    pub fn first_rows<R>(&mut self, text: &str, rows_max: u32, read: impl FnOnce(&Rows<'_>) -> R) -> Result<R, ClientError> {
+        let version = self.version;
+        let parameters =
+            QueryParameters { page_size: Some(rows_max), ..QueryParameters::new(Consistency::LocalOne, Values::none(version)) };
+        let read = |response: &Response<'_>| {
+            let Response::Result(ResultResponse::Rows(rows)) = response else { return None };
+            Some(read(rows))
+        };
+        self.call(Opcode::Query, |body| Request::Query(Query { text, parameters }).write(body, version), |_, response| read(response))
     }
 
     /// Runs a statement that has no markers and whose result nobody wants.

@@ -2,9 +2,9 @@
 
 use crate::cluster::schema_diff;
 use crate::core::Core;
-use crate::message::{Message, SchemaAction, SchemaRequest, SchemaUpdate};
+use crate::message::Message;
 use crate::request_id::RequestId;
-use crate::schema_changes::{ResolvedChange, SchemaChange, SchemaEnvironment, SchemaFailure};
+use crate::schema_changes::{ResolvedChange, SchemaAction, SchemaChange, SchemaEnvironment, SchemaFailure, SchemaRequest, SchemaUpdate};
 use base::{CoreId, TableId};
 use cql::ddl::{SchemaEvent, content_version};
 use io::Reactor;

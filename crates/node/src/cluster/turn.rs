@@ -1,5 +1,6 @@
 //! The share of the cluster in a turn of the core: each floor does what is due, then all that was written leaves in one go.
 
+use crate::cluster::links::connecting::OwnCore;
 use crate::core::Core;
 use crate::message::Message;
 use io::Reactor;
@@ -38,7 +39,7 @@ impl Core {
             }
             committed_due_us = Some(cluster.replication.committed_due_us);
         }
-        let links_due_us = cluster.connect_links(reactor, self.core, self.cores);
+        let links_due_us = cluster.connect_links(reactor, &OwnCore { core: self.core, cores: self.cores, config: &self.config });
         let unauthenticated_due_us = cluster.close_unauthenticated(reactor, self.core);
         let silent_due_us = self.drop_silent(reactor);
         let catch_up_due_us = self.store_catch_up(reactor);

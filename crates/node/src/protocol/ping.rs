@@ -14,10 +14,12 @@ use super::{ClientProtocol, ClientSession, ReplyForm, RequestCoordinator, Server
 use crate::cluster::Asker;
 use crate::coordination::Started;
 use crate::core::Core;
-use crate::message::{Message, PartId, SchemaAction, SchemaRequest, SchemaUpdate};
+use crate::message::{Message, PartId};
 use crate::protocol::{AnyCoordinator, Reply};
 use crate::requests::{REQUEST_BYTES, Request, Work};
-use crate::schema_changes::{ResolvedChange, SchemaChange, SchemaEnvironment, SchemaFailure, SchemaOutcome};
+use crate::schema_changes::{
+    ResolvedChange, SchemaAction, SchemaChange, SchemaEnvironment, SchemaFailure, SchemaOutcome, SchemaRequest, SchemaUpdate,
+};
 use base::{CoreId, SLOT_COUNT, Slot, TableId, Token};
 use io::{ConnectionId, Reactor};
 use model::operation::{Context, Operation, Part, PartitionKey, Position, RowStore, Step, Stop, Visit, WriteSet};

@@ -14,7 +14,7 @@ impl Nodes {
     /// `--http` names them, with commas between.
     pub(crate) fn new(arguments: &NodeArguments) -> Result<Self, BackupError> {
         let names: BTreeSet<&str> = arguments.http.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-        let asked = names.into_iter().map(|name| Asked::new(arguments, name)).collect::<Result<Vec<_>, OperateError>>()?;
+        let asked = names.into_iter().map(|name| Asked::at(arguments, name)).collect::<Result<Vec<_>, OperateError>>()?;
         if asked.is_empty() {
             return Err(BackupError::Unknown { what: "node to ask: --http is empty".to_owned() });
         }
@@ -44,10 +44,10 @@ impl Nodes {
     pub(crate) fn places<'a>(&self, target: &str, keyspaces: impl Iterator<Item = &'a String>) -> Result<Vec<Places>, BackupError> {
         let body = serde_json::to_vec(&keyspaces.collect::<Vec<_>>()).expect("texts are always JSON");
         let answers = self.all(target, &body).into_iter().zip(&self.0);
-        answers.map(|(answer, node)| Ok(serde_json::from_slice(&answer?).map_err(|error| node.strange(&error.to_string()))?)).collect()
+        answers.map(|(answer, node)| Ok(serde_json::from_slice(&answer?).map_err(|error| node.strange(error.to_string()))?)).collect()
     }
 }
 
 fn decode(node: &Asked, blob: &[u8]) -> Result<Schema, BackupError> {
-    Ok(schema_blob::decode(blob).map_err(|error| node.strange(&error.to_string()))?)
+    Ok(schema_blob::decode(blob).map_err(|error| node.strange(error.to_string()))?)
 }

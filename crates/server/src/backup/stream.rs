@@ -170,8 +170,9 @@ fn read_frame(node: &Asked, stream: &mut dyn Read, shared: &Shared) -> Result<(F
     let ended = |error: std::io::Error| BackupError::Ended { why: format!("the stream of {} has ended: {error}", node.url()) };
     let mut head = [0; FRAME_HEAD_BYTES];
     stream.read_exact(&mut head).map_err(ended)?;
-    let (kind, bytes, stored) =
-        read_frame_head(&head).filter(|(_, bytes, _)| *bytes <= FRAME_BYTES_MAX).ok_or_else(|| node.strange("a frame is unknown"))?;
+    let (kind, bytes, stored) = read_frame_head(&head)
+        .filter(|(_, bytes, _)| *bytes <= FRAME_BYTES_MAX)
+        .ok_or_else(|| node.strange("a frame is unknown".to_owned()))?;
     let mut payload = vec![0; bytes];
     for piece in payload.chunks_mut(PIECE_BYTES) {
         stream.read_exact(piece).map_err(ended)?;

@@ -1,7 +1,7 @@
 //! So many bytes a second, over all threads that ask.
 
 use super::error::BackupError;
-use crate::settings::Size;
+use crate::size::Size;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,6 @@
 //! Why a list of devices cannot be used: what was found, and what to do.
 
-use crate::settings::Size;
+use crate::size::Size;
 use io_linux::DeviceError;
 use std::path::PathBuf;
 

@@ -257,7 +257,7 @@ fn format(mut device: Device, spec: &DeviceSpec, superblock: &Superblock) -> Res
     for offset in COPY_OFFSETS {
         device.write(offset, &block_of(superblock))?;
     }
-    let (number, shards, used) = (superblock.number, superblock.cores, crate::settings::Size(superblock.used_bytes()));
+    let (number, shards, used) = (superblock.number, superblock.cores, crate::size::Size(superblock.used_bytes()));
     tracing::info!(device = %spec.path.display(), number, shards, %used, "formatted an empty device");
     Ok(device)
 }

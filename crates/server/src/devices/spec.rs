@@ -1,6 +1,6 @@
 //! A device as it is configured: `PATH`, or `PATH=SIZE` to use only so much of it or to make a file.
 
-use crate::settings::Size;
+use crate::size::Size;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::str::FromStr;

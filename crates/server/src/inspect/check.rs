@@ -208,52 +208,47 @@ fn read_image(device: &Device, offset: u64, buffer: &mut AlignedBuffer, length: 
     }
 }
 
-fn check_segment(shared: &Shared<'_>, index: usize, live: &mut Live, buffer: &mut AlignedBuffer) -> SegmentReport {
-    let Item { part, place, head, witnessed } = &shared.items[index];
-    let mut report = SegmentReport::new(part, *place, shared.device(part).path());
-    let lost_header = |found: String| {
+/// What the header of a segment says of the records or the checkpoint that follow, if any do.
+fn check_head<'a>(item: &'a Item<'_>, report: &mut SegmentReport) -> Option<&'a SegmentInfo> {
+    let Item { part, place, head, witnessed } = item;
+    let damage = |what: String| Damage::new(0, Some(BLOCK_BYTES), what);
+    let lost = |found: String| {
         let (generation, over) = (witnessed.0, if witnessed.1 { ", free again" } else { "" });
         let what =
             format!("a write was lost or misdirected: other segments know of generation {generation}{over} of this one, here is {found}");
         Damage::new(0, None, what)
     };
     let info = match head {
-        SegmentHead::Blank if witnessed.0 > 0 => return report.damaged(lost_header("nothing".to_owned())),
-        SegmentHead::Blank => return report,
-        SegmentHead::Unknown { version } => {
-            return report.damaged(Damage::new(0, Some(BLOCK_BYTES), format!("the header has format version {version}")));
-        }
-        SegmentHead::Damaged => return report.damaged(Damage::new(0, Some(BLOCK_BYTES), "the header is damaged".to_owned())),
         SegmentHead::Valid(info) => info,
+        SegmentHead::Blank if witnessed.0 == 0 => return None,
+        SegmentHead::Blank => return report.damaged(lost("nothing".to_owned())),
+        SegmentHead::Unknown { version } => return report.damaged(damage(format!("the header has format version {version}"))),
+        SegmentHead::Damaged => return report.damaged(damage("the header is damaged".to_owned())),
     };
     report.generation = Some(info.generation);
     if (info.store, info.shard, info.segment_bytes) != (part.store, part.shard, part.segment_bytes) {
         let whose = format!("store {:#x} shard {} with segments of {} bytes", info.store, info.shard, info.segment_bytes);
-        return report.damaged(Damage::new(0, Some(BLOCK_BYTES), format!("the header is that of {whose}")));
+        return report.damaged(damage(format!("the header is that of {whose}")));
     }
     if info.segment != place.segment {
-        return report.damaged(Damage::new(
-            0,
-            Some(BLOCK_BYTES),
-            format!("a misdirected write: the header is that of segment {}", info.segment),
-        ));
+        return report.damaged(damage(format!("a misdirected write: the header is that of segment {}", info.segment)));
     }
     if info.bad_copy {
-        report.damage.push(Damage::new(
-            0,
-            Some(BLOCK_BYTES),
-            "one of the two copies of the header is damaged; the other one is good".to_owned(),
-        ));
+        report.damage.push(damage("one of the two copies of the header is damaged; the other one is good".to_owned()));
     }
     // The segments of a checkpoint take no generation of their own.
     if (info.generation, info.contents != Contents::Records) < *witnessed {
-        return report.damaged(lost_header(format!("generation {}", info.generation)));
+        return report.damaged(lost(format!("generation {}", info.generation)));
     }
-    if info.contents == Contents::Free {
-        report.state = State::Free;
-        return report;
-    }
-    report.state = State::Used;
+    let is_free = info.contents == Contents::Free;
+    report.state = if is_free { State::Free } else { State::Used };
+    (!is_free).then_some(info)
+}
+
+fn check_segment(shared: &Shared<'_>, index: usize, live: &mut Live, buffer: &mut AlignedBuffer) -> SegmentReport {
+    let item @ Item { part, place, .. } = &shared.items[index];
+    let mut report = SegmentReport::new(part, *place, shared.device(part).path());
+    let Some(info) = check_head(item, &mut report) else { return report };
     let length = part.segment_bytes as usize;
     if let Contents::Checkpoint { number, .. } = info.contents {
         report.state = State::Checkpoint;

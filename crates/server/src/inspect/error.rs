@@ -1,7 +1,7 @@
 //! Why something could not be looked at.
 
 use crate::layout::LayoutError;
-use crate::settings::Size;
+use crate::size::Size;
 use io_linux::{DataDirError, DeviceError};
 use model::schema_blob::SchemaBlobError;
 use std::path::PathBuf;

@@ -85,10 +85,10 @@ impl SegmentReport {
     }
 
     /// Nothing else can be said of it.
-    pub(super) fn damaged(mut self, damage: Damage) -> Self {
+    pub(super) fn damaged<T>(&mut self, damage: Damage) -> Option<T> {
         self.state = State::Damaged;
         self.damage.push(damage);
-        self
+        None
     }
 
     /// A valid record, up to `end`.

@@ -3,7 +3,7 @@
 use super::family::family;
 use ::node::{CoreReport, EngineStats, Report, TableSizes};
 use base::TableId;
-use model::Schema;
+use model::{Schema, Table};
 use std::collections::BTreeMap;
 
 /// So many tables have figures of their own; those with the most partitions.
@@ -62,15 +62,25 @@ pub(super) fn write(out: &mut String, report: &Report) {
     }
 }
 
-/// What the largest tables have on this node; in a cluster, in those of their slots that it is the primary of.
-pub(super) fn write_tables(out: &mut String, cores: &[CoreReport], schema: &Schema) {
+/// The largest tables of this node with what they have here; in a cluster, in those of their slots that it is the primary of.
+pub(crate) fn largest_tables<'s>(cores: &[CoreReport], schema: &'s Schema, most: usize) -> Vec<(&'s Table, TableSizes)> {
     let mut sums: BTreeMap<TableId, TableSizes> = BTreeMap::new();
     for (table, sizes) in cores.iter().flat_map(|core| &core.tables) {
         sums.entry(*table).or_default().add(*sizes);
     }
-    let mut tables: Vec<_> = schema.tables().filter_map(|table| Some((table, *sums.get(&table.id)?))).collect();
+    let mut tables: Vec<_> = schema.tables().filter_map(|table| Some((&**table, *sums.get(&table.id)?))).collect();
     tables.sort_unstable_by_key(|(table, sizes)| (std::cmp::Reverse(sizes.partitions), table.id));
-    tables.truncate(TABLES_MAX);
+    tables.truncate(most);
+    tables
+}
+
+/// About how much a table takes on the device.
+pub(crate) fn table_bytes(sizes: &TableSizes) -> u64 {
+    sizes.partitions.saturating_mul(sizes.partition_bytes())
+}
+
+pub(super) fn write_tables(out: &mut String, cores: &[CoreReport], schema: &Schema) {
+    let tables = largest_tables(cores, schema, TABLES_MAX);
     let mut of_each = |name: &str, help: &str, figure: fn(&TableSizes) -> u64| {
         let values = tables.iter().map(|(table, sizes)| {
             (format!("{{keyspace=\"{}\",table=\"{}\"}}", escaped(&table.keyspace), escaped(&table.name)), figure(sizes))
@@ -80,9 +90,7 @@ pub(super) fn write_tables(out: &mut String, cores: &[CoreReport], schema: &Sche
     let help =
         "Partitions of the largest tables, deleted ones included until they are purged; some seconds old where there are many tables.";
     of_each("tarndb_table_partitions", help, |sizes| sizes.partitions);
-    of_each("tarndb_table_bytes", "About how much their partitions take on the device.", |sizes| {
-        sizes.partitions.saturating_mul(sizes.partition_bytes())
-    });
+    of_each("tarndb_table_bytes", "About how much their partitions take on the device.", table_bytes);
 }
 
 /// A label's value: quoted names may have anything in them.

@@ -10,12 +10,7 @@ pub(super) fn write(out: &mut String, report: &Report) {
     family(out, name, "histogram", help, std::iter::empty::<(String, u64)>());
     for (protocol, protocol_name) in MEASURED_PROTOCOLS.iter().enumerate() {
         for kind in RequestKind::ALL {
-            let cores = report.cores.iter().map(|core| &core.requests.latencies[protocol][kind as usize]);
-            let all = cores.fold(Latencies::default(), |mut all, core| {
-                all.sum_us += core.sum_us;
-                all.buckets.iter_mut().zip(core.buckets).for_each(|(all, one)| *all += one);
-                all
-            });
+            let all = latencies(report, protocol, kind);
             write_histogram(out, name, &format!("protocol=\"{protocol_name}\",kind=\"{}\"", kind.name()), &all);
         }
     }
@@ -24,6 +19,16 @@ pub(super) fn write(out: &mut String, report: &Report) {
         (format!("{{protocol=\"{name}\"}}"), errors)
     });
     family(out, "tarndb_request_errors_total", "counter", "Requests that were answered with an error.", errors);
+}
+
+/// How long requests took on all cores.
+pub(crate) fn latencies(report: &Report, protocol: usize, kind: RequestKind) -> Latencies {
+    let cores = report.cores.iter().map(|core| &core.requests.latencies[protocol][kind as usize]);
+    cores.fold(Latencies::default(), |mut all, core| {
+        all.sum_us += core.sum_us;
+        all.buckets.iter_mut().zip(core.buckets).for_each(|(all, one)| *all += one);
+        all
+    })
 }
 
 fn write_histogram(out: &mut String, name: &str, labels: &str, latencies: &Latencies) {

@@ -72,7 +72,8 @@ impl Client {
     pub(crate) fn event(&mut self) -> Vec<String> {
         let (_, body) = self.receive().unwrap();
         let (mut rest, mut texts) = (&body[..], Vec::new());
-        while !rest.is_empty() {
+        // Functions have the types of their arguments behind these.
+        while !rest.is_empty() && texts.len() < 5 {
             let length = usize::from(u16::from_be_bytes([rest[0], rest[1]]));
             texts.push(String::from_utf8(rest[2..2 + length].to_vec()).unwrap());
             rest = &rest[2 + length..];

@@ -11,6 +11,7 @@ mod griddb;
 mod harness;
 mod inspect;
 mod limits;
+mod monitoring;
 mod operator;
 mod rows;
 mod security;

@@ -170,3 +170,38 @@ fn the_binary_prints_the_licences_of_what_others_wrote_in_it() {
         assert!(!text.contains("GNU GENERAL PUBLIC LICENSE"), "a licence that is not taken");
     }
 }
+
+#[test]
+fn top_shows_what_a_node_does() {
+    let folder = Folder::new("top");
+    let server = Server::start(start(&folder, &["--cores", "1"]));
+    write_rows(&server, 1);
+    let top = |more: &[&str]| {
+        let output = tarndb(&["top", "--once", "--http", server.field("http")]).args(more).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let picture = top(&[]);
+    assert!(picture.starts_with("TarnDB ") && !picture.contains('\x1b'), "{picture}");
+    assert!(["cql write ", "core ", "memory ", "device ", " k.t"].iter().all(|part| picture.contains(part)), "{picture}");
+    let figures: serde_json::Value = serde_json::from_str(&top(&["--json"])).unwrap();
+    assert_eq!(figures["requests"].as_array().unwrap().last().unwrap()["requests"], "all");
+    let (code, message) = refused(tarndb(&["top", "--interval", "0"]));
+    assert!(code == 2 && message.contains("1..=3600"), "{message}");
+    end(server);
+}
+
+#[test]
+fn the_doctor_names_what_is_wrong_and_ends_with_one() {
+    let folder = Folder::new("doctor");
+    let output = tarndb(&["doctor", "--data-dir", folder.0.join("not/yet").to_str().unwrap()]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(["kernel: ", "io_uring: ", "open files: ", "clock: "].iter().all(|check| text.contains(check)), "{text}");
+    assert!(!folder.0.join("not").exists(), "it changes nothing");
+    let output = tarndb(&["doctor", "--json", "--data-dir", "/proc"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let place = found["findings"].as_array().unwrap().iter().find(|finding| finding["check"] == "data directory").unwrap();
+    assert_eq!(place["verdict"], "bad");
+    assert!(place["advice"].as_str().unwrap().contains("--data-dir"), "{place}");
+}

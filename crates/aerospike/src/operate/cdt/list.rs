@@ -77,28 +77,8 @@ pub(super) fn modify(call: &Call<'_>, bytes: Option<&[u8]>) -> Result<Outcome, R
             }
             None
         }
-        code::LIST_APPEND => {
-            let arguments = call.arguments(1, 3)?;
-            let item = stored(arguments.value(0)?, depth)?;
-            add(&mut list, None, vec![item], arguments.flags(2)?)?;
-            number(list.items.len())
-        }
-        code::LIST_APPEND_ITEMS => {
-            let arguments = call.arguments(1, 3)?;
-            let items = stored_items(arguments.value(0)?, depth)?;
-            add(&mut list, None, items, arguments.flags(2)?)?;
-            number(list.items.len())
-        }
-        code::LIST_INSERT => {
-            let arguments = call.arguments(2, 3)?;
-            let item = stored(arguments.value(1)?, depth)?;
-            add(&mut list, Some(arguments.integer(0)?), vec![item], arguments.flags(2)?)?;
-            number(list.items.len())
-        }
-        code::LIST_INSERT_ITEMS => {
-            let arguments = call.arguments(2, 3)?;
-            let items = stored_items(arguments.value(1)?, depth)?;
-            add(&mut list, Some(arguments.integer(0)?), items, arguments.flags(2)?)?;
+        code::LIST_APPEND | code::LIST_APPEND_ITEMS | code::LIST_INSERT | code::LIST_INSERT_ITEMS => {
+            insert(call, &mut list)?;
             number(list.items.len())
         }
         code::LIST_SET => {
@@ -149,6 +129,20 @@ pub(super) fn modify(call: &Call<'_>, bytes: Option<&[u8]>) -> Result<Outcome, R
         _ => return remove(call, list),
     };
     Ok(Outcome::changed(list.to_bytes(), result))
+}
+
+/// Adds an element or several, at the end or at an index.
+fn insert(call: &Call<'_>, list: &mut List<'_>) -> Result<(), ResultCode> {
+    let depth = call.path.len() + 1;
+    let is_at_end = matches!(call.code, code::LIST_APPEND | code::LIST_APPEND_ITEMS);
+    let arguments = if is_at_end { call.arguments(1, 3)? } else { call.arguments(2, 3)? };
+    let value = arguments.value(usize::from(!is_at_end))?;
+    let items = match call.code {
+        code::LIST_APPEND | code::LIST_INSERT => vec![stored(value, depth)?],
+        _ => stored_items(value, depth)?,
+    };
+    let index = if is_at_end { None } else { Some(arguments.integer(0)?) };
+    add(list, index, items, arguments.flags(2)?)
 }
 
 /// The type of a list that an operation makes.

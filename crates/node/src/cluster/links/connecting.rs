@@ -2,14 +2,22 @@
 
 use crate::cluster::core::ClusterCore;
 use crate::cluster::links::channel::Channel;
-use crate::cluster::links::link::AGAIN_US;
+use crate::cluster::links::link::{AGAIN_US, Moved};
 use crate::cluster::links::remote_core::RemoteCore;
+use crate::config::NodeConfig;
 use base::{CoreId, NodeId};
 use cluster::MemberState;
 use cluster::wire::{Hello, Kind};
 use io::Reactor;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+
+/// Whose links these are.
+pub(crate) struct OwnCore<'a> {
+    pub(crate) core: CoreId,
+    pub(crate) cores: u16,
+    pub(crate) config: &'a NodeConfig,
+}
 
 /// A link that has not become open in this time is given up and made again.
 const HANDSHAKE_US: u64 = 2_000_000;
@@ -25,7 +33,7 @@ impl ClusterCore {
         self.view.peers.keys().filter(|node| wanted(node) && !is_open(node)).copied().collect()
     }
 
-    pub(crate) fn hello(&self, core: CoreId, cores: u16, target_core: CoreId) -> Hello {
+    pub(crate) fn hello(&self, own: &OwnCore<'_>, target_core: CoreId) -> Hello {
         let identity = self.membership.identity.as_ref();
         Hello {
             protocol_versions: self.config.protocol_versions,
@@ -34,14 +42,15 @@ impl ClusterCore {
             node: identity.map(|identity| identity.node),
             host_id: self.membership.host_id,
             incarnation: self.config.incarnation,
-            core: core.0,
-            cores,
+            core: own.core.0,
+            cores: own.cores,
             target_core: target_core.0,
+            node_address: own.config.listening().node.map(|address| address.to_string()),
         }
     }
 
     /// Connects what is wanted and not connected. Returns the time at which to look again.
-    pub(crate) fn connect_links<R: Reactor>(&mut self, reactor: &mut R, core: CoreId, cores: u16) -> Option<u64> {
+    pub(crate) fn connect_links<R: Reactor>(&mut self, reactor: &mut R, own: &OwnCore<'_>) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
         let mut next: Option<u64> = None;
         for link in self.links.outgoing.values_mut().filter(|link| !link.is_open) {
@@ -62,7 +71,7 @@ impl ClusterCore {
                 continue;
             }
             let Some(peer) = self.address_of(target.0) else { continue };
-            let hello = self.hello(core, cores, target.1);
+            let hello = self.hello(own, target.1);
             let Some(link) = self.links.outgoing.get_mut(&target) else { continue };
             if now_us < link.again_at_us {
                 next = Some(next.map_or(link.again_at_us, |next| next.min(link.again_at_us)));
@@ -73,7 +82,7 @@ impl ClusterCore {
                 Ok(channel) => channel,
                 Err(error) => {
                     next = Some(next.map_or(link.again_at_us, |next| next.min(link.again_at_us)));
-                    self.links.log_closing(core, Some(target.0), None, &error.to_string(), now_us);
+                    self.links.log_closing(own.core, Some(target.0), None, &error.to_string(), now_us);
                     continue;
                 }
             };
@@ -87,8 +96,30 @@ impl ClusterCore {
 
     /// Where a member is, and how many cores it has: one at least, if the view does not show it yet.
     pub(crate) fn address_of(&self, node: NodeId) -> Option<(SocketAddr, u16)> {
-        let shown = self.view.peers.get(&node).map(|peer| (peer.address, peer.cores));
+        let peer = self.view.peers.get(&node);
+        let moved = self.links.moved.get(&node).filter(|moved| peer.is_none_or(|peer| peer.incarnation != moved.incarnation));
+        let shown = moved.map(|moved| (moved.address, moved.cores)).or_else(|| peer.map(|peer| (peer.address, peer.cores)));
         shown.or_else(|| self.membership.members_told.get(&node).map(|address| (*address, 1)))
+    }
+
+    /// A member has said hello. Its process may have started elsewhere, of which the metadata does not know yet, and may not get to know before others
+    /// reach it there.
+    pub(crate) fn note_address<R: Reactor>(&mut self, reactor: &mut R, hello: &Hello) {
+        let (Some(node), Some(address)) = (hello.node, hello.node_address.as_deref().and_then(|address| address.parse().ok())) else {
+            return;
+        };
+        let is_known = self.view.peers.get(&node).is_some_and(|peer| peer.incarnation == hello.incarnation);
+        if is_known || self.address_of(node).is_some_and(|(known, _)| known == address) {
+            return;
+        }
+        tracing::info!(node = node.0, %address, "a member is at another address than before");
+        self.links.moved.insert(node, Moved { incarnation: hello.incarnation, address, cores: hello.cores });
+        // What tries to reach the former address begins anew.
+        let targets: Vec<RemoteCore> = self.links.outgoing.keys().filter(|target| target.0 == node).copied().collect();
+        for target in targets {
+            self.links.abort(reactor, target);
+            self.links.outgoing(target).again_at_us = 0;
+        }
     }
 
     /// Closes unauthenticated connections whose time is over, and the oldest if there are too many. Returns the time at which to look again.

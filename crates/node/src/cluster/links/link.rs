@@ -60,6 +60,14 @@ pub(crate) struct Incoming {
     pub(crate) tell_full_us: u64,
 }
 
+/// Where a process of a member is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moved {
+    pub(crate) incarnation: u64,
+    pub(crate) address: SocketAddr,
+    pub(crate) cores: u16,
+}
+
 /// All of a core.
 #[derive(Default)]
 pub(crate) struct Links {
@@ -73,6 +81,8 @@ pub(crate) struct Links {
     /// Those of `incoming` that are no members.
     pub(crate) unauthenticated: Unauthenticated,
     pub(crate) receivers: u32,
+    /// Members that have said that they are at another address than the metadata knows.
+    pub(crate) moved: BTreeMap<NodeId, Moved>,
     /// Reasons for closing connections, with the time at which each was logged.
     refusals_logged: BTreeMap<String, u64>,
 }

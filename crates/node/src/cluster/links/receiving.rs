@@ -1,6 +1,7 @@
 //! Connections of other nodes: bytes become frames, and the handshake says whose they are.
 
 use crate::cluster::links::channel::Channel;
+use crate::cluster::links::connecting::OwnCore;
 use crate::cluster::links::link::{AGAIN_US, Incoming};
 use crate::cluster::links::unauthenticated::UNAUTHENTICATED_BYTES_MAX;
 use crate::core::Core;
@@ -96,7 +97,8 @@ impl Core {
         hello: Hello,
     ) -> Result<(), String> {
         let Some(cluster) = &mut self.cluster else { return Ok(()) };
-        let own = cluster.hello(self.core, self.cores, CoreId(hello.core));
+        let own = OwnCore { core: self.core, cores: self.cores, config: &self.config };
+        let own = cluster.hello(&own, CoreId(hello.core));
         let (identity, state) = (cluster.membership.identity.clone(), cluster.newest_state());
         let accepted = match &identity {
             Some(identity) => accept(&hello, identity, cluster.config.protocol_versions, self.cores, &state),
@@ -119,7 +121,7 @@ impl Core {
         let formers: Vec<ConnectionId> =
             cluster.links.incoming.iter().filter(|(_, incoming)| former(incoming)).map(|(connection, _)| *connection).collect();
         cluster.answer(reactor, connection, Kind::WELCOME.0, |body| body.extend_from_slice(&own.encode()));
-        let node = hello.node;
+        let (node, said) = (hello.node, hello.clone());
         if let Some(incoming) = cluster.links.incoming.get_mut(&connection) {
             (incoming.hello, incoming.version) = (Some(hello), version);
             let (unauthenticated, until) = (&mut cluster.links.unauthenticated, incoming.unauthenticated_until);
@@ -131,6 +133,9 @@ impl Core {
         for former in formers {
             self.node_closed(reactor, former);
             reactor.abort(former);
+        }
+        if let Some(cluster) = &mut self.cluster {
+            cluster.note_address(reactor, &said);
         }
         if let Some(node) = node {
             self.incoming_opened(node, connection);

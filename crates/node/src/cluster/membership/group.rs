@@ -51,6 +51,8 @@ pub(crate) struct MetadataCore {
     pub(crate) lease_told_us: u64,
     /// Cores that have been told of a lease without end, and have not said that they know of its end.
     pub(crate) endless_leases: u16,
+    /// Since when this member has known of no leader.
+    pub(crate) leaderless_since_us: Option<u64>,
     pub(crate) contact: Option<Contact>,
     pub(crate) contact_number: usize,
     pub(crate) contact_at_us: u64,
@@ -111,6 +113,7 @@ impl MetadataCore {
             made: Arc::new(View::nothing()),
             lease_told_us: 0,
             endless_leases: 0,
+            leaderless_since_us: None,
             contact: None,
             contact_number: 0,
             contact_at_us: 0,

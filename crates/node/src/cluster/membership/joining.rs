@@ -1,7 +1,12 @@
 //! A process becomes a member: it asks those that `join` names, and core 0 of the one that is asked proposes it.
+//!
+//! A member that hears of no leader says hello to them, too: it may have moved, or all others may have, and a hello says where its sender is.
 
 use crate::cluster::core::ClusterCore;
 use crate::cluster::links::channel::Channel;
+use crate::cluster::links::connecting::OwnCore;
+use crate::cluster::links::link::Link;
+use crate::cluster::links::remote_core::RemoteCore;
 use crate::cluster::membership::group::{Contact, Waiter};
 use crate::core::Core;
 use crate::message::Message;
@@ -9,11 +14,15 @@ use base::CoreId;
 use cluster::wire::{Hello, Join, JoinReply, Kind, RefusalMessage, link_version};
 use cluster::{Metadata, Outcome, State, Versions};
 use io::{ConnectionId, Reactor};
+use std::net::SocketAddr;
 
 /// How long after a member could not be asked to take this node in the next one is; twice as long after each round of all of them, ...
 const JOIN_AGAIN_US: u64 = 500_000;
 /// ... up to this.
 const JOIN_AGAIN_US_MAX: u64 = 4_000_000;
+
+/// How long a member hears of no leader before it looks for others where `join` says they are: longer than an election takes.
+const CUT_OFF_US: u64 = 3_000_000;
 
 /// How long a member that is asked has to answer: longer than a proposal takes at most.
 const JOIN_PATIENCE_US: u64 = 12_000_000;
@@ -25,6 +34,14 @@ fn may_join(welcome: &[u8], versions: Versions, state: &State) -> Result<(), Str
 }
 
 impl ClusterCore {
+    /// Whether core 0 of the member at this address is connected.
+    fn is_linked_with(&self, address: SocketAddr) -> bool {
+        let is_there = |(target, link): (&RemoteCore, &Link)| {
+            target.1 == CoreId(0) && link.is_open() && self.address_of(target.0).is_some_and(|(known, _)| known == address)
+        };
+        self.links.outgoing.iter().any(is_there)
+    }
+
     pub(crate) fn is_contact(&self, connection: ConnectionId) -> bool {
         let contact = self.membership.group.as_ref().and_then(|metadata| metadata.contact.as_ref());
         contact.is_some_and(|contact| contact.connection == connection)
@@ -32,8 +49,20 @@ impl ClusterCore {
 }
 
 impl Core {
-    /// On core 0: asks one contact after the other to be taken in.
-    pub(crate) fn ask_to_join<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
+    /// On core 0 of a member that hears of no leader and has others to ask: when it does.
+    pub(crate) fn cut_off_at(&mut self, now_us: u64) -> Option<u64> {
+        let cluster = self.cluster.as_mut()?;
+        let core = cluster.membership.group.as_mut()?;
+        let is_led = core.metadata().is_none_or(|metadata| metadata.leader().is_some() || metadata.join_request().is_some());
+        if is_led || cluster.config.join.is_empty() {
+            core.leaderless_since_us = None;
+            return None;
+        }
+        Some(*core.leaderless_since_us.get_or_insert(now_us) + CUT_OFF_US)
+    }
+
+    /// On core 0: asks one contact after the other to be taken in, or says hello to it if this is a member.
+    pub(crate) fn ask_contact<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
         let cluster = self.cluster.as_mut()?;
         let core = cluster.membership.group.as_mut()?;
@@ -52,26 +81,25 @@ impl Core {
         (core.contact_at_us, core.contact_until_us) = (now_us + JOIN_AGAIN_US, now_us + JOIN_PATIENCE_US);
         let address = *cluster.config.join.get(core.contact_number % cluster.config.join.len().max(1))?;
         core.contact_number += 1;
+        let joins = core.metadata().is_none_or(|metadata| metadata.join_request().is_some());
+        if cluster.is_linked_with(address) {
+            return Some(now_us + JOIN_AGAIN_US);
+        }
         let mut channel = match Channel::connecting(&cluster.config, address.ip()) {
             Ok(channel) => channel,
             Err(error) => {
                 cluster.links.log_closing(self.core, None, Some(address), &error.to_string(), now_us);
-                return Some(core.contact_at_us);
+                return Some(now_us + JOIN_AGAIN_US);
             }
         };
         let connection = reactor.connect(address, Some((CoreId(0), 1)));
-        let hello = Hello {
-            protocol_versions: cluster.config.protocol_versions,
-            cluster_name: self.config.cluster_name.clone(),
-            cluster_id: 0,
-            node: None,
-            host_id: self.config.host_id,
-            incarnation: cluster.config.incarnation,
-            core: 0,
-            cores: self.cores,
-            target_core: 0,
-        };
+        let mut hello = cluster.hello(&OwnCore { core: self.core, cores: self.cores, config: &self.config }, CoreId(0));
+        if joins {
+            // Who has a number and nothing else asks for it again.
+            (hello.cluster_id, hello.node) = (0, None);
+        }
         channel.send(reactor, connection, Kind::HELLO, |body| body.extend_from_slice(&hello.encode()));
+        let Some(core) = &mut cluster.membership.group else { return None };
         core.contact = Some(Contact { address, connection, channel, has_answered: false });
         None
     }
@@ -97,8 +125,16 @@ impl Core {
                         Ok(()) => {
                             if let Some(join) = metadata.join_request() {
                                 contact.channel.send(reactor, connection, Kind::JOIN, |body| body.extend_from_slice(&join.encode()));
+                                continue;
                             }
-                            continue;
+                            // This member is known there, and found by what its hello has said.
+                            (contact.has_answered, core.unanswered) = (true, 0);
+                            core.contact_at_us = now.monotonic_us + JOIN_AGAIN_US_MAX;
+                            reactor.close(connection);
+                            if let Ok(hello) = Hello::decode(frame.body) {
+                                cluster.note_address(reactor, &hello);
+                            }
+                            return;
                         }
                         Err(why) => why,
                     },

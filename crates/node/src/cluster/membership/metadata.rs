@@ -5,9 +5,10 @@ use crate::cluster::core::ClusterCore;
 use crate::cluster::membership::group::Waiter;
 use crate::cluster::membership::view::View;
 use crate::config::NodeConfig;
-use crate::core::{Core, node_tag};
+use crate::core::Core;
 use crate::message::Message;
 use crate::schema_changes::{METADATA_TAG, SchemaChanges};
+use crate::tags::node_tag;
 use base::{CoreId, NodeId, Now};
 use cluster::{Blobs, Command, Event, Metadata, Outcome, Profile, Refused, Stored};
 use io::{DiskError, DiskRequest, Reactor};
@@ -105,8 +106,10 @@ impl Core {
         self.publish_state(reactor);
         self.tell_lease(reactor);
         self.settle_schema(reactor);
-        if is_joiner {
-            let again_us = self.ask_to_join(reactor);
+        let cut_off_us = self.cut_off_at(now.monotonic_us);
+        due_us = due_us.into_iter().chain(cut_off_us.filter(|at_us| now.monotonic_us < *at_us)).min();
+        if is_joiner || cut_off_us.is_some_and(|at_us| now.monotonic_us >= at_us) {
+            let again_us = self.ask_contact(reactor);
             due_us = due_us.into_iter().chain(again_us).min();
         }
         due_us

@@ -41,6 +41,8 @@ pub struct Board {
 struct Inner {
     cluster: Option<ClusterReport>,
     cores: BTreeMap<u16, CoreReport>,
+    /// How often each core has reported.
+    reports: BTreeMap<u16, u64>,
     orders: VecDeque<(Order, Sender<Answer>)>,
 }
 
@@ -83,6 +85,12 @@ impl Board {
         &self.backup
     }
 
+    /// How often each core has reported, in the order of cores: a core that lives reports about once a second.
+    #[must_use]
+    pub fn reports(&self) -> Vec<u64> {
+        self.lock().reports.values().copied().collect()
+    }
+
     /// The schema as core 0 knows it; an empty one before it does.
     #[must_use]
     pub fn schema(&self) -> Arc<Schema> {
@@ -123,7 +131,8 @@ impl Board {
     }
 
     /// Clients of CQL that are connected to any core.
-    pub(crate) fn clients(&self) -> Vec<Arc<ConnectedClient>> {
+    #[must_use]
+    pub fn clients(&self) -> Vec<Arc<ConnectedClient>> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner).all.iter().filter_map(Weak::upgrade).collect()
     }
 
@@ -157,6 +166,7 @@ impl Board {
         if cluster.is_some() {
             inner.cluster = cluster;
         }
+        *inner.reports.entry(core.core).or_default() += 1;
         inner.cores.insert(core.core, core);
         true
     }
@@ -198,5 +208,6 @@ mod tests {
         assert!(board.write(CoreReport::default(), None));
         assert_eq!(board.take_orders().len(), 1, "the order is still there");
         assert_eq!(board.report().cores.len(), 1);
+        assert_eq!(board.reports(), [1], "what could not be written does not count");
     }
 }

@@ -1,7 +1,6 @@
 //! Sets and bins that a request is the first to name: added to the schema before it runs.
 
-use crate::message::SchemaUpdate;
-use crate::schema_changes::{ResolvedChange, SchemaChange, SchemaEnvironment, SchemaFailure};
+use crate::schema_changes::{ResolvedChange, SchemaChange, SchemaEnvironment, SchemaFailure, SchemaUpdate};
 use aerospike::exec::Need;
 use cql::ddl::{self, SchemaEvent, SchemaEventTarget};
 use cql::wire::ChangeKind;

@@ -1,25 +1,30 @@
 //! Aerospike on a core: records, what a node shows of itself, and failures as result codes.
 
+mod answer;
 mod audit;
 mod audited;
 mod declarations;
+mod failures;
 mod records;
 mod travel;
 mod view;
 
+pub(crate) use self::answer::Answer;
+
+use self::failures::{failure, schema_failure};
 use self::records::Records;
 use super::{ClientProtocol, ClientSession, ReplyForm, RequestCoordinator, Server, Verdict};
 use crate::audit::{Failure, RequestTag};
 use crate::cluster::Asker;
 use crate::core::Core;
 use crate::message::Message;
-use crate::schema_changes::{SchemaFailure, SchemaOutcome};
+use crate::schema_changes::SchemaOutcome;
 use aerospike::ResultCode;
-use aerospike::exec::{self, RecordCoordinator, Shape};
+use aerospike::exec::RecordCoordinator;
 use aerospike::session::{self, Session};
 use io::{ConnectionId, Reactor};
 use model::operation::{Coordinator, Step};
-use shard::{Refusal, ShardError};
+use shard::ShardError;
 use std::net::SocketAddr;
 
 /// Aerospike's protocol.
@@ -101,15 +106,6 @@ impl ClientSession for Session {
     }
 }
 
-/// How a request is answered.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Answer {
-    /// A message.
-    Message(Shape),
-    /// The value of a command, which the session puts after its name.
-    Info,
-}
-
 impl ReplyForm for Answer {
     fn write_failure(self, error: &ShardError, out: &mut Vec<u8>) {
         match self {
@@ -145,34 +141,6 @@ impl RequestCoordinator for Box<dyn RecordCoordinator> {
 
     fn is_open(&self) -> bool {
         true
-    }
-}
-
-/// A shard's failure as a client hears of it.
-fn failure(error: &ShardError) -> ResultCode {
-    match error {
-        ShardError::NotPrimary | ShardError::Unavailable { .. } => ResultCode::PARTITION_UNAVAILABLE,
-        ShardError::OutcomeUnknown | ShardError::NoAnswer => ResultCode::TIMEOUT,
-        other => match other.refusal() {
-            Refusal::Full => ResultCode::OUT_OF_MEMORY,
-            Refusal::Busy => ResultCode::DEVICE_OVERLOAD,
-            Refusal::TooLarge => ResultCode::RECORD_TOO_BIG,
-            Refusal::NotReady => ResultCode::PARTITION_UNAVAILABLE,
-            Refusal::UnknownTable | Refusal::Damaged | Refusal::Poisoned | Refusal::Other => ResultCode::SERVER_ERROR,
-        },
-    }
-}
-
-/// Why a set or its bins could not be declared.
-fn schema_failure(failure: &SchemaFailure) -> ResultCode {
-    match failure {
-        SchemaFailure::RecordSet(error) => exec::declaration_failure(error),
-        SchemaFailure::Undecided => ResultCode::TIMEOUT,
-        SchemaFailure::Statement(_)
-        | SchemaFailure::Rejected { .. }
-        | SchemaFailure::NotStored(_)
-        | SchemaFailure::TruncationNotStored(_)
-        | SchemaFailure::Refused(_) => ResultCode::SERVER_ERROR,
     }
 }
 

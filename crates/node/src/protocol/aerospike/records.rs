@@ -5,16 +5,18 @@
 //!
 //! In a cluster a request about a record goes to the primary of its slot, as parts of batches and scans do.
 
+use super::answer::Answer;
 use super::declarations::Declaration;
-use super::{Answer, failure, schema_failure, travel};
+use super::failures::{failure, schema_failure};
+use super::travel;
 use crate::cluster::{Asker, NOBODY, PATIENCE_US, Place, Route};
 use crate::coordination::{Started, Ticket};
 use crate::core::Core;
-use crate::message::{Message, PartId, SchemaAction, SchemaRequest};
+use crate::message::{Message, PartId};
 use crate::protocol::{AnyCoordinator, Reply};
 use crate::request_figures::{Class, RequestKind};
 use crate::requests::{REQUEST_BYTES, Request, Work as Waiting};
-use crate::schema_changes::SchemaOutcome;
+use crate::schema_changes::{SchemaAction, SchemaOutcome, SchemaRequest};
 use aerospike::ResultCode;
 use aerospike::exec::{self, Options, Shape, Work};
 use aerospike::info::{NodeView, Truncation};

@@ -2,8 +2,9 @@
 
 use super::prepared::weight;
 use super::replicas::{asked, type_of_batch};
+use super::reply_header::ReplyHeader;
 use super::statements::{Progress, Statements};
-use super::{ReplyHeader, travel};
+use super::travel;
 use crate::message::Message;
 use crate::protocol::AnyCoordinator;
 use crate::request_figures::RequestKind;

@@ -1,8 +1,8 @@
 //! Statements that another core or member has sent on, and batches that are run again from their log.
 
-use super::ReplyHeader;
 use super::batch::{batch_statements, kind_of};
 use super::prepared::weight;
+use super::reply_header::ReplyHeader;
 use super::statements::{Progress, Statements};
 use super::travel::{self, Travelled};
 use crate::cluster::{Asker, NOBODY, PATIENCE_US, Route};

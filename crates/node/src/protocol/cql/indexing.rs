@@ -4,13 +4,13 @@
 //! cluster has changed, and from time to time after writes: a slot that gets its first row is one of them, so that indexes cost nothing where there are no
 //! rows. How far a slot has come is stored with its entries, so nothing is lost when the process dies or another member becomes the primary.
 
-use super::ReplyHeader;
+use super::reply_header::ReplyHeader;
 use crate::cluster::{Asker, NOBODY};
 use crate::core::Core;
 use crate::message::{Message, PartId};
 use crate::protocol::Reply;
 use crate::requests::{REQUEST_BYTES, Request};
-use base::{Slot, TableId};
+use base::TableId;
 use cql::exec::ViewEntries;
 use cql::index::{self, Backfill, Backfilled};
 use cql::plan::view_plans;
@@ -42,46 +42,6 @@ pub(crate) fn observations(schema: &Schema, table: &Arc<Table>) -> Vec<Observati
         derived: vec![batch_log(table.id)],
     });
     indexes.chain(views).collect()
-}
-
-/// What a core knows of its backfills.
-#[derive(Default)]
-pub(crate) struct Backfills {
-    /// Slots that are to be looked at, by the index's table.
-    queue: VecDeque<(TableId, Slot)>,
-    /// The stretch that runs.
-    running: Option<(TableId, Slot)>,
-    /// Slots that were found complete since the schema was as it is.
-    complete: BTreeSet<(TableId, Slot)>,
-    /// Indexes that have had no slot left once. One that gets its first row later has that row's entries from the start.
-    built: BTreeSet<TableId>,
-    /// The last look has seen the writes up to this one, of this version of the cluster.
-    seen: Option<(Sequence, u64)>,
-    look_at_us: u64,
-    again_at_us: u64,
-}
-
-impl Backfills {
-    /// Tables may have been emptied, or have other indexes.
-    pub(super) fn schema_changed(&mut self) {
-        self.queue.clear();
-        self.complete.clear();
-        self.seen = None;
-    }
-
-    /// Indexes that are complete on this core.
-    pub(crate) fn built(&self) -> impl Iterator<Item = TableId> + '_ {
-        self.built.iter().copied()
-    }
-
-    /// Slots that are still to be looked at, counted by index.
-    pub(crate) fn slots_left(&self) -> u32 {
-        (self.queue.len() + usize::from(self.running.is_some())) as u32
-    }
-
-    fn has_slots_of(&self, index: TableId) -> bool {
-        self.queue.iter().chain(&self.running).any(|(other, _)| *other == index)
-    }
 }
 
 impl Core {

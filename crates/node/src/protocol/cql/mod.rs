@@ -7,15 +7,20 @@
 
 mod audit;
 mod audited;
+mod backfills;
 mod batch;
 mod batch_log;
+mod batch_logs;
+mod failures;
 mod forwarded;
 mod indexing;
 mod prepared;
 mod replicas;
+mod reply_header;
 mod rights;
 mod routes;
 mod schema;
+mod state;
 mod statements;
 mod travel;
 mod view;
@@ -26,58 +31,30 @@ mod view_updates;
 
 pub use prepared::SharedStatements;
 
-use self::batch_log::BatchLogs;
-use self::indexing::Backfills;
 pub(crate) use self::indexing::observations;
-use self::prepared::CoreStatements;
-use self::rights::RightsOfRoles;
+pub(crate) use self::reply_header::ReplyHeader;
+pub(crate) use self::state::CoreState;
+
+use self::failures::{failure, login_failure};
 use self::statements::Statements;
-use self::view_builds::ViewBuilds;
-use self::view_updates::ViewUpdates;
 use super::{ClientProtocol, ClientSession, ReplyForm, RequestCoordinator, Server, Verdict};
 use crate::audit::{Failure, RequestTag};
-use crate::cluster::{Asker, Ring};
+use crate::cluster::Asker;
 use crate::core::Core;
 use crate::logins::{LoginRefusal, LoginTag};
 use crate::message::Message;
 use crate::schema_changes::{SchemaFailure, SchemaOutcome};
 use cql::session::{Session, Workspaces};
-use cql::wire::{self, Consistency, Event, Opcode, ProtocolVersion, StreamId};
-use cql::{Asked, CqlError, reply, session};
+use cql::wire::{self, Event, Opcode, ProtocolVersion, StreamId};
+use cql::{CqlError, reply, session};
 use io::Reactor;
 use model::operation::{Coordinator, Standing, Step};
-use shard::{Refusal, ShardError};
+use shard::ShardError;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Cassandra's native protocol.
 pub(crate) struct Cql;
-
-/// What a core keeps for it.
-pub(crate) struct CoreState {
-    statements: CoreStatements,
-    rights: RightsOfRoles,
-    pub(crate) batches: BatchLogs,
-    pub(crate) backfills: Backfills,
-    pub(crate) view_updates: ViewUpdates,
-    pub(crate) view_builds: ViewBuilds,
-    /// Without a cluster.
-    ring: Ring,
-}
-
-impl CoreState {
-    pub(crate) fn new(shared: Arc<SharedStatements>) -> Self {
-        Self {
-            statements: CoreStatements::new(shared),
-            rights: RightsOfRoles::default(),
-            batches: BatchLogs::default(),
-            backfills: Backfills::default(),
-            view_updates: ViewUpdates::default(),
-            view_builds: ViewBuilds::default(),
-            ring: Ring::default(),
-        }
-    }
-}
 
 impl ClientProtocol for Cql {
     type Session = Session;
@@ -198,19 +175,6 @@ impl ClientSession for Session {
     }
 }
 
-/// The request of this stream logs in.
-fn login_tag(stream: StreamId) -> LoginTag {
-    LoginTag(u64::from(stream.0 as u16))
-}
-
-/// Why a client is not logged in, in CQL's terms.
-fn login_failure(refusal: &LoginRefusal) -> CqlError {
-    match refusal {
-        LoginRefusal::BadCredentials { .. } => CqlError::BadCredentials(refusal.to_string()),
-        LoginRefusal::TooManyFailures(_) | LoginRefusal::Overloaded => CqlError::Overloaded(refusal.to_string()),
-    }
-}
-
 impl RequestCoordinator for Box<dyn Coordinator<Error = CqlError>> {
     type Reply = ReplyHeader;
 
@@ -236,31 +200,6 @@ impl RequestCoordinator for Box<dyn Coordinator<Error = CqlError>> {
     }
 }
 
-/// What a reply frame starts with.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ReplyHeader {
-    /// The connection's version.
-    pub(crate) version: ProtocolVersion,
-    /// The request's stream.
-    pub(crate) stream: StreamId,
-    /// What timeouts and failures tell of the request.
-    pub(crate) asked: Asked,
-}
-
-impl ReplyHeader {
-    pub(crate) fn new(version: ProtocolVersion, stream: StreamId) -> Self {
-        Self { version, stream, asked: Asked::default() }
-    }
-
-    pub(crate) fn asking(self, asked: Asked) -> Self {
-        Self { asked, ..self }
-    }
-
-    pub(crate) fn write_error(self, error: &CqlError, out: &mut Vec<u8>) {
-        reply::write_error(out, self.version, self.stream, error);
-    }
-}
-
 impl ReplyForm for ReplyHeader {
     fn write_failure(self, error: &ShardError, out: &mut Vec<u8>) {
         self.write_error(&failure(error, self.asked), out);
@@ -278,26 +217,5 @@ impl ReplyForm for ReplyHeader {
             Err(SchemaFailure::Statement(error)) => self.write_error(error, out),
             Err(failure) => self.write_error(&CqlError::Server(failure.to_string()), out),
         }
-    }
-}
-
-/// A shard's failure in CQL's terms.
-pub(crate) fn failure(error: &ShardError, asked: Asked) -> CqlError {
-    let message = error.to_string();
-    match error {
-        ShardError::OutcomeUnknown if asked.writes.is_some() => CqlError::WriteTimeout(asked),
-        ShardError::OutcomeUnknown | ShardError::NoAnswer => CqlError::ReadTimeout(asked),
-        ShardError::NotPrimary => CqlError::Unavailable { consistency: asked.consistency, required: asked.required, alive: 0 },
-        ShardError::Unavailable { consistency, required, alive } => {
-            let consistency = Consistency::try_from(*consistency).unwrap_or(Consistency::One);
-            CqlError::Unavailable { consistency, required: *required, alive: *alive }
-        }
-        other => match other.refusal() {
-            Refusal::Full | Refusal::Busy => CqlError::Overloaded(message),
-            Refusal::TooLarge | Refusal::UnknownTable => CqlError::Invalid(message),
-            Refusal::Damaged => CqlError::ReadFailure(message, asked),
-            Refusal::Poisoned => CqlError::WriteFailure(message, asked),
-            Refusal::NotReady | Refusal::Other => CqlError::Server(message),
-        },
     }
 }

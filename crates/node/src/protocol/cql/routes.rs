@@ -1,8 +1,9 @@
 //! How a statement travels to another member.
 
 use super::replicas::{is_write, table_of};
+use super::reply_header::ReplyHeader;
 use super::statements::Statements;
-use super::{ReplyHeader, travel};
+use super::travel;
 use crate::cluster::{PATIENCE_US, Place, Route};
 use crate::message::Message;
 use base::Token;

@@ -1,7 +1,6 @@
 //! CREATE, ALTER, DROP, GRANT, …: changes of the schema.
 
-use crate::message::{SchemaAction, SchemaUpdate};
-use crate::schema_changes::{ResolvedChange, SchemaChange, SchemaEnvironment, SchemaFailure};
+use crate::schema_changes::{ResolvedChange, SchemaAction, SchemaChange, SchemaEnvironment, SchemaFailure, SchemaUpdate};
 use cql::CqlError;
 use cql::ddl;
 use cql::language::ast::Statement;

@@ -1,17 +1,20 @@
 //! QUERY, PREPARE, EXECUTE and BATCH: from a decoded request to work on shards.
 
+use super::failures::{failure, login_failure, login_tag};
 use super::prepared::weight;
 use super::replicas::{access, asked, is_write};
+use super::reply_header::ReplyHeader;
 use super::schema::SchemaStatement;
-use super::{ReplyHeader, failure, login_failure, login_tag, travel};
+use super::travel;
 use crate::cluster::{Asker, Route};
 use crate::coordination::{Started, Ticket};
 use crate::core::Core;
 use crate::logins::{self, HashedChange};
-use crate::message::{Message, PartId, SchemaAction, SchemaRequest};
+use crate::message::{Message, PartId};
 use crate::protocol::{AnyCoordinator, Reply};
 use crate::request_figures::{Class, RequestKind};
 use crate::requests::{REQUEST_BYTES, Request};
+use crate::schema_changes::{SchemaAction, SchemaRequest};
 use base::CoreId;
 use cql::exec::{BatchCoordinator, Bindings, Execution, Options, Work, start};
 use cql::language::has_more_tokens;

@@ -9,7 +9,7 @@
 //!
 //! Integers are big-endian, as CQL's.
 
-use super::ReplyHeader;
+use super::reply_header::ReplyHeader;
 use cql::plan::Prepared;
 use cql::wire::{Direction, FRAME_HEADER_BYTES, Frame, FrameFlags, FrameHeader, Reader, Request, WireError, begin_frame, end_frame};
 use std::sync::Arc;

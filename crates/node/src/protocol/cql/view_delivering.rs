@@ -4,7 +4,8 @@
 //! entry is the same for long is delivered, up to the last entry that was seen then. A single node was the coordinator of all entries that it finds at its start, and
 //! does not wait. To deliver what is being delivered does no harm: see `cql::exec`'s module `view`.
 
-use super::{ReplyHeader, travel};
+use super::reply_header::ReplyHeader;
+use super::travel;
 use crate::cluster::{Asker, NOBODY, PATIENCE_US, Route};
 use crate::core::Core;
 use crate::message::{Message, PartId};

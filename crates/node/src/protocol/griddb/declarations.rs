@@ -1,7 +1,6 @@
 //! Containers made, changed and dropped, as changes of the schema.
 
-use crate::message::SchemaUpdate;
-use crate::schema_changes::{ResolvedChange, SchemaChange, SchemaEnvironment, SchemaFailure};
+use crate::schema_changes::{ResolvedChange, SchemaChange, SchemaEnvironment, SchemaFailure, SchemaUpdate};
 use cql::ddl::{self, SchemaEvent, SchemaEventTarget};
 use cql::wire::ChangeKind;
 use griddb::{ContainerChange, GridError};

@@ -1,23 +1,27 @@
 //! GridDB on a core: containers and their rows, and failures in GridDB's codes.
 
 mod declarations;
+mod failures;
+mod state;
 mod statements;
 mod transactions;
 mod travel;
 
-pub(crate) use self::statements::CoreState;
+pub(crate) use self::state::CoreState;
+
+use self::failures::{failure, schema_failure};
 use self::statements::Statements;
 use super::{ClientProtocol, ClientSession, ReplyForm, RequestCoordinator, Server, Verdict};
 use crate::cluster::Asker;
 use crate::core::Core;
 use crate::message::Message;
-use crate::schema_changes::{SchemaFailure, SchemaOutcome};
+use crate::schema_changes::SchemaOutcome;
+use griddb::GridError;
 use griddb::session::{self, Session};
 use griddb::wire::{ReplyHeader, Status};
-use griddb::{ErrorCode, GridError};
 use io::{ConnectionId, Reactor};
 use model::operation::Step;
-use shard::{Refusal, ShardError};
+use shard::ShardError;
 use std::net::SocketAddr;
 
 /// GridDB's protocol.
@@ -139,37 +143,5 @@ impl RequestCoordinator for NoCoordinator {
 
     fn is_open(&self) -> bool {
         match *self {}
-    }
-}
-
-/// A shard's failure as a client hears of it. After an error of the node it connects again and asks again, until its failover timeout: so it does, too, when a
-/// connection breaks before the reply. What may have been done already is asked again only if it may be done twice.
-fn failure(error: &ShardError, is_repeatable: bool) -> (Status, ErrorCode) {
-    match error {
-        ShardError::NotPrimary | ShardError::Unavailable { .. } => (Status::NodeError, ErrorCode::TXN_PARTITION_STATE_UNMATCH),
-        ShardError::OutcomeUnknown | ShardError::NoAnswer => {
-            let status = if is_repeatable { Status::NodeError } else { Status::StatementError };
-            (status, ErrorCode::TXN_REPLICATION_ACK_TIMEOUT)
-        }
-        other => match other.refusal() {
-            Refusal::NotReady => (Status::NodeError, ErrorCode::TXN_PARTITION_STATE_UNMATCH),
-            Refusal::Full | Refusal::Busy => (Status::StatementError, ErrorCode::CM_NO_MEMORY),
-            Refusal::TooLarge => (Status::StatementError, ErrorCode::CM_LIMITS_EXCEEDED),
-            Refusal::UnknownTable => (Status::StatementError, ErrorCode::TXN_CONTAINER_NOT_FOUND),
-            Refusal::Damaged | Refusal::Poisoned | Refusal::Other => (Status::StatementError, ErrorCode::DS_DS_STATEMENT_FAILED),
-        },
-    }
-}
-
-/// Why a container could not be made, changed or dropped.
-fn schema_failure(failure: &SchemaFailure) -> GridError {
-    match failure {
-        SchemaFailure::Rejected { code, message } => GridError::new(ErrorCode(*code), message.clone()),
-        SchemaFailure::Undecided => GridError::new(ErrorCode::TXN_STATEMENT_TIMEOUT, failure.to_string()),
-        SchemaFailure::Statement(_)
-        | SchemaFailure::RecordSet(_)
-        | SchemaFailure::NotStored(_)
-        | SchemaFailure::TruncationNotStored(_)
-        | SchemaFailure::Refused(_) => GridError::new(ErrorCode::DS_DS_STATEMENT_FAILED, failure.to_string()),
     }
 }

@@ -4,48 +4,26 @@
 //! ([`Work::Restart`]) and is then started again. In a cluster a statement goes to the primary of its container's slot.
 
 use super::declarations::Declaration;
+use super::failures::{failure, schema_failure};
 use super::travel::{self, Travelled};
-use super::{failure, schema_failure};
 use crate::cluster::{Asker, NOBODY, PATIENCE_US, Place, Route};
 use crate::coordination::Ticket;
 use crate::core::Core;
-use crate::message::{Message, PartId, SchemaAction, SchemaRequest};
+use crate::message::{Message, PartId};
 use crate::protocol::Reply;
 use crate::request_figures::{Class, RequestKind};
 use crate::requests::{REQUEST_BYTES, Request, Work};
-use crate::schema_changes::SchemaOutcome;
+use crate::schema_changes::{SchemaAction, SchemaOutcome, SchemaRequest};
 use base::CoreId;
 use cql::wire::Consistency;
 use griddb::exec::{self, Execution};
 use griddb::session::{Client, Progress, Server};
 use griddb::wire::{ReplyHeader, Statement, Status};
-use griddb::{Catalog, ErrorCode, GridError, PUBLIC_DATABASE};
+use griddb::{ErrorCode, GridError, PUBLIC_DATABASE};
 use io::{ConnectionId, Reactor};
-use model::Schema;
 use shard::{Access, Outcome, ShardError};
 use std::net::SocketAddr;
 use std::sync::Arc;
-
-/// What a core keeps for GridDB's clients.
-#[derive(Default)]
-pub(crate) struct CoreState {
-    pub(super) catalog: Arc<Catalog>,
-    /// When to look for transactions that are over time.
-    pub(super) overdue_at_us: u64,
-}
-
-impl CoreState {
-    pub(crate) fn new(schema: &Schema) -> Self {
-        let mut state = Self::default();
-        state.follow(schema);
-        state
-    }
-
-    /// The schema is another one now.
-    pub(super) fn follow(&mut self, schema: &Schema) {
-        Arc::make_mut(&mut self.catalog).follow(schema);
-    }
-}
 
 /// Serves one connection's statements while its bytes are being received.
 pub(crate) struct Statements<'a, R> {

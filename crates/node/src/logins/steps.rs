@@ -1,186 +1,19 @@
-//! Log-in. Passwords are compared with their hashes on another thread, and hashed there when a role gets one: either takes tens of milliseconds, by
-//! intent.
-//!
-//! A password that has matched once is recognized by a keyed digest that lives as long as the process. So a client costs one comparison for each core,
-//! not for each connection.
-//!
-//! Who fails again and again is slowed down: see [`crate::failed_logins`]. What waits for that takes no thread's time.
-//!
-//! Invariants: a log-in succeeds only if the password matches the hash that the role has when the comparison ends. A client whose role may no longer log
-//! in is disconnected.
+//! A log-in, step by step.
 
+use super::state::{
+    Answer, Computed, Credentials, Delayed, HashedChange, Login, LoginRefusal, LoginTag, Purpose, SALT_BYTES, STATEMENTS_MAX,
+    UNDER_WAY_MAX, UNDER_WAY_OF_CORE_MIN, UnderWay, is_same,
+};
 use crate::audit::{Category, Event, Failure, Operation, Source};
-use crate::core::{Core, node_tag};
-use crate::failed_logins::{FailedLogins, TooManyFailures, is_worth_a_line};
-use crate::message::{Message, SchemaAction, SchemaRequest};
-use crate::requests::{Request, RequestId};
+use crate::core::Core;
+use crate::message::Message;
+use crate::requests::Request;
+use crate::schema_changes::SchemaRequest;
 use base::CoreId;
 use cql::roles::{self, Roles};
-use io::{ConnectionId, DiskRequest, Reactor, Work};
-use ring::hmac;
-use std::collections::HashMap;
+use io::{ConnectionId, Reactor};
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
-
-/// Tags of work on another thread, from here up.
-pub(crate) const COMPUTE_TAGS: u64 = 1 << 32;
-
-/// How many comparisons and hashes of a node may wait; more are refused. Each core has its share, and a minimum.
-const UNDER_WAY_MAX: usize = 256;
-const UNDER_WAY_OF_CORE_MIN: usize = 8;
-/// Statements may have so many hashes beyond that: failing log-ins must not keep superusers from their work.
-const STATEMENTS_MAX: usize = 4;
-
-const SALT_BYTES: usize = 16;
-
-/// A keyed digest of a name and a password.
-type Digest = hmac::Tag;
-
-/// What a core knows of passwords.
-#[derive(Default)]
-pub(crate) struct Logins {
-    key: Option<hmac::Key>,
-    /// By role: the hash that a password last matched, and the password's digest.
-    fitted: HashMap<String, (String, Digest)>,
-    under_way: HashMap<u64, UnderWay>,
-    failed: FailedLogins,
-    /// How many have failed since the start.
-    failures: u64,
-    /// Comparisons that wait for their time.
-    delayed: Vec<Delayed>,
-    next: u64,
-    /// Outcomes that sessions are told in the next turn.
-    answers: Vec<Answer>,
-}
-
-/// Who a client says it is.
-#[derive(Clone, Copy)]
-pub(crate) struct Credentials<'a> {
-    pub(crate) role: &'a str,
-    pub(crate) password: &'a str,
-}
-
-/// A protocol's name for the request that logs in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LoginTag(pub(crate) u64);
-
-/// Why a client is not logged in.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum LoginRefusal {
-    #[error("Provided username {role} and/or password are incorrect")]
-    BadCredentials { role: Arc<str> },
-    #[error(transparent)]
-    TooManyFailures(#[from] TooManyFailures),
-    #[error("too many passwords are being checked already; try again later")]
-    Overloaded,
-}
-
-/// The outcome of a log-in: the role, and the hash that the password matches.
-struct Answer {
-    client: (ConnectionId, LoginTag),
-    role: Arc<str>,
-    fits: Option<String>,
-}
-
-/// A comparison that waits, as its client has failed before.
-struct Delayed {
-    due_us: u64,
-    login: Login,
-    password: String,
-}
-
-/// Work on another thread.
-struct UnderWay {
-    purpose: Purpose,
-    result: Arc<OnceLock<Computed>>,
-}
-
-enum Purpose {
-    Login(Login),
-    /// A password that a change of the schema waits for.
-    Hash {
-        request: RequestId,
-        change: HashedChange,
-    },
-}
-
-/// Makes a change of the schema from the hash of its password; of none if it could not be hashed.
-pub(crate) type HashedChange = Box<dyn FnOnce(Option<&str>) -> SchemaAction + Send>;
-
-/// A comparison, and the clients that wait for it.
-struct Login {
-    role: String,
-    hash: String,
-    digest: Digest,
-    /// Of the first of them.
-    address: IpAddr,
-    clients: Vec<(ConnectionId, LoginTag)>,
-}
-
-/// The result of work on another thread.
-enum Computed {
-    Compared { fits: bool },
-    Hashed(Option<String>),
-}
-
-impl Logins {
-    fn digest<R: Reactor>(&mut self, reactor: &mut R, credentials: Credentials<'_>) -> Digest {
-        let key = self.key.get_or_insert_with(|| {
-            let mut bytes = [0; 32];
-            reactor.entropy(&mut bytes);
-            hmac::Key::new(hmac::HMAC_SHA256, &bytes)
-        });
-        let mut context = hmac::Context::with_key(key);
-        // No name and no password has a zero byte.
-        [credentials.role, "\0", credentials.password].into_iter().for_each(|part| context.update(part.as_bytes()));
-        context.sign()
-    }
-
-    /// Starts work on another thread.
-    fn compute<R: Reactor>(&mut self, reactor: &mut R, purpose: Purpose, compute: impl FnOnce() -> Computed + Send + 'static) {
-        let result = Arc::new(OnceLock::new());
-        let number = self.next;
-        self.next += 1;
-        self.under_way.insert(number, UnderWay { purpose, result: Arc::clone(&result) });
-        let work = Work::new(move || drop(result.set(compute())));
-        reactor.submit(node_tag(COMPUTE_TAGS + number), DiskRequest::Compute { work });
-    }
-
-    fn check_room(&self, most: usize) -> Result<(), LoginRefusal> {
-        if self.under_way.len() + self.delayed.len() < most { Ok(()) } else { Err(LoginRefusal::Overloaded) }
-    }
-
-    /// Begins a comparison.
-    fn compare<R: Reactor>(&mut self, reactor: &mut R, login: Login, password: String) {
-        let hash = login.hash.clone();
-        self.compute(reactor, Purpose::Login(login), move || Computed::Compared { fits: bcrypt::verify(password, &hash).unwrap_or(false) });
-    }
-
-    /// How many log-ins have failed since the start.
-    pub(crate) fn failures(&self) -> u64 {
-        self.failures
-    }
-
-    /// Whether an outcome waits to be told.
-    pub(crate) fn has_answers(&self) -> bool {
-        !self.answers.is_empty()
-    }
-}
-
-fn is_same(one: &Digest, other: &Digest) -> bool {
-    one.as_ref() == other.as_ref()
-}
-
-impl Logins {
-    /// A log-in has failed.
-    fn failed(&mut self, core: CoreId, address: IpAddr, role: &str, connections: usize, now_us: u64) {
-        self.failures += 1;
-        let failures = self.failed.failed(address, role, now_us);
-        if is_worth_a_line(failures) {
-            tracing::warn!(core = core.0, %address, role, connections, failures, "refused to log in: no such role, or another password");
-        }
-    }
-}
 
 impl Core {
     /// Checks a client's password; its session is told later.

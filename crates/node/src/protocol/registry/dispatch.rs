@@ -1,14 +1,13 @@
-//! The protocols there are. This file is what a new one is added to; nothing else in the node names one.
-//!
-//! Each enum has a variant for each protocol, and each macro an arm. The compiler finds what is missing.
+//! What a core asks of whichever protocol. Each macro has an arm for each.
 
-use super::{ClientProtocol, ClientSession, ReplyForm, RequestCoordinator, Verdict};
-use super::{aerospike::Aerospike, cql::Cql, griddb::GridDb};
+use super::kinds::{AnyCoordinator, Protocol, Reply, Session, Workspaces};
 use crate::audit::{Failure, RequestTag};
 use crate::cluster::Asker;
 use crate::core::Core;
 use crate::logins::{LoginRefusal, LoginTag};
 use crate::message::Message;
+use crate::protocol::{ClientProtocol, ClientSession, ReplyForm, RequestCoordinator, Server, Verdict};
+use crate::protocol::{aerospike::Aerospike, cql::Cql, griddb::GridDb};
 use crate::schema_changes::SchemaOutcome;
 use io::{ConnectionId, Reactor};
 use model::operation::Step;
@@ -17,77 +16,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 #[cfg(test)]
-use super::ping::Ping;
-
-/// What is spoken on a listener.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// Cassandra's native protocol.
-    Cql,
-    /// Aerospike's.
-    Aerospike,
-    /// GridDB's.
-    GridDb,
-    /// What members of a cluster say to each other.
-    Node,
-    /// The tests' own.
-    #[cfg(test)]
-    Ping,
-}
-
-type SessionOf<P> = <P as ClientProtocol>::Session;
-type WorkspaceOf<P> = <SessionOf<P> as ClientSession>::Workspace;
-type ReplyOf<P> = <P as ClientProtocol>::Reply;
-type CoordinatorOf<P> = <P as ClientProtocol>::Coordinator;
-
-/// A connection's state.
-pub(crate) enum Session {
-    Cql(Box<SessionOf<Cql>>),
-    Aerospike(Box<SessionOf<Aerospike>>),
-    GridDb(Box<SessionOf<GridDb>>),
-    #[cfg(test)]
-    Ping(Box<SessionOf<Ping>>),
-}
-
-/// Buffers that a core's sessions share.
-#[derive(Default)]
-pub(crate) struct Workspaces {
-    cql: WorkspaceOf<Cql>,
-    aerospike: WorkspaceOf<Aerospike>,
-    griddb: WorkspaceOf<GridDb>,
-    #[cfg(test)]
-    ping: WorkspaceOf<Ping>,
-}
-
-/// How a request is answered.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Reply {
-    Cql(ReplyOf<Cql>),
-    Aerospike(ReplyOf<Aerospike>),
-    GridDb(ReplyOf<GridDb>),
-    #[cfg(test)]
-    Ping(ReplyOf<Ping>),
-}
-
-/// Who drives a request over several partitions.
-pub(crate) enum AnyCoordinator {
-    Cql(CoordinatorOf<Cql>),
-    Aerospike(CoordinatorOf<Aerospike>),
-    #[cfg(test)]
-    Ping(CoordinatorOf<Ping>),
-}
-
-/// What a core keeps for its protocols.
-pub(crate) struct CoreStates {
-    pub(crate) cql: super::cql::CoreState,
-    pub(crate) griddb: super::griddb::CoreState,
-}
-
-impl CoreStates {
-    pub(crate) fn new(statements: Arc<super::cql::SharedStatements>, schema: &model::Schema) -> Self {
-        Self { cql: super::cql::CoreState::new(statements), griddb: super::griddb::CoreState::new(schema) }
-    }
-}
+use crate::protocol::ping::Ping;
 
 /// The same with the session of whichever protocol.
 macro_rules! on_session {
@@ -191,7 +120,7 @@ impl Session {
         out: &mut Vec<u8>,
         out_bytes_max: usize,
         workspaces: &mut Workspaces,
-        server: super::Server<'_, R>,
+        server: Server<'_, R>,
     ) -> Verdict {
         on_session!(self, workspaces, (session, workspace) => ClientSession::receive(&mut **session, bytes, out, out_bytes_max, workspace, server))
     }
@@ -280,9 +209,9 @@ impl Session {
 impl Workspaces {
     /// Gives back the memory that large frames took.
     pub(crate) fn trim(&mut self) {
-        SessionOf::<Cql>::trim(&mut self.cql);
-        SessionOf::<Aerospike>::trim(&mut self.aerospike);
-        SessionOf::<GridDb>::trim(&mut self.griddb);
+        <Cql as ClientProtocol>::Session::trim(&mut self.cql);
+        <Aerospike as ClientProtocol>::Session::trim(&mut self.aerospike);
+        <GridDb as ClientProtocol>::Session::trim(&mut self.griddb);
     }
 }
 

@@ -8,18 +8,25 @@
 //!
 //! Shards come first: a statement that one core plans with the new schema finds its table and columns on every other core.
 
+mod change;
+mod queue;
+
+pub(crate) use self::change::{
+    ResolvedChange, SchemaAction, SchemaChange, SchemaDone, SchemaEnvironment, SchemaFailure, SchemaOutcome, SchemaRequest, SchemaUpdate,
+};
+pub(crate) use self::queue::{Marks, SchemaChanges};
+
+use self::queue::{Change, Decided, Proposed, Stage};
 use crate::cluster::schema_diff;
-use crate::config::{NodeConfig, SCHEMA_BLOB, truncations_blob};
-use crate::core::{Core, node_tag};
-use crate::message::{Message, SchemaAction, SchemaRequest, SchemaUpdate};
+use crate::config::{SCHEMA_BLOB, truncations_blob};
+use crate::core::Core;
+use crate::message::Message;
 use crate::requests::{RequestId, Work};
+use crate::tags::node_tag;
 use base::TableId;
-use cql::CqlError;
-use cql::ddl::{self, SchemaEvent};
+use cql::ddl;
 use io::{DiskError, DiskRequest, DiskTag, Reactor};
-use model::record_set::RecordSetError;
 use model::{Schema, Table, schema_blob};
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 const SCHEMA_TAG: u64 = 0;
@@ -34,153 +41,6 @@ pub(crate) const CATCH_UP_TAG: u64 = 4;
 const SCHEMA_AGAIN_US: u64 = 1_000_000;
 /// After a failure marks are stored again in this time. Until then the shard reclaims no space.
 const MARKS_AGAIN_US: u64 = 1_000_000;
-
-/// The outcome of a change.
-pub(crate) type SchemaOutcome = Result<SchemaDone, SchemaFailure>;
-
-/// A change that every core has applied, or one that changes nothing.
-#[derive(Debug)]
-pub struct SchemaDone {
-    /// The events of which clients are told.
-    pub(crate) events: Vec<SchemaEvent>,
-    /// For the client.
-    pub(crate) warnings: Vec<String>,
-}
-
-/// Why a change was not made.
-#[derive(Debug, thiserror::Error)]
-pub enum SchemaFailure {
-    /// A statement of CQL that cannot be done.
-    #[error(transparent)]
-    Statement(#[from] CqlError),
-    /// A record set that cannot be, or not have such bins.
-    #[error(transparent)]
-    RecordSet(#[from] RecordSetError),
-    /// A protocol's own refusal, by its own code.
-    #[error("{message}")]
-    Rejected {
-        /// For its client.
-        code: i32,
-        /// For people.
-        message: String,
-    },
-    /// The disk did not take the schema.
-    #[error("The schema could not be stored: {0}; nothing was changed")]
-    NotStored(DiskError),
-    /// The cluster has not decided.
-    #[error("The cluster has not decided on the change in time; it may still be made")]
-    Undecided,
-    /// The cluster has refused it.
-    #[error("{0}")]
-    Refused(cluster::Refused),
-    /// The disk did not take the mark of a truncation.
-    #[error("The truncation could not be stored: {0}; the rows are gone, but may return after a restart: truncate again")]
-    TruncationNotStored(DiskError),
-}
-
-/// A change of the schema in a protocol's terms.
-pub trait SchemaChange: Send {
-    /// Says what it comes to, on core 0 when its turn comes.
-    ///
-    /// # Errors
-    /// Why it cannot be made.
-    fn resolve(&self, schema: &Arc<Schema>, environment: &mut SchemaEnvironment<'_>) -> Result<ResolvedChange, SchemaFailure>;
-}
-
-/// What a change may depend on besides the schema.
-pub struct SchemaEnvironment<'a> {
-    pub(crate) config: &'a NodeConfig,
-    /// The wall clock.
-    pub(crate) now_us: i64,
-    /// Makes an identifier for a new table.
-    pub(crate) uuid: &'a mut dyn FnMut() -> u128,
-    pub(crate) in_cluster: bool,
-    /// Members of the cluster; 1 without one.
-    pub(crate) members: usize,
-    /// Whether every member runs a program that knows roles.
-    pub(crate) knows_roles: bool,
-    /// Whether every member knows indexes.
-    pub(crate) knows_indexes: bool,
-    /// Whether every member knows permissions.
-    pub(crate) knows_permissions: bool,
-    /// Whether every member knows materialized views.
-    pub(crate) knows_views: bool,
-    /// Whether every member knows functions of users.
-    pub(crate) knows_functions: bool,
-}
-
-/// A change that can be made.
-#[derive(Default)]
-pub struct ResolvedChange {
-    /// None if nothing changes.
-    pub(crate) update: Option<SchemaUpdate>,
-    /// For the client.
-    pub(crate) warnings: Vec<String>,
-}
-
-/// Waiting changes, on core 0.
-#[derive(Default)]
-pub(crate) struct SchemaChanges {
-    waiting: VecDeque<SchemaRequest>,
-    current: Option<Change>,
-    /// In a cluster: the change that has been proposed.
-    proposed: Option<Proposed>,
-    /// In a cluster: decided changes that some member does not have yet.
-    decided: Vec<Decided>,
-    /// When to store a schema again that could not be stored.
-    store_due_us: Option<u64>,
-}
-
-impl SchemaChanges {
-    /// Whether cores are taking a change.
-    pub(crate) fn is_under_way(&self) -> bool {
-        self.current.is_some()
-    }
-}
-
-/// A change that is proposed to the cluster.
-struct Proposed {
-    request: SchemaRequest,
-    done: SchemaDone,
-    /// The schema's version with the change.
-    version: u128,
-}
-
-/// A change that the cluster has decided.
-struct Decided {
-    request: SchemaRequest,
-    done: SchemaDone,
-    /// Of the metadata.
-    version: u64,
-    schema_version: u128,
-}
-
-/// On every core: writes of the blob with its truncation marks.
-#[derive(Default)]
-pub(crate) struct Marks {
-    in_flight: u32,
-    /// When to store again after a failure.
-    due_us: Option<u64>,
-}
-
-/// The change that is under way.
-struct Change {
-    /// The request; none if the change came from the cluster.
-    request: Option<SchemaRequest>,
-    update: Arc<SchemaUpdate>,
-    warnings: Vec<String>,
-    stage: Stage,
-    cores_left: u16,
-    /// The first failure of a core to store its part.
-    failure: Option<DiskError>,
-}
-
-/// Who is applying a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    Shards,
-    Cores,
-}
 
 /// The effect of a request.
 enum Resolved {
@@ -506,12 +366,6 @@ impl Core {
         let mut reply = Vec::new();
         request.reply.write_schema_outcome(outcome, &mut reply);
         self.deliver(reactor, request.connection, &reply);
-    }
-}
-
-impl Change {
-    fn new(request: Option<SchemaRequest>, update: Arc<SchemaUpdate>, warnings: Vec<String>, cores: u16) -> Self {
-        Self { request, update, warnings, stage: Stage::Shards, cores_left: cores, failure: None }
     }
 }
 
