@@ -271,7 +271,6 @@ impl Machine {
     }
 
     /// What wakes all cores, each for a turn at least: for threads that leave something where cores look in their turns.
-    #[must_use]
     pub fn waker(&self) -> impl Fn() + Send + Sync + use<> {
         let control = Arc::clone(&self.control);
         move || control.wake_all()
