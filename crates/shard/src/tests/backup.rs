@@ -59,7 +59,7 @@ fn step(member: &mut Member, number: u32, scan: &mut SlotScan, taken: &mut Taken
 fn a_scan_with_what_is_written_meanwhile_is_every_row_at_the_cut() {
     for seed in 0..40 {
         let mut rng = Rng::new(seed);
-        let mut member = Member::new(96 << 10, Durability::Memory);
+        let mut member = Member::new(600 << 10, Durability::Memory);
         for value in 1..400 {
             let work = any_work(&mut rng, value);
             member.ask(work).unwrap().unwrap();
