@@ -218,6 +218,11 @@ impl Control {
         waited.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Wakes all cores, each for a turn at least.
+    pub(crate) fn wake_all(&self) {
+        self.cores.iter().for_each(CoreControl::wake);
+    }
+
     fn changed(&self) {
         self.generation.fetch_add(1, Ordering::AcqRel);
         self.cores.iter().for_each(CoreControl::wake_if_sleeping);

@@ -270,6 +270,12 @@ impl Machine {
         }
     }
 
+    /// What wakes all cores, each for a turn at least: for threads that leave something where cores look in their turns.
+    pub fn waker(&self) -> impl Fn() + Send + Sync + use<> {
+        let control = Arc::clone(&self.control);
+        move || control.wake_all()
+    }
+
     /// Asks the node to drain and end, as SIGTERM does.
     pub fn terminate(&self) {
         self.control.ask_to_stop();

@@ -1,5 +1,6 @@
 //! Requests over several partitions, step by step: their parts run on this core, on others and on other members.
 
+use crate::backup::RESTORER;
 use crate::cluster::{NOBODY, Place, Route};
 use crate::core::Core;
 use crate::message::{Message, PartId};
@@ -337,6 +338,10 @@ impl Core {
 
     pub(crate) fn finish_parked<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) {
         while let Some((ticket, outcome)) = self.shard.next_finished() {
+            if ticket.0[1] == RESTORER {
+                self.restores.finished(ticket.0[0], outcome.map(drop));
+                continue;
+            }
             let Ticket { origin, part } = ticket.into();
             self.part_done(reactor, origin, part, outcome);
         }

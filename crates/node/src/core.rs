@@ -4,6 +4,7 @@
 //! into the connection's output. Everything else waits in [`Requests`] and is answered later. Nothing here blocks or reads a clock.
 
 use crate::audit::CoreAudit;
+use crate::backup::{CoreBackup, Restores};
 use crate::cluster::{ClusterCore, Figures, MetadataBlobs};
 use crate::config::NodeConfig;
 use crate::connections::Connections;
@@ -59,6 +60,8 @@ pub struct Core {
     pub(crate) lifecycle: Lifecycle,
     /// On core 0: whether one of them has found stored data damaged.
     pub(crate) is_damaged: bool,
+    pub(crate) backup: Option<Box<CoreBackup>>,
+    pub(crate) restores: Restores,
 }
 
 /// What a core is made of.
@@ -118,6 +121,8 @@ impl Core {
             figures: Figures::default(),
             lifecycle: Lifecycle::new(parts.on_ready),
             is_damaged: false,
+            backup: None,
+            restores: Restores::default(),
         };
         if core.cluster.is_some() {
             // A process that starts anew has its tables, and does not know yet whose they are.

@@ -130,6 +130,8 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
         let superuser_due_us = self.superuser_turn(reactor);
         let logins_due_us = self.logins_turn(reactor);
         let protocols_due_us = self.protocols_turn(reactor);
+        // Before what was written leaves for other members.
+        let backup_due_us = self.backup_turn(reactor);
         let cluster_due_us = self.cluster_turn(reactor);
         for (tag, request) in self.shard.take_requests() {
             debug_assert!(tag.0 < NODE_TAGS);
@@ -157,6 +159,7 @@ impl<R: Reactor<Message = Message>> Handler<R> for Core {
             .chain(stalls_due_us)
             .chain(marks_due_us)
             .chain(protocols_due_us)
+            .chain(backup_due_us)
             .min()
             .map_or(Turn::Idle, Turn::At)
     }

@@ -3,6 +3,7 @@
 //! [`Core`] is one core's part and implements [`io::Handler`]; the production reactor and the simulator drive the same code.
 
 mod audit;
+mod backup;
 mod cluster;
 mod config;
 mod connections;
@@ -27,6 +28,9 @@ mod tags;
 mod transport;
 
 pub use crate::audit::{AuditConfig, AuditFilter, AuditMessage, Categories, Category, Lines, Names, WhenFull, append_dropped};
+pub use crate::backup::{
+    BackupFigures, BackupPort, BackupRequest, FRAME_HEAD_BYTES, FrameKind, FrameReceiver, PlaceReport, frames, read_frame_head,
+};
 pub use crate::cluster::{
     Answer, Board, ClusterConfig, ClusterReport, CoreReport, Held, MemberReport, MetadataBlobs, Order, PendingReport, Planted,
     RebuildReport, Report, View,

@@ -1,6 +1,7 @@
 //! The command line. Flags of `start` are the keys of the configuration file with `-` for `_`: see [`Settings`].
 
 use crate::settings::Settings;
+use crate::size::Size;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -26,6 +27,10 @@ pub(crate) enum Command {
     Drain(DrainArguments),
     /// Take a member that is empty, or down for good, out of its cluster.
     Remove(RemoveArguments),
+    /// Back keyspaces up to a directory while clients write: one point in time. `backup verify DIR` checks one.
+    Backup(BackupArguments),
+    /// Restore a backup, whole or by table, into a running database of any size. After an interruption the same command goes on.
+    Restore(RestoreArguments),
     /// Show and check devices or a data directory while no server runs. Writes nothing. Ends with 0: clean, 1: damage, 2: cannot be read.
     Inspect(InspectArguments),
     /// Run published benchmarks against this or another database and draw the result.
@@ -115,6 +120,65 @@ pub(crate) struct RemoveArguments {
     /// Even if nobody else has some of its rows: they are lost.
     #[arg(long)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) node: NodeArguments,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct BackupArguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<BackupCommand>,
+    /// A directory that is new or empty.
+    #[arg(long, value_name = "DIR", required = true)]
+    pub(crate) to: Option<PathBuf>,
+    /// A keyspace, namespace or GridDB database; may be given again. All without.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) keyspace: Vec<String>,
+    /// Replace what a backup that was interrupted has left in the directory.
+    #[arg(long)]
+    pub(crate) restart: bool,
+    /// At most so many bytes of rows a second, over all nodes, as 20MiB.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) rate_limit: Option<Size>,
+    /// Rows that change meanwhile may wait in so much of each node's memory; when there are more, the backup fails and not the writers.
+    #[arg(long, value_name = "SIZE", default_value = "64MiB")]
+    pub(crate) buffer: Size,
+    /// In a cluster, --http names all members, with commas between.
+    #[command(flatten)]
+    pub(crate) node: NodeArguments,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BackupCommand {
+    /// Read a whole backup and check every checksum.
+    Verify {
+        /// The backup.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
+    /// End the backup that runs, whoever has started it: its tool fails.
+    End {
+        #[command(flatten)]
+        node: NodeArguments,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArguments {
+    /// The backup.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) from: PathBuf,
+    /// Only this table, with the views of it; may be given again. It must not exist.
+    #[arg(long, value_name = "KEYSPACE.TABLE")]
+    pub(crate) table: Vec<String>,
+    /// Where it is kept how far the restore has come; `restore.progress` in the backup without.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) progress: Option<PathBuf>,
+    /// At most so many bytes of rows a second, as 20MiB.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) rate_limit: Option<Size>,
+    /// In a cluster, --http names all members, with commas between.
     #[command(flatten)]
     pub(crate) node: NodeArguments,
 }

@@ -10,9 +10,11 @@
 //! | 128 + n | ended at once by a second signal n |
 //!
 //! `tarndb status`, `drain` and `remove`: 0 healthy or done, 1 something is missing or refused, 2 no answer.
+//! `tarndb backup` and `restore`: 0 done, 1 not made, not whole or not done, 2 no answer, or a wrong command line.
 //! `tarndb inspect` has its own: 0 clean, 1 damage, 2 cannot be read. `tarndb bench` ends with 1 when not everything was measured.
 
 use crate::audit_writer::AuditError;
+use crate::backup::BackupError;
 use crate::config::ConfigError;
 use crate::devices::DevicesError;
 use crate::environment::UnknownVariable;
@@ -98,6 +100,9 @@ pub(crate) enum Failure {
     /// A node that was asked.
     #[error(transparent)]
     Operate(#[from] OperateError),
+    /// A backup or restore that was not made.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
     /// A benchmark that gave no report.
     #[error(transparent)]
     Bench(#[from] bench::cli::BenchError),
@@ -131,6 +136,13 @@ impl Failure {
                 }
             }
             Self::Operate(OperateError::Refused { .. }) => REFUSED,
+            Self::Backup(error) => {
+                if error.is_usage() {
+                    USAGE
+                } else {
+                    REFUSED
+                }
+            }
             Self::Operate(_) => USAGE,
             Self::SettingsFile(_)
             | Self::Config { .. }

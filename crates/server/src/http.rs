@@ -6,6 +6,7 @@
 //! | `GET /health` | 200 once the node serves clients, 503 before |
 //! | `GET /status` | the node and its cluster, JSON: see [`Status`] |
 //! | `GET /metrics` | the same in numbers, in Prometheus's text format |
+//! | `POST /backup/…`, `POST /restore/…` | what `tarndb backup` and `tarndb restore` ask: see [`endpoint`] |
 //! | `POST /cluster/drain/N`, `POST /cluster/remove/N?force=1` | 200, or 409 and why not |
 //!
 //! Where clients have to log in, all but `/health` and the console's page, which has nothing of the node in it, asks for a role's name and password (HTTP's Basic), and orders for a superuser's.
@@ -21,6 +22,9 @@ mod request;
 pub(crate) use reply::{BAD_REQUEST, CONFLICT, FORBIDDEN, NOT_ALLOWED, NOT_FOUND, OK, Reply, TOO_LONG, UNAUTHORIZED, UNAVAILABLE};
 pub(crate) use request::Request;
 
+use crate::backup::endpoint;
+use crate::backup::request::{Target, read_body};
+use crate::backup::streams::Streams;
 use crate::console::{self, Console, Login};
 use crate::exit::Failure;
 use crate::metrics;
@@ -39,6 +43,8 @@ use std::time::{Duration, Instant};
 
 const TIMEOUT: Duration = Duration::from_secs(1);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long a tool of backups may take to read what was sent, and to send more.
+const STREAM_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long accepting rests when the process has no descriptors left.
 const ACCEPT_REST: Duration = Duration::from_millis(20);
 /// Statements of the console are parsed on it; what is not touched takes no memory.
@@ -61,6 +67,7 @@ struct Served {
     logins: Option<OperatorLogins>,
     tls: Option<ClientTlsConfig>,
     console: Console,
+    streams: Streams,
 }
 
 /// Who is answered, and how.
@@ -126,6 +133,7 @@ impl Served {
             logins,
             tls: None,
             console: Console::default(),
+            streams: Streams::default(),
         }
     }
 }
@@ -212,16 +220,41 @@ enum Transport {
     Tls,
 }
 
+/// A connection of an operator.
+trait OperatorStream: Read + Write {
+    /// From now on only the socket's own timeouts count.
+    fn end_deadline(&mut self) {}
+}
+
+impl OperatorStream for &TcpStream {}
+
+impl OperatorStream for TlsStream<'_> {
+    fn end_deadline(&mut self) {
+        Self::end_deadline(self);
+    }
+}
+
 fn reply_to(
     served: &Served,
     connection: &Conversation,
-    stream: &mut (impl Read + Write),
+    stream: &mut impl OperatorStream,
     transport: Transport,
     deadline: Instant,
 ) -> std::io::Result<()> {
     let Some(request) = Request::read(stream, deadline)? else { return Ok(()) };
     connection.waits.store(request.method() == "POST", Ordering::Release);
-    let Reply { status, kind, body } = answer(served, transport, connection.stream.peer_addr()?.ip(), &request);
+    let address = connection.stream.peer_addr()?.ip();
+    let reply = match Target::of(request.method(), request.target()) {
+        None => answer(served, transport, address, &request),
+        Some(target) => match refuse_backup(served, transport, address, &request) {
+            Some(refusal) => refusal,
+            None => match answer_backup(served, connection, stream, &target, &request)? {
+                Some(reply) => reply,
+                None => return Ok(()),
+            },
+        },
+    };
+    let Reply { status, kind, body } = reply;
     let length = body.len();
     let asks = if status == UNAUTHORIZED { "WWW-Authenticate: Basic realm=\"TarnDB\", charset=\"UTF-8\"\r\n" } else { "" };
     let guards = console::HEADERS;
@@ -230,6 +263,52 @@ fn reply_to(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n{asks}{guards}Connection: close\r\n\r\n{body}"
     )?;
     stream.flush()
+}
+
+/// Why a request of `tarndb backup` or `tarndb restore` is not served, if it is not.
+fn refuse_backup(served: &Served, transport: Transport, address: IpAddr, request: &Request) -> Option<Reply> {
+    if transport == Transport::Plain && served.tls.as_ref().is_some_and(|tls| tls.is_required) {
+        return Some(Reply::text("426 Upgrade Required", "this port is to be spoken to by TLS: https:// (setting `tls`)"));
+    }
+    if let Err(refusal) = admit(served, address, request) {
+        return Some(refusal);
+    }
+    if request.header("origin").is_some() {
+        return Some(Reply::text(FORBIDDEN, "orders do not come from web pages"));
+    }
+    let is_ready = served.ready.load(Ordering::Acquire);
+    (!is_ready).then(|| Reply::text(UNAVAILABLE, "starting"))
+}
+
+/// Answers such a request; `None` once a stream has ended.
+fn answer_backup(
+    served: &Served,
+    connection: &Conversation,
+    stream: &mut impl OperatorStream,
+    target: &Target<'_>,
+    request: &Request,
+) -> std::io::Result<Option<Reply>> {
+    connection.stream.set_read_timeout(Some(STREAM_TIMEOUT))?;
+    connection.stream.set_write_timeout(Some(STREAM_TIMEOUT))?;
+    stream.end_deadline();
+    let body = read_body(stream, request.header("content-length"), request.body_begun())?;
+    let from = connection.stream.peer_addr()?.ip();
+    // For others who want a backup meanwhile.
+    let asker = match request.header("authorization").and_then(credentials).filter(|_| served.logins.is_some()) {
+        Some((role, _)) => format!("by role {role} from {from}"),
+        None => format!("from {from}"),
+    };
+    let answer = match target.path {
+        "/backup/rows" => match endpoint::take_stream(&served.streams, target) {
+            Ok(rows) => return endpoint::send(&served.board, &rows, stream).map(|()| None),
+            Err(refusal) => Err(refusal),
+        },
+        _ => endpoint::answer(&served.board, &served.streams, target, &body, asker),
+    };
+    Ok(Some(match answer {
+        Ok(body) => Reply { status: OK, kind: "application/octet-stream", body: String::from_utf8_lossy(&body).into_owned() },
+        Err((status, text)) => Reply::text(status, text),
+    }))
 }
 
 fn answer(served: &Served, transport: Transport, address: IpAddr, request: &Request) -> Reply {
@@ -258,7 +337,7 @@ fn answer(served: &Served, transport: Transport, address: IpAddr, request: &Requ
             Err(error) => Reply::text("500 Internal Server Error", error.to_string()),
         },
         ("GET", "/metrics") => {
-            let body = metrics::text(&served.board.report(), &served.board.schema());
+            let body = metrics::text(&served.board.report(), &served.board.schema(), served.board.backup().figures());
             Reply { status: OK, kind: "text/plain; version=0.0.4; charset=utf-8", body }
         }
         (_, path) if path.starts_with(console::API) => served.console.answer(&served.board, ready, login.as_ref(), request),

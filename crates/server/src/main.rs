@@ -4,6 +4,7 @@ mod audit_file;
 mod audit_settings;
 mod audit_syslog;
 mod audit_writer;
+mod backup;
 mod cli;
 mod client_tls;
 mod config;
@@ -67,6 +68,8 @@ fn main() -> ExitCode {
         Command::Doctor(arguments) => Ok(doctor::run(&arguments)),
         Command::Drain(arguments) => operate::drain(&arguments).map_err(Failure::from),
         Command::Remove(arguments) => operate::remove(&arguments).map_err(Failure::from),
+        Command::Backup(arguments) => backup::backup(&arguments).map_err(Failure::from),
+        Command::Restore(arguments) => backup::restore(&arguments).map_err(Failure::from),
         Command::Inspect(arguments) => inspect::run(&arguments).map_err(Failure::from),
         Command::Completions { shell } => {
             let mut out = Vec::new();

@@ -9,11 +9,12 @@ pub(crate) use requests::latencies;
 
 use self::family::family;
 use crate::status;
-use ::node::{CoreReport, Held, RebuildReport, Report};
+use ::node::{BackupFigures, CoreReport, Held, RebuildReport, Report};
 use model::Schema;
+use std::sync::atomic::Ordering;
 
 /// One text for all.
-pub(crate) fn text(report: &Report, schema: &Schema) -> String {
+pub(crate) fn text(report: &Report, schema: &Schema, backups: &BackupFigures) -> String {
     let mut out = String::new();
     let mut per_core = |name: &str, kind: &str, help: &str, figure: fn(&CoreReport) -> u64| {
         let values = report.cores.iter().map(|core| (format!("{{core=\"{}\"}}", core.core), figure(core)));
@@ -87,8 +88,20 @@ pub(crate) fn text(report: &Report, schema: &Schema) -> String {
     requests::write(&mut out, report);
     engine::write(&mut out, report);
     engine::write_tables(&mut out, &report.cores, schema);
+    write_backups(&mut out, backups);
     process(&mut out, std::process::id());
     out
+}
+
+fn write_backups(out: &mut String, figures: &BackupFigures) {
+    let mut one = |name: &str, kind: &str, help: &str, value: u64| family(out, name, kind, help, [(String::new(), value)]);
+    one("tarndb_backup_running", "gauge", "Whether a backup runs.", u64::from(figures.running.load(Ordering::Relaxed) > 0));
+    let help = "Rows that `tarndb backup` was sent, with their frames.";
+    one("tarndb_backup_sent_bytes_total", "counter", help, figures.sent_bytes.load(Ordering::Relaxed));
+    let help = "When a backup with this node last became whole, in seconds since 1970; 0 for not since the start.";
+    one("tarndb_backup_last_success_timestamp_seconds", "gauge", help, figures.last_success_s.load(Ordering::Relaxed));
+    let help = "Rows that `tarndb restore` has written.";
+    one("tarndb_restore_written_bytes_total", "counter", help, figures.restored_bytes.load(Ordering::Relaxed));
 }
 
 /// What the process takes: the names that Prometheus's client libraries use, and devices, for which these have none. What the kernel does
@@ -150,7 +163,7 @@ mod tests {
         let rebuild =
             RebuildReport { node: 1, slots: 3, left_bytes: 70, held: Held::Full, held_us: [1_500_000, 0, 0], ..RebuildReport::default() };
         report.cores[0].rebuilds = vec![rebuild];
-        let text = text(&report, &Schema::empty());
+        let text = text(&report, &Schema::empty(), &BackupFigures::default());
         for line in [
             "tarndb_cluster_members{state=\"up\"} 2",
             "tarndb_cluster_members{state=\"down\"} 0",
@@ -173,7 +186,7 @@ mod tests {
 
     #[test]
     fn every_value_follows_its_help_and_type() {
-        let text = text(&status::tests::report(), &Schema::empty());
+        let text = text(&status::tests::report(), &Schema::empty(), &BackupFigures::default());
         let mut known = Vec::new();
         for line in text.lines() {
             match line.strip_prefix("# TYPE ") {
@@ -190,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_benchmark_finds_what_the_process_takes() {
-        let text = text(&Report::default(), &Schema::empty());
+        let text = text(&Report::default(), &Schema::empty(), &BackupFigures::default());
         let read = bench::target::read_metrics(&text);
         assert!(read.cpu_s.is_some() && read.memory > Some(0), "{text}");
         assert!(read.network_received.is_some() && read.network_sent.is_some(), "{text}");
@@ -203,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_node_by_itself_has_no_cluster() {
-        let text = text(&Report { cores: vec![CoreReport::default()], ..Report::default() }, &Schema::empty());
+        let text = text(&Report { cores: vec![CoreReport::default()], ..Report::default() }, &Schema::empty(), &BackupFigures::default());
         assert!(text.contains("tarndb_engine_rows") && !text.contains("tarndb_cluster"), "{text}");
     }
 }

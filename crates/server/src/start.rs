@@ -67,7 +67,8 @@ pub(crate) fn run(arguments: StartArguments, from_variables: &[String]) -> Resul
     let (ready, is_ready) = channel();
     let secrets = Secrets { tls, client_tls: client_tls.as_ref().map(ClientTlsSource::config), superuser: superuser.first.clone() };
     let audit_config = audit.as_ref().map(AuditWriter::config);
-    let machine = start_cores(&config, &data_dir, losses, board, secrets, audit_config, ready)?;
+    let machine = start_cores(&config, &data_dir, losses, Arc::clone(&board), secrets, audit_config, ready)?;
+    board.backup().set_waker(data_dir.cores, machine.waker());
     if let Some(source) = client_tls {
         source.follow();
     }

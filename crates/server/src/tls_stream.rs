@@ -25,6 +25,11 @@ impl<'a> TlsStream<'a> {
         Self { stream, session, arrived: Vec::new(), taken: 0, is_closed: false, deadline }
     }
 
+    /// From now on only the socket's own timeouts count.
+    pub(crate) fn end_deadline(&mut self) {
+        self.deadline = None;
+    }
+
     /// Says that nothing more comes.
     pub(crate) fn close(&mut self) -> std::io::Result<()> {
         self.session.close();

@@ -34,6 +34,9 @@ impl Shard {
         };
         match written {
             Ok(sequence) => {
+                if let Some(kept) = &mut self.kept {
+                    kept.wrote(&self.run.batch);
+                }
                 self.settle_deltas(now);
                 let is_acknowledged_later = self.durability == Durability::Device || self.is_uncommitted();
                 if is_acknowledged_later { Outcome::Unsynced(sequence) } else { Outcome::Done }

@@ -9,10 +9,12 @@
 //! Rows that another member lacks are given by slot or by key (`catch_up`).
 
 mod apply;
+mod backup;
 mod catch_up;
 mod deltas;
 mod error;
 mod held;
+mod kept;
 mod merged_scan;
 mod observers;
 mod outcome;
@@ -28,9 +30,11 @@ mod waiters;
 #[cfg(test)]
 mod tests;
 
+pub use backup::BACKUP_SCAN;
 pub use catch_up::{Chunk, Enough, RowKey, SlotDigest, SlotScan, TailWalk};
 pub use deltas::stored_tables;
 pub use error::{Refusal, ShardError};
+pub use kept::KeptFault;
 pub use observers::Observation;
 pub use outcome::{Durability, Outcome, Ticket};
 pub use replicated::Receipt;

@@ -196,6 +196,10 @@ impl Replication {
         }
     }
 
+    pub(crate) fn is_leased_at(&self, now_us: u64) -> bool {
+        now_us < self.lease_until_us
+    }
+
     pub(crate) fn set_lease(&mut self, until_us: u64) {
         self.lease_until_us = until_us;
     }

@@ -2,6 +2,7 @@
 
 use crate::deltas::{Deltas, companion};
 use crate::held::Replies;
+use crate::kept::Kept;
 use crate::parked::{Locked, Parked, ParkedOperations};
 use crate::replication::{Access, Replication};
 use crate::store::EngineStore;
@@ -38,6 +39,20 @@ pub struct Shard {
     pub(crate) tables: Tables,
     pub(crate) clock: Clock,
     is_flushing: bool,
+    /// What a backup has yet to take, while one runs.
+    pub(crate) kept: Option<Box<Kept>>,
+    pub(crate) pause: Pause,
+}
+
+/// Whether operations run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// They do.
+    Over,
+    /// All are parked: a backup is cut.
+    Paused,
+    /// They do, and some that were parked in the pause may still wait for a turn: nothing else wakes them.
+    Resuming,
 }
 
 /// The operation that runs, or has just run: what it staged and what it met. The buffers are used again.
@@ -88,6 +103,8 @@ impl Shard {
             tables: Tables::new(tables, truncations),
             clock: Clock { last_timestamp_us: 0, nonce },
             is_flushing: false,
+            kept: None,
+            pause: Pause::Over,
         }
     }
 
@@ -137,6 +154,10 @@ impl Shard {
         run.merged.get_mut().clear();
         run.misses.get_mut().clear();
         run.locked_at_us = None;
+        if self.pause == Pause::Paused {
+            run.last_partition = None;
+            return Outcome::Waits;
+        }
         let store = EngineStore {
             engine: &self.engine,
             misses: &run.misses,
@@ -146,6 +167,7 @@ impl Shard {
             deltas: &self.deltas,
             merged: &run.merged,
             replication: self.replication.as_deref(),
+            takes_deltas: self.kept.is_none(),
             now_s: context.now_s(),
         };
         let ran = match operation.run(context, &store, &mut run.writes, reply) {
@@ -230,12 +252,17 @@ impl Shard {
         let next = self.engine.tick(now);
         self.deltas.count(now.monotonic_us, &self.engine, &self.tables.ids);
         self.engine.take_ready(&mut self.parked.ready);
-        if self.replication.is_some() {
+        if self.replication.is_some() || self.kept.is_some() {
             self.wake_waiters();
         }
-        self.run_ready(now);
-        self.run_writers(now);
-        self.run_locked(now);
+        if self.pause != Pause::Paused {
+            self.run_ready(now);
+            self.run_writers(now);
+            self.run_locked(now);
+        }
+        if self.pause == Pause::Resuming && (self.parked.writers.is_empty() || !self.answers_writers()) {
+            self.pause = Pause::Over;
+        }
         self.release_held();
         let locks_due_us = self.parked.locked.iter().map(|locked| locked.due_us).min();
         // What has just run may have written.
@@ -334,7 +361,12 @@ impl Shard {
     /// Whether a turn would find something to do at once.
     #[must_use]
     pub fn has_runnable(&self) -> bool {
-        !self.parked.ready.is_empty() || !self.replies.finished.is_empty() || !self.waiters.ready.is_empty()
+        let has_parked = match self.pause {
+            Pause::Over => !self.parked.ready.is_empty(),
+            Pause::Paused => false,
+            Pause::Resuming => true,
+        };
+        has_parked || !self.replies.finished.is_empty() || !self.waiters.ready.is_empty()
     }
 
     /// A disk operation of the engine has ended.

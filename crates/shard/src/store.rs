@@ -31,6 +31,7 @@ pub(crate) struct EngineStore<'a> {
     /// Rows that were merged with their deltas, to be written whole. An empty one stands for a row whose delta is outdated.
     pub(crate) merged: &'a RefCell<WriteSet>,
     pub(crate) replication: Option<&'a Replication>,
+    pub(crate) takes_deltas: bool,
     pub(crate) now_s: u32,
 }
 
@@ -214,6 +215,7 @@ impl RowStore for EngineStore<'_> {
         // Other replicas may have the row in memory, and all of them write the same; an observer gets the old row.
         if self.replication.is_some_and(|replication| replication.is_replicated(partition.table))
             || self.tables.observers.has(partition.table)
+            || !self.takes_deltas
         {
             return self.get(partition, &[]).map(Basis::Row);
         }

@@ -51,6 +51,9 @@ impl Shard {
 
     /// Empties a table and what is derived from it, and gives the blob that must be stored before anybody is told.
     pub fn truncate(&mut self, table: TableId) -> Vec<u8> {
+        if let Some(kept) = &mut self.kept {
+            kept.truncated(table);
+        }
         for table in truncated_with(table, &self.tables.observers) {
             let sequence = self.engine.truncate(table);
             self.tables.truncations.insert(table, sequence);

@@ -234,6 +234,7 @@ impl Core {
 
     /// The shard makes the tables of the schema.
     pub(crate) fn take_tables(&mut self, schema: &Schema) {
+        self.backup_new_tables(schema);
         let stored = |table: &Arc<Table>| {
             let compression = ddl::page_compression(&table.options);
             table.stored().map(|id| (id, compression)).collect::<Vec<_>>()

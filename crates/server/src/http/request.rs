@@ -1,5 +1,6 @@
 //! A request as it has come: its head, and what follows that.
 
+use crate::backup::request::Target;
 use std::io::Read;
 use std::time::Instant;
 
@@ -14,6 +15,8 @@ const BODY_BYTES_FORGOTTEN: usize = 1 << 20;
 pub(crate) struct Request {
     head: String,
     pub(crate) body: String,
+    /// Of a request whose body is read later: what has come of it.
+    body_begun: Vec<u8>,
     /// Its body is longer than any that is read.
     pub(crate) is_too_long: bool,
 }
@@ -33,7 +36,12 @@ impl Request {
             }
             length += count;
         };
-        let mut request = Self { head: String::from_utf8_lossy(&bytes[..end]).into_owned(), body: String::new(), is_too_long: false };
+        let mut request = Self { head: String::from_utf8_lossy(&bytes[..end]).into_owned(), ..Self::default() };
+        if Target::of(request.method(), request.target()).is_some() {
+            // It may be large, and is read once it is known who asks.
+            request.body_begun = bytes[end..length].to_vec();
+            return Ok(Some(request));
+        }
         let mut body = bytes[end..length].to_vec();
         let wanted = match request.header("content-length").map(str::parse::<usize>) {
             None => 0,
@@ -63,6 +71,11 @@ impl Request {
     #[cfg(test)]
     pub(crate) fn of(head: &str) -> Self {
         Self { head: head.to_owned(), ..Self::default() }
+    }
+
+    /// What has come of a body that is read later.
+    pub(crate) fn body_begun(&self) -> &[u8] {
+        &self.body_begun
     }
 
     pub(crate) fn method(&self) -> &str {

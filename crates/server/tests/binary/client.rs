@@ -8,6 +8,7 @@ const STARTUP: u8 = 1;
 const QUERY: u8 = 7;
 const ERROR: u8 = 0;
 const RESULT: u8 = 8;
+const REGISTER: u8 = 0x0B;
 const AUTH_RESPONSE: u8 = 0x0F;
 const AUTH_SUCCESS: u8 = 0x10;
 const RESULT_ROWS: i32 = 2;
@@ -58,6 +59,26 @@ impl Client {
     /// Runs a query that must succeed.
     pub(crate) fn must(&mut self, text: &str) -> Vec<Option<Vec<u8>>> {
         self.query(text).unwrap_or_else(|refusal| panic!("{text}: {refusal}"))
+    }
+
+    /// From now on it hears of changes of the schema.
+    pub(crate) fn hear_of_schema(&mut self) {
+        let text = "SCHEMA_CHANGE";
+        self.send(REGISTER, &[&[0, 1][..], &(text.len() as u16).to_be_bytes(), text.as_bytes()].concat()).unwrap();
+        self.receive().unwrap();
+    }
+
+    /// The texts of the next event: its type, what happened, to what, and names.
+    pub(crate) fn event(&mut self) -> Vec<String> {
+        let (_, body) = self.receive().unwrap();
+        let (mut rest, mut texts) = (&body[..], Vec::new());
+        // Functions have the types of their arguments behind these.
+        while !rest.is_empty() && texts.len() < 5 {
+            let length = usize::from(u16::from_be_bytes([rest[0], rest[1]]));
+            texts.push(String::from_utf8(rest[2..2 + length].to_vec()).unwrap());
+            rest = &rest[2 + length..];
+        }
+        texts
     }
 
     fn send(&mut self, opcode: u8, body: &[u8]) -> std::io::Result<()> {

@@ -8,13 +8,13 @@ const MAGIC: u32 = 65_021_048;
 const PARTITION: i32 = 5;
 
 /// A connection that has logged in.
-struct Client {
+pub(crate) struct Client {
     stream: TcpStream,
     statement: i64,
 }
 
 impl Client {
-    fn connect(server: &Server) -> Self {
+    pub(crate) fn connect(server: &Server) -> Self {
         let mut client = Self { stream: TcpStream::connect(server.field("griddb")).unwrap(), statement: 0 };
         let connect = [&15_i32.to_le_bytes()[..], &2_i32.to_le_bytes(), &[1, 0]].concat();
         assert_eq!(
@@ -28,7 +28,7 @@ impl Client {
     }
 
     /// The results of a statement, or the number of its error.
-    fn ask(&mut self, number: i32, arguments: &[u8]) -> Result<Vec<u8>, i32> {
+    pub(crate) fn ask(&mut self, number: i32, arguments: &[u8]) -> Result<Vec<u8>, i32> {
         self.statement += 1;
         self.send(number, &self.statement.to_le_bytes(), arguments)
     }
@@ -49,7 +49,7 @@ impl Client {
     }
 
     /// Makes the container `t` of LONG, STRING; its number.
-    fn put_container(&mut self) -> i64 {
+    pub(crate) fn put_container(&mut self) -> i64 {
         // Size of the name, flags, size of the base, base, capitals.
         let name = [9, 0, 3, b't', 0];
         let column = |name: &str, element: u8| [&text(name)[..], &[element, 0]].concat();
@@ -58,7 +58,7 @@ impl Client {
         i64::from_le_bytes(reply[4..12].try_into().unwrap())
     }
 
-    fn get(&mut self, container: i64, id: i64) -> Vec<u8> {
+    pub(crate) fn get(&mut self, container: i64, id: i64) -> Vec<u8> {
         self.ask(120, &[head(container), id.to_le_bytes().to_vec()].concat()).unwrap()
     }
 }
@@ -68,12 +68,12 @@ fn text(of: &str) -> Vec<u8> {
 }
 
 /// What statements about rows begin with.
-fn head(container: i64) -> Vec<u8> {
+pub(crate) fn head(container: i64) -> Vec<u8> {
     [&container.to_le_bytes()[..], &[0; 8 + 16 + 4 + 2 + 4]].concat()
 }
 
 /// A row of the container, with a text of three bytes.
-fn row(id: i64, text: &str) -> Vec<u8> {
+pub(crate) fn row(id: i64, text: &str) -> Vec<u8> {
     [&[0; 8][..], &[0], &id.to_le_bytes(), &[3, 7], text.as_bytes()].concat()
 }
 
@@ -115,7 +115,7 @@ fn clients_that_cannot_log_in_have_no_port() {
 }
 
 /// What statements of a transaction begin with.
-fn head_in(container: i64, mode: u8) -> Vec<u8> {
+pub(crate) fn head_in(container: i64, mode: u8) -> Vec<u8> {
     let session = [&7_i64.to_le_bytes()[..], &[9; 16], &[0; 4], &[1, mode], &[0; 4]].concat();
     [&container.to_le_bytes()[..], &session].concat()
 }

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod audit;
+mod backup;
+mod backup_faults;
 mod client;
 mod devices;
 mod durability;

@@ -184,7 +184,7 @@ fn operators_log_in_as_clients_do() {
 }
 
 /// A certificate for this machine and its key, signed by themselves.
-fn certificate(folder: &Folder) -> Option<[String; 2]> {
+pub(crate) fn certificate(folder: &Folder) -> Option<[String; 2]> {
     let [certificate, key] = ["server.pem", "server.key"].map(|name| folder.0.join(name).to_str().unwrap().to_owned());
     let mut command = Command::new("openssl");
     command.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30", "-subj", "/CN=server"]);

@@ -217,7 +217,7 @@ impl Shard {
         ended
     }
 
-    fn forget_scan(&mut self, number: u32) {
+    pub(crate) fn forget_scan(&mut self, number: u32) {
         if self.scans.remove(&number).is_some() {
             self.forget_waiter(SCANNER | u64::from(number));
         }

@@ -1,6 +1,7 @@
 //! A shard over a disk that does not exist, with operations that read and write what they are told to.
 #![allow(clippy::unwrap_used)]
 
+mod backup;
 mod catch_up;
 mod locks;
 mod observers;

@@ -182,6 +182,12 @@ impl Roles {
         self.slots.get(usize::from(keyspace.0))?.get(usize::from(slot.0.checked_sub(self.first)?))
     }
 
+    /// The term of a slot that this core serves as primary.
+    pub(crate) fn serving_term(&self, keyspace: KeyspaceNumber, slot: Slot) -> Option<u64> {
+        let local = self.get(keyspace, slot)?;
+        (local.role == Role::Primary && local.waits == Waits::default() && !local.closing).then_some(local.term.0)
+    }
+
     /// What a [`Standing`] has of it changes by methods of this one alone.
     pub(crate) fn get_mut(&mut self, keyspace: KeyspaceNumber, slot: Slot) -> Option<&mut LocalSlot> {
         self.slots.get_mut(usize::from(keyspace.0))?.get_mut(usize::from(slot.0.checked_sub(self.first)?))

@@ -7,6 +7,7 @@
 //!
 //! Invariant: a core never waits for the board. What it cannot write at once it writes a little later.
 
+use crate::backup::BackupPort;
 use crate::cluster::membership::orders::{Answer, Order};
 use crate::cluster::operations::reports::{ClusterReport, CoreReport, Report};
 use base::TableId;
@@ -33,6 +34,7 @@ pub struct Board {
     clients: Mutex<Clients>,
     /// Whose roles operators log in as.
     schema: Mutex<Option<Arc<Schema>>>,
+    backup: BackupPort,
 }
 
 #[derive(Debug, Default)]
@@ -75,6 +77,12 @@ impl Board {
     pub fn report(&self) -> Report {
         let inner = self.lock();
         Report { clustered: self.clustered, cluster: inner.cluster.clone(), cores: inner.cores.values().cloned().collect() }
+    }
+
+    /// Where backups and restores are asked for.
+    #[must_use]
+    pub fn backup(&self) -> &BackupPort {
+        &self.backup
     }
 
     /// How often each core has reported, in the order of cores: a core that lives reports about once a second.

@@ -1,0 +1,30 @@
+//! `tarndb backup` and `tarndb restore`, and what a node answers them.
+//!
+//! ```text
+//! backup:  start on all nodes ─► a stream a core ─► files    all scanned ─► cut on all ─► release on all ─► each file ends at its cut
+//!                                                                  └── again, if one has not held ◄──┘        └─► schema, manifest
+//! restore: verify ─► tables ─► chunks, to the primary of each slot ─► unfinished batches ─► views     each step is in the progress file
+//! ```
+//!
+//! One point in time: a node that is paused runs no operation. Release succeeds when it was paused until then, and is asked for when all were paused.
+//! So there is a moment at which all were, and the backup is what was written before it.
+
+mod client;
+pub(crate) mod endpoint;
+mod error;
+mod files;
+mod format;
+mod meter;
+mod progress;
+pub(crate) mod request;
+mod restore;
+mod stream;
+pub(crate) mod streams;
+mod take;
+mod target;
+mod throttle;
+mod verify;
+
+pub(crate) use error::BackupError;
+pub(crate) use restore::restore;
+pub(crate) use take::backup;

@@ -1,0 +1,247 @@
+//! `tarndb restore`: tables, rows, unfinished batches, views, in this order; each step may be done twice.
+
+use super::client::Nodes;
+use super::error::BackupError;
+use super::format::{Chunks, Manifest};
+use super::meter::Meter;
+use super::progress::{PROGRESS, RestoreProgress, Step};
+use super::throttle::Throttle;
+use super::verify::{read_schema, verify};
+use crate::cli::RestoreArguments;
+use crate::operate::OperateError;
+use base::TableId;
+use engine::{Key, ReceivedRows, WriteBatch};
+use model::operation::batch_log;
+use model::{Keyspace, Schema, Table, schema_blob};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A node that does not take rows is tried again for so long.
+const PATIENCE: Duration = Duration::from_secs(30);
+const AGAIN: Duration = Duration::from_millis(200);
+/// Progress is stored this often.
+const STORED_EVERY: Duration = Duration::from_millis(500);
+/// Entries of views that wait in a log have longer keys; the views are built anew.
+const BATCH_KEY_BYTES: usize = 2;
+
+struct Restore<'a> {
+    nodes: Nodes,
+    manifest: Manifest,
+    arguments: &'a RestoreArguments,
+    /// What is restored; its tables have the uuids that they get.
+    schema: Schema,
+    progress: RestoreProgress,
+    path: PathBuf,
+    stored: Instant,
+    /// By the backup's id: the table's id here, and its keyspace.
+    ids: BTreeMap<TableId, (TableId, String)>,
+    /// By keyspace and slot: the node that is its primary.
+    primaries: BTreeMap<String, BTreeMap<u16, usize>>,
+    throttle: Throttle,
+    meter: Meter,
+}
+
+/// Restores a backup.
+pub(crate) fn restore(arguments: &RestoreArguments) -> Result<ExitCode, BackupError> {
+    let folder = &arguments.from;
+    let manifest = verify(folder)?;
+    let path = arguments.progress.clone().unwrap_or_else(|| folder.join(PROGRESS));
+    let progress = match RestoreProgress::read(&path)? {
+        Some(progress) if progress.tables != arguments.table => return Err(BackupError::OtherTables { progress: path }),
+        Some(progress) => {
+            println!("going on with the restore that {} is of", path.display());
+            progress
+        }
+        None => {
+            let mut name = [0; 16];
+            io_linux::fill_with_entropy(&mut name);
+            let restore = format!("{:032x}", u128::from_le_bytes(name));
+            RestoreProgress { restore, tables: arguments.table.clone(), step: Step::Tables, file: 0, chunks: 0 }
+        }
+    };
+    let throttle = Throttle::new(arguments.rate_limit)?;
+    let nodes = Nodes::new(&arguments.node)?;
+    let meter = Meter::start(manifest.files.iter().map(|file| file.chunks).sum(), "chunks");
+    let schema = wanted(&read_schema(folder, &manifest)?, &progress)?;
+    let (ids, primaries, begun) = (BTreeMap::new(), BTreeMap::new(), Instant::now());
+    let mut restore = Restore { nodes, manifest, arguments, schema, progress, path, stored: begun, ids, primaries, throttle, meter };
+    // Before anything is made: whoever goes on knows that it is his.
+    restore.progress.write(&restore.path)?;
+    restore.run()?;
+    RestoreProgress::remove(&restore.path)?;
+    drop(restore);
+    println!("restored {} in {:.1} s", folder.display(), begun.elapsed().as_secs_f64());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The part of a backup's schema that is restored.
+fn wanted(schema: &Schema, progress: &RestoreProgress) -> Result<Schema, BackupError> {
+    let names: Vec<String> = schema.tables().map(|table| format!("{}.{}", table.keyspace, table.name)).collect();
+    if let Some(unknown) = progress.tables.iter().find(|name| !names.contains(name)) {
+        return Err(BackupError::Unknown { what: format!("table {unknown} in the backup; it has {}", names.join(", ")) });
+    }
+    let restore = u128::from_str_radix(&progress.restore, 16).unwrap_or_default();
+    let is_wanted = |keyspace: &str, name: &str| progress.tables.is_empty() || progress.tables.contains(&format!("{keyspace}.{name}"));
+    let with_uuid = |table: &Table| {
+        // Of version 4, as all are.
+        let mixed = restore.wrapping_add(u128::from(table.id.0) << 80) & !(0xF << 76) & !(0x3 << 62);
+        Arc::new(Table { uuid: mixed | 0x4 << 76 | 0x2 << 62, ..table.clone() })
+    };
+    let mut kept = BTreeMap::new();
+    for (keyspace, declared) in &schema.keyspaces {
+        let of = |table: &&Arc<Table>| {
+            is_wanted(keyspace, &table.name) || table.view.as_ref().is_some_and(|view| is_wanted(keyspace, &view.base))
+        };
+        let tables: BTreeMap<_, _> = declared.tables.values().filter(of).map(|table| (table.name.clone(), with_uuid(table))).collect();
+        if !tables.is_empty() || progress.tables.is_empty() {
+            kept.insert(keyspace.clone(), Arc::new(Keyspace { tables, ..Keyspace::clone(declared) }));
+        }
+    }
+    Ok(Schema { keyspaces: kept, ..schema.clone() })
+}
+
+/// The schema before views are built.
+fn without_views(schema: &Schema) -> Schema {
+    let plain = |keyspace: &Keyspace| {
+        let tables = keyspace.tables.iter().filter(|(_, table)| table.view.is_none());
+        let tables = tables.map(|(name, table)| (name.clone(), Arc::new(Table { views: Default::default(), ..Table::clone(table) })));
+        Arc::new(Keyspace { tables: tables.collect(), ..keyspace.clone() })
+    };
+    let keyspaces = schema.keyspaces.iter().map(|(name, keyspace)| (name.clone(), plain(keyspace))).collect();
+    Schema { keyspaces, ..schema.clone() }
+}
+
+impl Restore<'_> {
+    fn run(&mut self) -> Result<(), BackupError> {
+        loop {
+            let next = match self.progress.step {
+                Step::Tables => {
+                    self.create(&without_views(&self.schema))?;
+                    Step::Rows
+                }
+                Step::Rows => self.rows().map(|()| Step::Batches)?,
+                Step::Batches => self.rows().map(|()| Step::Views)?,
+                Step::Views => {
+                    if self.schema.has_views() {
+                        self.create(&self.schema)?;
+                    }
+                    return Ok(());
+                }
+            };
+            self.progress = RestoreProgress { step: next, file: 0, chunks: 0, ..self.progress.clone() };
+            self.progress.write(&self.path)?;
+        }
+    }
+
+    fn create(&self, schema: &Schema) -> Result<(), BackupError> {
+        let blob = schema_blob::encode(schema);
+        self.patiently(|| self.nodes.0[0].send("/restore/tables", &blob).map(drop).map_err(BackupError::from))
+    }
+
+    /// Tries again while nodes are away or slots move.
+    fn patiently<T>(&self, mut attempt: impl FnMut() -> Result<T, BackupError>) -> Result<T, BackupError> {
+        let begun = Instant::now();
+        loop {
+            match attempt() {
+                Err(BackupError::Node(error @ (OperateError::Unreachable { .. } | OperateError::Unavailable { .. }))) => {
+                    if begun.elapsed() > PATIENCE {
+                        let file = self.manifest.files.get(self.progress.file).map_or_else(String::new, |file| file.name.clone());
+                        return Err(BackupError::Stopped { why: error.to_string(), at: (self.progress.chunks, file) });
+                    }
+                    std::thread::sleep(AGAIN);
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Sends the rows of all files that are left, of this step.
+    fn rows(&mut self) -> Result<(), BackupError> {
+        let here = self.patiently(|| self.nodes.schema())?;
+        let is_log = self.progress.step == Step::Batches;
+        // A container's transactions that were open at the cut are aborted: what they have written is not the container's yet.
+        let tables = self.schema.tables().filter(|table| table.view.is_none() && !(is_log && table.is_container()));
+        for table in tables {
+            let known = here.table(&table.keyspace, &table.name).filter(|known| known.uuid == table.uuid);
+            let known = known.ok_or_else(|| BackupError::Unknown {
+                what: format!("table {}.{} any more: it was dropped meanwhile", table.keyspace, table.name),
+            })?;
+            let id = |log: bool, id: TableId| if log { batch_log(id) } else { id };
+            self.ids.insert(id(is_log, table.id), (id(is_log, known.id), table.keyspace.clone()));
+        }
+        while let Some(entry) = self.manifest.files.get(self.progress.file).cloned() {
+            let mut chunks = Chunks::open(&self.arguments.from, &entry)?;
+            for _ in 0..self.progress.chunks {
+                chunks.next()?;
+            }
+            while let Some(rows) = chunks.next()? {
+                self.send(&rows)?;
+                self.meter.add_done(u64::from(!is_log));
+                self.progress.chunks += 1;
+                if self.stored.elapsed() >= STORED_EVERY {
+                    self.stored = Instant::now();
+                    self.progress.write(&self.path)?;
+                }
+            }
+            self.progress = RestoreProgress { file: self.progress.file + 1, chunks: 0, ..self.progress.clone() };
+            self.progress.write(&self.path)?;
+        }
+        self.ids.clear();
+        Ok(())
+    }
+
+    /// Sends a chunk's rows to the primaries of their slots. All of it again if a part is refused: rows are written whole, so that does no harm.
+    fn send(&mut self, rows: &[u8]) -> Result<(), BackupError> {
+        let mut primaries = std::mem::take(&mut self.primaries);
+        let sent = self.patiently(|| {
+            if primaries.is_empty() {
+                primaries = self.find_primaries()?;
+            }
+            let sent = self.try_send(rows, &primaries);
+            if sent.is_err() {
+                primaries.clear();
+            }
+            sent
+        });
+        self.primaries = primaries;
+        sent
+    }
+
+    fn try_send(&self, rows: &[u8], primaries: &BTreeMap<String, BTreeMap<u16, usize>>) -> Result<(), BackupError> {
+        let mut by_node: BTreeMap<usize, WriteBatch> = BTreeMap::new();
+        for row in ReceivedRows::new(rows).flatten() {
+            let Some((table, keyspace)) = self.ids.get(&row.key.table) else { continue };
+            if self.progress.step == Step::Batches && row.key.partition.len() != BATCH_KEY_BYTES {
+                continue;
+            }
+            let primary = primaries.get(keyspace).and_then(|slots| slots.get(&row.key.token.slot().0)).copied();
+            let Some(node) = primary else {
+                return Err(
+                    OperateError::Unavailable { text: format!("no node asked is primary of slot {}", row.key.token.slot().0) }.into()
+                );
+            };
+            let put = by_node.entry(node).or_default().put(&Key { table: *table, ..row.key }, row.kind, row.row);
+            put.expect("a key that was stored is not too long");
+        }
+        for (node, batch) in by_node {
+            self.throttle.pass(batch.bytes().len());
+            self.nodes.0[node].send("/restore/rows", batch.bytes())?;
+            self.meter.add_bytes(batch.bytes().len());
+        }
+        Ok(())
+    }
+
+    fn find_primaries(&self) -> Result<BTreeMap<String, BTreeMap<u16, usize>>, BackupError> {
+        let places = self.nodes.places("/restore/places", self.schema.keyspaces.keys())?;
+        let mut primaries: BTreeMap<String, BTreeMap<u16, usize>> = BTreeMap::new();
+        for (node, places) in places.into_iter().enumerate() {
+            for (keyspace, slots) in places.slots {
+                primaries.entry(keyspace).or_default().extend(slots.into_iter().map(|slot| (slot, node)));
+            }
+        }
+        Ok(primaries)
+    }
+}

@@ -1,0 +1,189 @@
+//! One core's stream becomes one file.
+
+use super::error::BackupError;
+use super::format::{FileEntry, chunk};
+use super::meter::Meter;
+use super::throttle::{PIECE_BYTES, Throttle};
+use crate::operate::Asked;
+use ::node::{FRAME_HEAD_BYTES, FrameKind, read_frame_head};
+use engine::ReceivedRows;
+use std::fs::File;
+use std::io::{BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Rows are compressed in so many bytes.
+const CHUNK_BYTES: usize = 256 << 10;
+const FRAME_BYTES_MAX: usize = 1 << 30;
+
+/// What all streams and the tool know of each other.
+#[derive(Default)]
+pub(crate) struct Progress {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) scanned: usize,
+    pub(crate) fault: Option<BackupError>,
+    /// The cut that holds.
+    pub(crate) cut: Option<u32>,
+}
+
+impl Progress {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.lock());
+        self.changed.notify_all();
+    }
+
+    /// The first fault is the one that counts.
+    pub(crate) fn fail(&self, error: BackupError) {
+        self.change(|state| {
+            state.fault.get_or_insert(error);
+        });
+    }
+
+    /// Waits until so many streams are scanned, or one has failed.
+    pub(crate) fn wait_scanned(&self, streams: usize) {
+        let waits = |state: &mut State| state.scanned < streams && state.fault.is_none();
+        drop(self.changed.wait_while(self.lock(), waits));
+    }
+}
+
+/// A file in the making.
+struct Writer {
+    file: BufWriter<File>,
+    path: PathBuf,
+    entry: FileEntry,
+    rows: Vec<u8>,
+    /// What the file was at each cut.
+    cuts: Vec<(u32, FileEntry)>,
+}
+
+/// What all streams share.
+pub(crate) struct Shared {
+    pub(crate) progress: Progress,
+    pub(crate) throttle: Throttle,
+    pub(crate) meter: Meter,
+}
+
+/// Writes a stream to a file, up to the cut that holds.
+pub(crate) fn receive(node: &Asked, target: &str, folder: &Path, name: String, shared: &Shared) -> Result<FileEntry, BackupError> {
+    let path = folder.join(&name);
+    let file = File::create_new(&path).map_err(|source| BackupError::File { path: path.clone(), source })?;
+    let entry = FileEntry { name, ..FileEntry::default() };
+    let mut writer = Writer { file: BufWriter::with_capacity(1 << 20, file), path, entry, rows: Vec::new(), cuts: Vec::new() };
+    let mut outcome = Ok(None);
+    node.stream(target, &mut |stream| {
+        outcome = writer.follow(node, stream, shared);
+    })?;
+    let cut = outcome?.ok_or_else(|| BackupError::Ended { why: "a node has ended its stream".to_owned() })?;
+    writer.end(cut)
+}
+
+impl Writer {
+    fn failed(&self, source: std::io::Error) -> BackupError {
+        BackupError::File { path: self.path.clone(), source }
+    }
+
+    /// Up to the cut that holds; `None` if another stream has failed.
+    fn follow(&mut self, node: &Asked, stream: &mut dyn Read, shared: &Shared) -> Result<Option<u32>, BackupError> {
+        loop {
+            {
+                let state = shared.progress.lock();
+                if state.fault.is_some() {
+                    return Ok(None);
+                }
+                if let Some(cut) = state.cut.filter(|cut| self.cuts.iter().any(|(number, _)| number == cut)) {
+                    return Ok(Some(cut));
+                }
+            }
+            let (kind, payload) = read_frame(node, stream, shared)?;
+            match kind {
+                FrameKind::Rows => {
+                    self.rows.extend_from_slice(&payload);
+                    if self.rows.len() >= CHUNK_BYTES {
+                        self.flush()?;
+                    }
+                }
+                FrameKind::Cut => {
+                    self.flush()?;
+                    let number = payload.first_chunk().map_or(0, |number| u32::from_le_bytes(*number));
+                    self.cuts.push((number, self.entry.clone()));
+                }
+                FrameKind::Fault => return Err(BackupError::Ended { why: String::from_utf8_lossy(&payload).into_owned() }),
+                FrameKind::Idle => {}
+                FrameKind::Scanned => {
+                    shared.meter.add_done(1);
+                    shared.progress.change(|state| state.scanned += 1);
+                }
+            }
+        }
+    }
+
+    /// Writes chunks of what has come: each has whole rows.
+    fn flush(&mut self) -> Result<(), BackupError> {
+        let rows = std::mem::take(&mut self.rows);
+        let (mut start, mut at, mut count) = (0, 0, 0);
+        for row in ReceivedRows::new(&rows) {
+            let row = row.map_err(|error| BackupError::Ended { why: error.to_string() })?;
+            at += row.encoded.len();
+            count += 1;
+            if at - start >= CHUNK_BYTES {
+                self.write(&rows[start..at], count)?;
+                (start, count) = (at, 0);
+            }
+        }
+        if at > start {
+            self.write(&rows[start..at], count)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, rows: &[u8], count: u64) -> Result<(), BackupError> {
+        let bytes = chunk(rows);
+        self.file.write_all(&bytes).map_err(|source| self.failed(source))?;
+        self.entry.bytes += bytes.len() as u64;
+        self.entry.chunks += 1;
+        self.entry.rows += count;
+        Ok(())
+    }
+
+    /// The file ends where the cut is.
+    fn end(mut self, cut: u32) -> Result<FileEntry, BackupError> {
+        let entry = self.cuts.iter().find(|(number, _)| *number == cut).map(|(_, entry)| entry.clone());
+        let entry = entry.ok_or_else(|| BackupError::Ended { why: "a stream has no cut".to_owned() })?;
+        self.file.flush().map_err(|source| self.failed(source))?;
+        let file = self.file.get_ref();
+        file.set_len(entry.bytes).and_then(|()| file.sync_all()).map_err(|source| self.failed(source))?;
+        Ok(entry)
+    }
+}
+
+/// A frame, at the pace that the throttle allows.
+fn read_frame(node: &Asked, stream: &mut dyn Read, shared: &Shared) -> Result<(FrameKind, Vec<u8>), BackupError> {
+    let ended = |error: std::io::Error| BackupError::Ended { why: format!("the stream of {} has ended: {error}", node.url()) };
+    let mut head = [0; FRAME_HEAD_BYTES];
+    stream.read_exact(&mut head).map_err(ended)?;
+    let (kind, bytes, stored) = read_frame_head(&head)
+        .filter(|(_, bytes, _)| *bytes <= FRAME_BYTES_MAX)
+        .ok_or_else(|| node.strange("a frame is unknown".to_owned()))?;
+    let mut payload = vec![0; bytes];
+    for piece in payload.chunks_mut(PIECE_BYTES) {
+        stream.read_exact(piece).map_err(ended)?;
+        shared.meter.add_bytes(piece.len());
+        shared.throttle.pass(piece.len());
+    }
+    let mut checksum = base::Checksum::new();
+    checksum.update(&[kind as u8]);
+    checksum.update(&payload);
+    if checksum.value() != stored {
+        return Err(BackupError::Ended { why: "a frame has changed on its way".to_owned() });
+    }
+    Ok((kind, payload))
+}

@@ -1,0 +1,208 @@
+//! `tarndb backup`: takes one, verifies one, or ends one.
+
+use super::client::Nodes;
+use super::endpoint::Places;
+use super::error::BackupError;
+use super::files::replace;
+use super::format::{FORMAT, FileEntry, Manifest, SCHEMA, rows_file};
+use super::meter::Meter;
+use super::stream::{Progress, Shared, receive};
+use super::target::Target;
+use super::throttle::Throttle;
+use super::verify::verify;
+use crate::cli::{BackupArguments, BackupCommand};
+use crate::operate::OperateError;
+use base::SLOT_COUNT;
+use model::{Keyspace, Schema, schema_blob};
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// A cut that a moving slot or a slow network has spoilt is tried again.
+const CUTS_MAX: u32 = 20;
+const AGAIN: Duration = Duration::from_millis(250);
+/// Nodes see within a second that the tool of a backup before was killed.
+const START_PATIENCE: Duration = Duration::from_secs(3);
+
+/// Takes a backup, verifies or ends one.
+pub(crate) fn backup(arguments: &BackupArguments) -> Result<ExitCode, BackupError> {
+    match &arguments.command {
+        Some(BackupCommand::Verify { folder }) => {
+            let manifest = verify(folder)?;
+            println!("{} is whole: {}", folder.display(), summary(&manifest));
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(BackupCommand::End { node }) => {
+            let nodes = Nodes::new(node)?;
+            for (node, answer) in nodes.0.iter().zip(nodes.all("/backup/end", &[])) {
+                println!("{}: {}", node.url(), String::from_utf8_lossy(&answer?).trim_end());
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        None => {}
+    }
+    let folder = arguments.to.as_deref().expect("the command line asks for it");
+    let throttle = Throttle::new(arguments.rate_limit)?;
+    let nodes = Nodes::new(&arguments.node)?;
+    let keyspaces = keyspaces(&nodes.schema()?, &arguments.keyspace)?;
+    let target = Target::prepare(folder, arguments.restart)?;
+    let begun = Instant::now();
+    let mut seed = [0; 8];
+    io_linux::fill_with_entropy(&mut seed);
+    let session = u64::from_le_bytes(seed);
+    let taken = Take { nodes: &nodes, keyspaces: &keyspaces, target: &target, session }.run(throttle, arguments.buffer.0);
+    // Whatever has become of it, nodes keep nothing for it any more.
+    let whole = u8::from(taken.is_ok());
+    nodes.all(&format!("/backup/end?session={session}&whole={whole}"), &[]);
+    match taken {
+        Ok(manifest) => {
+            println!("backed up to {} in {:.1} s: {}", folder.display(), begun.elapsed().as_secs_f64(), summary(&manifest));
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(error) => {
+            target.abandon();
+            Err(error)
+        }
+    }
+}
+
+fn summary(manifest: &Manifest) -> String {
+    let (rows, bytes) = manifest.files.iter().fold((0, 0), |(rows, bytes), file| (rows + file.rows, bytes + file.bytes));
+    format!("keyspaces {}, {} files, {rows} rows, {bytes} bytes", manifest.keyspaces.join(", "), manifest.files.len())
+}
+
+fn keyspaces(schema: &Schema, wanted: &[String]) -> Result<Vec<String>, BackupError> {
+    if schema.keyspaces.is_empty() {
+        return Err(BackupError::Unknown { what: "keyspace yet".to_owned() });
+    }
+    if wanted.is_empty() {
+        return Ok(schema.keyspaces.keys().cloned().collect());
+    }
+    match wanted.iter().find(|name| !schema.keyspaces.contains_key(*name)) {
+        Some(unknown) => Err(BackupError::Unknown { what: format!("keyspace {unknown}") }),
+        None => Ok(wanted.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect()),
+    }
+}
+
+/// A backup under way.
+struct Take<'a> {
+    nodes: &'a Nodes,
+    keyspaces: &'a [String],
+    target: &'a Target,
+    session: u64,
+}
+
+impl Take<'_> {
+    fn run(&self, throttle: Throttle, buffer_bytes: u64) -> Result<Manifest, BackupError> {
+        let session = self.session;
+        let started = self.start(buffer_bytes)?;
+        self.check_slots(&started)?;
+        let streams: usize = started.iter().map(|node| usize::from(node.cores)).sum();
+        let shared = Shared { progress: Progress::default(), throttle, meter: Meter::start(streams as u64, "cores scanned") };
+        let (schema, files) = std::thread::scope(|scope| {
+            let mut receivers = Vec::new();
+            for (node, places) in self.nodes.0.iter().zip(&started) {
+                for core in 0..places.cores {
+                    let (name, shared) = (rows_file(receivers.len()), &shared);
+                    receivers.push(scope.spawn(move || {
+                        let target = format!("/backup/rows?session={session}&core={core}");
+                        let received = receive(node, &target, self.target.folder(), name, shared);
+                        received.map_err(|error| shared.progress.fail(error)).ok()
+                    }));
+                }
+            }
+            shared.progress.wait_scanned(streams);
+            let schema = self.cut(&shared.progress);
+            let files = receivers.into_iter().filter_map(|receiver| receiver.join().expect("receiving does not panic"));
+            (schema, files.collect::<Vec<FileEntry>>())
+        });
+        drop(shared.meter);
+        match (shared.progress.lock().fault.take(), schema) {
+            (None, Some(schema)) => self.finish(schema, files),
+            (fault, _) => Err(fault.expect("without a schema there is a fault")),
+        }
+    }
+
+    /// Begins on all nodes. A backup whose tool was killed a moment ago may still be ending.
+    fn start(&self, buffer_bytes: u64) -> Result<Vec<Places>, BackupError> {
+        let target = format!("/backup/start?session={}&buffer={buffer_bytes}", self.session);
+        let begun = Instant::now();
+        loop {
+            match self.nodes.places(&target, self.keyspaces.iter()) {
+                Err(BackupError::Node(OperateError::Refused { .. })) if begun.elapsed() < START_PATIENCE => {
+                    // Those that have begun.
+                    self.nodes.all(&format!("/backup/end?session={}", self.session), &[]);
+                    std::thread::sleep(AGAIN);
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Each slot of each keyspace has to have one primary among the nodes.
+    fn check_slots(&self, started: &[Places]) -> Result<(), BackupError> {
+        for keyspace in self.keyspaces {
+            let slots: Vec<u16> = started.iter().filter_map(|node| node.slots.get(keyspace)).flatten().copied().collect();
+            let found = slots.iter().collect::<BTreeSet<_>>().len();
+            if found != SLOT_COUNT as usize || slots.len() != found {
+                return Err(BackupError::Slots { keyspace: keyspace.clone(), found, wanted: SLOT_COUNT as usize });
+            }
+        }
+        Ok(())
+    }
+
+    /// Cuts until a cut holds on all nodes and no table has changed meanwhile. Gives the schema at the cut; none if there is a fault.
+    fn cut(&self, progress: &Progress) -> Option<Schema> {
+        let mut last = String::new();
+        for number in 1..=CUTS_MAX {
+            if progress.lock().fault.is_some() {
+                return None;
+            }
+            match self.try_cut(number) {
+                Ok(Some(schema)) => {
+                    progress.change(|state| state.cut = Some(number));
+                    return Some(schema);
+                }
+                Ok(None) => last = "tables change".to_owned(),
+                Err(error) => last = error.to_string(),
+            }
+            std::thread::sleep(AGAIN);
+        }
+        let why = format!("no cut has held, {CUTS_MAX} times: slots move, nodes answer slowly, or a keyspace is gone ({last})");
+        progress.fail(BackupError::Ended { why });
+        None
+    }
+
+    fn try_cut(&self, number: u32) -> Result<Option<Schema>, BackupError> {
+        let session = self.session;
+        let before = self.nodes.schemas()?;
+        let cut = self.nodes.all(&format!("/backup/cut?session={session}&number={number}"), &[]);
+        let released = self.nodes.all(&format!("/backup/release?session={session}&number={number}"), &[]);
+        cut.into_iter().chain(released).try_for_each(|answer| answer.map(drop))?;
+        let after = self.nodes.schemas()?;
+        let first = self.kept(&before[0]);
+        let is_same = before.iter().chain(&after).all(|schema| self.kept(schema) == first);
+        Ok(is_same.then(|| Schema { keyspaces: first, ..before[0].clone() }))
+    }
+
+    fn kept(&self, schema: &Schema) -> BTreeMap<String, Arc<Keyspace>> {
+        let kept = schema.keyspaces.iter().filter(|(name, _)| self.keyspaces.contains(name));
+        kept.map(|(name, keyspace)| (name.clone(), Arc::clone(keyspace))).collect()
+    }
+
+    fn finish(&self, schema: Schema, files: Vec<FileEntry>) -> Result<Manifest, BackupError> {
+        let blob = schema_blob::encode(&schema);
+        replace(self.target.folder(), SCHEMA, &blob)?;
+        let manifest = Manifest {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            taken_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+            keyspaces: self.keyspaces.to_vec(),
+            schema_crc32: base::checksum(&blob),
+            files,
+        };
+        self.target.finish(&manifest.to_bytes())?;
+        Ok(manifest)
+    }
+}

@@ -1,0 +1,120 @@
+"""`tarndb backup` of a cluster under load, and `tarndb restore` into one of another size."""
+
+import contextlib
+import subprocess
+import threading
+
+from cassandra import ConsistencyLevel
+
+import server as servers
+from ledger import Ledger
+from nodes import FAILURES, running, until
+
+WRITERS = 4
+REPLICATED = "{{'class': 'SimpleStrategy', 'replication_factor': {}}}"
+
+
+def tarndb(cluster, *words, nodes=None) -> subprocess.Popen:
+    asked = ",".join(node.http() for node in nodes or cluster.running())
+    command = [servers.binary(), *(str(word) for word in words), "--http", asked]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ended(process: subprocess.Popen) -> tuple[int, str]:
+    out, error = process.communicate(timeout=120)
+    return process.returncode, out + error
+
+
+def must(process: subprocess.Popen) -> str:
+    code, said = ended(process)
+    assert code == 0, said
+    return said
+
+
+class Chains:
+    """Each writer writes one row after the other, in keyspaces with three replicas and with one: what comes later needs what was before."""
+
+    def __init__(self):
+        self.written, self.stopping = [0] * WRITERS, threading.Event()
+
+    @staticmethod
+    def create(session):
+        session.execute(f"CREATE KEYSPACE one WITH replication = {REPLICATED.format(1)}")
+        session.execute("CREATE TABLE k.a (id int PRIMARY KEY, n int)")
+        session.execute("CREATE TABLE one.b (id int PRIMARY KEY, n int)")
+        session.execute("CREATE TABLE k.journal (id int, n int, PRIMARY KEY (id, n))")
+
+    @contextlib.contextmanager
+    def load(self, cluster):
+        with cluster.session() as session:
+            texts = (
+                "INSERT INTO k.a (id, n) VALUES (?, ?)", "INSERT INTO one.b (id, n) VALUES (?, ?)",
+                "INSERT INTO k.journal (id, n) VALUES (?, ?)",
+            )
+            links = [session.prepare(text) for text in texts]
+            for link in links:
+                link.is_idempotent = True
+            threads = [threading.Thread(target=self._write, args=(session, links, number)) for number in range(WRITERS)]
+            with running(threads, self.stopping):
+                yield
+
+    def _write(self, session, links, writer: int):
+        while not self.stopping.is_set():
+            number = self.written[writer] + 1
+            for place, link in enumerate(links):
+                while not self.stopping.is_set():
+                    try:
+                        session.execute(link, (writer + 100 * place, number))
+                        break
+                    except FAILURES:
+                        # It may have been done; to do it again does no harm.
+                        continue
+            self.written[writer] = number
+
+    def wait(self, count: int):
+        wanted = [number + count for number in self.written]
+        until("writers go on", lambda: all(number >= want for number, want in zip(self.written, wanted, strict=True)), 60)
+
+    def check(self, cluster):
+        with cluster.session(consistency=ConsistencyLevel.ONE) as session:
+            def one(text, *values):
+                return session.execute(text, values).one()[0] or 0
+
+            for writer in range(WRITERS):
+                a = one("SELECT n FROM k.a WHERE id = %s", writer)
+                b = one("SELECT n FROM one.b WHERE id = %s", writer + 100)
+                last, count = session.execute("SELECT max(n), count(*) FROM k.journal WHERE id = %s", (writer + 200,)).one()
+                said = f"writer {writer}: a {a}, b {b}, journal {last} with {count} rows, written {self.written[writer]}"
+                assert a - 1 <= b <= a and b - 1 <= last <= b and count == last, said
+                assert a <= self.written[writer] + 1, said
+
+
+def test_a_backup_under_load_is_one_point_in_time_in_a_cluster_of_another_size(cluster, start_cluster):
+    directory = cluster.directory / "backup"
+    chains, ledger = Chains(), Ledger()
+    with cluster.session() as session:
+        chains.create(session)
+    with ledger.load(cluster, writers=2), chains.load(cluster):
+        chains.wait(20)
+        code, said = ended(tarndb(cluster, "backup", "--to", directory, nodes=cluster.nodes[:1]))
+        assert code == 2 and "name the HTTP ports of all members" in said, said
+        # Whoever leads slots dies in the middle: there is no such backup, and clients do not notice.
+        slow = tarndb(cluster, "backup", "--to", directory, "--rate-limit", "64KiB")
+        until("it has begun", lambda: list(directory.glob("*.rows")), 30)
+        cluster.nodes[2].kill()
+        code, said = ended(slow)
+        assert code != 0, said
+        assert not list(directory.iterdir()), said
+        cluster.nodes[2].start()
+        cluster.settle()
+        chains.wait(20)
+        backup = tarndb(cluster, "backup", "--to", directory)
+        chains.wait(5)
+        must(backup)
+        chains.wait(5)
+    assert "is whole: keyspaces k, one, 3 files" in must(subprocess.Popen(
+        [servers.binary(), "backup", "verify", str(directory)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ))
+    other = start_cluster(2)
+    must(tarndb(other, "restore", "--from", directory))
+    chains.check(other)
