@@ -92,7 +92,7 @@ def test_a_certificate_logs_in_as_the_role_of_its_identity(either, authority, ve
 def test_who_has_a_certificate_that_logs_nobody_in_is_not_asked_for_a_password(either, authority):
     """As with Cassandra, also where passwords are asked for."""
     for name, why in (
-        ("stranger", f"Certificate identity '{SPIFFE}stranger' not authorized"),
+        ("unknown", f"Certificate identity '{SPIFFE}unknown' not authorized"),
         ("locked", "locked is not permitted to log in"),
     ):
         assert why in not_authenticated(either, trusting(authority, spiffe(authority, name)), **PASSWORD)
