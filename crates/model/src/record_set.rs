@@ -15,7 +15,7 @@ mod dictionary;
 pub use dictionary::{BINS_MAX, Bin, RecordSet};
 
 use crate::column_id::ColumnId;
-use crate::schema::{Column, ColumnKind, Keyspace, Order, Replication, Schema, Table, TableOptions};
+use crate::schema::{Column, ColumnKind, Keyspace, Order, Schema, Table, TableOptions};
 use crate::types::DataType;
 use base::Token;
 use dictionary::BINS_FROM;
@@ -142,7 +142,8 @@ impl Schema {
         if existing.is_some_and(|table| bins.iter().all(|bin| is_known(table, bin))) {
             return Ok(None);
         }
-        let mut keyspace = self.keyspaces.get(namespace).map_or_else(|| new_keyspace(namespace), |keyspace| Keyspace::clone(keyspace));
+        let mut keyspace =
+            self.keyspaces.get(namespace).map_or_else(|| Keyspace::of_one_replica(namespace), |keyspace| Keyspace::clone(keyspace));
         let mut next_table = self.next_table;
         let mut table = match existing {
             Some(table) => Table::clone(table),
@@ -202,20 +203,6 @@ impl Table {
 
 fn column(id: ColumnId, name: &str, kind: ColumnKind, data_type: DataType) -> Column {
     Column { id, name: name.to_owned(), kind, order: Order::Ascending, data_type }
-}
-
-fn new_keyspace(name: &str) -> Keyspace {
-    Keyspace {
-        name: name.to_owned(),
-        replication: Replication {
-            class: "org.apache.cassandra.locator.SimpleStrategy".to_owned(),
-            parameters: BTreeMap::from([("replication_factor".to_owned(), "1".to_owned())]),
-        },
-        durable_writes: true,
-        tables: BTreeMap::new(),
-        types: BTreeMap::new(),
-        functions: Default::default(),
-    }
 }
 
 fn new_table(id: base::TableId, uuid: u128, keyspace: &str, name: &str) -> Table {

@@ -56,6 +56,24 @@ pub struct Keyspace {
     pub functions: Functions,
 }
 
+impl Keyspace {
+    /// An empty one with one replica: what a protocol makes that does not ask for more.
+    #[must_use]
+    pub fn of_one_replica(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            replication: Replication {
+                class: "org.apache.cassandra.locator.SimpleStrategy".to_owned(),
+                parameters: BTreeMap::from([("replication_factor".to_owned(), "1".to_owned())]),
+            },
+            durable_writes: true,
+            tables: BTreeMap::new(),
+            types: BTreeMap::new(),
+            functions: Default::default(),
+        }
+    }
+}
+
 /// The replication map as it was declared: `class` and its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replication {

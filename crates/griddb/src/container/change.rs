@@ -8,8 +8,7 @@ use crate::name::ContainerName;
 use crate::schema::{Definition, Kind};
 use crate::{ErrorCode, GridError};
 use base::TableId;
-use model::{Keyspace, Replication, Schema, Table};
-use std::collections::BTreeMap;
+use model::{Keyspace, Schema, Table};
 use std::sync::Arc;
 
 /// How many containers a database may have.
@@ -79,7 +78,8 @@ fn put(
         }
         return Ok(Some(with_table(schema, changed_table(&container, definition, now_us))));
     }
-    let mut keyspace = schema.keyspaces.get(database).map_or_else(|| new_keyspace(database), |keyspace| Keyspace::clone(keyspace));
+    let mut keyspace =
+        schema.keyspaces.get(database).map_or_else(|| Keyspace::of_one_replica(database), |keyspace| Keyspace::clone(keyspace));
     if keyspace.tables.len() >= CONTAINERS_MAX {
         return Err(GridError::new(ErrorCode::CM_LIMITS_EXCEEDED, format!("a database has at most {CONTAINERS_MAX} containers")));
     }
@@ -144,18 +144,4 @@ fn with_table(schema: &Schema, table: Table) -> Changed {
         Arc::make_mut(keyspace).tables.insert(table.name.clone(), Arc::clone(&table));
     }
     Changed { schema, keyspace_is_new: false, table }
-}
-
-fn new_keyspace(name: &str) -> Keyspace {
-    Keyspace {
-        name: name.to_owned(),
-        replication: Replication {
-            class: "org.apache.cassandra.locator.SimpleStrategy".to_owned(),
-            parameters: BTreeMap::from([("replication_factor".to_owned(), "1".to_owned())]),
-        },
-        durable_writes: true,
-        tables: BTreeMap::new(),
-        types: BTreeMap::new(),
-        functions: Default::default(),
-    }
 }

@@ -105,7 +105,7 @@ fn names_and_numbers_have_bounds() {
 
     let mut plain = new_table(TableId(1), 0, "test", "s");
     plain.records = None;
-    let mut keyspace = new_keyspace("test");
+    let mut keyspace = Keyspace::of_one_replica("test");
     keyspace.tables.insert("s".to_owned(), Arc::new(plain));
     let schema = Schema { keyspaces: BTreeMap::from([("test".to_owned(), Arc::new(keyspace))]), ..Schema::empty() };
     assert!(matches!(schema.declare_bins("test", "s", &[], 0), Err(RecordSetError::NotARecordSet { .. })));

@@ -48,7 +48,7 @@ impl Core {
     /// Backfills a stretch of a slot. Returns the time at which to be called again.
     pub(crate) fn backfill_turn<R: Reactor<Message = Message>>(&mut self, reactor: &mut R) -> Option<u64> {
         let now_us = reactor.now().monotonic_us;
-        if !self.shard.is_ready() || self.send_away_until_us.is_some() || self.protocols.cql.backfills.running.is_some() {
+        if !self.shard.is_ready() || self.send_away_until_us.is_some() || self.protocols.cql.backfills.current.is_some() {
             return None;
         }
         let now_is = (self.shard.engine().last_sequence(), self.cluster.as_ref().map_or(0, |cluster| cluster.view.version()));
@@ -75,7 +75,7 @@ impl Core {
                 break (place, backfill);
             }
         };
-        self.protocols.cql.backfills.running = Some(place);
+        self.protocols.cql.backfills.current = Some(place);
         let header = ReplyHeader::new(ProtocolVersion::V4, StreamId(0));
         let request = Request { asker: Some(Asker::Backfill), ..Request::single(NOBODY, Reply::Cql(header), REQUEST_BYTES) };
         let part = PartId { request: self.requests.insert(request), part: PartId::WHOLE };
@@ -108,7 +108,7 @@ impl Core {
 
     /// A stretch has been done, or could not be.
     pub(crate) fn backfilled<R: Reactor<Message = Message>>(&mut self, reactor: &mut R, outcome: Result<Vec<u8>, ShardError>) {
-        let Some(place) = self.protocols.cql.backfills.running.take() else { return };
+        let Some(place) = self.protocols.cql.backfills.current.take() else { return };
         match outcome.as_deref().map(Backfilled::read) {
             Ok(Some(Backfilled::Complete)) => {
                 let backfills = &mut self.protocols.cql.backfills;

@@ -7,7 +7,6 @@
 
 mod audit;
 mod audited;
-mod backfills;
 mod batch;
 mod batch_log;
 mod batch_logs;
@@ -20,12 +19,12 @@ mod reply_header;
 mod rights;
 mod routes;
 mod schema;
+mod slot_builds;
 mod state;
 mod statements;
 mod travel;
 mod view;
 mod view_building;
-mod view_builds;
 mod view_delivering;
 mod view_updates;
 

@@ -1,12 +1,12 @@
 //! What a core keeps for CQL.
 
-use super::backfills::Backfills;
 use super::batch_logs::BatchLogs;
 use super::prepared::{CoreStatements, SharedStatements};
 use super::rights::RightsOfRoles;
-use super::view_builds::ViewBuilds;
+use super::slot_builds::SlotBuilds;
 use super::view_updates::ViewUpdates;
 use crate::cluster::Ring;
+use crate::request_id::RequestId;
 use std::sync::Arc;
 
 /// What a core keeps for CQL.
@@ -14,9 +14,12 @@ pub(crate) struct CoreState {
     pub(super) statements: CoreStatements,
     pub(super) rights: RightsOfRoles,
     pub(crate) batches: BatchLogs,
-    pub(crate) backfills: Backfills,
+    /// Of indexes.
+    pub(crate) backfills: SlotBuilds,
     pub(crate) view_updates: ViewUpdates,
-    pub(crate) view_builds: ViewBuilds,
+    pub(crate) view_builds: SlotBuilds,
+    /// What builds the current slot of a view.
+    pub(super) view_build: Option<RequestId>,
     /// Without a cluster.
     pub(super) ring: Ring,
 }
@@ -27,9 +30,10 @@ impl CoreState {
             statements: CoreStatements::new(shared),
             rights: RightsOfRoles::default(),
             batches: BatchLogs::default(),
-            backfills: Backfills::default(),
+            backfills: SlotBuilds::default(),
             view_updates: ViewUpdates::default(),
-            view_builds: ViewBuilds::default(),
+            view_builds: SlotBuilds::default(),
+            view_build: None,
             ring: Ring::default(),
         }
     }

@@ -28,12 +28,12 @@ impl Core {
         if !self.schema.has_views() || !self.shard.is_ready() || self.send_away_until_us.is_some() {
             return None;
         }
-        if let Some(running) = self.protocols.cql.view_builds.running {
+        if let Some(running) = self.protocols.cql.view_build {
             if self.requests.get_mut(running).is_some() {
                 return Some(now_us + WAIT_US);
             }
             // It is done, or has failed: the slot says which.
-            self.protocols.cql.view_builds.running = None;
+            self.protocols.cql.view_build = None;
             if let Some(place) = self.protocols.cql.view_builds.current.take() {
                 self.protocols.cql.view_builds.queue.push_front(place);
             }
@@ -105,7 +105,7 @@ impl Core {
                 let pieces = self.pieces();
                 let coordinator = ViewCoordinator::build(&base, &view_plans(&self.schema, &base), place.0, place.1, pieces);
                 let id = self.coordinate_for_views(reactor, coordinator);
-                self.protocols.cql.view_builds.running = Some(id);
+                self.protocols.cql.view_build = Some(id);
             }
             // This member is not the slot's primary, not yet, or there is no room.
             (Ok(None) | Err(_), Some(_)) => {
