@@ -18,6 +18,7 @@
 //! | 10 | the schema may have materialized views |
 //! | 11 | the schema may have functions and aggregates of users |
 //! | 12 | roles may have identities of certificates |
+//! | 13 | a member tells others where one is that has moved (frame 37) |
 
 use std::fmt;
 
@@ -30,7 +31,7 @@ pub struct Versions {
 
 impl Versions {
     /// What this program knows.
-    pub const KNOWN: Self = Self::new(4, 12);
+    pub const KNOWN: Self = Self::new(4, 13);
 
     /// From `oldest` to `latest`.
     ///

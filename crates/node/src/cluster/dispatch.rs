@@ -2,7 +2,7 @@
 
 use crate::cluster::core::ClusterCore;
 use crate::cluster::links::frames::{
-    self, ACKNOWLEDGED, APPEND, FETCH, FORWARD, FORWARDED, FULL, FULL_COPY_NEEDED, Forward, REBUILD, REFUSED, STEPPED_DOWN, Slots,
+    self, ACKNOWLEDGED, APPEND, FETCH, FORWARD, FORWARDED, FULL, FULL_COPY_NEEDED, Forward, MOVED, REBUILD, REFUSED, STEPPED_DOWN, Slots,
     read_rebuild, split_version,
 };
 use crate::cluster::links::pending_frames::{Origin, PendingFrame};
@@ -59,6 +59,7 @@ impl Core {
                 for message in early {
                     cluster.send(reactor, target, Kind::METADATA.0, |body| body.extend_from_slice(&message.encode(version)));
                 }
+                cluster.tell_moved(reactor, target);
                 Ok(())
             }
             Kind::REFUSAL => Err(RefusalMessage::decode(body).map_or_else(|_| damaged(), |refusal| refusal.text)),
@@ -139,6 +140,7 @@ impl Core {
                 }
                 Ok(())
             }
+            (Kind(MOVED), Some(_)) => cluster.told_moved(reactor, body).ok_or_else(damaged),
             (Kind(FORWARD), Some(_)) => {
                 let forward = Forward::read(body).ok_or_else(damaged)?;
                 self.run_forwarded(reactor, Asker::Link { connection, id: forward.id }, &forward);

@@ -2,7 +2,7 @@
 
 use crate::cluster::core::ClusterCore;
 use crate::cluster::links::channel::Channel;
-use crate::cluster::links::link::{AGAIN_US, Moved};
+use crate::cluster::links::link::AGAIN_US;
 use crate::cluster::links::remote_core::RemoteCore;
 use crate::config::NodeConfig;
 use base::{CoreId, NodeId};
@@ -100,26 +100,6 @@ impl ClusterCore {
         let moved = self.links.moved.get(&node).filter(|moved| peer.is_none_or(|peer| peer.incarnation != moved.incarnation));
         let shown = moved.map(|moved| (moved.address, moved.cores)).or_else(|| peer.map(|peer| (peer.address, peer.cores)));
         shown.or_else(|| self.membership.members_told.get(&node).map(|address| (*address, 1)))
-    }
-
-    /// A member has said hello. Its process may have started elsewhere, of which the metadata does not know yet, and may not get to know before others
-    /// reach it there.
-    pub(crate) fn note_address<R: Reactor>(&mut self, reactor: &mut R, hello: &Hello) {
-        let (Some(node), Some(address)) = (hello.node, hello.node_address.as_deref().and_then(|address| address.parse().ok())) else {
-            return;
-        };
-        let is_known = self.view.peers.get(&node).is_some_and(|peer| peer.incarnation == hello.incarnation);
-        if is_known || self.address_of(node).is_some_and(|(known, _)| known == address) {
-            return;
-        }
-        tracing::info!(node = node.0, %address, "a member is at another address than before");
-        self.links.moved.insert(node, Moved { incarnation: hello.incarnation, address, cores: hello.cores });
-        // What tries to reach the former address begins anew.
-        let targets: Vec<RemoteCore> = self.links.outgoing.keys().filter(|target| target.0 == node).copied().collect();
-        for target in targets {
-            self.links.abort(reactor, target);
-            self.links.outgoing(target).again_at_us = 0;
-        }
     }
 
     /// Closes unauthenticated connections whose time is over, and the oldest if there are too many. Returns the time at which to look again.

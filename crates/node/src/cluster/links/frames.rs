@@ -6,6 +6,7 @@
 //! | 33 | any → primary | [`Forward`]: a request to run |
 //! | 35 | former primary → primary | version, [`Slots`]: it has stepped down |
 //! | 36 | primary → replica | version, [`Slots`]: a difference is not enough, ask for all |
+//! | 37 | any → any | where a member listens that is not where the metadata says (`moved.rs`); since version 13 of the nodes' protocol |
 //! | 64 | replica → primary | 8: all before this position of the stream is taken over |
 //! | 65 | replica → primary | 8: items of an older term are refused by one with this version of the metadata |
 //! | 66 | → who forwarded | [`Forwarded`] |
@@ -28,6 +29,8 @@ pub(crate) const STEPPED_DOWN: u8 = 35;
 
 pub(crate) const FULL_COPY_NEEDED: u8 = 36;
 
+pub(crate) const MOVED: u8 = 37;
+
 pub(crate) const ACKNOWLEDGED: u8 = 64;
 
 pub(crate) const REFUSED: u8 = 65;
@@ -44,6 +47,7 @@ pub(crate) const FULL: u8 = 69;
 pub(crate) fn is_spoken(kind: u8, version: u16) -> bool {
     match kind {
         FULL => version >= 5,
+        MOVED => version >= 13,
         _ => true,
     }
 }
@@ -310,8 +314,8 @@ mod tests {
 
     #[test]
     fn a_link_has_no_frames_of_later_versions() {
-        assert!(is_spoken(APPEND, 4) && is_spoken(FULL, 5));
-        assert!(!is_spoken(FULL, 4), "a program of version 4 would close the link");
+        assert!(is_spoken(APPEND, 4) && is_spoken(FULL, 5) && is_spoken(MOVED, 13));
+        assert!(!is_spoken(FULL, 4) && !is_spoken(MOVED, 12), "a program of version 4 would close the link");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! are each other's primaries have two links.
 
 use crate::cluster::links::channel::Channel;
+use crate::cluster::links::moved::Moved;
 use crate::cluster::links::pending_frames::PendingFrames;
 use crate::cluster::links::remote_core::RemoteCore;
 use crate::cluster::links::unauthenticated::{Unauthenticated, UnauthenticatedUntil};
@@ -60,14 +61,6 @@ pub(crate) struct Incoming {
     pub(crate) tell_full_us: u64,
 }
 
-/// Where a process of a member is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Moved {
-    pub(crate) incarnation: u64,
-    pub(crate) address: SocketAddr,
-    pub(crate) cores: u16,
-}
-
 /// All of a core.
 #[derive(Default)]
 pub(crate) struct Links {
@@ -81,7 +74,7 @@ pub(crate) struct Links {
     /// Those of `incoming` that are no members.
     pub(crate) unauthenticated: Unauthenticated,
     pub(crate) receivers: u32,
-    /// Members that have said that they are at another address than the metadata knows.
+    /// Members that are at another address than the metadata knows, as they or others have said.
     pub(crate) moved: BTreeMap<NodeId, Moved>,
     /// Reasons for closing connections, with the time at which each was logged.
     refusals_logged: BTreeMap<String, u64>,

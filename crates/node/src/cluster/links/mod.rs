@@ -21,6 +21,7 @@ pub(crate) mod channel;
 pub(crate) mod connecting;
 pub(crate) mod frames;
 pub(crate) mod link;
+pub(crate) mod moved;
 pub(crate) mod pending_frames;
 pub(crate) mod receiving;
 pub(crate) mod remote_core;
