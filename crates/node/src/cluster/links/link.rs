@@ -4,7 +4,6 @@
 //! are each other's primaries have two links.
 
 use crate::cluster::links::channel::Channel;
-use crate::cluster::links::moved::Moved;
 use crate::cluster::links::pending_frames::PendingFrames;
 use crate::cluster::links::remote_core::RemoteCore;
 use crate::cluster::links::unauthenticated::{Unauthenticated, UnauthenticatedUntil};
@@ -59,6 +58,16 @@ pub(crate) struct Incoming {
     pub(crate) receiver: u32,
     /// When the other side may be told again that there is no room here.
     pub(crate) tell_full_us: u64,
+}
+
+/// Where a process of a member is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moved {
+    pub(crate) incarnation: u64,
+    pub(crate) address: SocketAddr,
+    pub(crate) cores: u16,
+    /// Whether the process itself has said so, and no other member.
+    pub(crate) is_own_word: bool,
 }
 
 /// All of a core.

@@ -5,21 +5,11 @@
 
 use crate::cluster::core::ClusterCore;
 use crate::cluster::links::frames::MOVED;
+use crate::cluster::links::link::Moved;
 use crate::cluster::links::remote_core::RemoteCore;
 use base::NodeId;
 use cluster::wire::Hello;
 use io::Reactor;
-use std::net::SocketAddr;
-
-/// Where a process of a member is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Moved {
-    pub(crate) incarnation: u64,
-    pub(crate) address: SocketAddr,
-    pub(crate) cores: u16,
-    /// Whether the process itself has said so, and no other member.
-    pub(crate) is_own_word: bool,
-}
 
 /// The body of a [`MOVED`] frame.
 fn write(node: NodeId, moved: &Moved, out: &mut Vec<u8>) {
@@ -103,7 +93,7 @@ mod tests {
     #[test]
     fn where_a_member_is_travels_and_damage_is_seen() {
         for address in ["10.0.0.7:7000", "[fd00::7]:7000"] {
-            let moved = Moved { incarnation: u64::MAX - 1, address: address.parse().unwrap(), cores: 3, is_own_word: false };
+            let moved = Moved { incarnation: u64::MAX - 1, address: address.parse().expect("an address"), cores: 3, is_own_word: false };
             let mut body = Vec::new();
             write(NodeId(9), &moved, &mut body);
             assert_eq!(read(&body), Some((NodeId(9), moved)));
