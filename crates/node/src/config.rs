@@ -6,6 +6,7 @@ use crate::first_superuser::FirstSuperuser;
 use crate::protocol::Protocol;
 use crate::transport::ClientTlsConfig;
 use aerospike::exec::Namespace;
+use cql::exec::BatchLimits;
 use cql::wire::FRAME_BODY_BYTES_MAX;
 use io::ListenerId;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -52,6 +53,8 @@ pub struct NodeConfig {
     pub started_s: u32,
     /// A request frame's body may have this many bytes.
     pub frame_body_bytes_max: u32,
+    /// How large batches of CQL may be.
+    pub batch_limits: BatchLimits,
     /// A connection whose client leaves this many bytes of replies unread is not served until it has taken them.
     pub unsent_bytes_max: usize,
     /// What a core's connections may hold in requests that have arrived only in part or wait, and again in replies that are not sent or

@@ -5,6 +5,7 @@ use crate::devices::{DEVICES_MAX, DeviceSpec};
 use crate::settings::{Authentication, Authorization, CertificateIdentity, Durability, Pin, Settings, Tls, without_empty};
 use crate::size::Size;
 use base::NodeId;
+use cql::exec::BatchLimits;
 use io_linux::Memory;
 use serde::Serialize;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
@@ -215,6 +216,9 @@ pub(crate) struct Config {
     pub(crate) scrub_interval_hours: u64,
     pub(crate) migration_latency_ms: u64,
     pub(crate) connections_per_core: u32,
+    pub(crate) batch_size_warn_threshold: Size,
+    pub(crate) batch_size_fail_threshold: Size,
+    pub(crate) unlogged_batch_across_partitions_warn_threshold: u32,
     pub(crate) pin: Pin,
 }
 
@@ -333,6 +337,9 @@ impl Config {
             scrub_interval_hours: settings.scrub_interval_hours.unwrap_or(168),
             migration_latency_ms: settings.migration_latency_ms.unwrap_or(1),
             connections_per_core: settings.connections_per_core.unwrap_or(10_000),
+            batch_size_warn_threshold: settings.batch_size_warn_threshold.unwrap_or(Size(5 << 10)),
+            batch_size_fail_threshold: settings.batch_size_fail_threshold.unwrap_or(Size(50 << 10)),
+            unlogged_batch_across_partitions_warn_threshold: settings.unlogged_batch_across_partitions_warn_threshold.unwrap_or(10),
             pin: settings.pin.unwrap_or(Pin::Cpus),
         };
         config.check()?;
@@ -344,6 +351,15 @@ impl Config {
             return Err(ConfigError::TooMuchMemory { value: config.memory_limit, whose, most });
         }
         Ok(config)
+    }
+
+    /// How large batches of CQL may be.
+    pub(crate) fn batch_limits(&self) -> BatchLimits {
+        BatchLimits {
+            warn_bytes: self.batch_size_warn_threshold.0,
+            fail_bytes: self.batch_size_fail_threshold.0,
+            unlogged_partitions: self.unlogged_batch_across_partitions_warn_threshold,
+        }
     }
 
     fn check(&self) -> Result<(), ConfigError> {

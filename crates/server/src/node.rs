@@ -206,6 +206,7 @@ impl NodeParts {
                 listening: OnceLock::new(),
                 started_s: std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs() as u32),
                 frame_body_bytes_max: 16 << 20,
+                batch_limits: config.batch_limits(),
                 unsent_bytes_max: UNSENT_BYTES_MAX,
                 requests_bytes_max: usize::try_from(requests_bytes).unwrap_or(usize::MAX),
             }),

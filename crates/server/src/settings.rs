@@ -150,6 +150,15 @@ pub(crate) struct Settings {
     /// How many client connections a core serves, 1 to 1000000 [default: 10000].
     #[arg(long, value_name = "N", env = "TARNDB_CONNECTIONS_PER_CORE")]
     pub(crate) connections_per_core: Option<u32>,
+    /// A CQL batch over several partitions that writes more than this is answered with a warning [default: 5KiB].
+    #[arg(long, value_name = "SIZE", env = "TARNDB_BATCH_SIZE_WARN_THRESHOLD")]
+    pub(crate) batch_size_warn_threshold: Option<Size>,
+    /// A CQL batch over several partitions that writes more than this is refused [default: 50KiB].
+    #[arg(long, value_name = "SIZE", env = "TARNDB_BATCH_SIZE_FAIL_THRESHOLD")]
+    pub(crate) batch_size_fail_threshold: Option<Size>,
+    /// An unlogged CQL batch over more partitions than this is answered with a warning [default: 10].
+    #[arg(long, value_name = "N", env = "TARNDB_UNLOGGED_BATCH_ACROSS_PARTITIONS_WARN_THRESHOLD")]
+    pub(crate) unlogged_batch_across_partitions_warn_threshold: Option<u32>,
     /// Whether each core's thread stays on its own CPU [default: cpus].
     #[arg(long, value_enum, value_name = "WHERE", env = "TARNDB_PIN")]
     pub(crate) pin: Option<Pin>,
@@ -208,6 +217,11 @@ impl Settings {
             scrub_interval_hours: self.scrub_interval_hours.or(other.scrub_interval_hours),
             migration_latency_ms: self.migration_latency_ms.or(other.migration_latency_ms),
             connections_per_core: self.connections_per_core.or(other.connections_per_core),
+            batch_size_warn_threshold: self.batch_size_warn_threshold.or(other.batch_size_warn_threshold),
+            batch_size_fail_threshold: self.batch_size_fail_threshold.or(other.batch_size_fail_threshold),
+            unlogged_batch_across_partitions_warn_threshold: self
+                .unlogged_batch_across_partitions_warn_threshold
+                .or(other.unlogged_batch_across_partitions_warn_threshold),
             pin: self.pin.or(other.pin),
             log: self.log.or(other.log),
         }

@@ -3,6 +3,7 @@
 use crate::planted::Planted;
 use base::NodeId;
 use cluster::Versions;
+use cql::exec::BatchLimits;
 use engine::Config;
 use io::{Now, Placement};
 use node::{AerospikeConfig, Board, ClusterConfig, Listening, NodeConfig, Protocol};
@@ -155,6 +156,7 @@ impl Setup {
             listening,
             started_s: now.wall_s() as u32,
             frame_body_bytes_max: 1 << 20,
+            batch_limits: BatchLimits::default(),
             unsent_bytes_max: self.unsent_bytes_max,
             requests_bytes_max: self.requests_bytes_max,
         }

@@ -4,9 +4,11 @@
 //! time, each of which is all or nothing; a logged one is so as a whole (see [`batch_log`](super::batch_log)).
 
 mod coordinator;
+mod limits;
 mod operation;
 
 pub use coordinator::BatchCoordinator;
+pub use limits::BatchLimits;
 
 use super::batch_log::{DELETE_ENTRY, DeleteEntry, LoggedBatch};
 use super::bindings::{Bindings, Environment};
@@ -101,9 +103,10 @@ fn items(statements: &[BatchStatement<'_>], options: &Options, context: &Context
         let environment = Environment { bindings: &statement.bindings, context };
         check_calls(&statement.plan, &environment, &mut script_instructions)?;
         let values = Arc::new(statement.bindings.to_owned_values());
+        let bytes = limits::bytes_written(&statement.plan, &statement.bindings);
         for partition in keys::partition_keys(&statement.plan.table, &statement.plan.partition, &environment)? {
             let (plan, token, number) = (&statement.plan, keys::token(&statement.plan.table, &partition), items.len() as u32);
-            items.push(BatchItem { plan: Arc::clone(plan), values: Arc::clone(&values), partition, token, item, number });
+            items.push(BatchItem { plan: Arc::clone(plan), values: Arc::clone(&values), partition, token, bytes, item, number });
         }
     }
     Ok(items)

@@ -2,8 +2,8 @@
 
 use crate::CqlError;
 use crate::plan::Marker;
-use crate::value;
 use crate::value::script::Meter;
+use crate::value::{self, ValueError};
 use crate::wire::{Value, ValueNames, Values};
 use model::operation::Context;
 use std::borrow::Cow;
@@ -153,6 +153,7 @@ impl<'a> Bindings<'a> {
 fn check(marker: &Marker, value: Value<'_>) -> Result<(), CqlError> {
     match value {
         Value::Bytes(bytes) => value::validate(&marker.data_type, bytes)
+            .or_else(|error| if marker.has_nulls && error == ValueError::NullElement { Ok(()) } else { Err(error) })
             .map_err(|error| CqlError::Invalid(format!("Invalid value for '{}' of type {}: {error}", marker.name, marker.data_type))),
         _ => Ok(()),
     }

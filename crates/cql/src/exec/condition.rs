@@ -155,10 +155,12 @@ fn condition_holds(writer: &Writer<'_>, plan: &Modify, existing: &Existing, cond
     for term in &condition.values {
         match term.evaluate(writer.environment)? {
             Bound::Bytes(bytes) if condition.in_list => {
-                expected.extend(layout::elements(&bytes).map(|bytes| Some(Cow::Owned(bytes.to_vec()))));
+                expected.extend(layout::nullable_elements(&bytes).map(|element| element.map(|bytes| Cow::Owned(bytes.to_vec()))));
             }
             Bound::Bytes(bytes) => expected.push(Some(element::normalized(&data_type, bytes))),
             Bound::Null => expected.push(None),
+            // Of several values one may be left out.
+            Bound::Unset if condition.operator == Comparator::In && !condition.in_list => {}
             Bound::Unset => return Err(CqlError::invalid("Invalid 'unset' value in condition")),
         }
     }

@@ -2,9 +2,10 @@
 
 use super::bindings::Bound;
 use super::failure::Failure;
+use super::length;
 use super::writer::Writer;
 use crate::CqlError;
-use crate::plan::Assignment;
+use crate::plan::{Assignment, ColumnRef, Modify};
 use crate::value::{self, build, layout};
 use model::row::{Complex, Content, Deletion, RowView, RowWriter, Stamp};
 use model::{ColumnId, DataType};
@@ -51,13 +52,14 @@ pub(super) fn normalized<'a>(data_type: &DataType, bytes: Cow<'a, [u8]>) -> Cow<
 /// Appends the complex cell that results from all assignments to one column.
 pub(super) fn encode_complex<'p>(
     writer: &mut Writer<'_>,
-    column: ColumnId,
-    data_type: &DataType,
+    plan: &Modify,
+    column: &ColumnRef,
     assignments: impl Iterator<Item = &'p Assignment>,
     stamp: Stamp,
     old: Option<RowView<'_>>,
     row: &mut RowWriter<'_>,
 ) -> Result<(), Failure> {
+    let (data_type, column) = (&plan.table.columns[column.position].data_type, column.id);
     let mut deletion = None;
     let mut changes: Vec<(Vec<u8>, Change)> = Vec::new();
     let mut touched = false;
@@ -73,7 +75,10 @@ pub(super) fn encode_complex<'p>(
     let mut cell = row.complex(column, deletion);
     for (path, change) in &changes {
         match change {
-            Change::Value(bytes) => cell.value(path, stamp, bytes),
+            Change::Value(bytes) => {
+                length::check_element(plan, column, path, bytes)?;
+                cell.value(path, stamp, bytes);
+            }
             Change::Delete => cell.tombstone(path, stamp.timestamp, writer.now_s),
         }
     }

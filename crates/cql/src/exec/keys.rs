@@ -162,6 +162,19 @@ pub(super) fn clustering_key(table: &Table, terms: &[KeyTerm], environment: &Env
     check_clustering(out)
 }
 
+/// Refuses an empty value as the whole clustering key of a compact table: Cassandra stores it as the cell's name.
+///
+/// # Errors
+/// There is one.
+pub(super) fn check_compact(table: &Table, plan: &ClusteringPlan, environment: &Environment<'_>) -> Result<(), CqlError> {
+    if let ([term], [column]) = (plan.keys.as_slice(), table.clustering())
+        && column_values(term, column, environment)?.iter().any(|value| value.is_empty())
+    {
+        return Err(CqlError::Invalid(format!("Invalid empty or null value for column {}", column.name)));
+    }
+    Ok(())
+}
+
 fn check_clustering(key: &[u8]) -> Result<(), CqlError> {
     if key.len() > usize::from(u16::MAX) {
         return Err(CqlError::Invalid(format!("Key length of {} is longer than maximum of 65535", key.len())));

@@ -15,6 +15,7 @@ mod failure;
 mod fetch;
 mod function;
 mod keys;
+mod length;
 mod modify;
 mod rows;
 mod select;
@@ -24,7 +25,7 @@ mod term;
 mod view;
 mod writer;
 
-pub use batch::{BatchCoordinator, BatchStatement, part_of_batch, part_of_modification, start_many};
+pub use batch::{BatchCoordinator, BatchLimits, BatchStatement, part_of_batch, part_of_modification, start_many};
 pub use batch_log::{FoundEntry, LoggedBatch, delete_entry, find_entries, found_entries};
 pub use bindings::{Bindings, Bound, Environment, OwnedValues};
 pub use execution::{Execution, Options};

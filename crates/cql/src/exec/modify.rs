@@ -12,6 +12,7 @@ use super::bindings::Environment;
 use super::element;
 use super::failure::Failure;
 use super::keys::{self, KeyRange};
+use super::length;
 use super::writer::{TableOrder, Writer, after_all};
 use crate::CqlError;
 use crate::plan::{Assignment, ColumnRef, Modify, ModifyKind, RowTarget, Term};
@@ -102,16 +103,6 @@ fn parse_range_key(key: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
     Some((from, if to.is_empty() { None } else { Some(to) }))
 }
 
-/// Refuses a value that a view's key cannot hold.
-#[inline]
-fn check_view_key(plan: &Modify, column: ColumnId, value: &[u8]) -> Result<(), CqlError> {
-    let keys = |view: &Table| view.columns[..view.partition_key_len + view.clustering_len].iter().any(|key| key.id == column);
-    if value.len() > usize::from(u16::MAX) && plan.views.iter().any(|view| keys(&view.table)) {
-        return Err(CqlError::Invalid(format!("Key length of {} is longer than maximum of 65535", value.len())));
-    }
-    Ok(())
-}
-
 impl Writer<'_> {
     /// Stages what a statement writes, whatever its conditions.
     pub(super) fn apply(&mut self, plan: &Modify, partition: &PartitionKey<'_>, timestamp: i64) -> Result<(), Failure> {
@@ -132,6 +123,9 @@ impl Writer<'_> {
         match plan.target {
             RowTarget::Static => self.apply_static(plan, partition, stamp)?,
             RowTarget::Rows => {
+                if table.compact {
+                    keys::check_compact(table, &plan.clustering, self.environment)?;
+                }
                 if !plan.static_assignments.is_empty() {
                     self.apply_static(plan, partition, stamp)?;
                 }
@@ -370,7 +364,7 @@ impl Writer<'_> {
                 let same = 1 + after.iter().take_while(|(other, _)| other.id == column.id).count();
                 let (group, after) = rest.split_at(same);
                 let assignments = group.iter().map(|(_, assignment)| assignment);
-                element::encode_complex(self, column.id, data_type, assignments, stamp, old, &mut row)?;
+                element::encode_complex(self, plan, column, assignments, stamp, old, &mut row)?;
                 rest = after;
                 continue;
             }
@@ -378,7 +372,7 @@ impl Writer<'_> {
             match assignment {
                 Assignment::Set(term) => match term.evaluate(self.environment)? {
                     super::Bound::Bytes(bytes) => {
-                        check_view_key(plan, column.id, &bytes)?;
+                        length::check_value(plan, column.id, &bytes)?;
                         row.value(column.id, stamp, &element::normalized(data_type, bytes));
                     }
                     super::Bound::Null => row.tombstone(column.id, stamp.timestamp, self.now_s),

@@ -13,7 +13,9 @@ mod output;
 mod paging;
 
 use super::fetch::{BoundFilter, BoundNearest, Chunk, Cursor, Described, EntryRanges, Extent, FetchPlan, Gathered};
+use super::length::KEY_BYTES_MAX;
 use super::{Bound, Environment, Execution, Options, OwnedValues, keys};
+use crate::index::IndexClass;
 use crate::plan::{KeyTerm, Select, Statement, Term, TokenBound, TokenTerm};
 use crate::wire::{
     Direction, FRAME_BODY_BYTES_MAX, Opcode, ResponseExtras, ResultColumns, RowsDescription, begin_frame, begin_rows, end_frame, end_rows,
@@ -123,6 +125,12 @@ pub(super) fn coordinate(execution: &Execution<'_>, context: &Context) -> Result
 fn fetch_plan(plan: &Arc<Select>, environment: &Environment<'_>, per_partition: u32, now_s: u32) -> Result<FetchPlan, CqlError> {
     let filters = plan.filters.iter().map(|filter| BoundFilter::new(filter, environment)).collect::<Result<Vec<_>, _>>()?;
     let ranges = if plan.partition.is_empty() { Vec::new() } else { keys::clustering_ranges(&plan.table, &plan.clustering, environment)? };
+    if let Some(used) = plan.index.as_ref().filter(|used| IndexClass::of(&used.index) == IndexClass::Legacy) {
+        let mut values = used.filters.iter().filter_map(|position| filters.get(*position)).flat_map(|filter| filter.comparison().2);
+        if values.any(|value| value.len() > KEY_BYTES_MAX) {
+            return Err(CqlError::invalid("Index expression values may not be larger than 64K"));
+        }
+    }
     let entries = plan.index.as_ref().filter(|_| plan.partition.is_empty()).map(|used| EntryRanges::new(used, &filters));
     let nearest =
         plan.nearest.as_ref().map(|nearest| BoundNearest::new(nearest, nearest_rows(plan, environment)?, environment)).transpose()?;

@@ -95,8 +95,12 @@ fn call<'a>(call: &'a Call, environment: &Environment<'a>) -> Result<Bound<'a>, 
 
 /// A column's value in the object of INSERT JSON.
 fn json<'a>(term: &'a JsonTerm, environment: &Environment<'a>) -> Result<Bound<'a>, CqlError> {
-    let object = term.object.evaluate(environment)?.require(|| CqlError::invalid("Invalid null or unset JSON value"))?;
+    let null = || CqlError::invalid("Got null for INSERT JSON values");
+    let object = term.object.evaluate(environment)?.require(null)?;
     let object = std::str::from_utf8(&object).map_err(|_| CqlError::invalid("The JSON value is not UTF-8"))?;
+    if object.trim_ascii() == "null" {
+        return Err(null());
+    }
     let decode_error = |error: value::json::JsonError| CqlError::Invalid(format!("Error decoding JSON value for {}: {error}", term.column));
     let members = value::json::object(object)
         .map_err(|error| CqlError::Invalid(format!("Could not decode JSON string as a map: {error}. (String was: {object})")))?;

@@ -93,4 +93,6 @@ pub struct Marker {
     pub name: String,
     /// What must be bound.
     pub data_type: DataType,
+    /// Whether the list that is bound may have nulls in it: `IF c IN ?`.
+    pub has_nulls: bool,
 }

@@ -162,7 +162,7 @@ impl Planner<'_> {
             });
         }
         let missing_clustering = missing(&clustering, table.clustering());
-        let target = if missing_clustering.is_empty() {
+        let target = if missing_clustering.is_empty() || is_partial(&table, &clustering) {
             RowTarget::Rows
         } else if missing_clustering.len() == table.clustering_len && draft.assignments.is_empty() && !draft.static_assignments.is_empty() {
             RowTarget::Static
@@ -187,7 +187,7 @@ impl Planner<'_> {
             draft.assign(position, planned)?;
         }
         let keys = self.key_restrictions(&table, &update.where_clause, "UPDATE")?;
-        let complete = keys.fixed == table.clustering_len;
+        let complete = keys.fixed == table.clustering_len || (table.compact && keys.fixed > 0);
         let target = if draft.assignments.is_empty() && keys.clustering.is_empty() && table.clustering_len > 0 {
             RowTarget::Static
         } else if keys.clustering.lower.is_some() || keys.clustering.upper.is_some() {
@@ -316,6 +316,10 @@ impl Planner<'_> {
                     multi @ (DataType::List(_, Frozen::No) | DataType::Set(_, Frozen::No) | DataType::Map(_, _, Frozen::No)) => {
                         Assignment::Append(term(self, multi)?)
                     }
+                    DataType::Tuple(_) => {
+                        let operation = format!("{0} = {0} + {value}", column.name);
+                        return Err(CqlError::Invalid(format!("Invalid operation ({operation}) for tuple column {}", column.name)));
+                    }
                     _ => return Err(invalid_operation(&format!("{0} = {0} + {value}", column.name), column)),
                 };
                 (position, planned)
@@ -377,6 +381,12 @@ const CONDITION_WITHOUT_ROW: &str =
 fn are_about_rows(table: &Table, conditions: &Conditions) -> bool {
     let is_static = |condition: &Condition| table.columns[condition.column.position].kind == ColumnKind::Static;
     matches!(conditions, Conditions::Columns(conditions) if !conditions.iter().all(is_static))
+}
+
+/// Whether a row of a compact table lacks only its last clustering columns, which are null then.
+fn is_partial(table: &Table, clustering: &[Option<Term>]) -> bool {
+    let given = clustering.iter().take_while(|term| term.is_some()).count();
+    table.compact && given > 0 && clustering[given..].iter().all(Option::is_none)
 }
 
 /// The column that a DELETE names.

@@ -284,10 +284,15 @@ impl Planner<'_> {
 
     /// Notes what marker `index` must be bound with.
     pub(super) fn mark(&mut self, index: u16, name: &str, data_type: &DataType) -> super::Term {
+        self.mark_with(index, name, data_type, false)
+    }
+
+    /// As [`Self::mark`]; `has_nulls` says whether a list may have nulls in it.
+    pub(super) fn mark_with(&mut self, index: u16, name: &str, data_type: &DataType, has_nulls: bool) -> super::Term {
         let slot = usize::from(index);
         let name = self.names.get(slot).and_then(Option::as_ref).map_or(name, |given| given.as_str()).to_owned();
         if let Some(marker) = self.markers.get_mut(slot) {
-            *marker = Some(Marker { name, data_type: data_type.clone() });
+            *marker = Some(Marker { name, data_type: data_type.clone(), has_nulls });
         }
         super::Term::Bind(index)
     }

@@ -88,6 +88,15 @@ pub fn elements(mut bytes: &[u8]) -> Elements<'_> {
     Elements { rest: bytes, left }
 }
 
+/// The elements of a list in which some may be null, as the values of IN.
+pub fn nullable_elements(mut bytes: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
+    let mut left = take_i32(&mut bytes).unwrap_or(0);
+    std::iter::from_fn(move || {
+        left = left.checked_sub(1).filter(|left| *left >= 0)?;
+        take_value(&mut bytes)
+    })
+}
+
 /// The entries of a map.
 pub fn entries(bytes: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> + Clone {
     let mut flat = map_parts(bytes);

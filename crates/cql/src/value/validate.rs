@@ -234,16 +234,21 @@ fn collection(container: Container, parts: &[&DataType], bytes: &[u8], depth: us
         return Err(short);
     };
     // Each round takes at least four bytes, so a lying count ends the loop with the bytes.
+    let mut has_null = false;
     for _ in 0..count {
         for ty in parts {
             match layout::take_value(&mut rest) {
                 None => return Err(short),
-                Some(None) => return Err(ValueError::NullElement),
+                Some(None) => has_null = true,
                 Some(Some(part)) => validate_rest(ty, part, depth + 1)?,
             }
         }
     }
-    if rest.is_empty() { Ok(()) } else { Err(ValueError::CollectionLong { container }) }
+    match (rest.is_empty(), has_null) {
+        (false, _) => Err(ValueError::CollectionLong { container }),
+        (true, true) => Err(ValueError::NullElement),
+        (true, false) => Ok(()),
+    }
 }
 
 fn take_field<'a>(rest: &mut &'a [u8], position: usize, field: impl Fn() -> FieldName) -> Result<Option<&'a [u8]>, ValueError> {

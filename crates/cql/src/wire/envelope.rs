@@ -6,7 +6,9 @@
 //! ```
 
 use super::writer::{write_bytes_map, write_string_list};
-use super::{BytesMap, Frame, FrameFlags, FrameHeader, ProtocolVersion, Reader, StringList, VersionedFeature, WireError};
+use super::{
+    BytesMap, FRAME_HEADER_BYTES, Frame, FrameFlags, FrameHeader, ProtocolVersion, Reader, StringList, VersionedFeature, WireError,
+};
 
 /// Whether a client asks for a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,6 +113,24 @@ impl ResponseExtras<'_> {
             write_bytes_map(out, self.custom_payload.iter().map(|(key, value)| (*key, Some(*value))));
         }
     }
+}
+
+/// Puts warnings into a plain frame that has been written, if it has none and its version knows them.
+pub fn add_warnings(frame: &mut Vec<u8>, warnings: &[String]) {
+    if warnings.is_empty() {
+        return;
+    }
+    let Ok(Some(header)) = FrameHeader::parse(frame) else { return };
+    if header.version < ProtocolVersion::V4 || header.flags.contains(FrameFlags::WARNING) {
+        return;
+    }
+    let at = FRAME_HEADER_BYTES + if header.flags.contains(FrameFlags::TRACING) { 16 } else { 0 };
+    let mut list = Vec::new();
+    write_string_list(&mut list, warnings.iter().map(String::as_str));
+    frame.splice(at..at, list);
+    frame[1] |= FrameFlags::WARNING.0;
+    let body_bytes = (frame.len() - FRAME_HEADER_BYTES) as u32;
+    super::frame::patch_body_length(frame, 0, body_bytes);
 }
 
 /// What accompanies a response that was received.

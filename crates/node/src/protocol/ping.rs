@@ -283,6 +283,7 @@ mod tests {
     use crate::core::CoreParts;
     use crate::{AerospikeConfig, MetadataBlobs, NodeConfig, Protocol, SharedStatements};
     use base::Rng;
+    use cql::exec::BatchLimits;
     use engine::{Config, Engine};
     use io::{DiskCompletion, DiskRequest, DiskTag, Handler, ListenerId, Now};
     use shard::{Durability, Shard};
@@ -394,6 +395,7 @@ mod tests {
                 listening: OnceLock::new(),
                 started_s: 0,
                 frame_body_bytes_max: 1 << 20,
+                batch_limits: BatchLimits::default(),
                 unsent_bytes_max: 1 << 20,
                 requests_bytes_max: 8 << 20,
             });

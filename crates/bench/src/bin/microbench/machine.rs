@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::reactor::FakeReactor;
 use crate::stable::PlainMemory;
 use base::CoreId;
+use cql::exec::BatchLimits;
 use cql::roles::with_first_superuser;
 use cql::wire::ProtocolVersion;
 use engine::Engine;
@@ -175,6 +176,7 @@ fn node_config(now: Now, login: bool) -> NodeConfig {
         listening: OnceLock::new(),
         started_s: now.wall_s() as u32,
         frame_body_bytes_max: 16 << 20,
+        batch_limits: BatchLimits::default(),
         unsent_bytes_max: 64 << 20,
         requests_bytes_max: 256 << 20,
     }

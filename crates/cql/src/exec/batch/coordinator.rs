@@ -3,9 +3,10 @@
 use super::super::batch_log::{DeleteEntry, LoggedBatch};
 use super::super::execution::Options;
 use super::super::view::{self, Delivery, Progress, Shapes};
+use super::limits::BatchLimits;
 use super::operation::{BatchItem, Conditions, Logged, ModifyMany, Run};
 use crate::plan::BatchKind;
-use crate::wire::{FRAME_HEADER_BYTES, Opcode};
+use crate::wire::{self, FRAME_HEADER_BYTES, Opcode};
 use crate::{CqlError, reply};
 use base::{SLOT_COUNT, TableId, Token};
 use model::operation::{Context, Coordinator, Part, Standing, Step};
@@ -28,6 +29,8 @@ pub struct BatchCoordinator {
     delivery: Delivery,
     /// What the client gets once they have it.
     answer: Vec<u8>,
+    /// What the client is warned of.
+    warnings: Vec<String>,
 }
 
 /// The log of a batch that is logged.
@@ -70,7 +73,17 @@ impl BatchCoordinator {
         }
         let parts = parts.into_values().map(Arc::from).collect();
         let delivery = Delivery::new(options.cores);
-        Self { parts, kind, timestamp, options, conditions, log: None, stage: Stage::Start, views, delivery, answer: Vec::new() }
+        let (stage, answer, warnings) = (Stage::Start, Vec::new(), Vec::new());
+        Self { parts, kind, timestamp, options, conditions, log: None, stage, views, delivery, answer, warnings }
+    }
+
+    /// Has a client's batch keep to limits, before it is begun.
+    ///
+    /// # Errors
+    /// It is too large.
+    pub fn limit(&mut self, limits: &BatchLimits) -> Result<(), CqlError> {
+        self.warnings = limits.check(self.parts.iter().flat_map(|part| part.iter()), self.kind)?;
+        Ok(())
     }
 
     /// Whether it has to be given a log to be done as a whole.
@@ -117,6 +130,7 @@ impl BatchCoordinator {
     /// Answers; what is done once and for all ends with these parts.
     fn end(&mut self, mut parts: Vec<Part>, reply: &mut Vec<u8>) -> Step {
         self.stage = Stage::End;
+        wire::add_warnings(&mut self.answer, &self.warnings);
         reply.append(&mut self.answer);
         let first = self.parts.first().and_then(|part| part.first());
         if let (Some(log), Some(place)) = (&self.log, first.map(BatchItem::entry_place)) {
@@ -168,7 +182,9 @@ impl Coordinator for BatchCoordinator {
                 Progress::Delivered(parts) => self.end(parts, reply),
             },
             (Stage::Trial | Stage::First, _) if let Some(error) = error => {
-                reply.extend_from_slice(&results[error]);
+                let mut answer = results.swap_remove(error);
+                wire::add_warnings(&mut answer, &self.warnings);
+                reply.append(&mut answer);
                 Step::Done
             }
             (Stage::Trial, Some(Log { batch, request: Some(request), .. })) => {

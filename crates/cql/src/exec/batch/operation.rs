@@ -23,10 +23,19 @@ pub(super) struct BatchItem {
     pub(super) values: Arc<OwnedValues>,
     pub(super) partition: Vec<u8>,
     pub(super) token: Token,
+    /// How many bytes it writes, as a batch's limits count.
+    pub(super) bytes: usize,
     /// Its statement's number in the batch.
     pub(super) item: usize,
     /// Its own number among all of the batch.
     pub(super) number: u32,
+}
+
+impl BatchItem {
+    /// Whether both write to one partition key of one keyspace.
+    pub(super) fn is_of_partition(&self, other: &Self) -> bool {
+        self.partition == other.partition && self.plan.table.keyspace == other.plan.table.keyspace
+    }
 }
 
 // How a part is described that runs statements: this, then what [`Described`] has.

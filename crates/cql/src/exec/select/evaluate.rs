@@ -271,7 +271,8 @@ impl<'a> Scope<'a> {
             }
             _ => return Ok(None),
         }
-        Ok(Some(Cow::Owned(out)))
+        // What is not frozen has no empty collections.
+        Ok((!data_type.is_multi_cell() || layout::count(&out) > 0).then_some(Cow::Owned(out)))
     }
 
     /// Collections and tuples with expressions in them.

@@ -117,6 +117,13 @@ impl Groups {
         evaluate::write_row(plan, row.as_ref(), &values, surroundings, out)
     }
 
+    /// What the open group is sorted by.
+    pub(super) fn sort_keys(&self, plan: &Select) -> Result<Vec<Option<Vec<u8>>>, CqlError> {
+        let Some(first) = &self.first else { return Ok(vec![None; plan.sort.len()]) };
+        let row = Row::parse(plan, first)?;
+        Ok(plan.sort.iter().map(|key| row.values.get(key.source).copied().flatten().map(<[u8]>::to_vec)).collect())
+    }
+
     /// Closes the open group.
     pub(super) fn close(&mut self) {
         self.first = None;

@@ -53,6 +53,9 @@ pub(super) struct Output {
     after_last: Option<Cursor>,
     /// How far the chunk has been taken that was taken last, if a step ended in it.
     progress: Option<Progress>,
+    /// Groups that are to be sorted, and how many bytes they have.
+    groups: Vec<SortedRow>,
+    groups_bytes: usize,
     mode: Mode,
 }
 
@@ -127,7 +130,8 @@ impl Output {
         } else {
             Mode::Computed
         };
-        Self { room, body: Vec::new(), row_count: 0, next: None, after_last: None, progress: None, mode }
+        let (body, groups, groups_bytes) = (Vec::new(), Vec::new(), 0);
+        Self { room, body, row_count: 0, next: None, after_last: None, progress: None, groups, groups_bytes, mode }
     }
 
     /// Whether nothing more is wanted before anything was read.
@@ -249,9 +253,15 @@ impl Output {
             if groups.starts_group(plan, &row) {
                 if groups.is_open() {
                     groups.write(plan, surroundings, &mut self.body)?;
-                    self.row_count += 1;
-                    self.room.take(1);
-                    self.room.check(self.body.len())?;
+                    if plan.sort.is_empty() {
+                        self.row_count += 1;
+                        self.room.take(1);
+                        self.room.check(self.body.len())?;
+                    } else {
+                        self.groups_bytes += self.body.len();
+                        self.groups.push(SortedRow { keys: groups.sort_keys(plan)?, bytes: std::mem::take(&mut self.body) });
+                        self.room.check(self.groups_bytes)?;
+                    }
                     if self.room.limit_left == 0 {
                         groups.close();
                         return Ok(Taken::PageComplete);
@@ -294,6 +304,17 @@ impl Output {
         Ok(true)
     }
 
+    /// Appends the groups of a result that is sorted.
+    fn write_sorted_groups(&mut self, plan: &Select) {
+        if plan.sort.is_empty() {
+            return;
+        }
+        self.groups.sort_by(|one, other| compare(plan, one, other));
+        self.groups.truncate(self.room.limit_left as usize);
+        self.row_count = self.groups.len() as u32;
+        self.groups.drain(..).for_each(|group| self.body.extend_from_slice(&group.bytes));
+    }
+
     /// Ends the page; none if there is more to compute than a step may.
     pub(super) fn finish(&mut self, plan: &Select, surroundings: Surroundings<'_>) -> Result<Option<Page>, CqlError> {
         let collected = match std::mem::replace(&mut self.mode, Mode::Plain) {
@@ -310,7 +331,11 @@ impl Output {
                     surroundings.meter().begin_row();
                     groups.write(plan, surroundings, &mut self.body)?;
                     self.row_count += 1;
+                    if !plan.sort.is_empty() {
+                        self.groups.push(SortedRow { keys: groups.sort_keys(plan)?, bytes: std::mem::take(&mut self.body) });
+                    }
                 }
+                self.write_sorted_groups(plan);
                 VecDeque::new()
             }
         };

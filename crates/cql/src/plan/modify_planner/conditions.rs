@@ -69,7 +69,7 @@ impl Planner<'_> {
             Comparison::In(InValues::Marker(marker)) => {
                 in_list = true;
                 let list = DataType::List(Arc::new(data_type.frozen()), Frozen::Yes);
-                (Comparator::In, vec![self.mark(marker.index, &format!("in({})", column.name), &list)])
+                (Comparator::In, vec![self.mark_with(marker.index, &format!("in({})", column.name), &list, true)])
             }
             Comparison::Contains(term) if matches!(target, ConditionTarget::Column) => {
                 let name = format!("value({})", column.name);

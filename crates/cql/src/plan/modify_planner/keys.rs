@@ -168,6 +168,10 @@ impl Planner<'_> {
                     clustering[first + offset] = Some(KeyTerm::Equal(field));
                 }
             }
+            Comparison::In(InValues::List(terms)) if run.len() == 1 => {
+                let mut fields = terms.iter().map(|term| fields(self, term)).collect::<Result<Vec<_>, _>>()?;
+                clustering[first] = Some(alone(KeyTerm::In(fields.drain(..).flatten().collect())));
+            }
             Comparison::In(InValues::List(terms)) if first == 0 => {
                 let planned = terms.iter().map(|term| fields(self, term)).collect::<Result<Vec<_>, _>>()?;
                 *tuples = Some(TupleKeys::Terms(planned));

@@ -297,7 +297,11 @@ fn check_relation(column: &Column, comparison: &Comparison) -> Result<(), CqlErr
     if !column.data_type.is_multi_cell() {
         return Ok(());
     }
+    if let Comparison::Compare(CompareOperator::NotEqual, term) = comparison {
+        return Err(CqlError::Invalid(format!("Unsupported \"!=\" relation: {} != {term}", column.name)));
+    }
     if !column.data_type.is_collection() {
+        check_relation_of_user_type(column, comparison)?;
         return Err(CqlError::Invalid(format!(
             "Non-frozen UDT column '{}' ({}) cannot be restricted by any relation",
             column.name, column.data_type
@@ -316,6 +320,20 @@ fn check_relation(column: &Column, comparison: &Comparison) -> Result<(), CqlErr
         "Collection column '{}' ({}) cannot be restricted by a '{operator}' relation",
         column.name, column.data_type
     )))
+}
+
+/// What Cassandra says before that no relation may be about a user type.
+fn check_relation_of_user_type(column: &Column, comparison: &Comparison) -> Result<(), CqlError> {
+    match comparison {
+        Comparison::IsNotNull => Err(CqlError::Invalid(format!("Unsupported restriction: {} IS NOT NULL", column.name))),
+        Comparison::Contains(_) => contained_type(column, false).map(|_| ()),
+        Comparison::ContainsKey(_) => contained_type(column, true).map(|_| ()),
+        Comparison::Compare(operator, _) if *operator != CompareOperator::Equal => match kind_with_duration(&column.data_type) {
+            Some(kind) => Err(CqlError::Invalid(format!("Slice restrictions are not supported on {kind}"))),
+            None => Ok(()),
+        },
+        _ => Ok(()),
+    }
 }
 
 /// Makes keys of the restrictions on the partition key, or filters.

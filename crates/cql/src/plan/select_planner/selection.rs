@@ -167,7 +167,8 @@ impl Planner<'_> {
                     ast::ArithmeticOperator::Remainder => Operator::Modulo,
                 };
                 let operands = [(&**left, self.operand(left, reads, aggregates)?), (&**right, self.operand(right, reads, aggregates)?)];
-                let found = function::operator(operator, argument(&operands[0].1), argument(&operands[1].1), receiver).map_err(invalid)?;
+                let found = function::operator(operator, argument(&operands[0].1), argument(&operands[1].1), receiver)
+                    .map_err(|error| invalid(error.with_operands(left, right)))?;
                 self.function_call(found, operands.into(), reads, aggregates)
             }
             Selector::Negation(value) => {

@@ -18,6 +18,10 @@ impl Planner<'_> {
         comparison: &Comparison,
         draft: &mut Draft,
     ) -> Result<(), CqlError> {
+        if let Comparison::Compare(CompareOperator::NotEqual, term) = comparison {
+            let names = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+            return Err(CqlError::Invalid(format!("Unsupported \"!=\" relation: ({names}) != {term}")));
+        }
         let columns = tuple_columns(table, names)?;
         let run = &table.clustering()[columns.clone()];
         let listed = || run.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -45,6 +49,15 @@ impl Planner<'_> {
                         return Err(more_than_one(&run[offset].name, "an Equal"));
                     }
                 }
+            }
+            Comparison::In(InValues::List(terms))
+                if run.len() == 1 && draft.keys[first].is_none() && terms.iter().all(|term| matches!(term, ast::Term::Tuple(_))) =>
+            {
+                let mut fields = Vec::with_capacity(terms.len());
+                for term in terms {
+                    fields.append(&mut self.tuple_fields(term, run, &marker_name())?);
+                }
+                draft.keys[first] = Some(KeyTerm::In(fields));
             }
             Comparison::In(values) => {
                 if draft.tuple_in.is_some() || (first..first + run.len()).any(|position| draft.keys[position].is_some()) {

@@ -306,13 +306,32 @@ pub enum FunctionError {
     NotAValue,
 }
 
+impl FunctionError {
+    /// The error of an operator, with its operands as they are written in a selection.
+    #[must_use]
+    pub fn with_operands(self, one: &dyn std::fmt::Display, other: &dyn std::fmt::Display) -> Self {
+        match self {
+            Self::NotSupported { operator, .. } => {
+                Self::NotSupported { operator, left: one.to_string().into(), right: other.to_string().into() }
+            }
+            other => other,
+        }
+    }
+}
+
 /// Why a number could not be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NumberError {
     /// Division by zero.
     #[error("/ by zero")]
     DivisionByZero,
-    /// The same, of a varint or decimal.
+    /// The remainder of a decimal divided by zero.
+    #[error("Division by zero")]
+    DecimalModuloZero,
+    /// The same, of zero.
+    #[error("Division undefined")]
+    DecimalModuloUndefined,
+    /// Division of a varint or decimal by zero.
     #[error("BigInteger divide by zero")]
     BigDivisionByZero,
     /// A varint or decimal beyond the size that values may have.

@@ -14,6 +14,11 @@ const DIVISION_SCALE: std::ops::RangeInclusive<i64> = 32..=1000;
 /// By how many digits operands may be shifted against each other.
 const SHIFT_DIGITS_MAX: i64 = 20_000;
 
+/// Sums, differences and products are rounded to so many digits, as Cassandra's.
+const DIGITS_MAX: i64 = 10_000;
+/// Numbers of so few bits have fewer digits than that.
+const DIGITS_MAX_BITS: u64 = 33_000;
+
 /// A number with more digits than any value has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::value) struct TooLong;
@@ -64,6 +69,19 @@ impl Exact {
         Ok(Self { unscaled, scale: i32::try_from(scale).map_err(|_| TooLong)? })
     }
 
+    /// Rounded half up to [`DIGITS_MAX`] digits.
+    fn limited(self) -> Result<Self, TooLong> {
+        if self.unscaled.bits() <= DIGITS_MAX_BITS {
+            return Ok(self);
+        }
+        let surplus = self.precision() - DIGITS_MAX;
+        if surplus <= 0 {
+            return Ok(self);
+        }
+        // All nines become a one with one zero more than there is room for.
+        Self::checked(half_up(&self.unscaled, &power_of_ten(surplus)?), i64::from(self.scale) - surplus)?.limited()
+    }
+
     /// Both unscaled numbers at the larger of the two scales.
     fn aligned(&self, other: &Self) -> Result<(BigInt, BigInt, i32), TooLong> {
         let scale = self.scale.max(other.scale);
@@ -73,16 +91,16 @@ impl Exact {
 
     pub(in crate::value) fn add(&self, other: &Self) -> Result<Self, TooLong> {
         let (one, two, scale) = self.aligned(other)?;
-        Self::checked(one + two, i64::from(scale))
+        Self::checked(one + two, i64::from(scale))?.limited()
     }
 
     pub(super) fn subtract(&self, other: &Self) -> Result<Self, TooLong> {
         let (one, two, scale) = self.aligned(other)?;
-        Self::checked(one - two, i64::from(scale))
+        Self::checked(one - two, i64::from(scale))?.limited()
     }
 
     pub(super) fn multiply(&self, other: &Self) -> Result<Self, TooLong> {
-        Self::checked(&self.unscaled * &other.unscaled, i64::from(self.scale) + i64::from(other.scale))
+        Self::checked(&self.unscaled * &other.unscaled, i64::from(self.scale) + i64::from(other.scale))?.limited()
     }
 
     /// The quotient with at least 32 significant digits and 32 to 1,000 digits after the point, rounded half up, without zeros at the

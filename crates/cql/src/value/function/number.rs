@@ -279,8 +279,11 @@ fn integral(operator: Operator, left: &BigInt, right: &BigInt) -> Result<BigInt,
 }
 
 fn exact(operator: Operator, left: &Exact, right: &Exact) -> Result<Exact, NumberError> {
-    if matches!(operator, Operator::Divide | Operator::Modulo) && right.is_zero() {
-        return Err(NumberError::BigDivisionByZero);
+    match operator {
+        Operator::Divide if right.is_zero() => return Err(NumberError::BigDivisionByZero),
+        Operator::Modulo if right.is_zero() && left.is_zero() => return Err(NumberError::DecimalModuloUndefined),
+        Operator::Modulo if right.is_zero() => return Err(NumberError::DecimalModuloZero),
+        _ => {}
     }
     Ok(match operator {
         Operator::Add => left.add(right)?,

@@ -292,7 +292,7 @@ pub fn operator(
 ) -> Result<FunctionSpec, FunctionError> {
     let ambiguous = || FunctionError::AmbiguousOperation { operator, left: left.shown(), right: right.shown() };
     let (Some(left_type), Some(right_type)) = (left.own_type(), right.own_type()) else {
-        return Err(ambiguous());
+        return receiver.and_then(|receiver| only_operation(operator, &left, &right, receiver)).ok_or_else(ambiguous);
     };
     let towards = |argument: &Argument<'_>, own: &DataType| match (argument, receiver) {
         (Argument::Literal(literal), Some(receiver)) if literal.fit(receiver) != Fit::None => receiver.clone(),
@@ -313,6 +313,39 @@ pub fn operator(
         _ => Err(FunctionError::NotSupported { operator, left: left.shown(), right: right.shown() }),
     }
 }
+
+/// The operation that gives the receiver's type, if only one does: `1 + ?` for a tinyint adds two of them.
+fn only_operation(operator: Operator, left: &Argument<'_>, right: &Argument<'_>, receiver: &DataType) -> Option<FunctionSpec> {
+    let may_be = |argument: &Argument<'_>, wanted: &DataType| match argument {
+        Argument::Literal(literal) => literal.fit(wanted) != Fit::None,
+        Argument::Unknown => true,
+        other => other.own_type().is_some_and(|own| own == *wanted),
+    };
+    let of = |argument| OPERAND_TYPES.iter().filter(move |wanted| may_be(argument, wanted));
+    let mut found = of(left)
+        .flat_map(|left| of(right).map(move |right| (left, right)))
+        .filter_map(|(left, right)| operation(operator, left, right))
+        .filter(|found| assignable(found.result(), receiver));
+    found.next().filter(|_| found.next().is_none())
+}
+
+/// What operators take.
+const OPERAND_TYPES: [DataType; 14] = [
+    DataType::TinyInt,
+    DataType::SmallInt,
+    DataType::Int,
+    DataType::BigInt,
+    DataType::Counter,
+    DataType::Float,
+    DataType::Double,
+    DataType::Varint,
+    DataType::Decimal,
+    DataType::Ascii,
+    DataType::Text,
+    DataType::Timestamp,
+    DataType::Date,
+    DataType::Duration,
+];
 
 fn operation(operator: Operator, left: &DataType, right: &DataType) -> Option<FunctionSpec> {
     let name = match operator {

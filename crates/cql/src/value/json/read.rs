@@ -308,6 +308,10 @@ fn map_key(ty: &DataType, name: &str, out: &mut Vec<u8>) -> Result<(), JsonError
 fn string(ty: &DataType, text: &str, out: &mut Vec<u8>) -> Result<(), JsonError> {
     let parsed = match ty {
         DataType::Custom(_) => parse::parse(&DataType::Blob, text, out),
+        // No digits are no number here, other than as a literal.
+        DataType::Varint | DataType::Decimal if text.is_empty() => {
+            return Err(JsonError::Number { text: Excerpt::new(text), ty: ty.clone() });
+        }
         _ => parse::parse(ty, text, out),
     };
     parsed.map_err(|error| match ty {

@@ -38,6 +38,7 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
         let options = self.batch_options(header, batch, &context);
         self.check_waiting()?;
         let mut coordinator = start_many(statements, None, kind, options, &context)?;
+        coordinator.limit(&self.core.config.batch_limits)?;
         let mut named: Vec<&Arc<Prepared>> = plans.iter().map(|(prepared, _)| prepared).collect();
         named.sort_unstable_by_key(|prepared| prepared.id);
         named.dedup_by_key(|prepared| prepared.id);

@@ -279,6 +279,9 @@ impl<R: Reactor<Message = Message>> Statements<'_, R> {
             }
             Work::Batch(mut coordinator) => {
                 self.check_waiting()?;
+                if matches!(execution.prepared.statement, Statement::Batch(_)) {
+                    coordinator.limit(&self.core.config.batch_limits)?;
+                }
                 let bytes = REQUEST_BYTES + execution.bindings.bytes() + plan_bytes;
                 let (prepared, consistency) = ([execution.prepared], execution.options.consistency);
                 let route = self.route(client, header, request, &prepared, consistency, true);
