@@ -19,7 +19,7 @@ set -euo pipefail
 
 all=(python-cassandra python-scylla cqlsh differential rust java go node aerospike-python aerospike-java aerospike-go aerospike-rust aerospike-node aerospike-cql griddb-java ycsb ycsb-generators abuse report console cluster bench crash faults package)
 # What `make test-long` runs: the larger sizes of some of them, and what runs nowhere else.
-long=(latte cluster crash faults bench abuse)
+long=(latte cluster crash faults bench abuse python-scylla)
 # These start what they need themselves.
 serverless=(ycsb-generators abuse crash faults cluster report console bench package)
 # These wait more than they compute: one lane has them, the other lanes the rest.
