@@ -159,7 +159,9 @@ def read_by_scan(session, count: int, size: int):
 def test_memory_stays_bounded_through_recovery_load_and_defragmentation(start_node):
     """Nearly five times the limit in rows of 2,000 bytes; each life of the process is measured: loading, recovery from the checkpoint,
     overwriting, and recovery by a scan of the whole log, when there is no checkpoint."""
-    node = start_node(flags=("--capacity", "4GiB"))
+    # Batches of 64 rows are over what is warned of and refused otherwise.
+    batches = ("--batch-size-warn-threshold", "1MiB", "--batch-size-fail-threshold", "1MiB", "--unlogged-batch-across-partitions-warn-threshold", "64")
+    node = start_node(flags=("--capacity", "4GiB", *batches))
     size, count = 2_000, 600_000
     with node.session(seconds_max=60) as session:
         session.execute(KEYSPACE)

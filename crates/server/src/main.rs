@@ -21,6 +21,7 @@ mod inspect;
 mod layout;
 mod limits;
 mod logging;
+mod memory_shares;
 mod metrics;
 mod node;
 mod node_tls;

@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::identity;
 use crate::layout::Losses;
+use crate::memory_shares::MemoryShares;
 use crate::settings;
 use base::{CoreId, TableId};
 use engine::{Engine, OpenError, Sequence};
@@ -24,19 +25,8 @@ use std::sync::{Arc, OnceLock};
 /// Open and not yet durable segments that a shard may have.
 pub(crate) const MIRRORS: usize = 3;
 
-/// What a process takes besides its shards: code, connections, the HTTP port, huge pages that are used in part.
-const PROCESS_BYTES: u64 = 40 << 20;
-
 /// A connection may have this many bytes of replies that its client has not taken.
 const UNSENT_BYTES_MAX: usize = 1 << 20;
-
-/// The least and the most that a core's connections may hold together in requests, and again in replies. Two and a half times as much is
-/// set aside for both.
-const REQUESTS_BYTES_LEAST: u64 = 8 << 20;
-const REQUESTS_BYTES_MOST: u64 = 64 << 20;
-
-/// A shard that has less than this for index and frames cannot work.
-const SHARD_BYTES_LEAST: u64 = 32 << 20;
 
 const HOUR_US: u64 = 3600 * 1_000_000;
 
@@ -132,8 +122,7 @@ impl NodeParts {
         secrets: Secrets,
         audit: Option<AuditConfig>,
     ) -> Result<Self, NodeError> {
-        let Secrets { tls, client_tls, superuser } = secrets;
-        let (cores, blobs, tls) = (data_dir.cores, &data_dir.blobs, tls.map(Arc::new));
+        let (cores, blobs) = (data_dir.cores, &data_dir.blobs);
         let schema = match blobs.get(SCHEMA_BLOB) {
             Some(bytes) => schema_blob::decode(bytes)?,
             None => Schema::empty(),
@@ -148,19 +137,11 @@ impl NodeParts {
         }
         let probe = engine_config(0, 0, 0, 0, 0, Intervals::default());
         let stable_bytes = probe.stable_bytes(MIRRORS);
-        let limit = config.memory_limit.0;
-        // A sixteenth is left for what allocators waste.
-        let shard_bytes = (limit - limit / 16).saturating_sub(PROCESS_BYTES) / u64::from(cores);
-        let requests_bytes = (shard_bytes / 8).clamp(REQUESTS_BYTES_LEAST, REQUESTS_BYTES_MOST);
-        let statements_bytes = limit / 32;
-        let shard_bytes = shard_bytes.saturating_sub(stable_bytes as u64 + requests_bytes * 5 / 2 + statements_bytes);
-        if shard_bytes < SHARD_BYTES_LEAST {
-            let needed = (PROCESS_BYTES + u64::from(cores) * (SHARD_BYTES_LEAST + REQUESTS_BYTES_LEAST * 5 / 2 + stable_bytes as u64)) / 15
-                * 16
-                / 30
-                * 32;
-            return Err(NodeError::MemoryLimit { limit_mib: limit >> 20, cores, needed_mib: (needed >> 20) + 1 });
-        }
+        let shares = MemoryShares::of(config.memory_limit.0, cores, stable_bytes as u64).map_err(|needed| NodeError::MemoryLimit {
+            limit_mib: config.memory_limit.0 >> 20,
+            cores,
+            needed_mib: (needed >> 20) + 1,
+        })?;
         let memory =
             (0..cores).map(|core| MappedMemory::open(&data_dir.shard_buffer(core), stable_bytes)).collect::<Result<Vec<_>, _>>()?;
         let files_of = |(core, memory): (u16, &MappedMemory)| ShardFiles {
@@ -173,53 +154,17 @@ impl NodeParts {
         };
         let files = (0..cores).zip(&memory).map(files_of).collect();
         Ok(Self {
-            config: Arc::new(NodeConfig {
-                cluster_name: config.cluster_name.clone(),
-                data_center: config.data_center.clone(),
-                rack: config.rack.clone(),
-                settings: config.shown(cores, data_dir.capacity),
-                host_id: identity::host_id(data_dir.identity),
-                requires_login: config.authentication != settings::Authentication::None,
-                certificates: certificates(config),
-                first_superuser: superuser,
-                checks_permissions: config.authorization == settings::Authorization::Permissions,
-                client_tls,
-                audit,
-                protocols: protocols(config),
-                cluster: config.node_port.map(|_| ClusterConfig {
-                    join: config.join.clone(),
-                    replaces: config.replaces,
-                    incarnation: random_number(),
-                    version: env!("CARGO_PKG_VERSION").to_owned(),
-                    protocol_versions: Versions::KNOWN,
-                    boot: io_linux::boot_id(),
-                    migration_latency_us: config.migration_latency_ms * 1_000,
-                    tls,
-                    planted: None,
-                }),
-                board: Some(board),
-                aerospike: AerospikeConfig::new(
-                    identity::host_id(data_dir.identity),
-                    config.aerospike_namespaces.clone(),
-                    config.aerospike_replication_factor,
-                ),
-                listening: OnceLock::new(),
-                started_s: std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs() as u32),
-                frame_body_bytes_max: 16 << 20,
-                batch_limits: config.batch_limits(),
-                unsent_bytes_max: UNSENT_BYTES_MAX,
-                requests_bytes_max: usize::try_from(requests_bytes).unwrap_or(usize::MAX),
-            }),
+            config: Arc::new(node_config(config, data_dir, board, secrets, audit, &shares)),
             metadata: MetadataBlobs { log: blobs.get(LOG_BLOB).cloned(), snapshot: blobs.get(SNAPSHOT_BLOB).cloned() },
             replication: (0..cores).map(|core| blobs.get(&replication_blob(CoreId(core))).cloned()).collect(),
             schema: Arc::new(schema),
-            statements: Arc::new(SharedStatements::new(usize::try_from(statements_bytes).unwrap_or(usize::MAX))),
+            statements: Arc::new(SharedStatements::new(usize::try_from(shares.statements_bytes).unwrap_or(usize::MAX))),
             truncations,
             memory,
             files,
             losses,
             store: data_dir.identity as u64,
-            shard_bytes,
+            shard_bytes: shares.shard_bytes,
             shard_capacity: data_dir.capacity.0 / u64::from(cores),
             intervals: Intervals { flush_us: config.flush_interval_ms * 1_000, scrub_us: config.scrub_interval_hours * HOUR_US },
             durability: match config.durability {
@@ -297,6 +242,55 @@ impl NodeParts {
             }
         };
         truncations.into_iter().zip(replication).zip(memory).zip(files).map(make).collect()
+    }
+}
+
+/// What all cores of the node go by.
+fn node_config(
+    config: &Config,
+    data_dir: &DataDir,
+    board: Arc<Board>,
+    secrets: Secrets,
+    audit: Option<AuditConfig>,
+    shares: &MemoryShares,
+) -> NodeConfig {
+    let Secrets { tls, client_tls, superuser } = secrets;
+    NodeConfig {
+        cluster_name: config.cluster_name.clone(),
+        data_center: config.data_center.clone(),
+        rack: config.rack.clone(),
+        settings: config.shown(data_dir.cores, data_dir.capacity),
+        host_id: identity::host_id(data_dir.identity),
+        requires_login: config.authentication != settings::Authentication::None,
+        certificates: certificates(config),
+        first_superuser: superuser,
+        checks_permissions: config.authorization == settings::Authorization::Permissions,
+        client_tls,
+        audit,
+        protocols: protocols(config),
+        cluster: config.node_port.map(|_| ClusterConfig {
+            join: config.join.clone(),
+            replaces: config.replaces,
+            incarnation: random_number(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            protocol_versions: Versions::KNOWN,
+            boot: io_linux::boot_id(),
+            migration_latency_us: config.migration_latency_ms * 1_000,
+            tls: tls.map(Arc::new),
+            planted: None,
+        }),
+        board: Some(board),
+        aerospike: AerospikeConfig::new(
+            identity::host_id(data_dir.identity),
+            config.aerospike_namespaces.clone(),
+            config.aerospike_replication_factor,
+        ),
+        listening: OnceLock::new(),
+        started_s: std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs() as u32),
+        frame_body_bytes_max: 16 << 20,
+        batch_limits: config.batch_limits(),
+        unsent_bytes_max: UNSENT_BYTES_MAX,
+        requests_bytes_max: usize::try_from(shares.requests_bytes).unwrap_or(usize::MAX),
     }
 }
 

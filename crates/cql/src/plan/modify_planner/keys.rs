@@ -18,6 +18,62 @@ pub(super) struct KeyRestrictions {
     pub(super) fixed: usize,
 }
 
+/// What the relations read so far say.
+struct KeyDraft {
+    partition: Vec<Option<KeyTerm>>,
+    clustering: Vec<Option<KeyTerm>>,
+    tuples: Option<TupleKeys>,
+    /// How many columns the last relation of several has.
+    tuple_columns: usize,
+    lower: PlacedBound,
+    upper: PlacedBound,
+}
+
+impl KeyDraft {
+    fn new(table: &Table) -> Self {
+        Self {
+            partition: vec![None; table.partition_key_len],
+            clustering: vec![None; table.clustering_len],
+            tuples: None,
+            tuple_columns: 0,
+            lower: None,
+            upper: None,
+        }
+    }
+
+    fn side(&mut self, is_lower: bool) -> &mut PlacedBound {
+        if is_lower { &mut self.lower } else { &mut self.upper }
+    }
+
+    /// All relations are read: no key column is missing before one that is restricted.
+    fn finish(self, table: &Table) -> Result<KeyRestrictions, CqlError> {
+        let terms = self.partition.iter().zip(table.partition_key());
+        let missing: Vec<&str> = terms.filter(|(term, _)| term.is_none()).map(|(_, column)| column.name.as_str()).collect();
+        if !missing.is_empty() {
+            return Err(CqlError::Invalid(format!("Some partition key parts are missing: {}", missing.join(", "))));
+        }
+        let fixed = self.clustering.iter().take_while(|term| term.is_some()).count();
+        if let Some(gap) = self.clustering.iter().skip(fixed).position(Option::is_some) {
+            return Err(not_restricted_before(table, fixed + gap, fixed));
+        }
+        for (position, _) in self.lower.iter().chain(&self.upper) {
+            if *position != fixed {
+                return Err(not_restricted_before(table, *position, fixed.min(table.clustering_len - 1)));
+            }
+        }
+        Ok(KeyRestrictions {
+            fixed: if self.tuples.is_some() { self.tuple_columns } else { fixed },
+            partition: self.partition.into_iter().flatten().collect(),
+            clustering: ClusteringPlan {
+                keys: self.clustering.into_iter().flatten().collect(),
+                tuples: self.tuples,
+                lower: self.lower.map(|(_, bound)| bound),
+                upper: self.upper.map(|(_, bound)| bound),
+            },
+        })
+    }
+}
+
 impl Planner<'_> {
     pub(super) fn key_restrictions(
         &mut self,
@@ -25,10 +81,7 @@ impl Planner<'_> {
         clause: &ast::WhereClause,
         statement: &str,
     ) -> Result<KeyRestrictions, CqlError> {
-        let mut partition: Vec<Option<KeyTerm>> = vec![None; table.partition_key_len];
-        let mut clustering: Vec<Option<KeyTerm>> = vec![None; table.clustering_len];
-        let (mut lower, mut upper): (PlacedBound, PlacedBound) = (None, None);
-        let (mut tuples, mut tuple_columns) = (None, 0);
+        let mut draft = KeyDraft::new(table);
         for expression in clause {
             let ast::WhereExpression::Relation(relation) = expression else {
                 return Err(CqlError::invalid("Custom index expressions cannot be used in UPDATE or DELETE"));
@@ -42,107 +95,69 @@ impl Planner<'_> {
                 return Err(CqlError::Invalid(format!("Cannot use {statement} with {operator}")));
             }
             match &relation.target {
-                RelationTarget::Column(name) => {
-                    let (position, column) = find_column(table, name)?;
-                    let position = match column.kind {
-                        ColumnKind::PartitionKey => {
-                            if partition[position].is_some() {
-                                return Err(more_than_one(&column.name));
-                            }
-                            partition[position] = Some(self.key_term(column, &relation.comparison)?.map(alone).ok_or_else(|| {
-                                CqlError::invalid(
-                                    "Only EQ and IN relation are supported on the partition key (unless you use the token() function)",
-                                )
-                            })?);
-                            continue;
-                        }
-                        ColumnKind::Clustering => position - table.partition_key_len,
-                        _ => {
-                            return Err(CqlError::Invalid(format!("Non PRIMARY KEY columns found in where clause: {} ", column.name)));
-                        }
-                    };
-                    if let Some(term) = self.key_term(column, &relation.comparison)?.map(alone) {
-                        if clustering[position].is_some() {
-                            return Err(more_than_one(&column.name));
-                        }
-                        clustering[position] = Some(term);
-                        continue;
-                    }
-                    for (is_lower, inclusive, term) in slice_ends(&relation.comparison)
-                        .ok_or_else(|| CqlError::Invalid(format!("Unsupported restriction on clustering column {}", column.name)))?
-                    {
-                        let terms = vec![self.term(term, &column.data_type, &column.name)?];
-                        let side = if is_lower { &mut lower } else { &mut upper };
-                        if side.replace((position, SliceBound { terms, inclusive })).is_some() {
-                            return Err(CqlError::Invalid(format!(
-                                "More than one restriction was found for the {} bound on {}",
-                                if is_lower { "start" } else { "end" },
-                                column.name
-                            )));
-                        }
-                    }
-                }
-                RelationTarget::Tuple(names) => {
-                    tuple_columns = names.len();
-                    self.tuple_relation(table, names, &relation.comparison, &mut tuples, &mut clustering, &mut lower, &mut upper)?;
-                }
+                RelationTarget::Column(name) => self.column_relation(table, name, &relation.comparison, &mut draft)?,
+                RelationTarget::Tuple(names) => self.tuple_relation(table, names, &relation.comparison, &mut draft)?,
                 RelationTarget::Token(_) => {
                     return Err(CqlError::invalid("The token function cannot be used in WHERE clauses for UPDATE and DELETE statements"));
                 }
                 RelationTarget::Element { column, .. } | RelationTarget::Field { column, .. } => {
-                    return Err(CqlError::Invalid(format!("Non PRIMARY KEY columns found in where clause: {} ", column.as_str())));
+                    return Err(no_key_column(column.as_str()));
                 }
             }
         }
-        let missing: Vec<&str> = partition
-            .iter()
-            .zip(table.partition_key())
-            .filter(|(term, _)| term.is_none())
-            .map(|(_, column)| column.name.as_str())
-            .collect();
-        if !missing.is_empty() {
-            return Err(CqlError::Invalid(format!("Some partition key parts are missing: {}", missing.join(", "))));
-        }
-        let fixed = clustering.iter().take_while(|term| term.is_some()).count();
-        if let Some(gap) = clustering.iter().skip(fixed).position(Option::is_some) {
-            return Err(CqlError::Invalid(format!(
-                "PRIMARY KEY column \"{}\" cannot be restricted as preceding column \"{}\" is not restricted",
-                table.clustering()[fixed + gap].name,
-                table.clustering()[fixed].name
-            )));
-        }
-        for (position, _) in lower.iter().chain(&upper) {
-            if *position != fixed {
-                return Err(CqlError::Invalid(format!(
-                    "PRIMARY KEY column \"{}\" cannot be restricted as preceding column \"{}\" is not restricted",
-                    table.clustering()[*position].name,
-                    table.clustering()[fixed.min(table.clustering_len - 1)].name
-                )));
-            }
-        }
-        Ok(KeyRestrictions {
-            fixed: if tuples.is_some() { tuple_columns } else { fixed },
-            partition: partition.into_iter().flatten().collect(),
-            clustering: ClusteringPlan {
-                keys: clustering.into_iter().flatten().collect(),
-                tuples,
-                lower: lower.map(|(_, bound)| bound),
-                upper: upper.map(|(_, bound)| bound),
-            },
-        })
+        draft.finish(table)
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the parts of one restriction set, which only this function and its caller fill")]
+    /// `column = …`, `column IN …`, `column > …`
+    fn column_relation(
+        &mut self,
+        table: &Table,
+        name: &ast::Identifier,
+        comparison: &Comparison,
+        draft: &mut KeyDraft,
+    ) -> Result<(), CqlError> {
+        let (position, column) = find_column(table, name)?;
+        let terms = match column.kind {
+            ColumnKind::PartitionKey => &mut draft.partition[position],
+            ColumnKind::Clustering => &mut draft.clustering[position - table.partition_key_len],
+            _ => return Err(no_key_column(&column.name)),
+        };
+        if column.kind == ColumnKind::PartitionKey && terms.is_some() {
+            return Err(more_than_one(&column.name));
+        }
+        if let Some(term) = self.key_term(column, comparison)?.map(alone) {
+            if terms.replace(term).is_some() {
+                return Err(more_than_one(&column.name));
+            }
+            return Ok(());
+        }
+        if column.kind == ColumnKind::PartitionKey {
+            return Err(CqlError::invalid(
+                "Only EQ and IN relation are supported on the partition key (unless you use the token() function)",
+            ));
+        }
+        let ends = slice_ends(comparison)
+            .ok_or_else(|| CqlError::Invalid(format!("Unsupported restriction on clustering column {}", column.name)))?;
+        for (is_lower, inclusive, term) in ends {
+            let terms = vec![self.term(term, &column.data_type, &column.name)?];
+            let bound = (position - table.partition_key_len, SliceBound { terms, inclusive });
+            if draft.side(is_lower).replace(bound).is_some() {
+                let side = if is_lower { "start" } else { "end" };
+                return Err(CqlError::Invalid(format!("More than one restriction was found for the {side} bound on {}", column.name)));
+            }
+        }
+        Ok(())
+    }
+
+    /// `(a, b) = …`, `(a, b) IN …`, `(a, b) > …`
     fn tuple_relation(
         &mut self,
         table: &Table,
         names: &[ast::Identifier],
         comparison: &Comparison,
-        tuples: &mut Option<TupleKeys>,
-        clustering: &mut [Option<KeyTerm>],
-        lower: &mut PlacedBound,
-        upper: &mut PlacedBound,
+        draft: &mut KeyDraft,
     ) -> Result<(), CqlError> {
+        draft.tuple_columns = names.len();
         let columns = table.clustering();
         let first = names
             .first()
@@ -165,28 +180,27 @@ impl Planner<'_> {
         match comparison {
             Comparison::Compare(CompareOperator::Equal, term) => {
                 for (offset, field) in fields(self, term)?.into_iter().enumerate() {
-                    clustering[first + offset] = Some(KeyTerm::Equal(field));
+                    draft.clustering[first + offset] = Some(KeyTerm::Equal(field));
                 }
             }
             Comparison::In(InValues::List(terms)) if run.len() == 1 => {
-                let mut fields = terms.iter().map(|term| fields(self, term)).collect::<Result<Vec<_>, _>>()?;
-                clustering[first] = Some(alone(KeyTerm::In(fields.drain(..).flatten().collect())));
+                let planned = terms.iter().map(|term| fields(self, term)).collect::<Result<Vec<_>, _>>()?;
+                draft.clustering[first] = Some(alone(KeyTerm::In(planned.into_iter().flatten().collect())));
             }
             Comparison::In(InValues::List(terms)) if first == 0 => {
                 let planned = terms.iter().map(|term| fields(self, term)).collect::<Result<Vec<_>, _>>()?;
-                *tuples = Some(TupleKeys::Terms(planned));
+                draft.tuples = Some(TupleKeys::Terms(planned));
             }
             Comparison::In(InValues::Marker(marker)) if first == 0 => {
                 let list = DataType::List(Arc::new(tuple_type.clone()), Frozen::Yes);
                 let names: Vec<&str> = run.iter().map(|column| column.name.as_str()).collect();
-                *tuples = Some(TupleKeys::List(self.mark(marker.index, &format!("in({})", names.join(",")), &list)));
+                draft.tuples = Some(TupleKeys::List(self.mark(marker.index, &format!("in({})", names.join(",")), &list)));
             }
             other => {
                 let ends = slice_ends(other).ok_or_else(|| CqlError::invalid("Unsupported multi-column relation"))?;
                 for (is_lower, inclusive, term) in ends {
                     let terms = fields(self, term)?;
-                    let side = if is_lower { &mut *lower } else { &mut *upper };
-                    *side = Some((first, SliceBound { terms, inclusive }));
+                    *draft.side(is_lower) = Some((first, SliceBound { terms, inclusive }));
                 }
                 if run.iter().any(|column| column.order != run[0].order) {
                     return Err(CqlError::invalid(
@@ -220,6 +234,15 @@ fn alone(term: KeyTerm) -> KeyTerm {
         KeyTerm::In(mut terms) if terms.len() == 1 => terms.pop().map_or(KeyTerm::In(terms), KeyTerm::Equal),
         other => other,
     }
+}
+
+fn no_key_column(name: &str) -> CqlError {
+    CqlError::Invalid(format!("Non PRIMARY KEY columns found in where clause: {name} "))
+}
+
+fn not_restricted_before(table: &Table, position: usize, missing: usize) -> CqlError {
+    let (column, missing) = (&table.clustering()[position].name, &table.clustering()[missing].name);
+    CqlError::Invalid(format!("PRIMARY KEY column \"{column}\" cannot be restricted as preceding column \"{missing}\" is not restricted"))
 }
 
 fn more_than_one(name: &str) -> CqlError {

@@ -1,7 +1,7 @@
 //! What WHERE says, before and after it is known what is a key and what filters.
 
 use crate::plan::{ClusteringPlan, Comparator, Filter, KeyTerm, SliceBound, Source, Subject, Term, TokenBound, TupleKeys};
-use model::{Column, DataType};
+use model::{Column, DataType, Table};
 
 /// Cassandra's words for a statement that would have to look at more rows than it gives.
 pub(super) const NEEDS_FILTERING: &str = "Cannot execute this query as it might involve data filtering and thus may have unpredictable performance. \
@@ -45,6 +45,42 @@ pub(super) struct TupleIn {
     pub(super) columns: std::ops::Range<usize>,
     pub(super) data_type: DataType,
     pub(super) keys: TupleKeys,
+}
+
+impl Draft {
+    pub(super) fn new(table: &Table) -> Self {
+        let keys = table.partition_key_len + table.clustering_len;
+        Self {
+            keys: vec![None; keys],
+            lower: vec![None; keys],
+            upper: vec![None; keys],
+            tuple_in: None,
+            tuple_filters: Vec::new(),
+            partition_filters: Vec::new(),
+            clustering_filters: Vec::new(),
+            regular_filters: Vec::new(),
+        }
+    }
+
+    /// For each column of the primary key whether it is restricted to one value.
+    pub(super) fn equal(&self, table: &Table) -> Vec<bool> {
+        let mut equal: Vec<bool> = self.keys.iter().map(|key| key.as_ref().is_some_and(|key| !key.is_in())).collect();
+        let filters = self.tuple_filters.iter().filter(|(_, filter)| filter.operator == Comparator::Equal).map(|(run, _)| run);
+        let alone = self.tuple_in.iter().filter(|tuple_in| matches!(&tuple_in.keys, TupleKeys::Terms(tuples) if tuples.len() == 1));
+        for run in filters.chain(alone.map(|tuple_in| &tuple_in.columns)) {
+            equal[table.partition_key_len + run.start..table.partition_key_len + run.end].fill(true);
+        }
+        equal
+    }
+
+    pub(super) fn restricts_clustering(&self, table: &Table) -> bool {
+        let is_restricted =
+            |position: usize| self.keys[position].is_some() || self.lower[position].is_some() || self.upper[position].is_some();
+        (table.partition_key_len..self.keys.len()).any(is_restricted)
+            || self.tuple_in.is_some()
+            || !self.tuple_filters.is_empty()
+            || !self.clustering_filters.is_empty()
+    }
 }
 
 pub(super) fn key_filter(source: Source, column: &Column, key: KeyTerm) -> Filter {

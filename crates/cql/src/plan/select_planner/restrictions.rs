@@ -5,13 +5,13 @@
 //! the filter only narrows what a contiguous range of keys gives anyway (slices over columns with mixed orders, IN in the middle).
 
 use super::clustering::{check_contains, clustering, clustering_filters, clustering_gap};
-use super::draft::{Draft, NEEDS_FILTERING, Restrictions, TupleIn, column_filter, key_filter, slice_filter};
+use super::draft::{Draft, NEEDS_FILTERING, Restrictions, column_filter, key_filter, slice_filter};
 use super::indexes;
 use super::reads::Reads;
 use crate::CqlError;
 use crate::language::ast::{self, CompareOperator, Comparison, InValues, RelationTarget};
 use crate::plan::columns::{comparator, contained_type, find_column, kind_with_duration, slice_ends};
-use crate::plan::{Comparator, Filter, KeyTerm, Planner, SliceBound, Source, Subject, Term, TupleKeys};
+use crate::plan::{Comparator, Filter, KeyTerm, Planner, SliceBound, Source, Subject, Term};
 use model::{Column, DataType, Frozen, Table};
 use std::sync::Arc;
 
@@ -27,70 +27,11 @@ impl Planner<'_> {
         table: &Arc<Table>,
         reads: &mut Reads,
     ) -> Result<Restrictions, CqlError> {
-        let keys = table.partition_key_len + table.clustering_len;
-        let mut draft = Draft {
-            keys: vec![None; keys],
-            lower: vec![None; keys],
-            upper: vec![None; keys],
-            tuple_in: None,
-            tuple_filters: Vec::new(),
-            partition_filters: Vec::new(),
-            clustering_filters: Vec::new(),
-            regular_filters: Vec::new(),
-        };
+        let mut draft = Draft::new(table);
         let mut restrictions = Restrictions::default();
-        for expression in &statement.where_clause {
-            let ast::WhereExpression::Relation(relation) = expression else {
-                return Err(CqlError::invalid("Custom index expressions are not supported by TarnDB yet"));
-            };
-            match &relation.target {
-                RelationTarget::Column(name) => {
-                    let (position, column) = find_column(table, name)?;
-                    if position < keys {
-                        self.key_relation(table, position, &relation.comparison, &mut draft)?;
-                    } else {
-                        let parts = match &relation.comparison {
-                            Comparison::Between(low, high) => vec![
-                                Comparison::Compare(CompareOperator::GreaterOrEqual, low.clone()),
-                                Comparison::Compare(CompareOperator::LessOrEqual, high.clone()),
-                            ],
-                            other => vec![other.clone()],
-                        };
-                        for comparison in &parts {
-                            let filter = self.column_filter(position, column, comparison, reads)?;
-                            draft.regular_filters.iter().try_for_each(|earlier| check_beside(earlier, &filter))?;
-                            draft.regular_filters.push(filter);
-                        }
-                    }
-                    if let Comparison::Like(pattern) = &relation.comparison {
-                        indexes::check_like(table, column, pattern)?;
-                    }
-                }
-                RelationTarget::Element { column: name, key } => {
-                    let (position, column) = find_column(table, name)?;
-                    draft.regular_filters.push(self.element_filter(position, column, key, &relation.comparison, reads)?);
-                }
-                RelationTarget::Field { column, .. } => {
-                    return Err(CqlError::Invalid(format!("Fields of {} cannot be restricted", column.as_str())));
-                }
-                RelationTarget::Tuple(names) => self.tuple_relation_of_select(table, names, &relation.comparison, &mut draft)?,
-                RelationTarget::Token(names) => self.token_relation(table, names, &relation.comparison, &mut restrictions)?,
-            }
-        }
-        restrictions.equal = draft.keys.iter().map(|key| key.as_ref().is_some_and(|key| !key.is_in())).collect();
-        for (run, _) in draft.tuple_filters.iter().filter(|(_, filter)| filter.operator == Comparator::Equal) {
-            restrictions.equal[table.partition_key_len + run.start..table.partition_key_len + run.end].fill(true);
-        }
-        if let Some(TupleIn { columns: run, keys: TupleKeys::Terms(tuples), .. }) = &draft.tuple_in
-            && tuples.len() == 1
-        {
-            restrictions.equal[table.partition_key_len + run.start..table.partition_key_len + run.end].fill(true);
-        }
-        let restricts_clustering = (table.partition_key_len..keys)
-            .any(|position| draft.keys[position].is_some() || draft.lower[position].is_some() || draft.upper[position].is_some())
-            || draft.tuple_in.is_some()
-            || !draft.tuple_filters.is_empty()
-            || !draft.clustering_filters.is_empty();
+        self.relations(statement, table, reads, &mut draft, &mut restrictions)?;
+        restrictions.equal = draft.equal(table);
+        let restricts_clustering = draft.restricts_clustering(table);
         let restricts_regular = draft.regular_filters.iter().any(|filter| match filter.subject {
             Subject::Source(Source::Cell(cell)) | Subject::Element(Source::Cell(cell), ..) => !reads.cells[cell].is_static,
             _ => false,
@@ -121,6 +62,69 @@ impl Planner<'_> {
         }
         restrictions.filters.append(&mut draft.regular_filters);
         Ok(restrictions)
+    }
+
+    /// Reads the relations one after the other.
+    fn relations(
+        &mut self,
+        statement: &ast::Select,
+        table: &Arc<Table>,
+        reads: &mut Reads,
+        draft: &mut Draft,
+        restrictions: &mut Restrictions,
+    ) -> Result<(), CqlError> {
+        for expression in &statement.where_clause {
+            let ast::WhereExpression::Relation(relation) = expression else {
+                return Err(CqlError::invalid("Custom index expressions are not supported by TarnDB yet"));
+            };
+            match &relation.target {
+                RelationTarget::Column(name) => {
+                    let (position, column) = find_column(table, name)?;
+                    if position < table.partition_key_len + table.clustering_len {
+                        self.key_relation(table, position, &relation.comparison, draft)?;
+                    } else {
+                        self.value_relation(position, column, &relation.comparison, reads, draft)?;
+                    }
+                    if let Comparison::Like(pattern) = &relation.comparison {
+                        indexes::check_like(table, column, pattern)?;
+                    }
+                }
+                RelationTarget::Element { column: name, key } => {
+                    let (position, column) = find_column(table, name)?;
+                    draft.regular_filters.push(self.element_filter(position, column, key, &relation.comparison, reads)?);
+                }
+                RelationTarget::Field { column, .. } => {
+                    return Err(CqlError::Invalid(format!("Fields of {} cannot be restricted", column.as_str())));
+                }
+                RelationTarget::Tuple(names) => self.tuple_relation_of_select(table, names, &relation.comparison, draft)?,
+                RelationTarget::Token(names) => self.token_relation(table, names, &relation.comparison, restrictions)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A comparison of a column that is no part of the primary key.
+    fn value_relation(
+        &mut self,
+        position: usize,
+        column: &Column,
+        comparison: &Comparison,
+        reads: &mut Reads,
+        draft: &mut Draft,
+    ) -> Result<(), CqlError> {
+        let parts = match comparison {
+            Comparison::Between(low, high) => vec![
+                Comparison::Compare(CompareOperator::GreaterOrEqual, low.clone()),
+                Comparison::Compare(CompareOperator::LessOrEqual, high.clone()),
+            ],
+            other => vec![other.clone()],
+        };
+        for comparison in &parts {
+            let filter = self.column_filter(position, column, comparison, reads)?;
+            draft.regular_filters.iter().try_for_each(|earlier| check_beside(earlier, &filter))?;
+            draft.regular_filters.push(filter);
+        }
+        Ok(())
     }
 
     /// A comparison of a column of the primary key.

@@ -110,22 +110,7 @@ impl Planner<'_> {
             }
             Selector::Function { name, arguments } => self.function_selector(name, arguments, receiver, reads, aggregates),
             Selector::CellAttribute { attribute, of } => self.cell_attribute(*attribute, of, reads),
-            Selector::Cast { value, type_name } => {
-                let to = native(*type_name);
-                let (expression, from) = match self.operand(value, reads, aggregates)? {
-                    Operand::Planned(expression, from) => (expression, from),
-                    Operand::Literal(literal) => {
-                        let from = neutral(literal).map(|literal| literal.natural_type()).ok_or_else(|| cannot_infer(value))?;
-                        self.selector(value, Some(&from), reads, aggregates)?
-                    }
-                    Operand::Untyped => return Err(cannot_infer(value)),
-                };
-                if from == to {
-                    return Ok((expression, to));
-                }
-                let cast = function::cast(&from, &to).map_err(invalid)?;
-                Ok((Expression::Call(cast, vec![expression]), to))
-            }
+            Selector::Cast { value, type_name } => self.cast(value, native(*type_name), reads, aggregates),
             Selector::TypeHint { type_name, value } => {
                 let hinted = ddl::resolve_type(type_name, self.type_keyspace(), self.schema)?;
                 let (expression, own) = self.selector(value, Some(&hinted), reads, aggregates)?;
@@ -159,15 +144,8 @@ impl Planner<'_> {
                 Ok((Expression::Slice(Box::new(expression), whole.clone(), from, to), whole.frozen()))
             }
             Selector::Arithmetic { operator, left, right } => {
-                let operator = match operator {
-                    ast::ArithmeticOperator::Add => Operator::Add,
-                    ast::ArithmeticOperator::Subtract => Operator::Subtract,
-                    ast::ArithmeticOperator::Multiply => Operator::Multiply,
-                    ast::ArithmeticOperator::Divide => Operator::Divide,
-                    ast::ArithmeticOperator::Remainder => Operator::Modulo,
-                };
                 let operands = [(&**left, self.operand(left, reads, aggregates)?), (&**right, self.operand(right, reads, aggregates)?)];
-                let found = function::operator(operator, argument(&operands[0].1), argument(&operands[1].1), receiver)
+                let found = function::operator(operator_of(*operator), argument(&operands[0].1), argument(&operands[1].1), receiver)
                     .map_err(|error| invalid(error.with_operands(left, right)))?;
                 self.function_call(found, operands.into(), reads, aggregates)
             }
@@ -188,6 +166,29 @@ impl Planner<'_> {
                 Ok((expression, whole))
             }
         }
+    }
+
+    /// `CAST(value AS to)`
+    fn cast(
+        &mut self,
+        value: &Selector,
+        to: DataType,
+        reads: &mut Reads,
+        aggregates: &mut Vec<Aggregate>,
+    ) -> Result<(Expression, DataType), CqlError> {
+        let (expression, from) = match self.operand(value, reads, aggregates)? {
+            Operand::Planned(expression, from) => (expression, from),
+            Operand::Literal(literal) => {
+                let from = neutral(literal).map(|literal| literal.natural_type()).ok_or_else(|| cannot_infer(value))?;
+                self.selector(value, Some(&from), reads, aggregates)?
+            }
+            Operand::Untyped => return Err(cannot_infer(value)),
+        };
+        if from == to {
+            return Ok((expression, to));
+        }
+        let cast = function::cast(&from, &to).map_err(invalid)?;
+        Ok((Expression::Call(cast, vec![expression]), to))
     }
 
     /// `WRITETIME(c)` and the like: of a column of several cells a list, of one of its parts one.
@@ -437,5 +438,15 @@ fn result_name(selector: &Selector, keyspace_of: &dyn Fn(&ast::FunctionName) -> 
         Selector::Column(_) | Selector::Literal(_) | Selector::Marker(_) | Selector::CountRows | Selector::Slice { .. } => {
             selector.to_string()
         }
+    }
+}
+
+fn operator_of(operator: ast::ArithmeticOperator) -> Operator {
+    match operator {
+        ast::ArithmeticOperator::Add => Operator::Add,
+        ast::ArithmeticOperator::Subtract => Operator::Subtract,
+        ast::ArithmeticOperator::Multiply => Operator::Multiply,
+        ast::ArithmeticOperator::Divide => Operator::Divide,
+        ast::ArithmeticOperator::Remainder => Operator::Modulo,
     }
 }
