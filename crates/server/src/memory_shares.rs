@@ -28,7 +28,7 @@ impl MemoryShares {
         let core_bytes = (limit - limit / 16).saturating_sub(PROCESS_BYTES) / u64::from(cores);
         let requests_bytes = (core_bytes / 8).clamp(REQUESTS_BYTES_LEAST, REQUESTS_BYTES_MOST);
         let statements_bytes = limit / 32;
-        let shard_bytes = core_bytes.saturating_sub(stable_bytes + requests_bytes * 5 / 2 + statements_bytes);
+        let shard_bytes = core_bytes.saturating_sub(stable_bytes + requests_bytes * 5 / 2 + statements_bytes / u64::from(cores));
         if shard_bytes < SHARD_BYTES_LEAST {
             let least = SHARD_BYTES_LEAST + REQUESTS_BYTES_LEAST * 5 / 2 + stable_bytes;
             return Err((PROCESS_BYTES + u64::from(cores) * least) / 15 * 16 / 30 * 32);
