@@ -4,7 +4,7 @@
 mod value_support;
 
 use base::Rng;
-use cql::value::json::{from_json, object, to_json};
+use cql::value::json::{JsonError, from_json, object, to_json};
 use cql::value::text::to_literal;
 use cql::value::{compare, parse};
 use model::DataType;
@@ -86,7 +86,8 @@ fn values_survive_json() {
         let mut back = Vec::new();
         let some = from_json(&ty, &json, &mut back);
         // What JSON cannot say: NaN and infinity, an empty boolean; and what Cassandra does not read back, an empty varint or decimal.
-        if json.contains("null") || matches!(&some, Err(error) if format!("{error:?}").contains(r#"Excerpt("")"#)) {
+        let is_empty_number = matches!(&some, Err(JsonError::Number { text, .. }) if text.to_string().is_empty());
+        if json.contains("null") || is_empty_number {
             continue;
         }
         assert_eq!(some, Ok(true), "{}", context());
@@ -195,6 +196,6 @@ fn a_few_bytes_of_json_do_not_become_gigabytes() {
     let list = DataType::List(user.into(), model::Frozen::Yes);
     let json = format!("[{}{{}}]", "{},".repeat(1_000_000));
     let mut out = Vec::new();
-    assert_eq!(from_json(&list, &json, &mut out), Err(cql::value::json::JsonError::TooLong));
+    assert_eq!(from_json(&list, &json, &mut out), Err(JsonError::TooLong));
     assert!(out.len() < 100 << 20);
 }

@@ -289,6 +289,7 @@ impl Config {
         let join = settings.join.map_or_else(Vec::new, without_empty);
         let authentication = settings.authentication.unwrap_or(Authentication::None);
         let namespaces = settings.aerospike_namespaces.map(without_empty);
+        let batch_limits = BatchLimits::default();
         let config = Self {
             node_port: settings.node_port.or((!join.is_empty()).then_some(7000)),
             join: join.iter().map(|address| resolve(address)).collect::<Result<_, _>>()?,
@@ -337,9 +338,11 @@ impl Config {
             scrub_interval_hours: settings.scrub_interval_hours.unwrap_or(168),
             migration_latency_ms: settings.migration_latency_ms.unwrap_or(1),
             connections_per_core: settings.connections_per_core.unwrap_or(10_000),
-            batch_size_warn_threshold: settings.batch_size_warn_threshold.unwrap_or(Size(5 << 10)),
-            batch_size_fail_threshold: settings.batch_size_fail_threshold.unwrap_or(Size(50 << 10)),
-            unlogged_batch_across_partitions_warn_threshold: settings.unlogged_batch_across_partitions_warn_threshold.unwrap_or(10),
+            batch_size_warn_threshold: settings.batch_size_warn_threshold.unwrap_or(Size(batch_limits.warn_bytes)),
+            batch_size_fail_threshold: settings.batch_size_fail_threshold.unwrap_or(Size(batch_limits.fail_bytes)),
+            unlogged_batch_across_partitions_warn_threshold: settings
+                .unlogged_batch_across_partitions_warn_threshold
+                .unwrap_or(batch_limits.unlogged_partitions),
             pin: settings.pin.unwrap_or(Pin::Cpus),
         };
         config.check()?;

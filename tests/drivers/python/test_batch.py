@@ -111,3 +111,31 @@ def test_batch_of_a_thousand_rows_in_a_partition(shared_session, table, run):
         batch.add(insert, (1, number, number))
     shared_session.execute(batch)
     assert run(f"SELECT count(*) FROM {name}") == [(1000,)]
+
+
+def large_batch(name, session, partitions: int, rows: int, size: int, kind):
+    insert = session.prepare(f"INSERT INTO {name} (k, c, v) VALUES (?, ?, ?)")
+    batch = BatchStatement(batch_type=kind)
+    for k in range(partitions):
+        for c in range(rows):
+            batch.add(insert, (k, c, "x" * size))
+    return batch
+
+
+@pytest.mark.parametrize("kind", [BatchType.LOGGED, BatchType.UNLOGGED], ids=["logged", "unlogged"])
+def test_large_batches_over_several_partitions_are_warned_of_and_refused(shared_session, table, run, kind):
+    name = table("k int, c int, v text, PRIMARY KEY (k, c)")
+
+    def warnings(*shape) -> str:
+        future = shared_session.execute_async(large_batch(name, shared_session, *shape, kind))
+        future.result()
+        return " ".join(future.warnings or [])
+
+    assert warnings(2, 1, 1_000) == ""
+    assert "exceeding specified threshold of 5120 by" in warnings(2, 1, 4_000)
+    with pytest.raises(InvalidRequest, match="Batch too large"):
+        warnings(3, 1, 30_000)
+    assert run(f"SELECT count(*) FROM {name}") == [(2,)], "nothing of it is done"
+    assert warnings(1, 4, 30_000) == "", "one partition may be as large as it likes"
+    assert warnings(10, 1, 10) == ""
+    assert ("Unlogged batch covering 11 partitions detected" in warnings(11, 1, 10)) == (kind == BatchType.UNLOGGED)

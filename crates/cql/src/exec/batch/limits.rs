@@ -22,6 +22,7 @@ pub struct BatchLimits {
     pub unlogged_partitions: u32,
 }
 
+/// Cassandra's.
 impl Default for BatchLimits {
     fn default() -> Self {
         Self { warn_bytes: 5 << 10, fail_bytes: 50 << 10, unlogged_partitions: 10 }

@@ -8,13 +8,13 @@ use model::{Column, DataType, Table};
 /// Makes ranges of the restrictions on the clustering key, as far as they are contiguous, and filters of the rest.
 pub(super) fn clustering(table: &Table, draft: &mut Draft, allowed: bool, restrictions: &mut Restrictions) -> Result<(), CqlError> {
     if !allowed {
-        let gap = clustering_gap(table, draft);
-        // A range before a CONTAINS is what Cassandra tells of first.
-        if draft.lower.iter().chain(&draft.upper).all(Option::is_none) {
-            check_contains(draft)?;
+        // As in Cassandra, a gap before a range is told of first, then a CONTAINS, then any other gap.
+        let has_range = draft.lower.iter().chain(&draft.upper).any(Option::is_some);
+        if has_range {
+            clustering_gap(table, draft)?;
         }
-        gap?;
         check_contains(draft)?;
+        clustering_gap(table, draft)?;
     }
     let first = table.partition_key_len;
     let columns = table.clustering();

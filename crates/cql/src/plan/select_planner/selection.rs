@@ -3,10 +3,11 @@
 use super::literal::may_be;
 use super::reads::Reads;
 use crate::language::ast::{self, CellAttribute, NativeType, Selection, Selector};
+use crate::plan::call_planner::operator_of;
 use crate::plan::columns::find_column;
 use crate::plan::term_planner::{assignable, neutral};
 use crate::plan::{Aggregate, Expression, Output, Planner, Source, Stamps};
-use crate::value::function::{self, Argument, FunctionError, FunctionSpec, Operator};
+use crate::value::function::{self, Argument, FunctionError, FunctionSpec};
 use crate::{CqlError, ddl};
 use model::{ColumnKind, DataType, Frozen, Keyspace};
 use std::sync::Arc;
@@ -438,15 +439,5 @@ fn result_name(selector: &Selector, keyspace_of: &dyn Fn(&ast::FunctionName) -> 
         Selector::Column(_) | Selector::Literal(_) | Selector::Marker(_) | Selector::CountRows | Selector::Slice { .. } => {
             selector.to_string()
         }
-    }
-}
-
-fn operator_of(operator: ast::ArithmeticOperator) -> Operator {
-    match operator {
-        ast::ArithmeticOperator::Add => Operator::Add,
-        ast::ArithmeticOperator::Subtract => Operator::Subtract,
-        ast::ArithmeticOperator::Multiply => Operator::Multiply,
-        ast::ArithmeticOperator::Divide => Operator::Divide,
-        ast::ArithmeticOperator::Remainder => Operator::Modulo,
     }
 }

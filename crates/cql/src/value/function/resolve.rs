@@ -321,7 +321,7 @@ fn only_operation(operator: Operator, left: &Argument<'_>, right: &Argument<'_>,
         Argument::Unknown => true,
         other => other.own_type().is_some_and(|own| own == *wanted),
     };
-    let of = |argument| OPERAND_TYPES.iter().filter(move |wanted| may_be(argument, wanted));
+    let of = |argument| NUMBERS.iter().chain(&OPERANDS_NO_NUMBERS).filter(move |wanted| may_be(argument, wanted));
     let mut found = of(left)
         .flat_map(|left| of(right).map(move |right| (left, right)))
         .filter_map(|(left, right)| operation(operator, left, right))
@@ -329,23 +329,8 @@ fn only_operation(operator: Operator, left: &Argument<'_>, right: &Argument<'_>,
     found.next().filter(|_| found.next().is_none())
 }
 
-/// What operators take.
-const OPERAND_TYPES: [DataType; 14] = [
-    DataType::TinyInt,
-    DataType::SmallInt,
-    DataType::Int,
-    DataType::BigInt,
-    DataType::Counter,
-    DataType::Float,
-    DataType::Double,
-    DataType::Varint,
-    DataType::Decimal,
-    DataType::Ascii,
-    DataType::Text,
-    DataType::Timestamp,
-    DataType::Date,
-    DataType::Duration,
-];
+/// What operators take besides numbers.
+const OPERANDS_NO_NUMBERS: [DataType; 5] = [DataType::Ascii, DataType::Text, DataType::Timestamp, DataType::Date, DataType::Duration];
 
 fn operation(operator: Operator, left: &DataType, right: &DataType) -> Option<FunctionSpec> {
     let name = match operator {
